@@ -1,0 +1,132 @@
+"""What is recorded of the archive of a run's source.
+
+::
+
+    <root>/archives/alpha_id=<id>/seal=<digest>.json        the state of the archive of one seal's source
+
+The record stands beside the snapshots, not in them: an upload that failed may be tried again after publication,
+while a snapshot never changes. It belongs to the seal rather than to what is served, so that serving an earlier
+snapshot again also offers the source that snapshot was made by.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import orjson
+
+from datasets.layout import pointer_path
+from datasets.manifest import encode
+from datasets.storage import Storage
+from schemas.errors import SnapshotCorrupt
+from schemas.objects.operations import SOURCE_STATUSES
+
+ARCHIVES: Final = "archives"
+PACKAGING, DELIVERED, FAILED = SOURCE_STATUSES
+
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveState:
+    """How far the archive of one seal's source has come.
+
+    Attributes
+    ----------
+    alpha_id, seal_digest
+        Whose source it is.
+    status
+        ``packaging`` while it is being made or uploaded, ``delivered``, or ``failed``.
+    updated_at
+        When that was recorded, ISO-8601 UTC.
+    filename
+        What a download is called.
+    key
+        Where the object lies below the archives' address; None until it is known.
+    size_bytes, sha256
+        Of the object; None until they are known.
+    files
+        Source files in it.
+    left_out
+        Source files the exclusion patterns kept out of it.
+    exclude
+        Those patterns.
+    reason
+        Why it failed; None unless it did.
+    """
+
+    alpha_id: str
+    seal_digest: str
+    status: str
+    updated_at: str
+    filename: str
+    key: str | None = None
+    size_bytes: int | None = None
+    sha256: str | None = None
+    files: int = 0
+    left_out: int = 0
+    exclude: tuple[str, ...] = ()
+    reason: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as a JSON-ready mapping."""
+        return asdict(self)
+
+    @classmethod
+    def decode(cls, data: bytes, origin: str) -> ArchiveState:
+        """Read a state back; SnapshotCorrupt when the bytes are none."""
+        try:
+            found = orjson.loads(data)
+            found["exclude"] = tuple(found["exclude"])
+            state = cls(**found)
+        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+            raise SnapshotCorrupt(f"{origin} is no state of a source archive: {error}") from error
+        if state.status not in SOURCE_STATUSES or (state.status == DELIVERED and not state.key):
+            raise SnapshotCorrupt(f"{origin} is no state of a source archive: its status is {state.status!r}")
+        return state
+
+
+def archive_state_path(alpha_id: str, seal_digest: str) -> str:
+    """Return where the state of the archive of one seal's source lies, below the datasets root.
+
+    Raises
+    ------
+    AlphaNotPublished
+        When the text is no alpha address: no path is built from it.
+    SnapshotCorrupt
+        When the digest is no SHA-256.
+    """
+    pointer_path(alpha_id)
+    if not _DIGEST.match(seal_digest):
+        raise SnapshotCorrupt(f"{seal_digest!r} is no digest of a seal")
+    return f"{ARCHIVES}/alpha_id={alpha_id}/seal={seal_digest}.json"
+
+
+def read_archive_state(storage: Storage, alpha_id: str, seal_digest: str) -> ArchiveState | None:
+    """Return what is recorded of the archive of a seal's source; None when nothing is.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the record is damaged.
+    StorageUnavailable
+        When the store does not answer.
+    """
+    path = archive_state_path(alpha_id, seal_digest)
+    try:
+        return ArchiveState.decode(storage.read(path), path)
+    except FileNotFoundError:
+        return None
+
+
+def write_archive_state(storage: Storage, state: ArchiveState) -> None:
+    """Record the state of an archive; a reader sees the old record or the new one, never a part.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer.
+    """
+    storage.write(archive_state_path(state.alpha_id, state.seal_digest), encode(state.to_dict()))

@@ -1,0 +1,174 @@
+"""The bound of a cache: who may still copy, and which copies make room."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+import uuid
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from datasets.disk import locked, writing
+
+HELD_SECONDS: Final = 30.0
+"""How long after its last use a copy is certainly kept: a reader opens the path it was given within moments."""
+_FRESH_SECONDS: Final = 2.0
+"""How often the use of a copy is written down, in its time on disk: far oftener than it is forgotten."""
+_KEPT: Final = 0.9
+"""Share of the bound that is left in use when room is made, so that not every new copy has to look for some."""
+
+
+class Room:
+    """Counts the bytes of a cache folder and makes room in it.
+
+    Parameters
+    ----------
+    folder
+        The cache.
+    max_bytes
+        Its bound.
+
+    Raises
+    ------
+    OSError
+        When the folder cannot be written.
+    """
+
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        self._folder = folder
+        self._max_bytes = max_bytes
+        self._filling = folder / ".filling"
+        self._usage = folder / ".usage"
+        self._locks = folder / ".locks"
+        self._guard = self._locks / "room"
+        self._filling.mkdir(parents=True, exist_ok=True)
+        with locked(self._guard):
+            # Counted anew at every start: whatever was killed before may have left drafts and promises.
+            self._record(self._make_room())
+
+    def use(self, path: Path, size: int) -> bool:
+        """Tell whether a copy of this size is there, and keep it for :data:`HELD_SECONDS` from now if so."""
+        if not _fits(path, size):
+            return False
+        if _used_within(path, _FRESH_SECONDS):
+            return True  # nobody removes it for a while yet
+        with locked(self._lock_of(path)):
+            if not _fits(path, size):
+                return False
+            with contextlib.suppress(PermissionError):  # another user's copy, which this one can still read
+                os.utime(path)
+        return True
+
+    @contextlib.contextmanager
+    def promise(self, size: int, target: Path) -> Iterator[Path]:
+        """Reserve room for a copy and give the path to write it to; a draft that is still there at the end is removed.
+
+        Raises
+        ------
+        StorageUnavailable
+            When the disk takes no more.
+        """
+        draft = self._filling / f"{uuid.uuid4().hex}.{size}.tmp"
+        with writing(target), locked(self._guard):
+            descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o644)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            used = self._recorded()
+            if used is None or used + size > self._max_bytes:
+                used = self._make_room() - size  # this very draft is among what is promised
+            # Before the copy, never after: a process killed between the two must not leave bytes uncounted.
+            self._record(used + size)
+        try:
+            yield draft
+        finally:
+            kept = not draft.exists()
+            draft.unlink(missing_ok=True)
+            os.close(descriptor)
+            if not kept:
+                with contextlib.suppress(OSError), locked(self._guard):
+                    used = self._recorded()
+                    if used is not None:
+                        self._record(used - size)
+
+    def _make_room(self) -> int:
+        """Remove what was used longest ago until the rest fits; return what is kept or promised now."""
+        copies = self._copies()
+        used = self._sweep() + sum(size for _, size, _ in copies)
+        if used <= self._max_bytes:
+            return used
+        for _, size, path in sorted(copies):
+            if used <= self._max_bytes * _KEPT:
+                break
+            # The lock that a reader notes its use under: it finds the copy gone, or this finds it in use.
+            with locked(self._lock_of(path)):
+                if _used_within(path, HELD_SECONDS):
+                    continue
+                path.unlink(missing_ok=True)
+            used -= size
+            with contextlib.suppress(OSError):  # not empty yet
+                for parent in path.relative_to(self._folder).parents[:-1]:
+                    (self._folder / parent).rmdir()
+        return used
+
+    def _lock_of(self, path: Path) -> Path:
+        return self._locks / f"use-{zlib.crc32(os.fsencode(path)) % 64:02x}"
+
+    def _copies(self) -> list[tuple[float, int, Path]]:
+        found = []
+        for parent, folders, names in os.walk(self._folder):
+            if parent == str(self._folder):
+                folders[:] = [name for name in folders if not name.startswith(".")]
+                continue
+            for name in names:
+                path = Path(parent, name)
+                with contextlib.suppress(FileNotFoundError):
+                    status = path.stat()
+                    found.append((status.st_mtime, status.st_size, path))
+        return found
+
+    def _sweep(self) -> int:
+        """Remove the drafts of dead processes; return what the living ones promised."""
+        promised = 0
+        for draft in self._filling.iterdir():
+            try:
+                descriptor = os.open(draft, os.O_RDWR | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                draft.unlink(missing_ok=True)
+            except BlockingIOError:
+                promised += int(draft.name.split(".")[1])
+            finally:
+                os.close(descriptor)
+        return promised
+
+    def _recorded(self) -> int | None:
+        """Return the count on record; None when there is none that can be read."""
+        try:
+            return int(self._usage.read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def _record(self, used: int) -> None:
+        draft = self._usage.with_suffix(".tmp")
+        draft.write_text(str(max(0, used)))
+        draft.replace(self._usage)
+
+
+def _fits(path: Path, size: int) -> bool:
+    try:
+        return path.stat().st_size == size
+    except FileNotFoundError:
+        return False
+
+
+def _used_within(path: Path, seconds: float) -> bool:
+    """Tell whether a copy was used lately; a time far in the future says that the clock was set back, no more."""
+    try:
+        return abs(time.time() - path.stat().st_mtime) < seconds
+    except FileNotFoundError:
+        return False

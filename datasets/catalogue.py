@@ -1,0 +1,151 @@
+"""The live list of what is served: pointers kept in memory, refreshed by one listing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import datetime
+from typing import Any
+
+from datasets.layout import CATALOG
+from datasets.manifest import Pointer
+from datasets.saved_catalogue import SavedCatalogue
+from datasets.snapshot import Snapshot
+from datasets.storage import Storage
+from datasets.transfer import read_many
+from schemas.errors import SnapshotCorrupt
+from schemas.kinds import ALPHA_ID
+
+_SUFFIX = ".json"
+_BETWEEN = "\0"
+"""Stands between the texts of a pointer that are searched, so that no match runs over from one into the next."""
+
+
+class Catalogue:
+    """Resolves an alpha to the snapshot that is served, and follows new pointers.
+
+    Reading never blocks on a refresh: both views are replaced whole, so a request that resolved a snapshot keeps
+    it while another one is published.
+
+    A refresh lists the pointers, a page of a thousand a request, and reads those that changed, many at once. Of a
+    remote root with a cache the pointers are kept in it, so that a restart reads only what changed meanwhile, and
+    has something to serve although the store is away.
+
+    Parameters
+    ----------
+    storage
+        The datasets root.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._signatures: dict[str, tuple[Any, ...]] = {}
+        self._snapshots: dict[str, Snapshot] = {}
+        self._listed: tuple[Pointer, ...] = ()
+        self._searched: tuple[tuple[str, Pointer], ...] = ()
+        self._lock = threading.Lock()
+        self._refreshed = float("-inf")
+        self.broken: dict[str, str] = {}
+        """Alpha id -> why its pointer could not be read; what was served before stays served."""
+        self._saved = None
+        if storage.cache is not None:
+            self._saved = SavedCatalogue(storage.cache.folder / storage.identity)
+            self._signatures, pointers = self._saved.load()
+            self._show({alpha: Snapshot(storage, pointer) for alpha, pointer in pointers.items()})
+
+    def refresh(self) -> bool:
+        """List the catalogue once and read the pointers that changed.
+
+        Returns
+        -------
+        bool
+            Whether anything that is served changed.
+
+        Raises
+        ------
+        StorageUnavailable
+            When the store does not answer; everything known stays as it was.
+        """
+        with self._lock:
+            known = self._signatures
+            found = {
+                alpha: signature
+                for name, signature in self._storage.entries(CATALOG).items()
+                if name.endswith(_SUFFIX)
+                and ((alpha := name.removesuffix(_SUFFIX)) in known or ALPHA_ID.match(alpha))
+            }
+            changed = [
+                alpha for alpha, signature in found.items() if self._signatures.get(alpha) != signature
+            ]
+            gone = self._signatures.keys() - found.keys()
+            if changed or gone:
+                self._apply(found, changed, gone)
+            self._refreshed = time.monotonic()
+            if self._saved is not None:
+                self._saved.keep(
+                    self._signatures,
+                    {alpha: s.pointer for alpha, s in self._snapshots.items()},
+                    bool(changed or gone),
+                )
+            return bool(changed or gone)
+
+    def _apply(self, found: dict[str, tuple[Any, ...]], changed: list[str], gone: set[str]) -> None:
+        snapshots = {alpha: snapshot for alpha, snapshot in self._snapshots.items() if alpha not in gone}
+        signatures = {alpha: signature for alpha, signature in self._signatures.items() if alpha not in gone}
+        broken = {alpha: reason for alpha, reason in self.broken.items() if alpha not in gone}
+        paths = {f"{CATALOG}/{alpha}{_SUFFIX}": alpha for alpha in changed}
+        for path, data in read_many(self._storage, list(paths)).items():
+            alpha = paths[path]
+            if data is None:
+                continue  # removed since the listing: the next refresh sees it gone
+            try:
+                pointer = _decoded(alpha, path, data)
+            except SnapshotCorrupt as error:
+                broken[alpha] = str(error)
+            else:
+                broken.pop(alpha, None)
+                served = snapshots.get(alpha)
+                if served is None or served.pointer != pointer:
+                    snapshots[alpha] = Snapshot(self._storage, pointer)
+            signatures[alpha] = found[alpha]
+        self._signatures, self.broken = signatures, broken
+        self._show(snapshots)
+
+    def _show(self, snapshots: dict[str, Snapshot]) -> None:
+        # Latest started first, the address as tiebreak: two stable sorts.
+        pointers = sorted((s.pointer for s in snapshots.values()), key=lambda x: x.alpha_id)
+        pointers.sort(key=lambda x: datetime.fromisoformat(x.started_at), reverse=True)
+        self._snapshots = snapshots
+        self._listed = tuple(pointers)
+        self._searched = tuple((_text(pointer), pointer) for pointer in pointers)
+
+    def resolve(self, alpha_id: str) -> Snapshot | None:
+        """Return the snapshot served under an address, None when there is none."""
+        return self._snapshots.get(alpha_id)
+
+    def pointers(self) -> tuple[Pointer, ...]:
+        """Return every pointer, latest started first, the address as tiebreak."""
+        return self._listed
+
+    def search(self, text: str) -> list[Pointer]:
+        """Return the pointers whose address, name or summary holds a text, letter case aside, in the same order."""
+        wanted = text.casefold()
+        if _BETWEEN in wanted:
+            return []
+        return [pointer for told, pointer in self._searched if wanted in told]
+
+    @property
+    def age(self) -> float:
+        """Seconds since the last refresh that worked; infinite before the first."""
+        return time.monotonic() - self._refreshed
+
+
+def _decoded(alpha: str, path: str, data: bytes) -> Pointer:
+    pointer = Pointer.decode(data, path)
+    if pointer.alpha_id != alpha:
+        raise SnapshotCorrupt(f"{path} points at the alpha {pointer.alpha_id!r}")
+    return pointer
+
+
+def _text(pointer: Pointer) -> str:
+    return _BETWEEN.join((pointer.alpha_id, pointer.name, pointer.tldr or "")).casefold()

@@ -1,0 +1,121 @@
+"""Whether what lies in a root is what its manifests and pointers say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from datasets.layout import MANIFEST, snapshot_path
+from datasets.manifest import FileEntry, Manifest, Pointer, digest
+from datasets.storage import Storage
+from schemas.errors import SnapshotCorrupt
+from schemas.version import snapshot_id
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is not as it must be.
+
+    Attributes
+    ----------
+    file
+        Which file, relative to the root.
+    check
+        What was checked: ``pointer``, ``manifest``, ``digest``, … or the id of a rule.
+    message
+        What is wrong with it.
+    """
+
+    file: str
+    check: str
+    message: str
+
+
+def check_manifest(storage: Storage, pointer: Pointer) -> tuple[Manifest | None, list[Fault]]:
+    """Read the manifest a pointer names and compare the two.
+
+    Returns
+    -------
+    tuple
+        The manifest, None when it cannot be relied on, and what is wrong.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer.
+    """
+    path = f"{snapshot_path(pointer.alpha_id, pointer.snapshot)}/{MANIFEST}"
+    try:
+        data = storage.read(path)
+        if digest(data) != pointer.manifest_sha256:
+            return None, [Fault(path, "digest", "is not the manifest its pointer names: its SHA-256 differs")]
+        manifest = Manifest.decode(data, path)
+    except FileNotFoundError:
+        return None, [Fault(path, "missing", "is missing")]
+    except SnapshotCorrupt as error:
+        return None, [Fault(path, "manifest", f"cannot be read: {error}")]
+    said = {
+        "alpha_id": pointer.alpha_id,
+        "snapshot": pointer.snapshot,
+        "sealed_at": pointer.sealed_at,
+        "started_at": pointer.started_at,
+        "missing": pointer.missing,
+    }
+    return manifest, [
+        Fault(path, "manifest", f"says {name} {getattr(manifest, name)!r} where its pointer says {value!r}")
+        for name, value in said.items()
+        if getattr(manifest, name) != value
+    ]
+
+
+def check_files(
+    storage: Storage,
+    manifest: Manifest,
+    alpha_id: str,
+    snapshot: str,
+    on_intact: Callable[[FileEntry, bytes], None] | None = None,
+) -> list[Fault]:
+    """Read every file of a snapshot again and compare it with its manifest.
+
+    Parameters
+    ----------
+    alpha_id, snapshot
+        Where the manifest was found, which it must name itself.
+    on_intact
+        Called with each file that is as it was published, and its bytes.
+
+    Returns
+    -------
+    list of Fault
+        Empty when everything is there and intact.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer.
+    """
+    folder = snapshot_path(alpha_id, snapshot)
+    faults = []
+    made_of = snapshot_id(manifest.seal_digest, manifest.schema_version)
+    if (manifest.alpha_id, manifest.snapshot) != (alpha_id, snapshot) or made_of != snapshot:
+        faults.append(
+            Fault(
+                f"{folder}/{MANIFEST}",
+                "manifest",
+                f"is that of {manifest.alpha_id} {made_of}, not of this folder",
+            )
+        )
+    for entry in manifest.files:
+        path = f"{folder}/{entry.path}"
+        try:
+            data = storage.read(path)
+        except FileNotFoundError:
+            faults.append(Fault(path, "missing", "is missing"))
+            continue
+        if len(data) != entry.bytes:
+            faults.append(Fault(path, "size", f"has {len(data)} bytes where its manifest says {entry.bytes}"))
+        elif digest(data) != entry.sha256:
+            faults.append(Fault(path, "digest", "is not what was published: its SHA-256 differs"))
+        elif on_intact is not None:
+            on_intact(entry, data)
+    return faults

@@ -1,0 +1,79 @@
+"""Paths of a datasets root.
+
+::
+
+    <root>/catalog/<alpha_id>.json                                  the pointer to what is served
+    <root>/alphas/alpha_id=<id>/snapshot=<id>/manifest.json         what the snapshot holds
+    <root>/alphas/alpha_id=<id>/snapshot=<id>/description.json      the written description, if sealed
+    <root>/alphas/alpha_id=<id>/snapshot=<id>/<dataset>/[book=<book>/]part-0.parquet
+    <root>/.staging/                                                builds at work; never read
+
+All paths here are relative to the root, with forward slashes, so that a folder and a bucket are alike.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from schemas.errors import AlphaNotPublished, KindNotPublished
+from schemas.kinds import ALPHA_ID
+from schemas.tables import PUBLISHED_TABLES
+
+CATALOG: Final = "catalog"
+ALPHAS: Final = "alphas"
+STAGING: Final = ".staging"
+MANIFEST: Final = "manifest.json"
+DESCRIPTION: Final = "description.json"
+
+_SNAPSHOT: Final = re.compile(r"[0-9a-f]{20}\Z")
+BOOK_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
+"""A book's name: it stands in a path, so it is as plain as an alpha's."""
+
+
+def pointer_path(alpha_id: str) -> str:
+    """Return where the pointer of an alpha lies.
+
+    Raises
+    ------
+    AlphaNotPublished
+        When the text is no alpha address: no path is built from it.
+    """
+    return f"{CATALOG}/{_checked(alpha_id)}.json"
+
+
+def alpha_path(alpha_id: str) -> str:
+    """Return the folder of all snapshots of an alpha."""
+    return f"{ALPHAS}/alpha_id={_checked(alpha_id)}"
+
+
+def snapshot_path(alpha_id: str, snapshot: str) -> str:
+    """Return the folder of one snapshot."""
+    if not _SNAPSHOT.match(snapshot):
+        raise AlphaNotPublished(f"{snapshot!r} is no snapshot id: 20 hexadecimal digits are expected")
+    return f"{alpha_path(alpha_id)}/snapshot={snapshot}"
+
+
+def table_path(dataset: str, book: str | None = None) -> str:
+    """Return where a published table lies inside its snapshot.
+
+    Raises
+    ------
+    KindNotPublished
+        When the dataset or the book's name is not one a path may hold.
+    """
+    if dataset not in PUBLISHED_TABLES:
+        raise KindNotPublished(
+            f"{dataset!r} is no published dataset; there are {', '.join(PUBLISHED_TABLES)}"
+        )
+    if book is None:
+        return f"{dataset}/part-0.parquet"
+    if not BOOK_NAME.match(book):
+        raise KindNotPublished(f"{book!r} is no book name: letters, digits, '_', '-' and '.' are allowed")
+    return f"{dataset}/book={book}/part-0.parquet"
+
+
+def _checked(alpha_id: str) -> str:
+    if not ALPHA_ID.match(alpha_id):
+        raise AlphaNotPublished(f"{alpha_id!r} is no alpha address")
+    return alpha_id

@@ -1,0 +1,136 @@
+"""What tells gc that a reader may still need a snapshot that is no longer served.
+
+::
+
+    <root>/leases/<reader>.json
+
+A reader that follows the catalogue holds one instant in it: nothing that was replaced before then is read by it
+any more. That is one small file however many alphas there are, and it moves on by itself. It is honoured until it
+has not been refreshed for the time it names; a reader that may not write to the root has none, and then the grace
+period alone stands between it and gc.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import orjson
+
+from datasets.manifest import encode
+from datasets.storage import Storage
+from datasets.transfer import files_below, read_many, remove_files
+from schemas.errors import SnapshotCorrupt
+
+LEASES: Final = "leases"
+VALID_SECONDS: Final = 900
+"""How long a lease is honoured after it was refreshed last."""
+REFRESH_SECONDS: Final = 60
+"""How often a reader refreshes it."""
+ALLOWANCE: Final = timedelta(minutes=10)
+"""How long before the last look at the catalogue a request may have begun, differences of clocks included."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """One reader's claim.
+
+    Attributes
+    ----------
+    reader
+        Who reads: host and process.
+    refreshed_at
+        When it was written last, ISO-8601 UTC.
+    since
+        Snapshots that were replaced before this instant are not read by it, ISO-8601 UTC.
+    seconds
+        How long it is honoured from `refreshed_at`.
+    """
+
+    reader: str
+    refreshed_at: str
+    since: str
+    seconds: int = VALID_SECONDS
+
+
+def write_lease(storage: Storage, reader: str, followed_at: datetime, now: datetime) -> Lease:
+    """Write or refresh a reader's lease.
+
+    Parameters
+    ----------
+    reader
+        Its name; characters a file name may not hold are replaced.
+    followed_at
+        When it last began a look at the catalogue that worked.
+    now
+        The time of the reader.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the root cannot be written.
+    """
+    lease = Lease(_named(reader), _instant(now), _instant(followed_at - ALLOWANCE))
+    storage.write(f"{LEASES}/{lease.reader}.json", encode(asdict(lease)))
+    return lease
+
+
+def remove_lease(storage: Storage, reader: str) -> None:
+    """Remove a reader's lease, as it ends; none at all is no error.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the root cannot be written.
+    """
+    remove_files(storage, [f"{LEASES}/{_named(reader)}.json"])
+
+
+def read_leases(storage: Storage) -> list[Lease]:
+    """Return every lease in the root, stale ones included.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When a file there is none: what its reader needs is unknown then.
+    StorageUnavailable
+        When the store does not answer.
+    """
+    paths = [entry.path for name, entry in files_below(storage, LEASES).items() if name.endswith(".json")]
+    return [_decoded(data, path) for path, data in read_many(storage, paths).items() if data is not None]
+
+
+def is_stale(lease: Lease, now: datetime) -> bool:
+    """Tell whether a lease is no longer honoured; one from the future, of a clock that was set back, is."""
+    return now - datetime.fromisoformat(lease.refreshed_at) > timedelta(seconds=lease.seconds)
+
+
+def horizon(leases: Sequence[Lease], now: datetime) -> datetime | None:
+    """Return the instant since which any live reader may need what was replaced; None when no reader is live."""
+    live = [datetime.fromisoformat(lease.since) for lease in leases if not is_stale(lease, now)]
+    return min(live, default=None)
+
+
+def _decoded(data: bytes, path: str) -> Lease:
+    try:
+        lease = Lease(**orjson.loads(data))
+        datetime.fromisoformat(lease.since), datetime.fromisoformat(lease.refreshed_at)
+    except (orjson.JSONDecodeError, TypeError, ValueError) as error:
+        raise SnapshotCorrupt(
+            f"{path} is no lease: {error}; remove the file if no reader wrote it"
+        ) from error
+    return lease
+
+
+def _named(reader: str) -> str:
+    name = re.sub(r"[^A-Za-z0-9_.-]", "-", reader)[:128]
+    return name if _NAME.match(name) else f"r{name}"[:128]
+
+
+def _instant(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,154 @@
+"""The decile table of a window, from the per-week decile rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from datasets.maths.rank_correlation import Integers, spearman
+from datasets.maths.series import Dates, Floats, mean_or_null, null_if_nan
+from datasets.maths.withheld import Withheld
+from schemas.tables.weekly_signal import BUCKETS
+
+
+@dataclass(frozen=True, slots=True)
+class WeeklyDeciles:
+    """Rows of the per-week decile table inside a window, as equally long arrays in any order.
+
+    Attributes
+    ----------
+    date, bucket
+        Key of a row: the rebalance day and the bucket, 1 for the lowest scores to 10 for the highest.
+    n_symbols, n_return_obs
+        Names in the bucket that week, and those of them with a forward return.
+    mean_score, mean_score_z, mean_long_short_weight, mean_long_only_weight, mean_forward_return
+        Means over the names of the bucket.
+    ic
+        Rank correlation of score and forward return inside the bucket.
+    """
+
+    date: Dates
+    bucket: Integers
+    n_symbols: Integers
+    mean_score: Floats
+    mean_score_z: Floats
+    mean_long_short_weight: Floats
+    mean_long_only_weight: Floats
+    mean_forward_return: Floats
+    ic: Floats
+    n_return_obs: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class DecileBucket:
+    """One bucket over the window; means of weekly means, each over the weeks in which it is known.
+
+    Attributes
+    ----------
+    rank
+        1 for the lowest scores to 10 for the highest.
+    weeks
+        Weeks in which the bucket held a name.
+    mean_n_symbols
+        Names in a week.
+    mean_score, mean_score_z, mean_long_short_weight, mean_long_only_weight, mean_forward_return, ic
+        Mean of the weekly figure; ``None`` when it was known in no week.
+    n_return_obs
+        Forward returns in all weeks together.
+    """
+
+    rank: int
+    weeks: int
+    mean_n_symbols: float | None
+    mean_score: float | None
+    mean_score_z: float | None
+    mean_long_short_weight: float | None
+    mean_long_only_weight: float | None
+    mean_forward_return: float | None
+    ic: float | None
+    n_return_obs: int
+
+
+@dataclass(frozen=True, slots=True)
+class DecileBlock:
+    """The decile table of a window.
+
+    Attributes
+    ----------
+    weeks
+        Weeks measured: enough scored names, and a forward return of at least one.
+    weeks_skipped
+        Rebalance weeks with too few scored names to be cut. A week that has the names but no forward return (a
+        pending one) is in neither count.
+    buckets
+        Ten, lowest scores first.
+    spearman_bucket_vs_mean_forward_return
+        Rank correlation of bucket number and mean forward return; ``None`` when fewer than two are known or all
+        are equal.
+    top_minus_bottom
+        Ratio; mean forward return of the highest bucket less the lowest, ``None`` when either is not known.
+    """
+
+    weeks: int
+    weeks_skipped: int
+    buckets: tuple[DecileBucket, ...]
+    spearman_bucket_vs_mean_forward_return: float | None
+    top_minus_bottom: float | None
+
+
+def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> DecileBlock | Withheld:
+    """Average the weekly decile rows of a window.
+
+    A week without a single forward return is left out of every figure, means of scores and weights included:
+    otherwise the columns of one table would describe different weeks.
+
+    Parameters
+    ----------
+    rows
+        Every row of the window; every rebalance week with enough scored names has its ten.
+    rebalance_weeks
+        Rebalance dates in the window, whatever their status.
+
+    Returns
+    -------
+    DecileBlock or Withheld
+        ``forward_returns_absent`` when weeks were cut but none has a forward return, ``insufficient_data`` when no
+        week had enough scored names.
+    """
+    weeks, week = np.unique(rows.date, return_inverse=True)
+    returns = np.bincount(week, weights=rows.n_return_obs, minlength=weeks.size)
+    if weeks.size == 0:
+        return Withheld(
+            "insufficient_data", "no week of the window has enough scored names to be cut into deciles"
+        )
+    if not returns.any():
+        return Withheld("forward_returns_absent", "no decile week of the window has a forward return")
+    kept = returns[week] > 0
+    buckets = tuple(_bucket(rows, rank, kept & (rows.bucket == rank)) for rank in range(1, BUCKETS + 1))
+    means = np.array([np.nan if b.mean_forward_return is None else b.mean_forward_return for b in buckets])
+    return DecileBlock(
+        weeks=int((returns > 0).sum()),
+        weeks_skipped=rebalance_weeks - int(weeks.size),
+        buckets=buckets,
+        spearman_bucket_vs_mean_forward_return=null_if_nan(spearman(np.arange(1.0, BUCKETS + 1.0), means)),
+        top_minus_bottom=null_if_nan(means[-1] - means[0]),
+    )
+
+
+def _bucket(rows: WeeklyDeciles, rank: int, mine: npt.NDArray[np.bool_]) -> DecileBucket:
+    """Average one bucket over its weeks, in order of date so that the sums do not depend on the rows' order."""
+    order = np.flatnonzero(mine)[np.argsort(rows.date[mine], kind="stable")]
+    return DecileBucket(
+        rank=rank,
+        weeks=int(order.size),
+        mean_n_symbols=mean_or_null(rows.n_symbols[order].astype(np.float64)),
+        mean_score=mean_or_null(rows.mean_score[order]),
+        mean_score_z=mean_or_null(rows.mean_score_z[order]),
+        mean_long_short_weight=mean_or_null(rows.mean_long_short_weight[order]),
+        mean_long_only_weight=mean_or_null(rows.mean_long_only_weight[order]),
+        mean_forward_return=mean_or_null(rows.mean_forward_return[order]),
+        ic=mean_or_null(rows.ic[order]),
+        n_return_obs=int(rows.n_return_obs[order].sum()),
+    )

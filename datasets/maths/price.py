@@ -1,0 +1,117 @@
+"""The benchmark's twin of the equity curve: a close in place of equity."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+import numpy as np
+
+from datasets.maths.equity import (
+    EquityCurve,
+    day,
+    day_of_highest,
+    equity_curve,
+    highest,
+    last_known_pct,
+    period_returns,
+)
+from datasets.maths.series import Dates, Floats, null_if_nan
+
+
+@dataclass(frozen=True, slots=True)
+class PriceSummary:
+    """Figures of a price series over a window; every field but ``sessions`` is ``None`` for an empty one.
+
+    Attributes
+    ----------
+    first_date, last_date
+        Days of the first and last session.
+    sessions
+        Rows in the window.
+    first_close, last_close
+        Closes of those days, in the price's own unit.
+    total_return
+        Ratio; ``last_close / first_close - 1``, null where the first close is null or zero.
+    cumulative_return_pct
+        Percentage points; the last compounded return that is known.
+    max_drawdown_pct
+        Deepest fall from the window's running peak, in percentage points of that peak.
+    max_drawdown_date
+        First session on which it is reached.
+    """
+
+    first_date: dt.date | None
+    last_date: dt.date | None
+    sessions: int
+    first_close: float | None
+    last_close: float | None
+    total_return: float | None
+    cumulative_return_pct: float | None
+    max_drawdown_pct: float | None
+    max_drawdown_date: dt.date | None
+
+
+def price_curve(close: Floats) -> EquityCurve:
+    """Compound a price from the first session of the window.
+
+    Each session opens at the close before it, so the functions of the ledger apply. The first session has no close
+    before it inside the window: its ``period_return`` is null and its ``cumulative_return`` is 0, the base that the
+    following rows compound on.
+
+    Parameters
+    ----------
+    close
+        Price by session; may be empty.
+
+    Returns
+    -------
+    EquityCurve
+        As long as the input; peak and drawdown in the price's unit.
+    """
+    before = np.concatenate([np.full(min(1, close.size), np.nan), close[:-1]])
+    curve = equity_curve(before, close)
+    if close.size and not np.isnan(close[0]):
+        curve.cumulative_return[0] = 0.0
+    return curve
+
+
+def price_summary(dates: Dates, close: Floats) -> PriceSummary:
+    """Summarise a price over the window.
+
+    Parameters
+    ----------
+    dates
+        Day of each session, ascending.
+    close
+        Price by session, as long as ``dates``.
+
+    Returns
+    -------
+    PriceSummary
+        With ``sessions`` 0 and every other field ``None`` when the window is empty.
+    """
+    if dates.size == 0:
+        return PriceSummary(
+            first_date=None,
+            last_date=None,
+            sessions=0,
+            first_close=None,
+            last_close=None,
+            total_return=None,
+            cumulative_return_pct=None,
+            max_drawdown_pct=None,
+            max_drawdown_date=None,
+        )
+    curve = price_curve(close)
+    return PriceSummary(
+        first_date=day(dates, 0),
+        last_date=day(dates, -1),
+        sessions=int(dates.size),
+        first_close=null_if_nan(close[0]),
+        last_close=null_if_nan(close[-1]),
+        total_return=null_if_nan(period_returns(close[:1], close[-1:])[0]),
+        cumulative_return_pct=last_known_pct(curve.cumulative_return),
+        max_drawdown_pct=highest(curve.drawdown_pct),
+        max_drawdown_date=day_of_highest(dates, curve.drawdown_pct),
+    )

@@ -1,0 +1,98 @@
+"""Spearman's rank correlation, many cross-sections at once, in whole numbers.
+
+With ties averaged, the mean rank of n values is (n + 1) / 2 whatever the ties, so twice a rank less (n + 1) is a
+whole number and sums to zero. The three sums of products are then exact in float64 up to 200,000 names, which buys
+three things: the result does not depend on the order of the rows, a constant side is recognised by an exact zero,
+and a perfect ordering gives exactly 1.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datasets.maths.series import Floats
+
+Integers: TypeAlias = npt.NDArray[np.int64]
+
+
+def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
+    """Twice the average rank within the group, less the group's size plus one.
+
+    Ranks come from counting, not sorting: once the values of a whole run are coded, any subset of the rows is
+    ranked in one pass.
+
+    Parameters
+    ----------
+    code
+        Stands for the value of each row: whole numbers of at least 0, equal exactly where values of one group are
+        equal, in the order of the values inside a group, and every code of a group above every code of the groups
+        before it.
+    group
+        Group of each row, 0 to ``n_groups - 1``.
+    n_groups
+        Number of groups; a group may have no row.
+
+    Returns
+    -------
+    Integers
+        ``2 rank - (n + 1)`` by row, ascending in the value.
+    """
+    # 2 rank - (n + 1) = (at or below + below, among all rows) - (the same of the rows of earlier groups, plus n).
+    tally = np.bincount(code)
+    reached = np.cumsum(tally)
+    size = np.bincount(group, minlength=n_groups)
+    closed = np.cumsum(size)
+    ranks: Integers = (2 * reached - tally)[code] - (2 * closed - size)[group]
+    return ranks
+
+
+def spearman_by_group(
+    x_code: Integers, y_code: Integers, group: Integers, n_groups: int
+) -> tuple[Floats, Integers]:
+    """Rank correlation of two columns within each group.
+
+    Parameters
+    ----------
+    x_code, y_code
+        The two columns, coded as :func:`centred_ranks` asks; no nulls.
+    group
+        Group of each row, 0 to ``n_groups - 1``; rows in any order.
+    n_groups
+        Number of groups.
+
+    Returns
+    -------
+    rho : Floats
+        By group, between -1 and 1; NaN with fewer than two rows or when either column is constant.
+    pairs : Integers
+        Rows by group.
+    """
+    x = centred_ranks(x_code, group, n_groups).astype(np.float64)
+    y = centred_ranks(y_code, group, n_groups).astype(np.float64)
+    xy, xx, yy = (
+        np.bincount(group, weights=product, minlength=n_groups) for product in (x * y, x * x, y * y)
+    )
+    rho = np.full(n_groups, np.nan)
+    np.divide(xy, np.sqrt(xx * yy), out=rho, where=(xx > 0) & (yy > 0))
+    return np.clip(rho, -1.0, 1.0), np.bincount(group, minlength=n_groups)
+
+
+def spearman(x: Floats, y: Floats) -> float:
+    """Rank correlation of two series over the rows where both are known.
+
+    Parameters
+    ----------
+    x, y
+        Equally long; NaN stands for null.
+
+    Returns
+    -------
+    float
+        Between -1 and 1; NaN with fewer than two pairs or when either side is constant.
+    """
+    both = ~(np.isnan(x) | np.isnan(y))
+    x_code, y_code = (np.unique(side[both], return_inverse=True)[1].astype(np.int64) for side in (x, y))
+    return float(spearman_by_group(x_code, y_code, np.zeros(x_code.size, np.int64), 1)[0][0])

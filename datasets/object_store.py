@@ -1,0 +1,107 @@
+"""How an S3 store is reached: endpoint, region and time limits, from the settings every AWS client reads.
+
+Credentials are not read here: botocore finds them where it always does (``AWS_ACCESS_KEY_ID`` and
+``AWS_SECRET_ACCESS_KEY``, a shared credentials file, the role of the machine).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+S3_SCHEMES: Final = ("s3", "s3a")
+
+_REFUSALS: Final = frozenset({"NoCredentialsError", "PartialCredentialsError", "ProfileNotFound"})
+_CLIENTS: Final = frozenset(
+    {"botocore", "aiobotocore", "aiohttp", "gcsfs", "google", "azure", "adlfs", "urllib3"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class S3Settings:
+    """Where requests to S3 go.
+
+    Attributes
+    ----------
+    endpoint
+        Base URL of a store other than Amazon's; None leaves the choice to botocore.
+    region
+        Region to sign for; None leaves the choice to botocore.
+    """
+
+    endpoint: str | None = None
+    region: str | None = None
+
+    @classmethod
+    def from_environment(cls, env: Mapping[str, str]) -> S3Settings:
+        """Read ``AWS_ENDPOINT_URL_S3`` or ``AWS_ENDPOINT_URL``, and ``AWS_REGION`` or ``AWS_DEFAULT_REGION``."""
+        return cls(
+            env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL") or None,
+            env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or None,
+        )
+
+    @property
+    def client(self) -> dict[str, Any]:
+        """Keyword arguments of a botocore client; empty when nothing is set."""
+        found = {"endpoint_url": self.endpoint, "region_name": self.region}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def config(self, *, connect: float, read: float, attempts: int) -> dict[str, Any]:
+        """Return the arguments of a botocore ``Config``.
+
+        Parameters
+        ----------
+        connect, read
+            Seconds to wait for a connection and between two pieces of an answer.
+        attempts
+            Tries of one request, the first included.
+        """
+        config: dict[str, Any] = {
+            "signature_version": "s3v4",
+            "connect_timeout": connect,
+            "read_timeout": read,
+            "retries": {"total_max_attempts": attempts, "mode": "standard"},
+        }
+        if self.endpoint is not None:
+            # Stores of one's own rarely have a host name per bucket, and older ones refuse the checksums that
+            # botocore adds by default. What is published carries SHA-256 digests of its own.
+            config["s3"] = {"addressing_style": "path"}
+            config["request_checksum_calculation"] = "when_required"
+            config["response_checksum_validation"] = "when_required"
+        return config
+
+
+def is_store_failure(error: BaseException) -> bool:
+    """Tell whether an exception comes from a store's client: their trees do not derive from OSError."""
+    return isinstance(error, OSError) or type(error).__module__.split(".")[0] in _CLIENTS
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """Tell whether the store, or the lack of credentials, forbids what was asked: waiting does not help."""
+    return any(
+        isinstance(link, PermissionError) or type(link).__name__ in _REFUSALS for link in _chain(error)
+    )
+
+
+def names_missing_bucket(error: BaseException | None) -> bool:
+    """Tell whether a "not found" is about the whole bucket rather than one object."""
+    return any(_code(link) == "NoSuchBucket" for link in _chain(error))
+
+
+def error_code(error: BaseException | None) -> str | None:
+    """Return the store's own code of a failure, None when the store gave none."""
+    return next((code for link in _chain(error) if (code := _code(link)) is not None), None)
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def _code(error: BaseException) -> str | None:
+    response = getattr(error, "response", None)
+    return response.get("Error", {}).get("Code") if isinstance(response, dict) else None

@@ -1,0 +1,249 @@
+"""Moving the pointer of an alpha: the one step that changes what is served.
+
+Builders, rollback and gc all change a pointer by :func:`change`, which lets one of them at a time compare and
+write: by a lock on a root of this machine, by a conditional write on an object store. The pointer thereby also
+orders what they do to files: gc names the snapshots it is going to remove in the pointer first, and whoever
+wants to serve one looks at the files after having read the pointer it is going to replace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from datasets.conditional import Version, read_version, write_if_unchanged
+from datasets.disk import locked, writing
+from datasets.layout import MANIFEST, STAGING, pointer_path, snapshot_path
+from datasets.manifest import REMEMBERED, Manifest, Pointer, digest
+from datasets.storage import Storage
+from datasets.transfer import files_below
+from schemas.errors import AlphaNotPublished, PublicationRefused, SnapshotCorrupt
+
+_ROUNDS: Final = 50
+"""Lost races in a row before giving up: each means that another build of this one alpha was published."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a publication came to.
+
+    Attributes
+    ----------
+    alpha_id, snapshot
+        What is served now.
+    changed
+        False when exactly this was served before, and no byte was written.
+    """
+
+    alpha_id: str
+    snapshot: str
+    changed: bool
+
+
+def served(storage: Storage, alpha_id: str) -> Pointer | None:
+    """Return the pointer of an alpha, None when nothing of it is published."""
+    path = pointer_path(alpha_id)
+    try:
+        return Pointer.decode(storage.read(path), path)
+    except FileNotFoundError:
+        return None
+
+
+def point(storage: Storage, pointer: Pointer, manifest: bytes, *, force: bool = False) -> Published:
+    """Make a snapshot, whose files are all in place, the one that is served.
+
+    Parameters
+    ----------
+    manifest
+        The bytes of the snapshot's manifest.
+    force
+        Serve it although what is served was sealed later, or although it was rolled back before.
+
+    Raises
+    ------
+    PublicationRefused
+        When what is served was sealed later, when the snapshot was rolled back, or while gc removes its files.
+    SnapshotCorrupt
+        When a file of it is not there: gc removed those of an earlier build meanwhile.
+    StorageUnavailable
+        When the store does not answer; what was served is still served.
+    """
+    final = replace(pointer, manifest_sha256=digest(manifest))
+    files = Manifest.decode(manifest, f"manifest of {pointer.snapshot}")
+
+    def decide(current: Pointer | None) -> Pointer | None:
+        if current is None:
+            _require_whole(storage, files, len(manifest))
+            return replace(final, published_at=_now())
+        if current.snapshot == pointer.snapshot:
+            return None
+        if not force:
+            _refuse(current, pointer)
+        _refuse_removed(current, pointer)
+        _require_whole(storage, files, len(manifest))
+        return succeed(current, final)
+
+    changed = change(storage, pointer.alpha_id, decide)
+    return Published(pointer.alpha_id, pointer.snapshot, changed=changed is not None)
+
+
+def roll_back(storage: Storage, pointer: Pointer, manifest: bytes) -> Published:
+    """Serve an earlier snapshot again, and remember what it was rolled back from.
+
+    Parameters
+    ----------
+    pointer, manifest
+        Of the earlier snapshot, as for :func:`point`.
+
+    Returns
+    -------
+    Published
+        Not changed when the snapshot is served already.
+
+    Raises
+    ------
+    PublicationRefused
+        While gc removes the files of the earlier snapshot.
+    SnapshotCorrupt
+        When a file of it is not there.
+    StorageUnavailable
+        When the store does not answer; what was served is still served.
+    """
+    final = replace(pointer, manifest_sha256=digest(manifest))
+    files = Manifest.decode(manifest, f"manifest of {pointer.snapshot}")
+
+    def decide(current: Pointer | None) -> Pointer | None:
+        if current is None:
+            raise AlphaNotPublished(
+                f"{pointer.alpha_id} is not published, so there is nothing to roll back from"
+            )
+        if current.snapshot == pointer.snapshot:
+            return None
+        _refuse_removed(current, pointer)
+        _require_whole(storage, files, len(manifest))
+        following = succeed(current, final)
+        return replace(following, withdrawn=(*following.withdrawn, current.snapshot))
+
+    changed = change(storage, pointer.alpha_id, decide)
+    return Published(pointer.alpha_id, pointer.snapshot, changed=changed is not None)
+
+
+def change(
+    storage: Storage, alpha_id: str, decide: Callable[[Pointer | None], Pointer | None]
+) -> Pointer | None:
+    """Replace a pointer by what a function makes of it, while nobody else does.
+
+    Parameters
+    ----------
+    decide
+        Called with the pointer in force, None when there is none; returns the new one, or None to leave it. It is
+        called again when somebody else was quicker, so it looks at everything anew.
+
+    Returns
+    -------
+    Pointer or None
+        What was written, None when nothing was.
+
+    Raises
+    ------
+    PublicationRefused
+        When others were quicker too many times.
+    """
+    path = pointer_path(alpha_id)
+    written: bytes | None = None
+    with _exclusive(storage, alpha_id):
+        for _ in range(_ROUNDS):
+            seen = read_version(storage, path)
+            current = _decoded(seen, path)
+            if current is not None and seen.data == written:
+                # A write whose answer was lost is repeated by the client, and the repetition finds its own work.
+                return current
+            wanted = decide(current)
+            if wanted is None:
+                return None
+            written = wanted.encode()
+            if write_if_unchanged(storage, path, written, seen):
+                return wanted
+    raise PublicationRefused(
+        f"{alpha_id}: other builds moved its pointer {_ROUNDS} times meanwhile; try again"
+    )
+
+
+def succeed(current: Pointer, following: Pointer) -> Pointer:
+    """Return the pointer that follows another one, remembering what was served when."""
+    # A clock that was set back must not make the new snapshot look older than the one it replaces.
+    now = max(_now(), current.published_at)
+    earlier = {**current.replaced, current.snapshot: now}
+    earlier.pop(following.snapshot, None)
+    latest = sorted(earlier, key=lambda snapshot: (earlier[snapshot], snapshot))[-REMEMBERED:]
+    return replace(
+        following,
+        published_at=now,
+        replaced={snapshot: earlier[snapshot] for snapshot in sorted(latest)},
+        withdrawn=tuple(snapshot for snapshot in current.withdrawn if snapshot != following.snapshot),
+        removing=current.removing,
+    )
+
+
+def _refuse(current: Pointer, wanted: Pointer) -> None:
+    """Refuse to serve what is older than what is served, and what an operator rolled back from."""
+    if wanted.snapshot in current.withdrawn:
+        raise PublicationRefused(
+            f"{wanted.alpha_id}: snapshot {wanted.snapshot} was rolled back; give --force to serve it again"
+        )
+    if datetime.fromisoformat(current.sealed_at) > datetime.fromisoformat(wanted.sealed_at):
+        raise PublicationRefused(
+            f"{wanted.alpha_id}: the snapshot served was sealed at {current.sealed_at}, later than this seal "
+            f"({wanted.sealed_at}); give --force to serve the older one"
+        )
+
+
+def _refuse_removed(current: Pointer, wanted: Pointer) -> None:
+    if wanted.snapshot in current.removing:
+        raise PublicationRefused(
+            f"{wanted.alpha_id}: gc is removing the files of snapshot {wanted.snapshot}; try again when it is done, "
+            f"or run `python -m pipeline gc` to finish one that was interrupted"
+        )
+
+
+def _require_whole(storage: Storage, manifest: Manifest, manifest_bytes: int) -> None:
+    """Look once more whether every file is there: gc may have removed an earlier build's while this one built on them."""
+    folder = snapshot_path(manifest.alpha_id, manifest.snapshot)
+    found = files_below(storage, folder)
+    for path, size in ((MANIFEST, manifest_bytes), *((entry.path, entry.bytes) for entry in manifest.files)):
+        if path not in found or found[path].size != size:
+            raise SnapshotCorrupt(
+                f"{folder}/{path} is missing or cut short, so the snapshot is not served; build the seal again"
+            )
+
+
+def _decoded(seen: Version, path: str) -> Pointer | None:
+    if seen.data is None:
+        return None
+    try:
+        return Pointer.decode(seen.data, path)
+    except SnapshotCorrupt as error:
+        raise SnapshotCorrupt(f"{error}; remove that file and build the seal again") from error
+
+
+@contextlib.contextmanager
+def _exclusive(storage: Storage, alpha_id: str) -> Iterator[None]:
+    """Let one process at a time compare and move an alpha's pointer (roots of this machine)."""
+    if not storage.is_local:
+        yield
+        return
+    lock = Path(storage.full(STAGING)) / f"{alpha_id}.pointer-lock"
+    with writing(lock):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(lock, os.O_CREAT | os.O_RDWR, 0o666))
+    with locked(lock):
+        yield
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,143 @@
+"""Atomic publication: files first, then the manifest, the pointer last.
+
+A reader starts from the pointer, so nothing is visible before the last step, and that step replaces one small
+file in one operation. A build killed at any instant leaves what was published untouched; what it left behind in
+the staging folder is swept by the next build.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Self
+
+from datasets.disk import locked, writing
+from datasets.layout import MANIFEST, STAGING, snapshot_path
+from datasets.manifest import Manifest, Pointer, digest
+from datasets.pointers import Published, point
+from datasets.storage import Storage
+from datasets.transfer import files_below
+
+__all__ = ["Publication", "Published", "file_digest"]
+
+
+class Publication:
+    """A private folder to write a snapshot in, and the step that makes it the served one.
+
+    Use as a context manager: leaving it removes what was not published.
+
+    Parameters
+    ----------
+    storage
+        The datasets root.
+    alpha_id, snapshot
+        What is going to be published.
+
+    Attributes
+    ----------
+    folder
+        Where the snapshot's files are written, under the relative paths they will have.
+    """
+
+    def __init__(self, storage: Storage, alpha_id: str, snapshot: str) -> None:
+        self._storage = storage
+        self._alpha_id = alpha_id
+        self._destination = snapshot_path(alpha_id, snapshot)
+        self._snapshot = snapshot
+
+    def __enter__(self) -> Self:
+        """Make the staging folder and hold its lock, by which a dead build is told from a live one."""
+        local = self._storage.is_local
+        parent = Path(self._storage.full(STAGING) if local else tempfile.gettempdir())
+        prefix = "build" if local else f"alpha-results-build-{os.getuid()}"
+        self._work = parent / f"{prefix}-{uuid.uuid4().hex}"
+        with writing(self._work):
+            parent.mkdir(parents=True, exist_ok=True)
+            with locked(parent / f".{prefix}.lock"):
+                _sweep(parent, prefix)
+                self._work.mkdir(mode=0o777 if local else 0o700)
+                self._lock = os.open(self._work / ".lock", os.O_CREAT | os.O_RDWR)
+                fcntl.flock(self._lock, fcntl.LOCK_EX)
+            self.folder = self._work / "snapshot"
+            self.folder.mkdir()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove whatever was not published."""
+        shutil.rmtree(self._work, ignore_errors=True)
+        os.close(self._lock)
+
+    def commit(self, manifest: Manifest, pointer: Pointer, *, force: bool = False) -> Published:
+        """Move the files to their final names, then the manifest, then the pointer.
+
+        Parameters
+        ----------
+        manifest
+            Describes the files in `folder`; its bytes go in after them.
+        pointer
+            What the catalogue will say; its digest of the manifest is filled in here.
+        force
+            Replace a pointer whose seal is newer.
+
+        Returns
+        -------
+        Published
+            With ``changed`` also when the snapshot was served already and files of it had to be replaced.
+
+        Raises
+        ------
+        PublicationRefused
+            When what is served was sealed later and `force` is not given.
+        StorageUnavailable
+            When the store went away or the disk takes no more; nothing of the new snapshot is visible.
+        """
+        encoded = manifest.encode()
+        present = files_below(self._storage, self._destination)
+        placed = False
+        for entry in manifest.files:
+            target = f"{self._destination}/{entry.path}"
+            if entry.path not in present or not self._in_place(target, entry.sha256):
+                self._storage.place(self.folder / entry.path, target)
+                placed = True
+        if MANIFEST not in present or not self._in_place(f"{self._destination}/{MANIFEST}", digest(encoded)):
+            self._storage.write(f"{self._destination}/{MANIFEST}", encoded)
+            placed = True
+        published = point(self._storage, pointer, encoded, force=force)
+        return Published(published.alpha_id, published.snapshot, changed=published.changed or placed)
+
+    def _in_place(self, target: str, sha256: str) -> bool:
+        """Tell whether an earlier, killed build already placed these bytes: a file in use is never replaced."""
+        try:
+            return digest(self._storage.read(target)) == sha256
+        except FileNotFoundError:
+            return False
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a local file in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _sweep(parent: Path, prefix: str) -> None:
+    """Remove what killed builds left: a folder whose lock nobody holds.
+
+    The caller holds the lock of `parent`, so that no build is met between making its folder and locking it.
+    """
+    for folder in parent.glob(f"{prefix}-*"):
+        try:
+            descriptor = os.open(folder / ".lock", os.O_RDWR)
+        except (FileNotFoundError, PermissionError):
+            continue  # being removed by its owner at this moment, or another user's
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        except BlockingIOError:
+            continue
+        finally:
+            os.close(descriptor)

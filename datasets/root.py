@@ -1,0 +1,89 @@
+"""A datasets root as an analyst opens it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import polars as pl
+
+from datasets.cache import DEFAULT_BYTES, Cache
+from datasets.catalogue import Catalogue
+from datasets.snapshot import Snapshot, open_snapshot
+from datasets.storage import Storage
+
+
+class Root:
+    """The alphas published under one address, as a read-only mapping from alpha id to snapshot.
+
+    Parameters
+    ----------
+    storage
+        The datasets root.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.catalogue = Catalogue(storage)
+        self.catalogue.refresh()
+
+    def __getitem__(self, alpha_id: str) -> Snapshot:
+        """Return the served snapshot of an alpha; AlphaNotPublished when there is none."""
+        found = self.catalogue.resolve(alpha_id)
+        return open_snapshot(self.storage, found.pointer if found else None, alpha_id)
+
+    def __contains__(self, alpha_id: object) -> bool:
+        """Tell whether an alpha is published."""
+        return isinstance(alpha_id, str) and self.catalogue.resolve(alpha_id) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the alphas, latest started first."""
+        return (pointer.alpha_id for pointer in self.catalogue.pointers())
+
+    def __len__(self) -> int:
+        """Return how many alphas are published."""
+        return len(self.catalogue.pointers())
+
+    def list(self) -> pl.DataFrame:
+        """Return one row per alpha: address, name, snapshot, completeness and dates."""
+        columns = (
+            "alpha_id",
+            "name",
+            "tldr",
+            "snapshot",
+            "complete",
+            "started_at",
+            "sealed_at",
+            "published_at",
+        )
+        rows = [[getattr(pointer, name) for name in columns] for pointer in self.catalogue.pointers()]
+        schema = {name: pl.Boolean if name == "complete" else pl.String for name in columns}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def open_root(
+    address: str | os.PathLike[str],
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    cache_bytes: int = DEFAULT_BYTES,
+) -> Root:
+    """Open a datasets root for reading.
+
+    Parameters
+    ----------
+    address
+        A local folder or an fsspec URL.
+    cache
+        Folder that keeps copies of a remote root's files from one session to the next; without one every file is
+        read from the store each time. A local root needs none.
+    cache_bytes
+        How much it may keep.
+
+    Raises
+    ------
+    SettingsError
+        When no file system answers to the address, or the cache folder cannot be used.
+    StorageUnavailable
+        When a remote store does not answer.
+    """
+    return Root(Storage(address, cache=None if cache is None else Cache(cache, cache_bytes)))

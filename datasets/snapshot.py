@@ -1,0 +1,248 @@
+"""One immutable snapshot, opened for reading."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import polars as pl
+
+from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
+from datasets.manifest import FileEntry, Manifest, Pointer, digest
+from datasets.storage import Storage
+from schemas.errors import AlphaNotPublished, KindNotPublished, SnapshotCorrupt
+from schemas.tables import PUBLISHED_TABLES
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow.dataset as pads
+
+
+class Snapshot:
+    """The published data of one alpha, as one build left it.
+
+    Nothing is read before it is asked for. The files never change, so an opened snapshot stays valid, and
+    consistent with itself, while newer ones are published.
+
+    Parameters
+    ----------
+    storage
+        The datasets root.
+    pointer
+        Which snapshot of which alpha.
+    """
+
+    def __init__(self, storage: Storage, pointer: Pointer) -> None:
+        self.pointer = pointer
+        self._storage = storage
+
+    @cached_property
+    def _folder(self) -> str:
+        return snapshot_path(self.pointer.alpha_id, self.pointer.snapshot)
+
+    @property
+    def alpha_id(self) -> str:
+        """The alpha's address."""
+        return self.pointer.alpha_id
+
+    @property
+    def id(self) -> str:
+        """The snapshot's id, a digest of what it was built from."""
+        return self.pointer.snapshot
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """What the snapshot holds.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When the file is missing or its digest is not the one the pointer names.
+        """
+        path = f"{self._folder}/{MANIFEST}"
+        return Manifest.decode(self._document(path, self.pointer.manifest_sha256), path)
+
+    def _document(self, path: str, sha256: str) -> bytes:
+        """Return the bytes of a JSON document, from the cache where it holds them."""
+        try:
+            if self._storage.cache is not None:
+                return self._storage.cache.read(self._storage, path, sha256)
+            data = self._storage.read(path)
+        except FileNotFoundError as error:
+            raise SnapshotCorrupt(f"{path} is missing; build the seal again or roll back") from error
+        if digest(data) != sha256:
+            raise SnapshotCorrupt(f"{path} is not what its pointer or manifest names (SHA-256 differs)")
+        return data
+
+    @cached_property
+    def _entries(self) -> Mapping[tuple[str, str | None], FileEntry]:
+        return {(entry.dataset, entry.book): entry for entry in self.manifest.files}
+
+    def datasets(self) -> tuple[str, ...]:
+        """Return the datasets present, in declared order."""
+        return tuple(name for name in PUBLISHED_TABLES if name in self.manifest.columns)
+
+    def has(self, dataset: str, book: str | None = None) -> bool:
+        """Tell whether the dataset (or its part of one book) was published."""
+        if book is None:
+            return dataset in self.manifest.columns
+        return (dataset, book) in self._entries
+
+    def books(self, dataset: str) -> tuple[str, ...]:
+        """Return the books a dataset is kept for, in canonical order; empty when there are none."""
+        return tuple(entry.book for entry in self.manifest.files if entry.dataset == dataset and entry.book)
+
+    def columns(self, dataset: str) -> tuple[str, ...]:
+        """Return the published columns that are present, in declared order; empty for an absent dataset."""
+        return tuple(self.manifest.columns.get(dataset, ()))
+
+    def entry(self, dataset: str, book: str | None = None) -> FileEntry:
+        """Return the manifest's entry of one file.
+
+        Raises
+        ------
+        KindNotPublished
+            When the snapshot has no such file.
+        """
+        try:
+            return self._entries[dataset, book]
+        except KeyError:
+            wanted = dataset if book is None else f"{dataset} of book {book}"
+            raise KindNotPublished(
+                f"{self.alpha_id} has no {wanted}; it holds {', '.join(self.datasets()) or 'no tables'}"
+            ) from None
+
+    def file(self, dataset: str, book: str | None = None) -> str:
+        """Return an address of one file that DuckDB, Polars and Arrow can open.
+
+        Returns
+        -------
+        str
+            A path of this machine on a local root, and on a remote one with a cache, into which the file is copied
+            first; it stays there for :data:`datasets.cache_room.HELD_SECONDS` at least. Else a URL.
+
+        Raises
+        ------
+        KindNotPublished
+            When the snapshot has no such file.
+        SnapshotCorrupt, StorageUnavailable
+            When the cache has no copy and cannot make one.
+        """
+        entry = self.entry(dataset, book)
+        relative = f"{self._folder}/{entry.path}"
+        if self._storage.cache is not None:
+            return self._storage.cache.file(self._storage, relative, entry.bytes, entry.sha256)
+        return self._storage.url(relative)
+
+    def files(self, dataset: str) -> tuple[str, ...]:
+        """Return the addresses of all files of a dataset, books in canonical order."""
+        if PUBLISHED_TABLES[dataset].partition:
+            return tuple(self.file(dataset, book) for book in self.books(dataset))
+        return (self.file(dataset),)
+
+    def scan(self, dataset: str, book: str | None = None) -> pl.LazyFrame:
+        """Open a dataset as a Polars LazyFrame.
+
+        Parameters
+        ----------
+        dataset
+            A name of :meth:`datasets`.
+        book
+            Keep one book only; None reads all.
+
+        Returns
+        -------
+        polars.LazyFrame
+            The published columns in declared order, rows in the table's order.
+
+        Raises
+        ------
+        KindNotPublished
+            When the snapshot has no such dataset or book.
+        """
+        if not self.has(dataset, book):
+            self.entry(dataset, book)
+        table = PUBLISHED_TABLES[dataset]
+        columns = list(self.columns(dataset))
+        if not table.partition:
+            return self._open(dataset, None).select(columns)
+        wanted = self.books(dataset) if book is None else (book,)
+        parts = [self._open(dataset, name).with_columns(pl.lit(name).alias("book")) for name in wanted]
+        return pl.concat(parts).select(columns)
+
+    def _open(self, dataset: str, book: str | None) -> pl.LazyFrame:
+        if self._storage.is_local or self._storage.cache is not None:
+            return pl.scan_parquet(self.file(dataset, book), hive_partitioning=False)
+        # One whole, digest-checked read: Polars' own object-store client would need its own credentials.
+        entry = self.entry(dataset, book)
+        data = self._storage.read(f"{self._folder}/{entry.path}")
+        if digest(data) != entry.sha256:
+            raise SnapshotCorrupt(
+                f"{self.file(dataset, book)} is not what the manifest says (SHA-256 differs)"
+            )
+        return pl.read_parquet(io.BytesIO(data), hive_partitioning=False).lazy()
+
+    def relation(
+        self, dataset: str, book: str | None = None, *, connection: duckdb.DuckDBPyConnection | None = None
+    ) -> duckdb.DuckDBPyRelation:
+        """Open a dataset as a DuckDB relation, on the connection given or on a new one.
+
+        Raises
+        ------
+        KindNotPublished
+            When the snapshot has no such dataset or book.
+        """
+        import duckdb  # noqa: PLC0415 - readers that only want Polars need not load the engine
+
+        connection = duckdb.connect() if connection is None else connection
+        return connection.from_arrow(self.scan(dataset, book).collect().to_arrow())
+
+    def arrow(self, dataset: str) -> pads.Dataset:
+        """Open a dataset as an Arrow dataset, units and meanings in the fields' metadata.
+
+        Raises
+        ------
+        KindNotPublished
+            When the snapshot has no such dataset.
+        """
+        if not self.has(dataset):
+            self.entry(dataset)
+        import pyarrow as pa  # noqa: PLC0415 - only Arrow readers need it, and it is slow to load
+        import pyarrow.dataset as pads  # noqa: PLC0415 - as above
+
+        table = PUBLISHED_TABLES[dataset]
+        books = pa.schema([("book", pa.string())])
+        partitioning = pads.partitioning(flavor="hive", schema=books) if table.partition else None
+        if self._storage.cache is not None:
+            local, paths = True, list(self.files(dataset))
+        else:
+            local = self._storage.is_local
+            entries = [entry for entry in self.manifest.files if entry.dataset == dataset]
+            paths = [self._storage.full(f"{self._folder}/{entry.path}") for entry in entries]
+        # Files of this very dataset end in its own path below the snapshot, whatever stands before.
+        base = paths[0].rpartition(f"/{dataset}/")[0] + f"/{dataset}"
+        return pads.dataset(
+            paths,
+            format="parquet",
+            filesystem=None if local else self._storage.fs,
+            partitioning=partitioning,
+            partition_base_dir=base,
+        )
+
+    def description(self) -> dict[str, Any] | None:
+        """Return the written description as sealed, None when the run sealed none."""
+        if "description" not in self.manifest.kinds:
+            return None
+        data = self._document(f"{self._folder}/{DESCRIPTION}", self.entry("description").sha256)
+        found: dict[str, Any] = orjson.loads(data)
+        return found
+
+
+def open_snapshot(storage: Storage, pointer: Pointer | None, alpha_id: str) -> Snapshot:
+    """Return the snapshot a pointer names; AlphaNotPublished when there is no pointer."""
+    if pointer is None:
+        raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
+    return Snapshot(storage, pointer)

@@ -1,0 +1,188 @@
+"""Moving several or large files: many small reads at once, one large download in pieces, lists and removals."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from datasets.disk import writing
+from datasets.object_store import error_code, names_missing_bucket
+from datasets.storage import Storage
+from schemas.errors import StorageUnavailable
+
+BATCH: Final = 1000
+CONCURRENT_READS: Final = 64
+"""Requests in flight at once: small objects are all waiting and no work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file as a listing shows it.
+
+    Attributes
+    ----------
+    path
+        Relative to the root.
+    size
+        Its bytes.
+    modified
+        When it was last written, by the clock of the disk or the store.
+    """
+
+    path: str
+    size: int
+    modified: datetime
+
+
+def read_many(storage: Storage, relatives: Sequence[str]) -> dict[str, bytes | None]:
+    """Return the bytes of many small files, None for those that do not exist.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer.
+    """
+    found: dict[str, bytes | None] = dict.fromkeys(relatives)
+    if not storage.is_s3:
+        for relative in relatives:
+            with contextlib.suppress(FileNotFoundError):
+                found[relative] = storage.read(relative)
+        return found
+    for start in range(0, len(relatives), BATCH):
+        batch = {storage.full(relative): relative for relative in relatives[start : start + BATCH]}
+        with storage.answering(relatives[start]):
+            answers = storage.fs.cat(
+                list(batch), on_error="return", batch_size=CONCURRENT_READS, **storage.reading
+            )
+            for path, data in answers.items():
+                if isinstance(data, bytes):
+                    found[batch[path]] = data
+                elif not isinstance(data, FileNotFoundError) or names_missing_bucket(data):
+                    raise data
+    return found
+
+
+def download(storage: Storage, relative: str, target: Path) -> None:
+    """Copy a file of a remote root to a local path in pieces; the local file is not flushed.
+
+    Raises
+    ------
+    FileNotFoundError
+        When it does not exist.
+    StorageUnavailable
+        When the store does not answer, or the local disk takes no more.
+    """
+    with storage.answering(relative):
+        try:
+            storage.fs.get_file(storage.full(relative), str(target), **storage.reading)
+        except OSError as error:
+            if error_code(error) is None:
+                with writing(target):
+                    raise
+            raise
+
+
+def folders(storage: Storage, relative: str) -> list[str]:
+    """List the names of the folders directly below a folder, ascending; none when it does not exist.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer.
+    """
+    if storage.is_local:
+        base = Path(storage.full(relative))
+        return sorted(entry.name for entry in base.iterdir() if entry.is_dir()) if base.is_dir() else []
+    with storage.answering(relative):
+        storage.fs.invalidate_cache()
+        try:
+            found = storage.fs.ls(storage.full(relative), detail=True)
+        except FileNotFoundError as error:
+            if names_missing_bucket(error):
+                raise
+            return []
+    return sorted(
+        entry["name"].rstrip("/").rsplit("/", 1)[-1] for entry in found if entry["type"] == "directory"
+    )
+
+
+def files_below(storage: Storage, relative: str) -> dict[str, Stored]:
+    """List every file below a folder: path below that folder -> what the listing shows.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer.
+    """
+    base = storage.full(relative)
+    if storage.is_local:
+        return {
+            path.relative_to(base).as_posix(): Stored(
+                f"{relative}/{path.relative_to(base).as_posix()}".lstrip("/"),
+                (status := path.stat()).st_size,
+                datetime.fromtimestamp(status.st_mtime, UTC),
+            )
+            for path in sorted(Path(base).rglob("*"))
+            if path.is_file()
+        }
+    with storage.answering(relative):
+        storage.fs.invalidate_cache()
+        listed = storage.fs.find(base, detail=True)
+    found = {}
+    for path, entry in sorted(listed.items()):
+        below = path.removeprefix(base).lstrip("/")
+        modified = entry.get("LastModified") or entry.get("created") or datetime.now(UTC)
+        found[below] = Stored(f"{relative}/{below}".lstrip("/"), int(entry["size"]), modified)
+    return found
+
+
+def remove_files(storage: Storage, relatives: Iterable[str]) -> None:
+    """Remove files one batch at a time; those that are gone already are no error.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer, or the disk is read-only.
+    """
+    wanted = list(relatives)
+    if storage.is_local:
+        for relative in wanted:
+            with writing(storage.full(relative)):
+                Path(storage.full(relative)).unlink(missing_ok=True)
+        return
+    for start in range(0, len(wanted), BATCH):
+        with storage.answering(wanted[start]), contextlib.suppress(FileNotFoundError):
+            storage.fs.rm([storage.full(relative) for relative in wanted[start : start + BATCH]])
+
+
+def remove_folder(storage: Storage, relative: str, aside: str) -> None:
+    """Remove a folder so that no reader ever sees a part of it.
+
+    On a folder of this machine it is first renamed to `aside`, which vanishes it in one step; on an object store
+    its files go one by one, so nothing may name it any more.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer, or the disk is read-only.
+    """
+    if not storage.is_local:
+        remove_files(storage, [entry.path for entry in files_below(storage, relative).values()])
+        # The store answers a removal of many for all at once, and leaves out what it refused.
+        left = files_below(storage, relative)
+        if left:
+            raise StorageUnavailable(
+                f"the store of {storage.address} kept {len(left)} files of {relative}: check that removing is permitted"
+            )
+        return
+    source, target = Path(storage.full(relative)), Path(storage.full(aside))
+    with writing(source):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            source.replace(target)
+    shutil.rmtree(target, ignore_errors=True)

@@ -1,0 +1,55 @@
+# Every recipe runs in the locked environment that `uv run just` made; nothing else has to be installed.
+
+export PATH := justfile_directory() / ".venv" / "bin" + ":" + env("PATH")
+
+# list the recipes
+default:
+    @just --list
+
+# a simulated market, three alphas, two keys and a running server: Ctrl-C stops it
+[no-exit-message]
+demo *args:
+    @python -m serve demo {{ args }}
+
+# the whole test-suite
+test *args:
+    pytest -q -n auto --dist loadfile {{ args }}
+
+# 200 made-up requests for each endpoint against a running server; `just fuzz 50` makes fewer
+fuzz cases="200":
+    FUZZ_CASES={{ cases }} pytest -q tests/fuzz
+
+# formatting and lint
+lint:
+    ruff format --check .
+    ruff check .
+
+# strict types
+types:
+    mypy
+
+# which package may import which
+imports:
+    lint-imports
+
+# everything that is checked before a change lands, short of the integration tests
+check: lint types imports test
+
+# write the documents that are derived from the declarations
+docs:
+    python -m pipeline rules --markdown > docs/rules.md
+    python -m schemas dictionary > docs/data-dictionary.md
+    python -m schemas openapi > docs/openapi.json
+    python -m schemas api-docs > docs/api.md
+
+# the heaviest metrics request, cold and warm, over the seal given
+bench-metrics seal *args:
+    PYTHONPATH=. python benchmarks/metrics.py {{ seal }} {{ args }}
+
+# what recognising a key and counting a call costs
+bench-access *args:
+    PYTHONPATH=. python benchmarks/access.py {{ args }}
+
+# build the seal given beside a bare copy of its files: ratio, stages, peak memory
+bench-build seal *args:
+    python benchmarks/build.py {{ seal }} {{ args }}

@@ -1,0 +1,329 @@
+"""The endpoint registry: ids, paths, parameters, rows and the errors each may answer with."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from schemas import parameters as p
+from schemas.parameters import Parameter, ParameterKind
+
+
+class Gate(StrEnum):
+    """Which allow-list decides on the alpha in the path."""
+
+    NONE = "none"
+    ALPHAS = "alphas"
+    RUNS = "runs"
+
+
+class Shape(StrEnum):
+    """The envelope of the answer."""
+
+    COLLECTION = "collection"
+    OBJECT = "object"
+    BARE = "bare"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One route of the interface.
+
+    Attributes
+    ----------
+    id
+        Registry id, the name used in endpoint allow-lists.
+    path
+        Template below the host, with ``{placeholders}``.
+    summary
+        One line for the documents.
+    row
+        Name of the row or object model in :mod:`schemas.rows` or :mod:`schemas.objects`.
+    shape
+        The envelope around it.
+    parameters
+        Path and query parameters, in the order they are documented.
+    errors
+        Codes of its own, beside those every route of its sort shares (see `all_errors`).
+    datasets
+        Published datasets it reads.
+    gate
+        Which allow-list is asked about the alpha.
+    public, admin
+        Whether it needs no key; whether it needs an administrator's.
+    """
+
+    id: str
+    path: str
+    summary: str
+    row: str
+    shape: Shape = Shape.COLLECTION
+    parameters: tuple[Parameter, ...] = ()
+    errors: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+    gate: Gate = Gate.NONE
+    public: bool = False
+    admin: bool = False
+
+    @property
+    def query(self) -> tuple[Parameter, ...]:
+        """The parameters of the query string."""
+        return tuple(x for x in self.parameters if not x.in_path)
+
+    @property
+    def all_errors(self) -> tuple[str, ...]:
+        """Every code the route may answer with, shared ones first."""
+        shared: tuple[str, ...] = ("method_not_allowed", "internal_error")
+        if not self.public:
+            shared += KEY_ERRORS
+        if self.query or any(x.kind is not ParameterKind.TEXT for x in self.parameters):
+            shared += ("bad_request",)  # a path that takes any text has nothing to be broken
+        if self.gate is Gate.ALPHAS:
+            shared += ("alpha_not_allowed", "alpha_not_found")
+        if self.gate is Gate.RUNS:
+            shared += ("run_not_allowed", "run_not_found")
+        return shared + tuple(code for code in self.errors if code not in shared)
+
+
+KEY_ERRORS: Final = (
+    "missing_api_key",
+    "malformed_api_key",
+    "invalid_api_key",
+    "key_suspended",
+    "key_revoked",
+    "key_expired",
+    "account_inactive",
+    "ip_not_allowed",
+    "endpoint_not_allowed",
+    "rate_limit_second",
+    "rate_limit_minute",
+    "rate_limit_day",
+    "quota_exceeded",
+    "upstream_unavailable",
+)
+"""What any route behind a key may answer before it looks at its own business."""
+
+_PAGE: Final = (p.LIMIT, p.OFFSET)
+_WINDOW: Final = (p.FROM, p.TO)
+_RUN: Final = "/v1/alphas/{alpha}"
+
+_ALL: Final = (
+    Endpoint(
+        "meta.health",
+        "/v1/health",
+        "Is the service up, and since which build.",
+        "health",
+        Shape.BARE,
+        public=True,
+    ),
+    Endpoint(
+        "meta.me",
+        "/v1/me",
+        "Who the calling key is, what it may do and what it has used.",
+        "me",
+        Shape.OBJECT,
+    ),
+    Endpoint(
+        "meta.keys", "/v1/me/keys", "The keys of the caller's account, newest first.", "key", parameters=_PAGE
+    ),
+    Endpoint(
+        "catalog.alphas.list",
+        "/v1/alphas",
+        "The alphas this key may read, latest started first.",
+        "alpha",
+        parameters=(p.SEARCH, p.COMPLETE_ONLY, *_PAGE),
+    ),
+    Endpoint(
+        "catalog.alphas.get",
+        _RUN,
+        "The written description of one alpha.",
+        "description",
+        Shape.OBJECT,
+        parameters=(p.ALPHA_PATH,),
+        errors=("alpha_description_not_found",),
+        gate=Gate.ALPHAS,
+    ),
+    Endpoint(
+        "catalog.alphas.source.download",
+        _RUN + "/source/download",
+        "A freshly signed, short-lived address of the run's source archive.",
+        "source_download",
+        Shape.OBJECT,
+        parameters=(p.ALPHA_PATH,),
+        errors=(
+            "source_not_ready",
+            "source_object_missing",
+            "source_download_unavailable",
+            "source_download_not_configured",
+        ),
+        gate=Gate.RUNS,
+    ),
+    Endpoint(
+        "signals.rebalances.list",
+        _RUN + "/rebalances",
+        "The index of weekly rebalance dates.",
+        "rebalance",
+        parameters=(p.ALPHA_PATH, *_WINDOW, *_PAGE),
+        datasets=("rebalances",),
+        gate=Gate.RUNS,
+    ),
+    Endpoint(
+        "signals.rebalances.get",
+        _RUN + "/rebalances/{date}",
+        "The cross-section of one rebalance week.",
+        "decision",
+        parameters=(
+            p.ALPHA_PATH,
+            p.DATE_PATH,
+            p.SYMBOL,
+            p.DIRECTION,
+            p.MIN_ABS_WEIGHT,
+            p.WEIGHT_BOOK,
+            p.SORT,
+            p.ORDER,
+            *_PAGE,
+        ),
+        errors=("rebalance_not_found",),
+        datasets=("rebalances", "decisions"),
+        gate=Gate.RUNS,
+    ),
+    Endpoint(
+        "signals.scores",
+        _RUN + "/scores",
+        "The score panel: one row per name per week.",
+        "score",
+        parameters=(p.ALPHA_PATH, *_WINDOW, p.SYMBOL, p.FIELDS, *_PAGE),
+        datasets=("decisions",),
+        gate=Gate.RUNS,
+    ),
+    Endpoint(
+        "portfolio.books",
+        _RUN + "/books",
+        "The books the run wrote, with the span and size of each dataset.",
+        "book",
+        parameters=(p.ALPHA_PATH, *_PAGE),
+        datasets=("books",),
+        gate=Gate.RUNS,
+    ),
+    Endpoint(
+        "portfolio.ledger",
+        _RUN + "/portfolio",
+        "The daily ledger of one book.",
+        "portfolio",
+        parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.NO_SYMBOL, *_PAGE),
+        errors=("unknown_book",),
+        datasets=("portfolio",),
+        gate=Gate.RUNS,
+    ),
+    Endpoint(
+        "portfolio.positions",
+        _RUN + "/positions",
+        "The names one book held at each close.",
+        "position",
+        parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.SYMBOL, *_PAGE),
+        errors=("unknown_book",),
+        datasets=("positions",),
+        gate=Gate.RUNS,
+    ),
+    Endpoint(
+        "portfolio.pnl",
+        _RUN + "/pnl",
+        "The daily profit and loss of each name of one book.",
+        "pnl",
+        parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.SYMBOL, *_PAGE),
+        errors=("unknown_book",),
+        datasets=("pnl",),
+        gate=Gate.RUNS,
+    ),
+    Endpoint(
+        "portfolio.trades",
+        _RUN + "/trades",
+        "The fills of one book.",
+        "trade",
+        parameters=(p.ALPHA_PATH, p.REQUIRED_BOOK, *_WINDOW, p.SYMBOL, *_PAGE),
+        errors=("unknown_book",),
+        datasets=("trades",),
+        gate=Gate.RUNS,
+    ),
+    Endpoint(
+        "portfolio.equity_curve",
+        _RUN + "/equity-curve",
+        "Equity, return and drawdown of one book, session by session.",
+        "equity",
+        parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.DAILY_LIMIT, p.OFFSET),
+        errors=("unknown_book",),
+        datasets=("portfolio",),
+        gate=Gate.RUNS,
+    ),
+    Endpoint(
+        "performance.metrics",
+        _RUN + "/metrics",
+        "Performance and signal-quality figures.",
+        "metrics",
+        Shape.OBJECT,
+        parameters=(p.ALPHA_PATH, *_WINDOW, p.GRANULARITY, p.DOC, p.PANEL),
+        datasets=("sealed_metrics", "weekly_signal", "weekly_deciles", "portfolio", "rebalances"),
+        gate=Gate.RUNS,
+    ),
+    Endpoint(
+        "performance.metrics.doc",
+        _RUN + "/metrics/_doc",
+        "What every figure of the metrics means and how it is computed.",
+        "metrics_doc",
+        Shape.OBJECT,
+        parameters=(p.ALPHA_PATH,),
+        gate=Gate.RUNS,
+    ),
+    Endpoint(
+        "benchmarks.daily",
+        "/v1/benchmarks/{symbol}/daily",
+        "A market index to compare an equity curve with.",
+        "benchmark",
+        parameters=(p.SYMBOL_PATH, *_WINDOW, p.DAILY_LIMIT, p.OFFSET),
+        errors=("benchmark_unavailable", "benchmark_not_configured"),
+    ),
+    Endpoint(
+        "admin.alphas.list",
+        "/v1/admin/alphas",
+        "Every alpha with its snapshot and what its run lacks.",
+        "admin_alpha",
+        parameters=_PAGE,
+        admin=True,
+    ),
+    Endpoint(
+        "admin.alphas.readiness",
+        "/v1/admin/alphas/{alpha}/readiness",
+        "Kind by kind, what one alpha's snapshot holds.",
+        "readiness",
+        Shape.OBJECT,
+        parameters=(p.ALPHA_PATH,),
+        errors=("alpha_not_found",),
+        admin=True,
+    ),
+    Endpoint(
+        "admin.keys.usage",
+        "/v1/admin/keys/{key_id}/usage",
+        "Owner, limits and use of one key.",
+        "key_usage",
+        Shape.OBJECT,
+        parameters=(p.KEY_PATH,),
+        errors=("key_not_found",),
+        admin=True,
+    ),
+)
+
+ENDPOINTS: Final[dict[str, Endpoint]] = {entry.id: entry for entry in _ALL}
+"""The registry by id, in the order of the documents."""
+
+PUBLIC_IDS: Final = tuple(entry.id for entry in _ALL if entry.public)
+ADMIN_IDS: Final = tuple(entry.id for entry in _ALL if entry.admin)
+META_IDS: Final = ("meta.health", "meta.keys", "meta.me")
+"""What a key may call that was never granted anything."""
+
+
+def registry_version() -> str:
+    """Short digest of the registry's ids and paths: it changes exactly when an endpoint or its group does."""
+    text = "\n".join(f"{entry.id} {entry.path}" for entry in _ALL)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

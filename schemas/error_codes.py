@@ -1,0 +1,122 @@
+"""The codes an error envelope may carry, with their HTTP status and meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCode:
+    """One entry of the vocabulary.
+
+    Attributes
+    ----------
+    code
+        What ``error.code`` holds.
+    status
+        The HTTP status it always comes with.
+    meaning
+        When it is returned and what a caller can do, for the OpenAPI document and the docs.
+    """
+
+    code: str
+    status: int
+    meaning: str
+
+
+_ALL: Final = (
+    ErrorCode("missing_api_key", 401, "The request carries no bearer key; send one in `Authorization`."),
+    ErrorCode(
+        "malformed_api_key", 401, "The bearer value does not have the shape of a key; nothing was looked up."
+    ),
+    ErrorCode("invalid_api_key", 401, "The key has the right shape but is not one this service issued."),
+    ErrorCode("key_suspended", 401, "The key is suspended until an operator reactivates it."),
+    ErrorCode("key_revoked", 401, "The key was revoked for good; issue another."),
+    ErrorCode("key_expired", 401, "The key's expiry has passed; issue another."),
+    ErrorCode("account_inactive", 403, "The account that owns the key is deactivated or deleted."),
+    ErrorCode(
+        "ip_not_allowed",
+        403,
+        "The caller's address is outside the key's allow-list; `details.ip` is what was seen.",
+    ),
+    ErrorCode(
+        "endpoint_not_allowed",
+        403,
+        "The key may not call this endpoint; `details.endpoint` is its registry id.",
+    ),
+    ErrorCode(
+        "alpha_not_allowed", 403, "The key may not read this alpha's description, whether or not it exists."
+    ),
+    ErrorCode("run_not_allowed", 403, "The key may not read this alpha's data, whether or not it exists."),
+    ErrorCode(
+        "bad_request",
+        400,
+        "At least one parameter is invalid; `details.parameters` lists all with their constraint.",
+    ),
+    ErrorCode(
+        "unknown_book", 400, "No such book among those this key can read; `details.available` lists them."
+    ),
+    ErrorCode("alpha_not_found", 404, "No alpha has this address (description endpoint)."),
+    ErrorCode("run_not_found", 404, "No alpha has this address (every other endpoint of an alpha)."),
+    ErrorCode(
+        "rebalance_not_found",
+        404,
+        "The date is no rebalance date; `details` names the first, last, previous and next ones.",
+    ),
+    ErrorCode(
+        "alpha_description_not_found", 404, "The run sealed no written description; its data is still served."
+    ),
+    ErrorCode(
+        "source_not_ready",
+        404,
+        "The source archive is not packaged, or packaging failed; `details.status` when recorded. Try again later.",
+    ),
+    ErrorCode(
+        "source_object_missing",
+        404,
+        "The archive was delivered but is gone from the store; trying again will not help.",
+    ),
+    ErrorCode("key_not_found", 404, "No key has this id (administrative usage route)."),
+    ErrorCode("not_found", 404, "No such path; answered before any key is read."),
+    ErrorCode(
+        "method_not_allowed", 404, "The path exists but answers GET only; answered before any key is read."
+    ),
+    ErrorCode(
+        "rate_limit_second",
+        429,
+        "More calls in the rolling second than the key's envelope; see `Retry-After`.",
+    ),
+    ErrorCode(
+        "rate_limit_minute",
+        429,
+        "More calls in the rolling minute than the key's envelope; see `Retry-After`.",
+    ),
+    ErrorCode(
+        "rate_limit_day", 429, "More calls in the rolling day than the key's envelope; see `Retry-After`."
+    ),
+    ErrorCode(
+        "quota_exceeded",
+        429,
+        "The calendar month's quota is used up; `Retry-After` points at the next month.",
+    ),
+    ErrorCode("internal_error", 500, "An unforeseen failure; quote `request_id` to the operator."),
+    ErrorCode("upstream_unavailable", 503, "Something the answer needs is away for now; retry with backoff."),
+    ErrorCode(
+        "benchmark_unavailable", 503, "The market data is away for now; only benchmark routes are affected."
+    ),
+    ErrorCode("benchmark_not_configured", 503, "This deployment has no market data; retrying does not help."),
+    ErrorCode(
+        "source_download_unavailable",
+        503,
+        "The object store did not answer while signing; retry with backoff.",
+    ),
+    ErrorCode(
+        "source_download_not_configured",
+        503,
+        "This deployment has no object store for archives; retrying does not help.",
+    ),
+)
+
+ERROR_CODES: Final[dict[str, ErrorCode]] = {entry.code: entry for entry in _ALL}
+"""The vocabulary by code, in the order a request meets them."""

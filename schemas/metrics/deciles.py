@@ -1,0 +1,96 @@
+"""The decile table."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.metrics.field import MetricField, block, count, number, series, text
+from schemas.metrics.statistic import CROSS_SECTIONS, Signal
+from schemas.metrics.vocabulary import FORWARD_RETURNS_PRESENT, SCORE_FIELD, WEEK_AHEAD, WINDOW
+from schemas.tables.weekly_deciles import WEEKLY_DECILES
+from schemas.tables.weekly_signal import BUCKETS, MIN_DECILE_NAMES
+from schemas.units import Unit
+
+BUCKET_MEANS: Final = (
+    "mean_score",
+    "mean_score_z",
+    "mean_long_short_weight",
+    "mean_long_only_weight",
+    "mean_forward_return",
+    "ic",
+)
+"""Weekly figures of a bucket that are averaged over the weeks of the window."""
+
+
+def bucket_name(rank: int) -> str:
+    """Name the bucket of a rank: Q1 holds the lowest scores."""
+    return f"Q{rank}"
+
+
+def _bucket_mean(name: str) -> MetricField:
+    """Take over a weekly column as its mean over weeks; meaning and unit stay those of the table."""
+    column = WEEKLY_DECILES[name]
+    return number(name, column.unit, column.meaning, f"mean over weeks of the weekly {name}", nullable=True)
+
+
+_BUCKETS: Final = series(
+    "buckets",
+    "The buckets, lowest scores first.",
+    text("bucket", f"{bucket_name(1)} for the lowest scores to {bucket_name(BUCKETS)} for the highest."),
+    count(
+        "rank",
+        "The bucket's number, 1 for the lowest scores.",
+        minimum=1,
+        maximum=BUCKETS,
+        unit_text=Unit.RANK.value,
+    ),
+    count("weeks", "Weeks in which the bucket held a name."),
+    number(
+        "mean_n_symbols", Unit.COUNT, "Names in the bucket.", "mean over weeks of its names", nullable=True
+    ),
+    *(_bucket_mean(name) for name in BUCKET_MEANS),
+    count("n_return_obs", "Forward returns in the bucket, all weeks together."),
+    granularity="one value a bucket",
+)
+
+_MONOTONICITY: Final = block(
+    "monotonicity",
+    "Whether higher buckets earn more.",
+    number(
+        "spearman_bucket_vs_mean_forward_return",
+        Unit.CORRELATION,
+        "Rank correlation of bucket number and mean forward return.",
+        "Spearman(rank, mean_forward_return) over the buckets",
+        nullable=True,
+    ),
+    number(
+        "top_minus_bottom",
+        Unit.RATIO,
+        "Mean forward return of the highest bucket less that of the lowest.",
+        f"mean_forward_return of {bucket_name(BUCKETS)} - mean_forward_return of {bucket_name(1)}",
+        nullable=True,
+    ),
+)
+
+DECILES: Final = block(
+    "ic_deciles",
+    "The cross-section cut into ten buckets by the signal before smoothing, averaged over weeks.",
+    text("score_field", "The column the names are ranked by.", SCORE_FIELD),
+    text("signal", "The signal the buckets are cut by.", Signal.RAW),
+    count("bucket_count", "Buckets."),
+    count("weeks", "Weeks measured: enough scored names and at least one forward return."),
+    _BUCKETS,
+    _MONOTONICITY,
+    text("forward_returns", "Forward returns are known in the window.", FORWARD_RETURNS_PRESENT),
+    count("weeks_skipped", f"Weeks left out for having fewer than {MIN_DECILE_NAMES} scored names."),
+    formula=f"names ranked upwards by ({SCORE_FIELD}, symbol); bucket = floor(10 (rank - 1) / n) + 1",
+    horizon=WEEK_AHEAD,
+    granularity=WINDOW,
+    source=CROSS_SECTIONS.meaning,
+    signal=Signal.RAW,
+    availability=(
+        f"null when the run recorded no {SCORE_FIELD}, no week of the window has {MIN_DECILE_NAMES} scored names, "
+        f"no forward return is known, or the key may not call {CROSS_SECTIONS.endpoint}"
+    ),
+    nullable=True,
+)

@@ -1,0 +1,115 @@
+"""The documentation block, derived from the declared payload."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from schemas.endpoints import ENDPOINTS
+from schemas.metrics.core import CORE, REPRODUCTION_TOLERANCE, RISK_FREE_RATE
+from schemas.metrics.field import MetricField, documented
+from schemas.metrics.payload import METRICS
+from schemas.metrics.statistic import CROSS_SECTIONS, DERIVED, INDEX, LEDGER, Signal, Status
+from schemas.warning_codes import WARNING_CODES
+
+SCHEMA_VERSION: Final = "2.0.0"
+"""Of the block's structure: raised when keys of the block or of an entry change, not when a statistic is added."""
+
+_ENDPOINT: Final = ENDPOINTS["performance.metrics"]
+_DOC_ENDPOINT: Final = ENDPOINTS["performance.metrics.doc"]
+
+
+@cache
+def documentation() -> dict[str, Any]:
+    """Return the block: one object, the same for every alpha, every key and every call.
+
+    Returns
+    -------
+    dict
+        ``schema_version``, ``endpoint`` (prose by topic), ``fields`` (payload path to its entry) and ``warnings``
+        (code to meaning). Shared between calls: not to be changed.
+    """
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "endpoint": _prose(),
+        "fields": {path: _entry(field) for path, field in documented(METRICS)},
+        "warnings": dict(WARNING_CODES),
+    }
+
+
+def _entry(field: MetricField) -> dict[str, str]:
+    entry = {
+        "meaning": field.meaning,
+        "formula": field.formula,
+        "horizon": field.horizon,
+        "granularity": field.granularity,
+        "source": field.source,
+        "unit": field.counts or field.unit.value,
+    }
+    if field.signal:
+        entry["signal"] = str(field.signal)
+    if field.availability:
+        entry["availability"] = field.availability
+    return entry
+
+
+def _prose() -> dict[str, str]:
+    sealed = ", ".join(sealed.name for statistic in CORE for sealed in statistic.sealed)
+    return {
+        "path": f"GET {_ENDPOINT.path}; this block alone: GET {_DOC_ENDPOINT.path}, or doc=1 to embed it.",
+        "identity": (
+            "`alpha` is the address that was served and equals meta.run; `alpha_id` is the id the run has in research. "
+            "Every figure of a book is of long_short: there is no book parameter."
+        ),
+        "parameters": " ".join(f"{parameter.name}: {parameter.meaning}" for parameter in _ENDPOINT.query),
+        "sources": (
+            "A statistic is served as the run sealed it, with the sealed name, unit and kind; without a sealed value it "
+            f"is computed from the stored data (source_kind {DERIVED}); where neither is possible its status is "
+            f"{Status.NOT_MEASURABLE}, its value null and withheld_reason says why. A figure that is not determined is "
+            f"never 0. Sealed names of the core statistics: {sealed}."
+        ),
+        "window_semantics": (
+            "from and to are inclusive days. They narrow tenure, ic_deciles, nwt.ic_score_panel, nwt.ir, panel, periods "
+            "and every statistic computed here, each of which is what the rows of the window alone would give: a holding "
+            "period of several weeks counts when all of it lies inside, a lag when both weeks do. A sealed "
+            "statistic describes the whole run and stays as it is, which the warning window_lifetime_only says. nwt.ic "
+            "is of the whole run, because it tests a sealed mean."
+        ),
+        "periods": (
+            "A year or month is listed when the window touches it. Its sealed statistics are of the whole period even "
+            "where the window cuts it; computed ones are of its days inside the window."
+        ),
+        "units": (
+            "The unit on an entry is that of its value. Amounts of equity are a ratio of the opening equity when the "
+            "ledger is normalised (equity_basis 1), base_currency_units otherwise; turnover is per_year, per_session or "
+            "a period_sum according to what was sealed."
+        ),
+        "risk_free_rate": (
+            f"Stated beside excess_sharpe: the sealed {RISK_FREE_RATE}, otherwise the mean risk_free_return of the "
+            "sessions the ratio was computed on, x 252. A ratio computed for a window or a part of a period states the "
+            "rate of those sessions."
+        ),
+        "reproduction": (
+            "nwt.ic is given only when the weekly series rebuilt from the cross-sections has the sealed mean_ic as its "
+            f"mean, to {REPRODUCTION_TOLERANCE:g} in absolute terms: a test of another series than the one sealed would "
+            "mislead."
+        ),
+        "access": (
+            f"The key needs {_ENDPOINT.id}. Figures computed from {CROSS_SECTIONS.meaning} also need "
+            f"{CROSS_SECTIONS.endpoint} (ic_deciles, panel, nwt.ic, nwt.ic_score_panel, and rank_ic, core.ic and "
+            f"core.icir where not sealed), those from {LEDGER.meaning} need {LEDGER.endpoint} (nwt.ir and the other core "
+            f"statistics where not sealed), core.tenure needs {INDEX.endpoint}. Without it the block is null, or the "
+            "statistic withheld, and an access_limited warning names what is closed. Sealed values need no more than "
+            f"{_ENDPOINT.id}. Raw-book access is not asked for: figures about the raw signal are figures of the run."
+        ),
+        "signal_families": (
+            f"{Signal.CONDITIONED}: measured on the delivered, smoothed score (core.ic, core.icir, "
+            "rank_ic.conditioned, nwt.ic, panel.ic_weekly). "
+            f"{Signal.RAW}: measured on the score before smoothing (rank_ic.raw, nwt.ic_score_panel, ic_deciles and the "
+            "other series of panel). Neither stands in for the other."
+        ),
+        "missing_values": (
+            "A block that cannot be given is null and a warning names it; panel and doc are absent when not asked for."
+        ),
+        "caching": "This block is the same for every alpha and may be kept for a day.",
+    }

@@ -1,0 +1,96 @@
+"""The stat entry: how one statistic is written, member by member."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, Final
+
+from schemas.metrics.core import RATE_OF, RISK_FREE_RATE
+from schemas.metrics.field import MetricField, block, flag, number, text
+from schemas.metrics.statistic import (
+    LEDGER,
+    SOURCE_KINDS,
+    Annualisation,
+    Signal,
+    Statistic,
+    Status,
+)
+from schemas.metrics.vocabulary import NO_SPAN, STATED
+from schemas.tables.sealed_metrics import METRIC_UNITS
+from schemas.units import Unit
+
+_LABEL: Final = {"formula": STATED, "horizon": NO_SPAN, "source": "the statistic beside it"}
+"""Traits of what describes a value rather than measures anything."""
+
+
+def statistic_field(statistic: Statistic, *, alias: str | None = None) -> MetricField:
+    """Declare the entry of a statistic, or of the deprecated name `alias` gives it."""
+    names = " or ".join(sealed.name for sealed in statistic.sealed)
+    meaning = statistic.meaning if alias is None else f"Deprecated name of {statistic.name}; the same entry."
+    return block(
+        alias or statistic.name,
+        meaning,
+        *_members(statistic, deprecated=alias is not None),
+        unit_text=statistic.unit,
+        formula=statistic.formula,
+        horizon=statistic.horizon,
+        source=f"the sealed record {names}; without one, computed from {statistic.source.meaning}",
+        signal=statistic.signal or "",
+        deprecated=alias is not None,
+    )
+
+
+def _members(statistic: Statistic, *, deprecated: bool) -> Iterator[MetricField]:
+    yield number(
+        "value",
+        Unit.MIXED,
+        "The figure; null when it cannot be measured.",
+        nullable=True,
+        unit_text=statistic.unit,
+    )
+    yield _label(
+        "unit", "Unit of the value, as sealed or as computed; it is the one that counts.", METRIC_UNITS
+    )
+    yield _label("status", "Whether the figure has a value.", Status)
+    yield _label(
+        "source",
+        f"Name of the sealed record, or {statistic.source.kind} when computed from that; null without a value.",
+        (*(sealed.name for sealed in statistic.sealed), statistic.source.kind),
+        nullable=True,
+    )
+    yield _label(
+        "source_kind",
+        "fact or metric as sealed, derived when computed here; null without a value.",
+        SOURCE_KINDS,
+        nullable=True,
+    )
+    if statistic.signal is not None:
+        yield _label("signal", "Which of the two signals is measured.", Signal)
+    yield _label("annualisation", "Whether the value is scaled to a year.", Annualisation)
+    if statistic.name == RATE_OF:
+        yield number(
+            "risk_free_rate",
+            Unit.RATIO,
+            "Annual risk-free rate that belongs to the value; null when it is not known.",
+            f"the sealed {RISK_FREE_RATE}, else mean risk_free_return of a session x 252",
+            nullable=True,
+        )
+        yield _label(
+            "risk_free_rate_source",
+            f"{RISK_FREE_RATE} when sealed, {LEDGER.kind} when averaged from the ledger, null when not known.",
+            (RISK_FREE_RATE, LEDGER.kind),
+            nullable=True,
+        )
+    if deprecated:
+        yield flag("deprecated", "Always true: read the statistic of the new name.", **_LABEL)
+        yield _label("superseded_by", "Name of the statistic to read instead.", (statistic.name,))
+    yield text("withheld_reason", "Why there is no value; only then.", optional=True, **_LABEL)
+
+
+def _label(
+    name: str, meaning: str, vocabulary: tuple[str, ...] | type[StrEnum], *, nullable: bool = False
+) -> MetricField:
+    words = vocabulary if isinstance(vocabulary, tuple) else tuple(word.value for word in vocabulary)
+    traits: dict[str, Any] = dict(_LABEL)
+    return text(name, meaning, *words, nullable=nullable, **traits)

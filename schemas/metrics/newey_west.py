@@ -1,0 +1,83 @@
+"""The Newey-West tests."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from schemas.metrics.core import REPRODUCTION_TOLERANCE
+from schemas.metrics.field import MetricField, block, count, number, text
+from schemas.metrics.statistic import COMPUTED, CROSS_SECTIONS, DERIVED, LEDGER, Signal
+from schemas.metrics.vocabulary import FREQUENCIES, SCORE_FIELD, WEEK_AHEAD, WINDOW
+from schemas.units import Unit
+
+_FIGURES: Final = (
+    number(
+        "t_stat", Unit.NONE, "Mean in standard errors.", "mean / standard_error", unit_text="standard errors"
+    ),
+    number(
+        "p_value",
+        Unit.RATIO,
+        "Two-sided, from Student's t with n - 1 degrees of freedom.",
+        "2 P(T > |t_stat|)",
+        minimum=0,
+        maximum=1,
+    ),
+    count("lag", "Autocovariances used.", formula="floor(4 (n / 100)^(2/9))"),
+    count("n", "Observations.", formula="number of observations that are not null"),
+    number("mean", Unit.RATIO, "Mean of the series.", "sum of the observations / n"),
+    number("standard_error", Unit.RATIO, "Newey-West standard error of the mean.", "sqrt(S / n)", above=0),
+)
+_REBUILT: Final = (
+    text("source", "The series was rebuilt from the cross-sections.", COMPUTED),
+    text("source_kind", "Computed here.", DERIVED),
+)
+
+
+def _test(name: str, meaning: str, *labels: MetricField, **traits: Any) -> MetricField:
+    return block(name, meaning, *_FIGURES, *labels, nullable=True, **traits)
+
+
+NWT: Final = block(
+    "nwt",
+    "Newey-West tests of a mean against zero, robust to autocorrelation.",
+    _test(
+        "ic",
+        "Test of core.ic, on the weekly series rebuilt from the cross-sections.",
+        *_REBUILT,
+        text("signal", "The signal the series measures.", Signal.CONDITIONED),
+        source=CROSS_SECTIONS.meaning,
+        signal=Signal.CONDITIONED,
+        horizon=WEEK_AHEAD,
+        granularity="one value for the whole run, whatever the window",
+        availability=(
+            "null unless the mean of the rebuilt series is the sealed mean_ic to within "
+            f"{REPRODUCTION_TOLERANCE:g} in absolute terms"
+        ),
+    ),
+    _test(
+        "ic_score_panel",
+        f"Test of the weekly information coefficient of {SCORE_FIELD}; it says nothing of core.ic.",
+        *_REBUILT,
+        text("signal", "The signal the series measures.", Signal.RAW),
+        source=CROSS_SECTIONS.meaning,
+        signal=Signal.RAW,
+        horizon=WEEK_AHEAD,
+        availability=f"null when the run recorded no {SCORE_FIELD} or the window has too few measured weeks",
+    ),
+    _test(
+        "ir",
+        "Test of the daily return of the long_short book.",
+        text("source", "The kind the returns come from.", LEDGER.kind),
+        text("frequency", "How often the series is observed.", *FREQUENCIES),
+        source=LEDGER.meaning,
+        horizon="one trading session",
+        availability="null when the run sealed no ledger or the window has too few sessions",
+    ),
+    formula=(
+        "e_t = x_t - mean, g_l = sum of e_t e_(t-l) / n, "
+        "S = g_0 + 2 sum over l = 1..lag of (1 - l / (lag + 1)) g_l"
+    ),
+    horizon="one observation of the series",
+    granularity=WINDOW,
+    source="see each test",
+)

@@ -1,0 +1,92 @@
+"""The weekly panel."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.metrics.deciles import bucket_name
+from schemas.metrics.field import block, count, day, number, series, text
+from schemas.metrics.statistic import CROSS_SECTIONS, Signal
+from schemas.metrics.vocabulary import SCORE_FIELD, WEEK_AHEAD, WINDOW
+from schemas.tables.weekly_signal import BUCKETS, HORIZONS, LAGS
+from schemas.units import Unit
+
+_IC_WEEKLY: Final = series(
+    "ic_weekly",
+    "Information coefficient of the delivered score in each measured week.",
+    day("date", "Rebalance date."),
+    number("ic", Unit.CORRELATION, "Rank correlation of the week.", "Spearman(score, forward_return)"),
+    signal=Signal.CONDITIONED,
+)
+
+_SPREAD: Final = series(
+    "decile_spread_weekly",
+    "What the highest bucket earned above the lowest in each measured week.",
+    day("date", "Rebalance date."),
+    number(
+        "spread",
+        Unit.RATIO,
+        "Difference of the week.",
+        f"mean forward_return of {bucket_name(BUCKETS)} - mean forward_return of {bucket_name(1)}",
+    ),
+)
+
+_TERM_STRUCTURE: Final = series(
+    "ic_term_structure",
+    f"Mean information coefficient by holding period: {', '.join(map(str, HORIZONS))} weeks.",
+    count("horizon_weeks", "Holding period, in traded weeks.", unit_text="weeks"),
+    number(
+        "mean_ic",
+        Unit.CORRELATION,
+        "Mean over weeks of the rank correlation with the compounded return.",
+        f"mean of Spearman({SCORE_FIELD}, product of (1 + forward_return) over the holding period - 1)",
+        nullable=True,
+    ),
+    count("weeks", "Weeks measured."),
+    granularity="one value a horizon",
+)
+
+_AUTOCORRELATION: Final = series(
+    "rank_autocorrelation",
+    f"How slowly the ranking changes: lags of {LAGS[0]} to {LAGS[-1]} weeks.",
+    count("lag_weeks", "Weeks between the two cross-sections.", unit_text="weeks"),
+    number(
+        "rho",
+        Unit.CORRELATION,
+        "Mean over weeks of the rank correlation with the earlier cross-section.",
+        f"mean of Spearman({SCORE_FIELD} of the week, {SCORE_FIELD} of the week lag_weeks before)",
+        nullable=True,
+    ),
+    count("weeks", "Weeks measured."),
+    granularity="one value a lag",
+)
+
+_COVERAGE: Final = block(
+    "coverage",
+    "How full the traded cross-sections are.",
+    count("weeks", "Traded weeks with a cross-section."),
+    number("mean_n_symbols", Unit.COUNT, "Names in the cross-section.", nullable=True),
+    number("mean_cohort_size", Unit.COUNT, "Names with a valid score.", nullable=True),
+    number("mean_share_with_return", Unit.RATIO, "Share with a score and a forward return.", nullable=True),
+    formula="mean over traded weeks",
+    granularity=WINDOW,
+)
+
+PANEL: Final = block(
+    "panel",
+    "The weekly series behind the averages; only with panel=1.",
+    text("signal", "Signal of every series but ic_weekly, which is of the conditioned one.", Signal.RAW),
+    _IC_WEEKLY,
+    _SPREAD,
+    _TERM_STRUCTURE,
+    _AUTOCORRELATION,
+    _COVERAGE,
+    formula="see each series",
+    horizon=WEEK_AHEAD,
+    granularity="one value a week of the window",
+    source=CROSS_SECTIONS.meaning,
+    signal=Signal.RAW,
+    availability="absent without panel=1; null whenever ic_deciles is null",
+    nullable=True,
+    optional=True,
+)

@@ -1,0 +1,24 @@
+"""Every payload of the interface, by the name the endpoint registry gives it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.field import Field
+from schemas.metrics.doc_block import METRICS_DOC
+from schemas.metrics.payload import METRICS
+from schemas.objects.description import DESCRIPTION
+from schemas.objects.keys import KEY, KEY_USAGE, ME
+from schemas.objects.operations import OPERATIONS
+from schemas.objects.rows import ROW_FIELDS
+
+OBJECTS: Final[dict[str, Field]] = {
+    field.name: field for field in (ME, KEY, KEY_USAGE, DESCRIPTION, METRICS, METRICS_DOC, *OPERATIONS)
+}
+"""Payloads that are no table row."""
+
+PAYLOADS: Final[dict[str, Field]] = {**ROW_FIELDS, **OBJECTS}
+"""Every payload: rows of tables and objects."""
+
+FULL_ROW: Final[dict[str, str]] = {"score": "score_all"}
+"""Row -> the row served in its place with ``fields=all``."""

@@ -1,0 +1,135 @@
+"""The written description of an alpha: every documented key, whatever the run sealed of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.field import anything, array, day, flag, mapping, number, record, text, texts, whole
+from schemas.units import Unit
+
+PAPER_ROLES: Final = ("seed", "mechanism", "validation", "contradiction")
+CADENCES: Final = ("intraday", "daily", "weekly")
+
+_NULL: Final = {"nullable": True}
+
+CLASSIFICATION: Final = record(
+    "classification",
+    "Where the alpha belongs.",
+    text("structure", "How the signal is arranged, such as cross_sectional.", **_NULL),
+    text("method", "What it is made of, such as price_based.", **_NULL),
+    texts("frequency", f"Cadences ({', '.join(CADENCES)}), as sealed.", **_NULL),
+    texts("tags", "Free labels.", **_NULL),
+)
+
+THESIS: Final = record(
+    "thesis",
+    "Why the signal should work, and what would show that it does not.",
+    text("hypothesis", "What is claimed.", **_NULL),
+    text("mechanism", "How it comes about.", **_NULL),
+    text("who_loses", "Who is on the other side.", **_NULL),
+    text("economic_rationale", "Why it should persist.", **_NULL),
+    array(
+        "falsification_criteria",
+        "Conditions, fixed in advance, under which the alpha is given up.",
+        record(
+            "",
+            "One condition, as sealed.",
+            text("metric", "The figure watched.", optional=True, **_NULL),
+            anything("threshold", "The value that breaks the thesis.", optional=True),
+            anything("horizon", "Over what span it is watched.", optional=True),
+            sealed=True,
+        ),
+    ),
+)
+
+SIGNAL: Final = record(
+    "signal",
+    "How the score is made and what it promises.",
+    text("score_direction", "Which end of the score is favourable.", **_NULL),
+    text("decision_timing", "When a week's decision is taken.", **_NULL),
+    text("core_math_framework", "The mathematics it rests on.", **_NULL),
+    text("signal_logic", "The formula in one line.", **_NULL),
+    texts("pseudocode", "The computation, step by step.", **_NULL),
+    texts("validity_rules", "What a name must fulfil to be scored.", **_NULL),
+    text("output_contract", "What the scores are guaranteed to be.", **_NULL),
+)
+
+PARAMETER: Final = record(
+    "",
+    "One parameter of the alpha.",
+    text("name", "Its name.", **_NULL),
+    text("type", "Type of its values.", **_NULL),
+    anything("default", "Value when nothing chose another.", **_NULL),
+    array("search_values", "Values that were tried.", anything("", "One value.", **_NULL), **_NULL),
+    array(
+        "range",
+        "Lowest and highest value that make sense.",
+        number("", Unit.NONE, "One end.", **_NULL),
+        minimum=2,
+        maximum=2,
+        **_NULL,
+    ),
+    flag("tunable", "Whether it may be tuned.", **_NULL),
+    text("unit", "What it counts.", **_NULL),
+    text("description", "What it does.", **_NULL),
+    mapping(
+        "selected_value_by_test_year",
+        "Test year to the value chosen for it.",
+        text("", "The value, as text."),
+        **_NULL,
+    ),
+)
+
+DATA_REQUIREMENTS: Final = record(
+    "data_requirements",
+    "What data the alpha needs. How much history is said either in bars or in `history_requirement`.",
+    text("universe", "The names it looks at.", **_NULL),
+    text("granularity", "Length of one bar.", **_NULL),
+    whole("lookback_bars", Unit.BARS, "History behind one score, in bars of the granularity.", **_NULL),
+    whole("warmup_bars", Unit.BARS, "History before the first valid score, in bars.", **_NULL),
+    text("adjustment", "How prices are adjusted.", **_NULL),
+    array(
+        "fields",
+        "The data fields it reads.",
+        record(
+            "",
+            "One field.",
+            text("name", "Its name.", **_NULL),
+            text("category", "What sort of data it is.", **_NULL),
+            flag("required", "Whether the alpha cannot do without it.", **_NULL),
+        ),
+        **_NULL,
+    ),
+    text("history_requirement", "The history needed, in prose.", **_NULL),
+)
+
+SOURCE_PAPER: Final = record(
+    "",
+    "One publication.",
+    text("title", "Its title.", **_NULL),
+    day("published_date", "When it appeared.", **_NULL),
+    text(
+        "role",
+        "What it is to the alpha; exactly one publication is the seed.",
+        vocabulary=PAPER_ROLES,
+        **_NULL,
+    ),
+    text("rationale", "Why it is named.", **_NULL),
+)
+
+DESCRIPTION: Final = record(
+    "description",
+    "The written description of an alpha. Every key is always there; what the run did not seal is null.",
+    text("algo_id", "The alpha's address."),
+    text("alpha_id", "The same address under its older name.", deprecated=True),
+    text("name", "Readable title."),
+    text("tldr", "The thesis in one line.", **_NULL),
+    text("copyright", "Copyright line.", **_NULL),
+    CLASSIFICATION,
+    THESIS,
+    SIGNAL,
+    array("parameters", "The parameters of the alpha.", PARAMETER, **_NULL),
+    DATA_REQUIREMENTS,
+    array("source_papers", "Publications behind the alpha; empty when none were sealed.", SOURCE_PAPER),
+    model="Description",
+)

@@ -1,0 +1,116 @@
+"""What stands around every payload: the page, the warnings, and the envelope of failures."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.error_codes import ERROR_CODES
+from schemas.field import Field, FieldType, array, day, flag, record, text, texts, whole
+from schemas.kinds import KINDS
+from schemas.objects.operations import SOURCE_STATUSES
+from schemas.parameters import MAX_OFFSET, MAX_PAGE
+from schemas.units import Unit
+from schemas.warning_codes import WARNING_CODES
+
+PAGINATION: Final = record(
+    "pagination",
+    "Where this page stands among all rows of the query.",
+    whole("limit", Unit.COUNT, "Largest number of rows in a page, as applied.", minimum=1, maximum=MAX_PAGE),
+    whole("offset", Unit.COUNT, "Rows skipped, as applied.", maximum=MAX_OFFSET),
+    whole("returned", Unit.COUNT, "Rows in this page: the length of `data`.", maximum=MAX_PAGE),
+    whole("total", Unit.COUNT, "Rows of the query over all pages."),
+    flag("has_more", "Whether rows follow this page; stop paging when it is false."),
+    model="Pagination",
+)
+
+WARNING: Final = record(
+    "",
+    "Why part of an answer is missing or limited.",
+    text("code", "What happened.", vocabulary=tuple(WARNING_CODES)),
+    text("message", "The case at hand, for people."),
+    text("kind", "The kind of data concerned.", optional=True, vocabulary=KINDS),
+    text("block", "The block of the metrics concerned.", optional=True),
+    model="Warning",
+)
+WARNINGS: Final = array(
+    "warnings", "Present only when something is missing or limited.", WARNING, optional=True, minimum=1
+)
+
+REQUEST_ID: Final = text("request_id", "Names the request: quote it to the operator. Also in `X-Request-Id`.")
+
+_AVAILABLE: Final = texts("available", "The names that would be accepted.")
+_WINDOWS: Final = {
+    "rate_limit_second": "second",
+    "rate_limit_minute": "minute",
+    "rate_limit_day": "day",
+    "quota_exceeded": "month",
+}
+_REBALANCE: Final = {"nullable": True}
+
+
+def _details(*fields: Field, nullable: bool = False) -> Field:
+    return record("details", "What a program can act on.", *fields, nullable=nullable)
+
+
+ERROR_DETAILS: Final[dict[str, Field]] = {
+    "bad_request": _details(
+        array(
+            "parameters",
+            "Every parameter that breaks its rule.",
+            record(
+                "",
+                "One of them.",
+                text("name", "The parameter."),
+                text("constraint", "The rule it breaks."),
+            ),
+            minimum=1,
+        ),
+        _AVAILABLE.called(
+            "available",
+            "The names that would be accepted, where the parameter chooses among few.",
+            optional=True,
+        ),
+    ),
+    "unknown_book": _details(_AVAILABLE.called("available", "The books this key can read of this alpha.")),
+    "ip_not_allowed": _details(text("ip", "The caller's address as the service sees it.")),
+    "endpoint_not_allowed": _details(text("endpoint", "Registry id of the endpoint.")),
+    "rebalance_not_found": _details(
+        day("first", "First rebalance date of the run; null when it has none.", **_REBALANCE),
+        day("last", "Last rebalance date of the run; null when it has none.", **_REBALANCE),
+        day(
+            "previous", "Last rebalance date before the one asked for; null when there is none.", **_REBALANCE
+        ),
+        day("next", "First rebalance date after the one asked for; null when there is none.", **_REBALANCE),
+    ),
+    **{
+        code: _details(
+            text("window", "The window that is used up.", vocabulary=(window,)),
+            whole("limit", Unit.CALLS, "Calls the key may make in it."),
+        )
+        for code, window in _WINDOWS.items()
+    },
+    "source_not_ready": _details(
+        text("status", "The state recorded of the archive.", vocabulary=SOURCE_STATUSES), nullable=True
+    ),
+}
+"""Error code -> its `details`. Every other code has null there."""
+
+NO_DETAILS: Final = Field("details", FieldType.NULL, "There is nothing to add.")
+
+
+def error_envelope(code: str) -> Field:
+    """Return the whole body of a failure with that code."""
+    entry = ERROR_CODES[code]
+    return record(
+        "",
+        entry.meaning,
+        record(
+            "error",
+            entry.meaning,
+            text("code", "Which failure it is.", vocabulary=(code,)),
+            text("message", "One sentence for people; programs read `code` and `details`."),
+            ERROR_DETAILS.get(code, NO_DETAILS),
+            REQUEST_ID,
+        ),
+        model=f"Error_{code}",
+    )

@@ -1,0 +1,76 @@
+"""``meta`` of each endpoint."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.endpoints import ENDPOINTS, Endpoint, Gate, Shape
+from schemas.field import Field, day, instant, record, text, whole
+from schemas.objects.envelope import REQUEST_ID, WARNINGS
+from schemas.objects.keys import KEY_ID
+from schemas.objects.summaries import BENCHMARK_SUMMARY, EQUITY_SUMMARY
+from schemas.parameters import FIELDS, WEIGHT_BOOK
+from schemas.tables import TABLES
+from schemas.units import Unit
+
+_RUN: Final = text("run", "The alpha that served the answer; keep it to reproduce a result.")
+_ALPHA_ID: Final = text(
+    "alpha_id", "Informational label of the source. Address endpoints with `run` or with the path's alpha."
+)
+_SOURCE_ALPHA_ID: Final = text("source_alpha_id", "The id the run had where it was researched.")
+_BOOK: Final = text("book", "The book served.")
+_SOURCE: Final = text("source", "Where the content was read.")
+_SINGLE: Final = (REQUEST_ID, instant("generated_at", "When the answer was made."), _SOURCE)
+
+_OWN: Final[dict[str, tuple[Field, ...]]] = {
+    "meta.keys": (KEY_ID.called("key_id", "The calling key."),),
+    "signals.rebalances.get": (
+        text(
+            "book",
+            "The book whose weights were filtered and sorted on.",
+            vocabulary=tuple(x for x, _ in WEIGHT_BOOK.choices),
+        ),
+        day("date", "The week served."),
+        text(
+            "week_status",
+            TABLES["rebalances"]["week_status"].meaning + " Null without an index.",
+            nullable=True,
+        ),
+        whole("n_symbols", Unit.COUNT, "Rows of the whole cross-section, before any filter."),
+    ),
+    "signals.scores": (
+        text("fields", "The set of columns served.", vocabulary=tuple(x for x, _ in FIELDS.choices)),
+    ),
+    "portfolio.books": (_SOURCE_ALPHA_ID,),
+    "portfolio.ledger": (_SOURCE_ALPHA_ID, _BOOK),
+    "portfolio.positions": (_SOURCE_ALPHA_ID, _BOOK),
+    "portfolio.pnl": (_SOURCE_ALPHA_ID, _BOOK),
+    "portfolio.trades": (_SOURCE_ALPHA_ID, _BOOK),
+    "portfolio.equity_curve": (_SOURCE_ALPHA_ID, _BOOK, EQUITY_SUMMARY),
+    "performance.metrics": (_SOURCE_ALPHA_ID,),
+    "benchmarks.daily": (text("symbol", "The benchmark asked for."), _SOURCE, BENCHMARK_SUMMARY),
+}
+"""Members beside those that follow from the endpoint's sort."""
+
+
+def meta_of(endpoint: Endpoint) -> Field:
+    """Return the `meta` object of an endpoint's answer.
+
+    Every answer about one run names it; every single object carries the request id, the time and the source;
+    whatever reads a run's datasets may carry warnings.
+    """
+    members: list[Field] = []
+    if endpoint.gate is not Gate.NONE:
+        members += [_RUN, _ALPHA_ID]
+    members += _OWN.get(endpoint.id, ())
+    if endpoint.shape is Shape.OBJECT:
+        members += _SINGLE
+    if endpoint.datasets:
+        members.append(WARNINGS)
+    return record("meta", "About the answer rather than in it.", *members)
+
+
+META: Final[dict[str, Field]] = {
+    entry.id: meta_of(entry) for entry in ENDPOINTS.values() if entry.shape is not Shape.BARE
+}
+"""Registry id -> `meta`; an endpoint without envelope has none."""

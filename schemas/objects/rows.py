@@ -1,0 +1,79 @@
+"""Rows of tables, as the same declarations the other payloads are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from schemas.field import Field, FieldType, record
+from schemas.rows import ROWS, RowModel
+from schemas.table import Bound, Column, Origin, Table
+from schemas.units import Type
+
+_TYPES: Final[Mapping[Type, FieldType]] = {
+    Type.DATE: FieldType.DATE,
+    Type.TIMESTAMP: FieldType.INSTANT,
+    Type.F64: FieldType.NUMBER,
+    Type.I64: FieldType.INTEGER,
+    Type.BOOL: FieldType.BOOLEAN,
+    Type.STR: FieldType.TEXT,
+}
+_BOUNDS: Final[Mapping[Bound, Mapping[str, Any]]] = {
+    Bound.POSITIVE: {"above": 0},
+    Bound.NOT_NEGATIVE: {"minimum": 0},
+    Bound.NOT_POSITIVE: {"maximum": 0},
+    Bound.TICKER: {"pattern": r"^[^,\s]+$"},
+    Bound.NAME: {"minimum": 1},
+}
+"""Bounds as rules of a field. Non-zero is left to the meaning: no such rule is worth a reader's while."""
+
+
+def always_there(column: Column, table: Table | None) -> bool:
+    """Tell whether every snapshot that holds the table holds the column.
+
+    What an engine may leave out may be missing, and so may whatever is derived from it.
+    """
+    if table is None or (column.optional and column.origin is not Origin.EITHER):
+        return table is None
+    if column.origin is Origin.SEALED:
+        return True
+    return all(need in table and always_there(table[need], table) for need in column.needs)
+
+
+def column_field(column: Column, *, optional: bool, nullable: bool) -> Field:
+    """Return a column as a member of a row."""
+    whole = column.type is Type.I64
+    return Field(
+        column.name,
+        _TYPES[column.type],
+        column.meaning,
+        column.unit,
+        nullable=nullable,
+        optional=optional,
+        raw=column.raw,
+        vocabulary=tuple(int(word) if whole else word for word in column.vocabulary),
+        **_BOUNDS.get(column.bound, {}),
+    )
+
+
+def row_field(model: RowModel) -> Field:
+    """Return a row as an object.
+
+    A column is optional when a run may lack it or a key may not see it, unless the row serves null in its
+    place.
+    """
+    table = model.table
+    members = [
+        column_field(
+            column,
+            optional=column.raw or not (column.name in model.null_when_absent or always_there(column, table)),
+            nullable=column.nullable or column.name in model.null_when_absent,
+        )
+        for column in model.columns
+    ]
+    name = "".join(word.title() for word in model.name.split("_"))
+    return record(model.name, table.meaning if table else "One row.", *members, model=f"{name}Row")
+
+
+ROW_FIELDS: Final[dict[str, Field]] = {name: row_field(model) for name, model in ROWS.items()}
+"""Row model by name, as an object."""

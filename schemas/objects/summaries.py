@@ -1,0 +1,69 @@
+"""``meta.summary`` of the two daily series: the whole window, whatever page is served."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.field import Field, day, number, record, text, whole
+from schemas.units import Unit
+
+RETURN_BASES: Final = ("adjusted_close", "close")
+
+_SPAN: Final = (
+    day("first_date", "First session of the window; null when it holds none.", nullable=True),
+    day("last_date", "Last session of the window; null when it holds none.", nullable=True),
+    whole("sessions", Unit.COUNT, "Sessions of the window."),
+)
+_CUMULATIVE: Final = number(
+    "cumulative_return_pct", Unit.PERCENTAGE_POINTS, "The last cumulative return, times 100.", nullable=True
+)
+_DRAWDOWN: Final = (
+    number(
+        "max_drawdown_pct",
+        Unit.PERCENTAGE_POINTS,
+        "Largest fall from the peak so far, as a percentage of that peak.",
+        nullable=True,
+        minimum=0,
+    ),
+    day("max_drawdown_date", "First session at which the largest percentage fall is reached.", nullable=True),
+)
+
+
+def _figure(name: str, unit: Unit, meaning: str) -> Field:
+    return number(name, unit, meaning, nullable=True)
+
+
+EQUITY_SUMMARY: Final = record(
+    "summary",
+    "The whole window of the book, before paging.",
+    text("book", "The book measured."),
+    *_SPAN,
+    _figure("starting_equity", Unit.EQUITY, "Equity before the first session."),
+    _figure("ending_equity", Unit.EQUITY, "Equity after the last session."),
+    _figure("peak_equity", Unit.EQUITY, "Largest starting or ending equity of the window."),
+    _figure("total_return", Unit.RATIO, "Ending over starting equity, less one."),
+    _CUMULATIVE,
+    number("max_drawdown", Unit.EQUITY, "Largest peak less ending equity.", nullable=True, minimum=0),
+    *_DRAWDOWN,
+    model="EquitySummary",
+)
+
+BENCHMARK_SUMMARY: Final = record(
+    "summary",
+    "The whole window of the benchmark, before paging.",
+    text("symbol", "The benchmark."),
+    text("name", "Its readable name."),
+    text(
+        "return_basis",
+        "The price that returns and drawdowns are computed from: the adjusted close when every row of the "
+        "window has one, else the close, whose returns leave dividends out.",
+        vocabulary=RETURN_BASES,
+    ),
+    *_SPAN,
+    _figure("first_close", Unit.PRICE, "Close of the first session."),
+    _figure("last_close", Unit.PRICE, "Close of the last session."),
+    _figure("total_return", Unit.RATIO, "Return over the window on the stated basis."),
+    _CUMULATIVE,
+    *_DRAWDOWN,
+    model="BenchmarkSummary",
+)

@@ -1,0 +1,115 @@
+"""The OpenAPI 3.1 document of the whole interface."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from schemas.endpoints import ENDPOINTS, Endpoint, registry_version
+from schemas.objects import FULL_ROW, PAYLOADS
+from schemas.objects.envelope import PAGINATION
+from schemas.objects.meta import META
+from schemas.openapi.headers import header_definitions
+from schemas.openapi.json_schema import Schema, definitions
+from schemas.openapi.parameters import parameter_objects, refused_parameters
+from schemas.openapi.responses import error_examples, error_schemas, responses, shared_responses
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+GROUPS: Final[dict[str, str]] = {
+    "meta": "The service and the calling key.",
+    "catalog": "Which alphas there are and what is written about them.",
+    "signals": "Weekly cross-sections and scores.",
+    "portfolio": "Books: ledgers, positions, profit and loss, trades and equity.",
+    "performance": "Performance and signal-quality figures.",
+    "benchmarks": "Market indices to compare with.",
+    "admin": "For administrators of the platform.",
+}
+"""First word of a registry id -> what the group holds."""
+
+_INTRODUCTION: Final = """\
+Read-only results of alpha runs. Every endpoint answers GET only, with JSON; any other method, and any unknown
+path, is answered 404 before a key is read.
+
+- A query parameter given twice is a 400; unknown query parameters are ignored. One 400 lists every parameter that
+  breaks its rule.
+- `from` may not be after `to`.
+- Fields listed as required are always there, and null where they could not be determined. The others are left out
+  where the run never recorded them. Fields marked `x-raw` come only with raw-book access.
+- Numbers are the shortest text that reads back to the same double. `x-unit` says what each one counts.
+- A run without the data an endpoint serves answers 200 with an empty page and a `kind_missing` warning.
+"""
+
+
+def document() -> dict[str, Any]:
+    """Return the document: a pure function of the declarations, with no clock and no settings in it."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Alpha Research Results API",
+            "version": "1",
+            "summary": "Stored research results of trading signals, read-only.",
+            "description": _INTRODUCTION,
+            "x-registry-version": registry_version(),
+        },
+        "jsonSchemaDialect": DIALECT,
+        "servers": [{"url": "/", "description": "The host that serves this document."}],
+        "security": [{"key": []}],
+        "tags": [{"name": name, "description": meaning} for name, meaning in GROUPS.items()],
+        "paths": {endpoint.path: {"get": operation(endpoint)} for endpoint in ENDPOINTS.values()},
+        "components": {
+            "securitySchemes": {
+                "key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "bearerFormat": "<prefix>_<environment>_<key_id>.<secret>",
+                    "description": "An API key, in the header only: never in an address.",
+                }
+            },
+            "headers": header_definitions(),
+            "responses": shared_responses(),
+            "examples": error_examples(),
+            "schemas": component_schemas(),
+        },
+    }
+
+
+def rendered() -> str:
+    """Return the document as the JSON text that is published, ending in one newline."""
+    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+
+
+def operation(endpoint: Endpoint) -> Schema:
+    """Return the operation object of one endpoint."""
+    notes = []
+    if endpoint.admin:
+        notes.append("Only for administrators: any other key is answered 403 `endpoint_not_allowed`.")
+    if endpoint.public:
+        notes.append("Needs no key and is never counted against one.")
+    notes += refused_parameters(endpoint)
+    found: Schema = {
+        "operationId": endpoint.id,
+        "tags": [group_of(endpoint)],
+        "summary": endpoint.summary,
+        "description": " ".join([endpoint.summary, *notes]),
+        "parameters": parameter_objects(endpoint),
+        "responses": responses(endpoint),
+    }
+    if endpoint.public:
+        found["security"] = []
+    return found
+
+
+def group_of(endpoint: Endpoint) -> str:
+    """Return the group an endpoint belongs to: the first word of its registry id."""
+    return endpoint.id.partition(".")[0]
+
+
+def component_schemas() -> dict[str, Schema]:
+    """Return every definition the operations refer to, by name: payloads, envelopes, errors."""
+    served = [PAYLOADS[endpoint.row] for endpoint in ENDPOINTS.values()]
+    served += [PAYLOADS[FULL_ROW[e.row]] for e in ENDPOINTS.values() if e.row in FULL_ROW]
+    found: dict[str, Schema] = {}
+    for field in (PAGINATION, *served, *META.values()):
+        for model, schema in definitions(field):
+            found.setdefault(model, schema)
+    return dict(sorted((found | error_schemas()).items()))

@@ -1,0 +1,122 @@
+"""Headers of the answers, each described once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.endpoints import Endpoint, Shape
+from schemas.openapi.json_schema import Schema
+
+_WINDOWS: Final = ("Second", "Minute", "Day", "Month")
+
+
+def _header(description: str, *, unit: str = "", **schema: object) -> Schema:
+    found: Schema = {"description": description, "schema": dict(schema)}
+    if unit:
+        found["schema"]["x-unit"] = unit
+    return found
+
+
+_COUNT: Final = {"type": "integer", "minimum": 0}
+
+HEADERS: Final[dict[str, Schema]] = {
+    "X-Request-Id": _header(
+        "Names the request: the caller's own name for it where that is usable.",
+        type="string",
+        pattern="^[A-Za-z0-9._-]{1,128}$",
+    ),
+    **{
+        f"X-RateLimit-Limit-{window}": _header(
+            f"Calls the key may make in the {window.lower()}.", unit="calls", **_COUNT
+        )
+        for window in _WINDOWS
+    },
+    **{
+        f"X-RateLimit-Remaining-{window}": _header(
+            f"Calls left in the {window.lower()}.", unit="calls", **_COUNT
+        )
+        for window in _WINDOWS
+    },
+    **{
+        f"X-RateLimit-Reset-{window}": _header(
+            "Seconds until the count of the calendar month starts again."
+            if window == "Month"
+            else f"Seconds until the count of the rolling {window.lower()} first falls.",
+            unit="seconds",
+            **_COUNT,
+        )
+        for window in _WINDOWS
+    },
+    "Retry-After": _header(
+        "Whole seconds to wait before the next attempt.", unit="seconds", type="integer", minimum=1
+    ),
+    "ETag": _header(
+        "Strong entity tag of the page, one for each content coding.", type="string", pattern='^"[^"]+"$'
+    ),
+    "Cache-Control": _header("Who may keep the answer, and for how long.", type="string"),
+    "WWW-Authenticate": _header("How to authenticate.", type="string"),
+    "Vary": _header("The request headers that the answer depends on.", type="string"),
+}
+"""Header name -> OpenAPI header object."""
+_ALWAYS: Final = "Always-"
+"""What the name of a definition starts with whose header always comes."""
+
+CACHE_PRIVATE: Final = "private, no-cache"
+CACHE_NONE: Final = "no-store"
+CACHE_DOCUMENTATION: Final = "public, max-age=86400, immutable"
+_CACHED_OTHERWISE: Final = {
+    "meta.health": CACHE_NONE,
+    # A signed address is a credential.
+    "catalog.alphas.source.download": CACHE_NONE,
+    "performance.metrics.doc": CACHE_DOCUMENTATION,
+}
+"""Registry id -> the cache rule of endpoints whose answers are not simply private to a key."""
+
+_RATE: Final = tuple(
+    f"X-RateLimit-{what}-{window}" for what in ("Limit", "Remaining", "Reset") for window in _WINDOWS
+)
+
+
+def cache_control(endpoint: Endpoint) -> str:
+    """Return the `Cache-Control` of an endpoint's 200."""
+    return _CACHED_OTHERWISE.get(endpoint.id, CACHE_PRIVATE)
+
+
+def response_headers(endpoint: Endpoint, status: int) -> dict[str, Schema]:
+    """Return the headers of one answer, each marked with whether it always comes.
+
+    The month's headers are left out for a key without a quota, and every rate header on answers given
+    before the key's calls are counted.
+    """
+    names: dict[str, bool] = {"X-Request-Id": True}
+    if not endpoint.public:
+        counted = status in (200, 304, 400, 429)
+        names |= {name: counted and not name.endswith("Month") for name in _RATE}
+    if status in (200, 304) and endpoint.shape is Shape.COLLECTION:
+        names |= {"ETag": True, "Vary": True}
+    if status in (429, 503):
+        names["Retry-After"] = True
+    if status == 401:
+        names["WWW-Authenticate"] = True
+    return {name: _use(name, always=always) for name, always in names.items()} | _cache(endpoint, status)
+
+
+def header_definitions() -> dict[str, Schema]:
+    """Return each header twice: as one that may come, and as one that always does."""
+    always = {f"{_ALWAYS}{name}": {**header, "required": True} for name, header in HEADERS.items()}
+    return HEADERS | always
+
+
+def _use(name: str, *, always: bool) -> Schema:
+    return {"$ref": f"#/components/headers/{_ALWAYS if always else ''}{name}"}
+
+
+def _cache(endpoint: Endpoint, status: int) -> dict[str, Schema]:
+    rule = cache_control(endpoint) if status in (200, 304) else CACHE_NONE
+    return {
+        "Cache-Control": {
+            **HEADERS["Cache-Control"],
+            "required": True,
+            "schema": {"type": "string", "const": rule},
+        }
+    }

@@ -1,0 +1,118 @@
+"""Parameters of a request, as OpenAPI parameter objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from schemas.endpoints import Endpoint, Shape
+from schemas.openapi.json_schema import Schema
+from schemas.parameters import Parameter, ParameterKind
+
+BOOLEANS: Final = ("1", "true", "0", "false")
+_ALPHA_EXAMPLE: Final = "Test_momentum"
+_EXAMPLES: Final[Mapping[str, str]] = {
+    "alpha": _ALPHA_EXAMPLE,
+    "date": "2020-03-27",
+    "key_id": "0123456789abcdef",
+    "from": "2020-01-01",
+    "to": "2020-12-31",
+    "book": "long_short",
+    "search": "momentum",
+    "min_abs_weight": "0.01",
+}
+
+IF_NONE_MATCH: Final[Schema] = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "Entity tags of copies already held: the answer is 304 when one of them is still right.",
+    "required": False,
+    "schema": {"type": "string"},
+}
+REQUEST_ID: Final[Schema] = {
+    "name": "X-Request-Id",
+    "in": "header",
+    "description": "A name of one's own for the request: 1 to 128 of letters, digits, `.`, `_` and `-`. It is sent "
+    "back; any other value is replaced by one the service makes.",
+    "required": False,
+    "schema": {"type": "string"},
+}
+
+
+def parameter_objects(endpoint: Endpoint) -> list[Schema]:
+    """Return every parameter of an endpoint: path, query, then headers.
+
+    One that is not accepted is none of them: a client made from the document has no use for it.
+    """
+    declared = [x for x in endpoint.parameters if x.kind is not ParameterKind.FORBIDDEN]
+    declared.sort(key=lambda parameter: not parameter.in_path)
+    headers = [IF_NONE_MATCH, REQUEST_ID] if endpoint.shape is Shape.COLLECTION else [REQUEST_ID]
+    return [parameter_object(parameter) for parameter in declared] + [dict(x) for x in headers]
+
+
+def refused_parameters(endpoint: Endpoint) -> list[str]:
+    """Return a sentence on each parameter that an endpoint does not accept."""
+    refused = [x for x in endpoint.parameters if x.kind is ParameterKind.FORBIDDEN]
+    return [f"`{x.name}` is {x.constraint}. {x.meaning}" for x in refused]
+
+
+def parameter_object(parameter: Parameter) -> Schema:
+    """Return one declared parameter."""
+    found: Schema = {
+        "name": parameter.name,
+        "in": "path" if parameter.in_path else "query",
+        "description": " ".join(sentences(parameter)),
+        "required": parameter.required,
+        "schema": value_schema(parameter),
+    }
+    example = _EXAMPLES.get(parameter.name)
+    if parameter.kind is ParameterKind.SYMBOLS:
+        example = "AAPL,MSFT"
+    if parameter.name == "symbol" and parameter.in_path:
+        example = "SPY"
+    if example is not None and parameter.kind is not ParameterKind.CHOICE:
+        found["example"] = float(example) if parameter.kind is ParameterKind.NUMBER else example
+    return found
+
+
+def sentences(parameter: Parameter) -> list[str]:
+    """Return what a parameter does and, as far as it keeps a rule, the rule."""
+    if parameter.kind is ParameterKind.FORBIDDEN:
+        return [parameter.meaning, f"It is {parameter.constraint}."]
+    if parameter.kind is ParameterKind.TEXT:
+        return [parameter.meaning]
+    return [parameter.meaning, f"Must be {parameter.constraint}."]
+
+
+def value_schema(parameter: Parameter) -> Schema:
+    """Return the schema of a parameter's text, or of the number it spells."""
+    schema: Schema = {}
+    match parameter.kind:
+        case ParameterKind.INTEGER:
+            schema = {"type": "integer", **_bounds(parameter, whole=True)}
+        case ParameterKind.NUMBER:
+            schema = {"type": "number", **_bounds(parameter, whole=False)}
+        case ParameterKind.DATE:
+            schema = {"type": "string", "format": "date"}
+        case ParameterKind.BOOLEAN:
+            schema = {"type": "string", "enum": list(BOOLEANS)}
+        case ParameterKind.CHOICE:
+            schema = {"type": "string", "enum": [text for text, _ in parameter.choices]}
+        case ParameterKind.SYMBOLS:
+            schema = {"type": "string", "pattern": r"^[^,\s]+(,[^,\s]+)*$"}
+        case ParameterKind.FORBIDDEN:
+            schema = {"not": {}}
+        case ParameterKind.TEXT | ParameterKind.BOOK:
+            schema = {"type": "string", **({"minLength": 1} if parameter.in_path else {})}
+    if parameter.default is not None:
+        schema["default"] = _spelled(parameter.default)
+    return schema
+
+
+def _bounds(parameter: Parameter, *, whole: bool) -> dict[str, Any]:
+    bounds = {"minimum": parameter.minimum, "maximum": parameter.maximum}
+    return {name: int(x) if whole else x for name, x in bounds.items() if x is not None}
+
+
+def _spelled(default: Any) -> Any:
+    return str(default).lower() if isinstance(default, bool) else default

@@ -1,0 +1,176 @@
+"""Request parameters, declared once: the parser, the 400 message and the OpenAPI schema derive from here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+MAX_PAGE: Final = 5000
+"""Largest page any collection serves."""
+DEFAULT_PAGE: Final = 100
+"""Page size when the request names none."""
+DAILY_PAGE: Final = 500
+"""Page size of the two daily series (equity curve and benchmark) when the request names none."""
+MAX_OFFSET: Final = 2**53 - 1
+"""Largest offset: the largest integer every JSON reader keeps exact."""
+
+
+class ParameterKind(StrEnum):
+    """How the text of a parameter is read."""
+
+    INTEGER = "integer"
+    NUMBER = "number"
+    DATE = "date"
+    BOOLEAN = "boolean"
+    CHOICE = "choice"
+    TEXT = "text"
+    SYMBOLS = "symbols"
+    BOOK = "book"
+    FORBIDDEN = "forbidden"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One request parameter.
+
+    Attributes
+    ----------
+    name
+        As it stands in the query string, or in the path template.
+    kind
+        How its text is read.
+    meaning
+        What it does, for the documents.
+    default
+        Value when absent; None means "no restriction" or, with `required`, nothing.
+    minimum, maximum
+        Inclusive bounds of numbers.
+    choices
+        Accepted text (lower case) and the value it stands for; several texts may share one value.
+    required
+        Whether leaving it out is an error.
+    in_path
+        Whether it is a segment of the path.
+    """
+
+    name: str
+    kind: ParameterKind
+    meaning: str
+    default: int | float | str | bool | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[tuple[str, str], ...] = ()
+    required: bool = False
+    in_path: bool = False
+
+    @property
+    def constraint(self) -> str:
+        """The rule a value must keep, as the 400 answer and the OpenAPI document word it."""
+        if self.kind is ParameterKind.INTEGER:
+            return f"a plain decimal integer from {self.minimum:.0f} to {self.maximum:.0f}"
+        if self.kind is ParameterKind.NUMBER:
+            return f"a finite decimal number, at least {self.minimum:g}"
+        if self.kind is ParameterKind.DATE:
+            return "a real calendar day written YYYY-MM-DD"
+        if self.kind is ParameterKind.BOOLEAN:
+            return "one of 1, true, 0, false"
+        if self.kind is ParameterKind.CHOICE:
+            return "one of " + ", ".join(text for text, _ in self.choices)
+        if self.kind is ParameterKind.SYMBOLS:
+            return "one ticker or several separated by commas, none of them empty"
+        if self.kind is ParameterKind.BOOK:
+            return "the name of a book this key can read"
+        if self.kind is ParameterKind.FORBIDDEN:
+            return "not accepted here; leave it out, or use /positions or /pnl"
+        return "text"
+
+
+LIMIT: Final = Parameter(
+    "limit", ParameterKind.INTEGER, "Rows in the page.", default=DEFAULT_PAGE, minimum=1, maximum=MAX_PAGE
+)
+DAILY_LIMIT: Final = replace(LIMIT, default=DAILY_PAGE)
+OFFSET: Final = Parameter(
+    "offset", ParameterKind.INTEGER, "Rows to skip before the page.", default=0, minimum=0, maximum=MAX_OFFSET
+)
+FROM: Final = Parameter("from", ParameterKind.DATE, "First day of the window, inclusive.")
+TO: Final = Parameter("to", ParameterKind.DATE, "Last day of the window, inclusive.")
+SYMBOL: Final = Parameter(
+    "symbol", ParameterKind.SYMBOLS, "Keep only these tickers; unknown ones match nothing."
+)
+BOOK: Final = Parameter("book", ParameterKind.BOOK, "The book to read.", default="long_short")
+REQUIRED_BOOK: Final = replace(BOOK, default=None, required=True)
+WEIGHT_BOOK: Final = Parameter(
+    "book",
+    ParameterKind.CHOICE,
+    "Whose target-weight column `min_abs_weight` and `sort=weight` act on; both columns are returned.",
+    default="long_short",
+    choices=(("long_short", "long_short"), ("long_only", "long_only")),
+)
+NO_SYMBOL: Final = Parameter("symbol", ParameterKind.FORBIDDEN, "The ledger has no symbol dimension.")
+SEARCH: Final = Parameter(
+    "search", ParameterKind.TEXT, "Case-insensitive substring of `alpha_id`, `name` or `tldr`."
+)
+COMPLETE_ONLY: Final = Parameter(
+    "complete_only", ParameterKind.BOOLEAN, "Leave out alphas whose run lacks a required kind.", default=False
+)
+FIELDS: Final = Parameter(
+    "fields",
+    ParameterKind.CHOICE,
+    "The columns of each row: the nine core ones, or the whole decision record.",
+    default="core",
+    choices=(("core", "core"), ("all", "all")),
+)
+DIRECTION: Final = Parameter(
+    "direction",
+    ParameterKind.CHOICE,
+    "Keep one side of the cross-section.",
+    choices=(
+        ("1", "1"),
+        ("long", "1"),
+        ("-1", "-1"),
+        ("short", "-1"),
+        ("0", "0"),
+        ("flat", "0"),
+        ("neutral", "0"),
+    ),
+)
+MIN_ABS_WEIGHT: Final = Parameter(
+    "min_abs_weight",
+    ParameterKind.NUMBER,
+    "Drop names whose absolute target weight, in the column chosen by `book`, is below this.",
+    minimum=0,
+)
+SORT: Final = Parameter(
+    "sort",
+    ParameterKind.CHOICE,
+    "Column the rows are ordered by; ties are ordered by ticker.",
+    default="score",
+    choices=(("score", "score"), ("rank", "rank"), ("weight", "weight"), ("symbol", "symbol")),
+)
+ORDER: Final = Parameter(
+    "order",
+    ParameterKind.CHOICE,
+    "Direction of the order; by default descending for score and weight, ascending for rank and symbol.",
+    choices=(("asc", "asc"), ("desc", "desc")),
+)
+GRANULARITY: Final = Parameter(
+    "granularity",
+    ParameterKind.CHOICE,
+    "Whether `periods` breaks the core statistics down by year or by month.",
+    default="overall",
+    choices=(("overall", "overall"), ("yearly", "yearly"), ("monthly", "monthly")),
+)
+DOC: Final = Parameter("doc", ParameterKind.BOOLEAN, "Embed the documentation block.", default=False)
+PANEL: Final = Parameter("panel", ParameterKind.BOOLEAN, "Add the weekly panel block.", default=False)
+
+ALPHA_PATH: Final = Parameter(
+    "alpha", ParameterKind.TEXT, "The alpha's address, as `/v1/alphas` lists it.", required=True, in_path=True
+)
+DATE_PATH: Final = Parameter(
+    "date", ParameterKind.DATE, "A rebalance date of the index.", required=True, in_path=True
+)
+SYMBOL_PATH: Final = Parameter(
+    "symbol", ParameterKind.TEXT, "A benchmark this deployment holds.", required=True, in_path=True
+)
+KEY_PATH: Final = Parameter("key_id", ParameterKind.TEXT, "The id of a key.", required=True, in_path=True)

@@ -1,0 +1,151 @@
+"""What a table and a column are. The tables themselves stand in :mod:`schemas.tables`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from schemas.units import Type, Unit
+
+
+class Origin(StrEnum):
+    """Who writes a column."""
+
+    SEALED = "sealed"
+    """The engine that wrote the seal."""
+    DERIVED = "derived"
+    """The pipeline."""
+    EITHER = "either"
+    """The engine; the pipeline where the engine did not."""
+
+
+class Bound(StrEnum):
+    """A rule on single values, checked when a seal is read."""
+
+    ANY = "any"
+    POSITIVE = "> 0"
+    NOT_NEGATIVE = ">= 0"
+    NOT_POSITIVE = "<= 0"
+    NOT_ZERO = "not 0"
+    TICKER = "non-empty, without comma or whitespace"
+    NAME = "non-empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column, of a sealed table, of a published one, or of both.
+
+    Attributes
+    ----------
+    name, type, unit, meaning
+        What it is called, how it is stored, what it counts and what it says.
+    nullable
+        Whether a present column may hold nulls.
+    optional
+        Whether a seal may leave the column out; of a derived column, whether a snapshot may.
+    origin
+        Who writes it.
+    needs
+        Sealed columns a derived one is computed from; without them it is not published.
+    raw
+        Whether only keys with raw-book access see it.
+    published
+        Whether it is published at all.
+    vocabulary
+        The codes it may hold; empty when any text may stand there.
+    bound
+        The rule its values keep.
+    """
+
+    name: str
+    type: Type
+    unit: Unit
+    meaning: str
+    nullable: bool = False
+    optional: bool = False
+    origin: Origin = Origin.SEALED
+    needs: tuple[str, ...] = ()
+    raw: bool = False
+    published: bool = True
+    vocabulary: tuple[str, ...] = ()
+    bound: Bound = Bound.ANY
+
+    @property
+    def sealed(self) -> bool:
+        """Whether an engine may write it."""
+        return self.origin is not Origin.DERIVED
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table: its columns once, for the seal and for the snapshot.
+
+    Attributes
+    ----------
+    name
+        Kind of the seal and folder of the snapshot.
+    meaning
+        What one row is.
+    columns
+        In the order they are published.
+    key
+        Columns that are unique together.
+    sort
+        Order of the rows in a published file; it is also the default order of the API.
+    partition
+        Columns that stand in the path (``column=value``) rather than in the file.
+    sealed, published
+        Whether engines write it; whether snapshots hold it.
+    """
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    sort: tuple[str, ...]
+    partition: tuple[str, ...] = ()
+    sealed: bool = True
+    published: bool = True
+
+    def __getitem__(self, name: str) -> Column:
+        """Return the column of that name; KeyError when there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[Column]:
+        """Iterate over the columns in published order."""
+        return iter(self.columns)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether a column of that name is declared."""
+        return any(column.name == name for column in self.columns)
+
+    @property
+    def sealed_columns(self) -> tuple[Column, ...]:
+        """What an engine may write."""
+        return tuple(column for column in self.columns if column.sealed)
+
+    @property
+    def published_columns(self) -> tuple[Column, ...]:
+        """What a snapshot may hold, partition columns included."""
+        return tuple(column for column in self.columns if column.published)
+
+    @property
+    def stored_columns(self) -> tuple[Column, ...]:
+        """What a published file may hold: everything but the partition columns, which stand in the path."""
+        return tuple(column for column in self.published_columns if column.name not in self.partition)
+
+
+def raw_twin(column: Column, meaning: str, *needs: str, **changes: object) -> Column:
+    """Declare the unconditioned counterpart of a column: same type, unit and bound, raw access only."""
+    return replace(
+        column,
+        name=f"raw_{column.name}",
+        meaning=meaning,
+        raw=True,
+        needs=needs,
+        **changes,  # type: ignore[arg-type]
+    )

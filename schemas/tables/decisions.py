@@ -1,0 +1,177 @@
+"""The weekly cross-sections: what was scored, how it ranked and what was decided."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.table import Bound, Column, Origin, Table, raw_twin
+from schemas.tables.shared_columns import SYMBOL, WEEK
+from schemas.units import Type, Unit
+
+UNAVAILABILITY_REASONS: Final = ("halted", "suspended", "no_borrow", "illiquid", "data_gap")
+
+_SCORE = Column(
+    "score",
+    Type.F64,
+    Unit.SCORE,
+    "Conditioned (smoothed) signal that ranks the names and drives the books; null when the name has no valid score.",
+    nullable=True,
+)
+_DIRECTION = Column(
+    "direction",
+    Type.I64,
+    Unit.NONE,
+    "Sign of the score: 1, 0 or -1; 0 only when the score is exactly 0.",
+    nullable=True,
+    origin=Origin.DERIVED,
+    needs=("score",),
+    vocabulary=("1", "0", "-1"),
+)
+_CONFIDENCE = Column(
+    "confidence",
+    Type.F64,
+    Unit.SCORE,
+    "Absolute score, in the alpha's own units: no probability.",
+    nullable=True,
+    origin=Origin.DERIVED,
+    needs=("score",),
+    bound=Bound.NOT_NEGATIVE,
+)
+_SCORE_Z = Column(
+    "score_z",
+    Type.F64,
+    Unit.STDEV,
+    "Score less the week's mean, over the week's population standard deviation; null when all scores are equal.",
+    nullable=True,
+    origin=Origin.DERIVED,
+    needs=("score",),
+)
+_AVERAGE_RANK = Column(
+    "average_rank",
+    Type.F64,
+    Unit.RANK,
+    "1 is the strongest of the cohort, ties averaged; the engine's own rank where it sealed one.",
+    nullable=True,
+    optional=True,
+    origin=Origin.EITHER,
+    needs=("score",),
+)
+_LONG_SHORT_WEIGHT = Column(
+    "long_short_target_weight",
+    Type.F64,
+    Unit.RATIO,
+    "Target fraction of the dollar-neutral book's equity: positive long, negative short, 0 when not selected.",
+)
+_LONG_ONLY_WEIGHT = Column(
+    "long_only_target_weight",
+    Type.F64,
+    Unit.RATIO,
+    "Target fraction of the long-only book's equity; the held names of a traded week sum to 1.",
+)
+_FILL_AT = Column(
+    "fill_at",
+    Type.TIMESTAMP,
+    Unit.INSTANT,
+    "When the implementing fill executed; null when pending, not traded or not tradeable.",
+    nullable=True,
+)
+_DECISION_REASON = Column(
+    "decision_reason",
+    Type.STR,
+    Unit.NONE,
+    "Note of the decision layer, such as entered_selection; null for a routine hold.",
+    nullable=True,
+    optional=True,
+)
+
+DECISIONS: Final = Table(
+    name="decisions",
+    meaning="One row per scored name per rebalance week.",
+    key=("date", "symbol"),
+    sort=("date", "symbol"),
+    columns=(
+        WEEK,
+        SYMBOL,
+        _DIRECTION,
+        _CONFIDENCE,
+        _SCORE,
+        Column(
+            "unsmoothed_score",
+            Type.F64,
+            Unit.SCORE,
+            "The signal before smoothing. Published only under the name raw_score.",
+            nullable=True,
+            optional=True,
+            raw=True,
+            published=False,
+        ),
+        raw_twin(
+            _SCORE,
+            "Unconditioned signal, before smoothing.",
+            "unsmoothed_score",
+            origin=Origin.DERIVED,
+        ),
+        _SCORE_Z,
+        _AVERAGE_RANK,
+        Column(
+            "cohort_size",
+            Type.I64,
+            Unit.COUNT,
+            "Names with a valid score in the week; may be below the number of rows.",
+            origin=Origin.DERIVED,
+            needs=("score",),
+        ),
+        _LONG_SHORT_WEIGHT,
+        _LONG_ONLY_WEIGHT,
+        Column(
+            "next_open_tradeable",
+            Type.BOOL,
+            Unit.NONE,
+            "Whether the name can be traded at the next open; false forces both target weights to 0.",
+        ),
+        _FILL_AT,
+        Column(
+            "entry_at",
+            Type.TIMESTAMP,
+            Unit.INSTANT,
+            "Next open, at which the book acts on the decision.",
+            nullable=True,
+            optional=True,
+        ),
+        Column(
+            "maturity_at",
+            Type.TIMESTAMP,
+            Unit.INSTANT,
+            "One rebalance period after `entry_at`.",
+            nullable=True,
+            optional=True,
+        ),
+        Column(
+            "forward_return",
+            Type.F64,
+            Unit.RATIO,
+            "Return from the first open after this decision to the first open after the next one; null while unknown.",
+            nullable=True,
+            optional=True,
+        ),
+        Column(
+            "unavailability_reason",
+            Type.STR,
+            Unit.NONE,
+            "Why the name cannot be traded at the next open; set exactly when it cannot.",
+            nullable=True,
+            vocabulary=UNAVAILABILITY_REASONS,
+        ),
+        _DECISION_REASON,
+        raw_twin(_DIRECTION, "Sign of the unconditioned signal.", "unsmoothed_score"),
+        raw_twin(_CONFIDENCE, "Absolute unconditioned signal.", "unsmoothed_score"),
+        raw_twin(_SCORE_Z, "Z-score of the unconditioned signal within its week.", "unsmoothed_score"),
+        raw_twin(_AVERAGE_RANK, "Rank by the unconditioned signal, 1 the strongest.", "unsmoothed_score"),
+        raw_twin(
+            _LONG_SHORT_WEIGHT, "Target fraction of the unconditioned dollar-neutral book.", optional=True
+        ),
+        raw_twin(_LONG_ONLY_WEIGHT, "Target fraction of the unconditioned long-only book.", optional=True),
+        raw_twin(_FILL_AT, "When the unconditioned book's fill executed.", optional=True),
+        raw_twin(_DECISION_REASON, "Note of the decision layer on the unconditioned book."),
+    ),
+)

@@ -1,0 +1,45 @@
+"""Daily profit and loss by name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.table import Bound, Column, Origin, Table
+from schemas.tables.shared_columns import BOOK, DATE, SYMBOL
+from schemas.units import Type, Unit
+
+PNL: Final = Table(
+    name="pnl",
+    meaning="One row per name with a position or a fill, per book per session.",
+    key=("book", "date", "symbol"),
+    sort=("book", "date", "symbol"),
+    partition=("book",),
+    columns=(
+        BOOK,
+        DATE,
+        SYMBOL,
+        Column("market_pnl", Type.F64, Unit.BASE_CURRENCY, "Quantity times the change of close."),
+        Column(
+            "execution_cost",
+            Type.F64,
+            Unit.BASE_CURRENCY,
+            "Cost of the day's fills, negative or 0.",
+            bound=Bound.NOT_POSITIVE,
+        ),
+        Column(
+            "borrow_cashflow",
+            Type.F64,
+            Unit.BASE_CURRENCY,
+            "Borrow cost of a short, negative; 0 for a long.",
+            bound=Bound.NOT_POSITIVE,
+        ),
+        Column(
+            "net_pnl",
+            Type.F64,
+            Unit.BASE_CURRENCY,
+            "market_pnl + execution_cost + borrow_cashflow; the costs are negative already.",
+            origin=Origin.DERIVED,
+            needs=("market_pnl", "execution_cost", "borrow_cashflow"),
+        ),
+    ),
+)

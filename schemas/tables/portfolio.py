@@ -1,0 +1,56 @@
+"""The daily ledger of each book."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.table import Bound, Column, Origin, Table
+from schemas.tables import shared_columns as shared
+from schemas.units import Type, Unit
+
+
+def _money(name: str, meaning: str, bound: Bound = Bound.ANY) -> Column:
+    return Column(name, Type.F64, Unit.EQUITY, meaning, bound=bound)
+
+
+PORTFOLIO: Final = Table(
+    name="portfolio",
+    meaning="One row per book per trading session.",
+    key=("book", "date"),
+    sort=("book", "date"),
+    partition=("book",),
+    columns=(
+        shared.BOOK,
+        shared.DATE,
+        shared.TIMESTAMP,
+        shared.STARTING_EQUITY,
+        shared.ENDING_EQUITY,
+        _money("cash_start", "Cash at the open."),
+        _money("cash_end", "Cash at the close."),
+        _money(
+            "position_value_end",
+            "Signed value of all positions at the close; with `cash_end` it makes ending equity.",
+        ),
+        _money("market_pnl", "Sum over positions of quantity times the change of close."),
+        _money("execution_cost", "Fees and modelled impact of the day's fills, negative or 0."),
+        _money("borrow_cashflow", "Borrow cost of the short side accrued that day, negative or 0."),
+        _money("cash_carry", "Interest credited on cash."),
+        Column("risk_free_return", Type.F64, Unit.RATIO, "Rate of the session at which cash earns."),
+        _money("rounding_adjustment", "Residual that closes the ledger's identity."),
+        Column(
+            "equity_basis",
+            Type.F64,
+            Unit.BASE_CURRENCY,
+            "Opening equity of the run; 1 for a normalised ledger. Divide a notional by it for a ratio.",
+            origin=Origin.DERIVED,
+            bound=Bound.POSITIVE,
+        ),
+        _money("gross_notional", "Sum of absolute position values."),
+        _money("net_notional", "Sum of signed position values."),
+        shared.GROSS_EXPOSURE,
+        shared.NET_EXPOSURE,
+        Column("largest_abs_weight", Type.F64, Unit.RATIO, "Largest absolute position weight of the day."),
+        _money("turnover_notional", "Sum of absolute traded notional over the day's fills."),
+        shared.TURNOVER,
+    ),
+)

@@ -1,0 +1,36 @@
+"""The index of weekly decision dates."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.table import Column, Origin, Table
+from schemas.tables.shared_columns import WEEK
+from schemas.units import Type, Unit
+
+TRADED: Final = "traded"
+PENDING: Final = "pending"
+
+REBALANCES: Final = Table(
+    name="rebalances",
+    meaning="One row per weekly decision date, skipped weeks included.",
+    key=("date",),
+    sort=("date",),
+    columns=(
+        WEEK,
+        Column(
+            "week_status",
+            Type.STR,
+            Unit.NONE,
+            "traded; pending while the next open was not yet seen; else the engine's own skip reason in snake_case.",
+        ),
+        Column(
+            "n_symbols",
+            Type.I64,
+            Unit.COUNT,
+            "Names in the week's cross-section: its decision rows. Not published when the run sealed no decisions.",
+            optional=True,
+            origin=Origin.DERIVED,
+        ),
+    ),
+)

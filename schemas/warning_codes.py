@@ -1,0 +1,21 @@
+"""The codes a ``meta.warnings`` entry may carry, with their meaning."""
+
+from __future__ import annotations
+
+from typing import Final
+
+WARNING_CODES: Final[dict[str, str]] = {
+    "missing_kind": "A block of the metrics needs a kind of data that the run did not seal; `kind` names it.",
+    "missing_core_metrics": "Core statistics the run did not seal; they are derived where a formula exists, "
+    "else withheld. The message lists them.",
+    "access_limited": "A block was left null because the key may not call the endpoint whose data it reads.",
+    "forward_returns_absent": "The run holds no forward return in the window, so the blocks built on them are null.",
+    "insufficient_data": "Too few observations in the window for a Newey-West block, which is null.",
+    "nonpositive_variance": "The long-run variance of the series is not positive, so the Newey-West block is null.",
+    "window_lifetime_only": "Sealed statistics describe the whole run; the requested window does not narrow them.",
+    "block_error": "A block could not be computed; it is null and the rest of the answer is unaffected.",
+    "ic_family_mismatch": "`nwt.ic` is null because the run has no cross-sections to rebuild the weekly IC from.",
+    "ic_reproduction_mismatch": "`nwt.ic` is null because the rebuilt weekly IC does not reproduce the sealed mean IC.",
+    "kind_missing": "The run holds no data for this endpoint; the page is empty and `kind` names what is missing.",
+}
+"""Warning code -> meaning. The response's message is written for the case at hand; this is the definition."""
