@@ -1,0 +1,1 @@
+"""Offline side: a seal is checked and materialised as an immutable snapshot."""

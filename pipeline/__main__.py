@@ -1,0 +1,100 @@
+"""``python -m pipeline``: the commands of the offline side, each imported only when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from typing import Any, Final, NamedTuple
+
+import click
+
+from schemas.errors import AlphaResultsError, SealRefused
+
+
+class LazyCommand(NamedTuple):
+    """Where a command is, and its line in ``--help``."""
+
+    module: str
+    name: str
+    summary: str
+
+
+COMMANDS: Final[dict[str, LazyCommand]] = {
+    "check": LazyCommand(
+        "pipeline.check_command", "check", "Check seals against every rule; publish nothing."
+    ),
+    "build": LazyCommand("pipeline.build_command", "build", "Check seals and publish them as snapshots."),
+    "archive": LazyCommand(
+        "pipeline.archive.command", "archive", "Deliver source archives, those that failed before above all."
+    ),
+    "list": LazyCommand(
+        "pipeline.housekeeping.list_command", "list_alphas", "List the alphas that are served."
+    ),
+    "show": LazyCommand("pipeline.housekeeping.show_command", "show", "Show every snapshot of one alpha."),
+    "verify": LazyCommand(
+        "pipeline.housekeeping.verify_command",
+        "verify_command",
+        "Read everything served again, and check it.",
+    ),
+    "gc": LazyCommand(
+        "pipeline.housekeeping.gc_command", "gc", "Remove snapshots that nobody needs any more."
+    ),
+    "rollback": LazyCommand(
+        "pipeline.housekeeping.rollback_command", "rollback", "Serve an earlier snapshot again."
+    ),
+    "rules": LazyCommand("pipeline.rules_command", "rules", "List the rules a seal keeps, with the way out."),
+    "simulate": LazyCommand(
+        "pipeline.reference_engine.command", "simulate", "Write seals of runs on a simulated market."
+    ),
+}
+"""Command -> where it is."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is called, and tells the project's errors in one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
+        """Return the names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command; None when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        entry = COMMANDS[cmd_name]
+        command = getattr(importlib.import_module(entry.module), entry.name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note whether a program reads the output, before the command takes its own options."""
+        ctx.meta["pipeline.json"] = "--json" in args
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error of the project's tree becomes one line and its exit code."""
+        try:
+            return super().invoke(ctx)
+        except AlphaResultsError as error:
+            if ctx.meta["pipeline.json"]:
+                told: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
+                if isinstance(error, SealRefused):
+                    told["violations"] = list(error.violations)
+                click.echo(json.dumps(told))
+            else:
+                click.echo(f"error: {' '.join(str(error).split())}", err=True)
+            ctx.exit(error.exit_code)
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Turn the seals of alpha runs into immutable snapshots."""
+
+
+if __name__ == "__main__":
+    cli(prog_name="python -m pipeline")

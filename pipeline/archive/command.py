@@ -1,0 +1,86 @@
+"""``python -m pipeline archive``: deliver the source archives of seals, above all those that failed before."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+import orjson
+
+from datasets.archives import FAILED, ArchiveState
+from datasets.storage import Storage
+from pipeline.archive.exclusions import exclusions
+from pipeline.archive.package import EXIT_ARCHIVE_FAILED, package
+from pipeline.seal import Seal
+from schemas.errors import AlphaResultsError
+
+
+@click.command("archive")
+@click.argument("seals", nargs=-1, required=True, metavar="SEAL…")
+@click.option(
+    "--datasets",
+    "root",
+    required=True,
+    envvar="ALPHA_RESULTS_DATASETS",
+    show_envvar=True,
+    help="Root the states of archives are recorded under: a folder or an fsspec URL.",
+)
+@click.option(
+    "--archives",
+    required=True,
+    envvar="ALPHA_RESULTS_ARCHIVES",
+    show_envvar=True,
+    help="Where archives go: an fsspec URL such as s3://bucket/prefix, or a folder.",
+)
+@click.option(
+    "--exclude",
+    envvar="ALPHA_RESULTS_ARCHIVE_EXCLUDE",
+    show_envvar=True,
+    help="Names to leave out, as shell patterns separated by commas; beginning with +, in addition to the defaults.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON report instead of lines.")
+@click.pass_context
+def archive(  # noqa: PLR0917 -- click passes every option by name
+    context: click.Context,
+    seals: tuple[str, ...],
+    root: str,
+    archives: str,
+    exclude: str | None,
+    as_json: bool,
+) -> None:
+    """Package the source of each SEAL and deliver the archive, whether or not its data is published.
+
+    Nothing is uploaded twice. Exit code: 0 when every archive is delivered (or the run sealed no source), 6 when one
+    was not, else that of the first seal that cannot be opened.
+    """
+    patterns, storage = exclusions(exclude), Storage(root)
+    outcomes: list[dict[str, Any]] = []
+    exit_code = 0
+    for address in seals:
+        try:
+            state = package(Seal.open(address), storage, archives, exclude=patterns)
+        except AlphaResultsError as error:
+            exit_code = exit_code or error.exit_code
+            outcomes.append({"seal": address, "outcome": "failed", "message": str(error)})
+        else:
+            outcomes.append({"seal": address, **outcome(state)})
+            if state is not None and state.status == FAILED:
+                exit_code = exit_code or EXIT_ARCHIVE_FAILED
+        if not as_json:
+            told = outcomes[-1]
+            click.echo(f"{address}: {told['message']}", err=told["outcome"] == "failed")
+    if as_json:
+        sys.stdout.buffer.write(orjson.dumps({"seals": outcomes}, option=orjson.OPT_INDENT_2) + b"\n")
+    context.exit(exit_code)
+
+
+def outcome(state: ArchiveState | None) -> dict[str, Any]:
+    """Say for a report what became of an archive."""
+    if state is None:
+        return {"outcome": "none", "message": "no source archive: the run sealed no source", "archive": None}
+    if state.status == FAILED:
+        message = f"the source archive was not delivered: {state.reason}"
+    else:
+        message = f"source archive {state.status}: {state.files} files, {state.size_bytes} bytes, {state.key}"
+    return {"outcome": state.status, "message": message, "archive": state.to_dict()}

@@ -1,0 +1,94 @@
+"""Which source files stay out of an archive: what is private, and what is only a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Final
+
+from schemas.errors import SettingsError
+
+DEFAULT_EXCLUDE: Final = (
+    # Dot-files and dot-folders: .git, .env, .venv, .ssh, .aws, .ipynb_checkpoints, .pytest_cache, .DS_Store.
+    ".*",
+    # Keys, certificates with keys, and key stores.
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "*.ppk",
+    "*.gpg",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    # Files that hold credentials by convention.
+    "*.env",
+    "credentials",
+    "credentials.json",
+    "client_secret*.json",
+    "secrets.*",
+    # Caches and by-products of running or editing.
+    "__pycache__",
+    "*.pyc",
+    "*.pyo",
+    "*-checkpoint.ipynb",
+    "*-checkpoint.py",
+    "*.egg-info",
+    "node_modules",
+    "venv",
+    "*.swp",
+    "*~",
+    "thumbs.db",
+)
+"""Patterns of the names that are left out, wherever they stand in a path."""
+
+
+def exclusions(text: str | None) -> tuple[str, ...]:
+    """Read the setting ``ALPHA_RESULTS_ARCHIVE_EXCLUDE``.
+
+    Parameters
+    ----------
+    text
+        Patterns separated by commas, which take the place of :data:`DEFAULT_EXCLUDE`; beginning with ``+``, they
+        are added to it. None or nothing: the default.
+
+    Returns
+    -------
+    tuple of str
+        In lower case, each once.
+
+    Raises
+    ------
+    SettingsError
+        When a pattern holds a slash: patterns match single names, not paths.
+    """
+    given = (text or "").strip()
+    if not given:
+        return DEFAULT_EXCLUDE
+    patterns = tuple(part.strip().lower() for part in given.removeprefix("+").split(",") if part.strip())
+    for pattern in patterns:
+        if "/" in pattern:
+            raise SettingsError(
+                f"ALPHA_RESULTS_ARCHIVE_EXCLUDE: {pattern!r} holds a slash, and a pattern matches the name of one "
+                "file or folder; give the name alone"
+            )
+    return tuple(dict.fromkeys((DEFAULT_EXCLUDE if given.startswith("+") else ()) + patterns))
+
+
+def is_excluded(path: str, exclude: Iterable[str]) -> bool:
+    """Tell whether a source file stays out.
+
+    Parameters
+    ----------
+    path
+        Relative, with forward slashes.
+    exclude
+        Shell patterns in lower case. One that matches any folder of the path, or the file's name, leaves the file
+        out; letter case does not count.
+    """
+    names = path.lower().split("/")
+    return any(fnmatchcase(name, pattern) for pattern in exclude for name in names)

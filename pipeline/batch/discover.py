@@ -1,0 +1,234 @@
+"""Which seals are due: found by listing, told from what is served by a digest, without opening any table."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from datasets.archives import DELIVERED, ArchiveState, archive_state_path
+from datasets.catalogue import Catalogue
+from datasets.manifest import Pointer
+from datasets.storage import Storage
+from datasets.transfer import files_below, read_many
+from pipeline.batch.request import Outcome, Request, left_alone
+from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, parse_manifest
+from pipeline.seal.store import SealStore
+from schemas.errors import SealError, SettingsError, SnapshotCorrupt
+from schemas.version import snapshot_id
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A finished seal that was seen.
+
+    Attributes
+    ----------
+    address
+        Where it is.
+    digest
+        Of its manifest, which stands for all of it.
+    alpha_id, sealed_at
+        What the manifest says; None when it says nothing usable, which the build will report.
+    has_source
+        Whether the run sealed its source.
+    """
+
+    address: str
+    digest: str
+    alpha_id: str | None = None
+    sealed_at: datetime | None = None
+    has_source: bool = False
+
+
+@dataclass(slots=True)
+class Found:
+    """What is to be done, and what needs nothing.
+
+    Attributes
+    ----------
+    due
+        In the order seen.
+    settled
+        One outcome for every other seal.
+    """
+
+    due: list[Sighting] = field(default_factory=list)
+    settled: list[Outcome] = field(default_factory=list)
+
+
+class Seals:
+    """The finished seals below a folder or prefix; a manifest is read again only when its listing changed.
+
+    Parameters
+    ----------
+    address
+        A folder or an fsspec URL. Seals may lie at any depth; a seal's own folders are not looked into.
+
+    Raises
+    ------
+    SettingsError
+        When it is a folder that does not exist.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._storage = Storage(address)
+        if self._storage.is_local and not os.path.isdir(self._storage.base):  # noqa: PTH112 - the path is text here
+            raise SettingsError(f"--from: there is no folder {self._storage.address!r}")
+        self._address = address.rstrip("/")
+        self._known: dict[str, tuple[tuple[Any, ...], Sighting]] = {}
+
+    def look(self) -> list[Sighting]:
+        """Return every finished seal, by address.
+
+        Raises
+        ------
+        StorageUnavailable
+            When the store does not answer.
+        """
+        listed = self._listed()
+        changed = [
+            path for path, signature in listed.items() if self._known.get(path, (None,))[0] != signature
+        ]
+        self._known = {path: known for path, known in self._known.items() if path in listed}
+        for path, raw in read_many(self._storage, changed).items():
+            if raw is not None:  # else it was taken away since the listing
+                folder = path.removesuffix(MANIFEST_FILE).rstrip("/")
+                self._known[path] = listed[path], sighting(f"{self._address}/{folder}".rstrip("/"), raw)
+        return [self._known[path][1] for path in sorted(listed) if path in self._known]
+
+    def _listed(self) -> dict[str, tuple[Any, ...]]:
+        if not self._storage.is_local:
+            return {
+                path: (entry.size, str(entry.modified))
+                for path, entry in files_below(self._storage, "").items()
+                if path.rsplit("/", 1)[-1] == MANIFEST_FILE
+            }
+        found = {}
+        for parent, folders, names in os.walk(self._storage.base):
+            if MANIFEST_FILE in names:
+                folders.clear()
+                path = os.path.join(parent, MANIFEST_FILE)  # noqa: PTH118 - as os.walk gives it
+                try:
+                    status = os.stat(path)  # noqa: PTH116 - as above
+                except FileNotFoundError:
+                    continue
+                relative = os.path.relpath(path, self._storage.base)
+                found[relative] = (status.st_mtime_ns, status.st_size, status.st_ino)
+        return found
+
+
+def sighting(address: str, raw: bytes) -> Sighting:
+    """Describe a seal by the bytes of its manifest. Pure."""
+    digest = hashlib.sha256(raw).hexdigest()
+    manifest, _ = parse_manifest(raw)
+    if manifest is None:
+        return Sighting(address, digest)
+    return Sighting(address, digest, manifest.alpha_id, manifest.sealed_at, FOLDER_KIND in manifest.kinds)
+
+
+def named(addresses: Iterable[str]) -> list[Sighting]:
+    """Look at seals that were named; one that cannot be read is due all the same, for its build says why."""
+    found = []
+    for address in addresses:
+        try:
+            raw = SealStore(address).read(MANIFEST_FILE)
+        except SealError:
+            raw = None
+        found.append(Sighting(address, "") if raw is None else sighting(address, raw))
+    return found
+
+
+def choose(
+    seen: list[Sighting],
+    catalogue: Catalogue,
+    request: Request,
+    *,
+    searched: bool,
+    delivered: Delivered | None = None,
+) -> Found:
+    """Tell the seals that are due from those that need nothing.
+
+    Parameters
+    ----------
+    catalogue
+        Of the datasets root, refreshed.
+    request
+        A request for any seal, for what all have in common.
+    searched
+        Whether they were found rather than named: then only the latest seal of an alpha is built, and neither an
+        older one than is served nor one that was rolled back is a failure. A named seal is only left out when it is
+        served already.
+    delivered
+        Tells which source archives are delivered; None when none are kept.
+    """
+    found = Found()
+    latest: dict[str, Sighting] = {}
+    for one in seen:
+        if one.alpha_id is not None and one.sealed_at is not None:
+            best = latest.get(one.alpha_id)
+            if best is None or best.sealed_at is None or one.sealed_at > best.sealed_at:
+                latest[one.alpha_id] = one
+    for one in seen:
+        snapshot = catalogue.resolve(one.alpha_id) if one.alpha_id not in {None, *catalogue.broken} else None  # type: ignore[arg-type]
+        pointer = snapshot.pointer if snapshot else None
+        settled = None
+        if one.alpha_id is not None and not request.force:
+            settled = _settled(one, pointer, searched=searched)
+        if settled is None and searched and one.alpha_id is not None and latest[one.alpha_id] is not one:
+            settled = "superseded"
+        if settled is None or (settled == "unchanged" and delivered is not None and not delivered(one)):
+            found.due.append(one)
+        else:
+            shown = Request(one.address, "").shown
+            found.settled.append(left_alone(shown, settled, str(one.alpha_id), snapshot_id(one.digest)))
+    return found
+
+
+def _settled(one: Sighting, pointer: Pointer | None, *, searched: bool) -> str | None:
+    if pointer is None:
+        return None
+    wanted = snapshot_id(one.digest)
+    if pointer.snapshot == wanted:
+        return "unchanged"
+    if not searched:
+        return None
+    if wanted in pointer.withdrawn:
+        return "rolled back"
+    later = one.sealed_at is not None and datetime.fromisoformat(pointer.sealed_at) > one.sealed_at
+    return "superseded" if later else None
+
+
+class Delivered:
+    """Tells which seals need nothing for their source archive any more; asked of the root once for many.
+
+    Parameters
+    ----------
+    storage
+        The datasets root, which holds the states.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._known: set[str] = set()
+
+    def learn(self, seen: Iterable[Sighting]) -> None:
+        """Read the states of seals whose archives are not known to be delivered."""
+        paths = {
+            archive_state_path(one.alpha_id, one.digest): one.digest
+            for one in seen
+            if one.alpha_id is not None and one.has_source and one.digest not in self._known
+        }
+        for path, raw in read_many(self._storage, list(paths)).items():
+            try:
+                if raw is not None and ArchiveState.decode(raw, path).status == DELIVERED:
+                    self._known.add(paths[path])
+            except SnapshotCorrupt:
+                continue  # due: the build writes it anew
+
+    def __call__(self, one: Sighting) -> bool:
+        """Tell whether a seal's archive is delivered, or there is nothing to deliver."""
+        return not one.has_source or one.digest in self._known

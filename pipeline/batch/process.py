@@ -1,0 +1,120 @@
+"""One build in a process of its own: its memory returns with its end, and its crash is only its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, Final
+
+import orjson
+
+from pipeline.batch.request import Outcome, Request, crashed, ending
+
+ATTEMPTS: Final = 2
+"""Tries of a build whose process crashes: once more, for what crashed it may have passed."""
+_REPOSITORY: Final = Path(__file__).resolve().parents[2]
+_TAIL: Final = 2000
+
+
+class Processes:
+    """Starts builds as processes, and can end those that are at work.
+
+    Parameters
+    ----------
+    threads
+        Threads each build may compute with; builds side by side would otherwise fight over all cores.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+        self._ending = False
+
+    def build(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Outcome:
+        """Build one seal and wait for the end; a process that crashes is started once more.
+
+        Returns
+        -------
+        Outcome
+            Never raises for what happens to the build.
+        """
+        how = ""
+        for attempt in range(1, ATTEMPTS + 1):
+            outcome, how = self._once(request, on_stage or (lambda _: None))
+            if outcome is not None:
+                return outcome
+            if self._ending:
+                return crashed(request.shown, "was ended because the batch was", attempt)
+        return crashed(request.shown, how, ATTEMPTS)
+
+    def end(self) -> None:
+        """Kill what is at work. What is published stays whole, whatever moment that is."""
+        with self._lock:
+            self._ending = True
+            for process in self._running:
+                process.kill()
+
+    def _once(self, request: Request, on_stage: Callable[[str], None]) -> tuple[Outcome | None, str]:
+        with tempfile.TemporaryFile() as complaints:
+            with self._lock:
+                if self._ending:
+                    return None, "was not started"
+                process = self._start(complaints)
+                self._running.add(process)
+            try:
+                found = _converse(process, request, on_stage)
+            finally:
+                with self._lock:
+                    self._running.discard(process)
+            if found is not None:
+                return found, ""
+            complaints.seek(0)
+            lines = complaints.read()[-_TAIL:].decode(errors="replace").strip().splitlines()
+        return None, ending(process.returncode) + (f" ({lines[-1].strip()})" if lines else "")
+
+    def _start(self, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "pipeline.batch.worker"],
+            cwd=_REPOSITORY,
+            env={"POLARS_MAX_THREADS": str(self._threads), **os.environ},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            start_new_session=True,  # Ctrl-C is for the parent, which lets builds at work finish
+        )
+
+
+def _converse(
+    process: subprocess.Popen[bytes], request: Request, on_stage: Callable[[str], None]
+) -> Outcome | None:
+    """Hand the request over and listen until the process ends; None when it ended without an answer."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    found = None
+    with process:
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(orjson.dumps(request.to_dict()) + b"\n")
+            process.stdin.flush()
+        for line in process.stdout:
+            told = _decoded(line)
+            if "entry" in told:
+                found = Outcome(told["entry"], told["exit_code"])
+            elif "stage" in told:
+                on_stage(told["stage"])
+        process.wait()
+    return found
+
+
+def _decoded(line: bytes) -> dict[str, Any]:
+    try:
+        told = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return {}  # cut off by the end of the process
+    return told if isinstance(told, dict) else {}

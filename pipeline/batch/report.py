@@ -1,0 +1,200 @@
+"""What a batch tells: a line as each build ends, a table at the end, or one document for programs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+import click
+import orjson
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from datasets.archives import ArchiveState
+from pipeline.archive.command import outcome as archive_outcome
+from pipeline.batch.request import FINE, Outcome
+from pipeline.rules.report import violations_table
+
+SHOWN_FAILURES = 50
+"""Failures the table lists; the report for programs has them all."""
+
+
+class Rate(ProgressColumn):
+    """Builds a minute."""
+
+    def render(self, task: Task) -> Text:
+        """Return the rate as text; nothing before the first build is done."""
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed * 60:.1f}/min" if speed else "", style="cyan")
+
+
+class Display:
+    """Progress on a terminal, nothing elsewhere; use as a context manager.
+
+    Parameters
+    ----------
+    screen
+        Where it is shown.
+    total
+        Builds to come.
+    hidden
+        Show nothing, as when a program reads the output.
+    """
+
+    def __init__(self, screen: Console, total: int, *, hidden: bool) -> None:
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            Rate(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=screen,
+            transient=True,
+            disable=hidden or not screen.is_terminal,
+        )
+        self._task = self._progress.add_task("building", total=total)
+        self._at_work: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def stage(self, name: str, stage: str | None) -> None:
+        """Show at which stage a build is; None when it is done."""
+        if stage is None:
+            self._at_work.pop(name, None)
+        else:
+            self._at_work[name] = stage
+        told = "; ".join(
+            f"{each.rstrip('/').rsplit('/', 1)[-1]}: {at}" for each, at in list(self._at_work.items())
+        )
+        self._progress.update(self._task, description=told or "building")
+
+    def done(self) -> None:
+        """Count one build."""
+        self._progress.advance(self._task)
+
+
+class Tally:
+    """What a batch came to so far: counts, the failures, and the exit code of the first of them."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.failures: list[tuple[int, Outcome]] = []
+        self._begin = time.monotonic()
+
+    def add(self, place: int, outcome: Outcome) -> None:
+        """Count one outcome; `place` orders failures, whichever came first."""
+        self.counts[outcome.kind] += 1
+        if outcome.exit_code:
+            self.failures.append((place, outcome))
+
+    @property
+    def exit_code(self) -> int:
+        """0, or that of the failure whose seal stands first."""
+        return min(self.failures, key=lambda failure: failure[0])[1].exit_code if self.failures else 0
+
+    def summary(self) -> dict[str, Any]:
+        """Return the counts for a report."""
+        return {
+            "seals": sum(self.counts.values()),
+            **dict(sorted(self.counts.items())),
+            "failures": len(self.failures),
+            "seconds": round(time.monotonic() - self._begin, 3),
+        }
+
+    def print_table(self) -> None:
+        """Print the counts, and what went wrong."""
+        table = Table(title="Summary", title_justify="left")
+        told = self.summary()
+        for heading in told:
+            table.add_column(heading, justify="right")
+        table.add_row(*(f"{value:,}" for value in told.values()))
+        console = Console()
+        console.print(table)
+        if not self.failures:
+            return
+        failures = Table("seal", "outcome", "what is wrong", title="Failures", title_justify="left")
+        for _, outcome in sorted(self.failures, key=lambda failure: failure[0])[:SHOWN_FAILURES]:
+            failures.add_row(
+                Text(outcome.entry["seal"], overflow="fold"), outcome.kind, Text(_reason(outcome.entry))
+            )
+        console.print(failures)
+        if len(self.failures) > SHOWN_FAILURES:
+            click.echo(f"… and {len(self.failures) - SHOWN_FAILURES} more; --json lists them all")
+
+
+def tell(screen: Console, outcome: Outcome) -> None:
+    """Print one outcome for people."""
+    entry = outcome.entry
+    if outcome.kind not in FINE:
+        click.echo(f"{entry['seal']}: {entry['message']}", err=True)
+        if entry.get("violations"):
+            screen.print(violations_table(entry["violations"]))
+        return
+    if entry.get("archive"):
+        state = ArchiveState(**{**entry["archive"], "exclude": tuple(entry["archive"]["exclude"])})
+        click.echo(f"{entry['alpha_id']}: {archive_outcome(state)['message']}")
+    if outcome.kind == "built":
+        click.echo(built_line(entry))
+        for warning in entry["warnings"]:
+            click.echo(f"  warning {warning['rule']}: {warning['message']}")
+        return
+    told = {
+        "unchanged": f"unchanged, snapshot {entry['snapshot']} is served already",
+        "superseded": f"superseded, a later seal than {entry['seal']} is served or due",
+        "rolled back": f"left alone, snapshot {entry['snapshot']} was rolled back; --force serves it again",
+    }
+    click.echo(f"{entry['alpha_id']}: {told[outcome.kind]}")
+
+
+def built_line(entry: Mapping[str, Any]) -> str:
+    """Say in one line what was built and how long each stage took."""
+    seconds = ", ".join(f"{stage} {spent:.2f} s" for stage, spent in entry["seconds"].items())
+    return (
+        f"{entry['alpha_id']}: published snapshot {entry['snapshot']}, {entry['files']} files, "
+        f"{entry['bytes'] / 1e6:.1f} MB in {sum(entry['seconds'].values()):.2f} s ({seconds})"
+    )
+
+
+def print_document(entries: Iterable[Mapping[str, Any]], summary: Mapping[str, Any] | None = None) -> None:
+    """Print the report for programs: every seal, and the counts where a batch has some."""
+    document: dict[str, Any] = {"seals": list(entries)}
+    if summary is not None:
+        document["summary"] = summary
+    sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def print_line(entry: Mapping[str, Any]) -> None:
+    """Print one seal of a batch that has no end, as a line of JSON."""
+    sys.stdout.buffer.write(orjson.dumps(entry) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _reason(entry: Mapping[str, Any]) -> str:
+    if entry.get("message"):
+        return str(entry["message"])
+    archive = entry.get("archive") or {}
+    return f"published, but its source archive was not delivered: {archive.get('reason')}"

@@ -1,0 +1,49 @@
+"""The summary of what each dataset holds of each book."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from pipeline.build.ledgers import Books
+from schemas.tables.books import BOOK_KINDS, RAW_PREFIX, book_order
+
+_SCHEMA = {
+    "book": pl.String,
+    "kind": pl.String,
+    "raw": pl.Boolean,
+    "sessions": pl.Int64,
+    "rows": pl.Int64,
+    "from": pl.Date,
+    "to": pl.Date,
+}
+
+
+def published_books(kinds: Mapping[str, Books]) -> pl.DataFrame:
+    """Summarise every (book, dataset) pair the run wrote, in the order the API lists them.
+
+    Parameters
+    ----------
+    kinds
+        Dataset -> its rows by book, of the datasets the run sealed.
+    """
+    books = sorted({book for parts in kinds.values() for book in parts}, key=book_order)
+    rows = [
+        (book, kind, book.startswith(RAW_PREFIX), *span(kinds[kind][book], kind))
+        for book in books
+        for kind in BOOK_KINDS
+        if kind in kinds and book in kinds[kind]
+    ]
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+
+
+def span(rows: pl.DataFrame, kind: str) -> tuple[object, ...]:
+    """Count the days and rows of one book's dataset, with its first and last day (UTC day for fills)."""
+    day = pl.col("timestamp").dt.date() if kind == "trades" else pl.col("date")
+    return rows.select(
+        day.n_unique().cast(pl.Int64).alias("sessions"),
+        pl.len().cast(pl.Int64).alias("rows"),
+        day.min().alias("from"),
+        day.max().alias("to"),
+    ).row(0)

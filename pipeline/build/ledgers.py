@@ -1,0 +1,86 @@
+"""The tables kept by book: ledger, equity curve, positions, P&L and fills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+
+from datasets.maths.equity import equity_curve
+from schemas.table import Table
+from schemas.tables.books import book_order
+from schemas.tables.equity_curve import EQUITY_CURVE
+from schemas.tables.pnl import PNL
+from schemas.tables.portfolio import PORTFOLIO
+from schemas.tables.positions import POSITIONS
+from schemas.tables.trades import TRADES
+
+Books = dict[str, pl.DataFrame]
+"""Book -> its rows, books in canonical order."""
+
+
+def by_book(sealed: pl.DataFrame, table: Table, derive: Callable[[pl.DataFrame], pl.DataFrame]) -> Books:
+    """Split a sealed table by book, derive the published columns and put the rows in the table's order.
+
+    Parameters
+    ----------
+    sealed
+        The whole table with its ``book`` column.
+    table
+        Its declaration: columns, order.
+    derive
+        Adds the derived columns to the rows of one book, which still stand in sealed order.
+    """
+    parts = sealed.partition_by("book", as_dict=True, maintain_order=True, include_key=False)
+    found = {str(key[0]): part for key, part in parts.items()}
+    order = [name for name in table.sort if name != "book"]
+    return {book: _ordered(derive(found[book]), table, order) for book in sorted(found, key=book_order)}
+
+
+def published_portfolio(sealed: pl.DataFrame, equity_basis: float) -> Books:
+    """Return the ledger of each book; `equity_basis` is the run's and stands on every row."""
+    return by_book(sealed, PORTFOLIO, lambda rows: rows.with_columns(equity_basis=pl.lit(equity_basis)))
+
+
+def published_positions(sealed: pl.DataFrame) -> Books:
+    """Return the holdings of each book."""
+    return by_book(sealed, POSITIONS, lambda rows: rows)
+
+
+def published_pnl(sealed: pl.DataFrame) -> Books:
+    """Return the P&L of each book with its net: the costs are negative already, so it is a plain sum."""
+    net = pl.col("market_pnl") + pl.col("execution_cost") + pl.col("borrow_cashflow")
+    return by_book(sealed, PNL, lambda rows: rows.with_columns(net_pnl=net))
+
+
+def published_trades(sealed: pl.DataFrame) -> Books:
+    """Return the fills of each book, numbered in the order the engine sealed them."""
+    number = pl.int_range(pl.len(), dtype=pl.Int64)
+    return by_book(sealed, TRADES, lambda rows: rows.with_columns(fill_order=number))
+
+
+def published_equity_curves(portfolio: Books) -> Books:
+    """Compute the equity curve of each book over the whole run from its published ledger."""
+    return {book: _curve(rows) for book, rows in portfolio.items()}
+
+
+def _curve(ledger: pl.DataFrame) -> pl.DataFrame:
+    curve = equity_curve(ledger["starting_equity"].to_numpy(), ledger["ending_equity"].to_numpy())
+    names = ("period_return", "cumulative_return", "peak_equity", "drawdown", "drawdown_pct")
+    # NaN is how the maths says null; a published NaN would be a number nobody can write as JSON.
+    figures = {name: pl.Series(name, getattr(curve, name)).fill_nan(None) for name in names}
+    return ledger.with_columns(**figures).select(column.name for column in EQUITY_CURVE.stored_columns)
+
+
+def _ordered(rows: pl.DataFrame, table: Table, order: list[str]) -> pl.DataFrame:
+    rows = rows.select(column.name for column in table.stored_columns if column.name in rows.columns)
+    return rows if _is_ordered(rows, order) else rows.sort(order)
+
+
+def _is_ordered(rows: pl.DataFrame, order: list[str]) -> bool:
+    """Tell whether rows stand in order already: one pass, where a sort of strings takes many."""
+    in_order, tied = pl.lit(value=False), pl.lit(value=True)
+    for name in order:
+        in_order = in_order | (tied & (pl.col(name) > pl.col(name).shift(1)))
+        tied = tied & (pl.col(name) == pl.col(name).shift(1))
+    return bool(rows.select((in_order | tied).fill_null(value=True).all()).item())

@@ -1,0 +1,40 @@
+"""The rebalance index and the weekly figures behind the metrics."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from pipeline.maths.deciles import weekly_deciles
+from pipeline.maths.weekly_signal import weekly_signal
+
+
+def published_rebalances(rebalances: pl.DataFrame, decisions: pl.DataFrame | None) -> pl.DataFrame:
+    """Count the names of every week, 0 where a week has none.
+
+    Without decisions the count is unknown, so its column is left out rather than filled with zeros.
+    """
+    ordered = rebalances.sort("date")
+    if decisions is None:
+        return ordered
+    sizes = decisions.group_by("date").agg(n_symbols=pl.len().cast(pl.Int64))
+    return ordered.join(sizes, on="date", how="left", maintain_order="left").with_columns(
+        pl.col("n_symbols").fill_null(0)
+    )
+
+
+def weekly_tables(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Compute ``weekly_signal`` and, where the run sealed a raw score, ``weekly_deciles``.
+
+    Parameters
+    ----------
+    rebalances
+        The sealed index.
+    decisions
+        The published cross-sections.
+    """
+    if "raw_score" not in decisions.columns:
+        return {"weekly_signal": weekly_signal(rebalances, decisions)}
+    if "forward_return" not in decisions.columns:
+        decisions = decisions.with_columns(forward_return=pl.lit(None, pl.Float64))
+    deciles = weekly_deciles(decisions)
+    return {"weekly_signal": weekly_signal(rebalances, decisions, deciles), "weekly_deciles": deciles}

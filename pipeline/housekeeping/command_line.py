@@ -1,0 +1,77 @@
+"""The option by which every command here is told its root."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from datasets.layout import CATALOG
+from datasets.storage import Storage
+from schemas.errors import SettingsError
+from schemas.kinds import ALPHA_ID
+
+_SUFFIX = ".json"
+
+
+def root_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--datasets`` as its parameter `root`."""
+    return click.option(
+        "--datasets",
+        "root",
+        required=True,
+        envvar="ALPHA_RESULTS_DATASETS",
+        show_envvar=True,
+        help="Datasets root: a folder or an fsspec URL.",
+    )(command)
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--json`` as its parameter `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")(
+        command
+    )
+
+
+def opened(root: str) -> Storage:
+    """Open a root that must be there.
+
+    Raises
+    ------
+    SettingsError
+        When it is a folder that does not exist: more likely a typing error than an empty root.
+    """
+    storage = Storage(root)
+    if storage.is_local and not Path(storage.base).is_dir():
+        raise SettingsError(f"--datasets: there is no folder {root!r}")
+    return storage
+
+
+def published_alphas(storage: Storage) -> list[str]:
+    """List the alphas that have a pointer, by name; one listing.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer.
+    """
+    names = (name.removesuffix(_SUFFIX) for name in storage.entries(CATALOG) if name.endswith(_SUFFIX))
+    return sorted(name for name in names if ALPHA_ID.match(name))
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document."""
+    sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def size_text(size: int) -> str:
+    """Write a number of bytes for people."""
+    for unit, bytes_ in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= bytes_:
+            return f"{size / bytes_:.1f} {unit}"
+    return f"{size} B"

@@ -1,0 +1,90 @@
+"""Everything the pipeline derived, reckoned again from what a snapshot holds of the seal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import polars as pl
+
+from pipeline.build import books, ledgers, signals
+from pipeline.build.decisions import published_decisions
+from pipeline.rules.tolerance import differ
+from schemas.tables import PUBLISHED_TABLES
+
+Rebuilt = tuple[str, str | None, pl.DataFrame]
+"""Dataset, book and rows."""
+
+
+def derived_again(sealed: Mapping[str, pl.DataFrame], equity_basis: float) -> Iterator[Rebuilt]:
+    """Build every dataset anew from sealed tables.
+
+    Yields
+    ------
+    tuple
+        Dataset, book and the rows it must have. A sealed rank stays what it is, as in a build.
+    """
+    yield from _weekly(sealed)
+    yield from _by_book(sealed, equity_basis)
+
+
+def _weekly(sealed: Mapping[str, pl.DataFrame]) -> Iterator[Rebuilt]:
+    decisions = None
+    if "decisions" in sealed:
+        decisions = published_decisions(sealed["decisions"])
+        yield "decisions", None, decisions
+    if "rebalances" in sealed:
+        yield "rebalances", None, signals.published_rebalances(sealed["rebalances"], decisions)
+        if decisions is not None:
+            for name, rows in signals.weekly_tables(sealed["rebalances"], decisions).items():
+                yield name, None, rows
+
+
+def _by_book(sealed: Mapping[str, pl.DataFrame], equity_basis: float) -> Iterator[Rebuilt]:
+    derivations: dict[str, Callable[[pl.DataFrame], ledgers.Books]] = {
+        "portfolio": lambda rows: ledgers.published_portfolio(rows, equity_basis),
+        "positions": ledgers.published_positions,
+        "pnl": ledgers.published_pnl,
+        "trades": ledgers.published_trades,
+    }
+    by_kind = {kind: derive(sealed[kind]) for kind, derive in derivations.items() if kind in sealed}
+    for kind, parts in by_kind.items():
+        for book, rows in parts.items():
+            yield kind, book, rows
+    if "portfolio" in by_kind:
+        for book, rows in ledgers.published_equity_curves(by_kind["portfolio"]).items():
+            yield "equity_curve", book, rows
+    if by_kind:
+        yield "books", None, books.published_books(by_kind)
+
+
+def differences(
+    published: pl.DataFrame, again: pl.DataFrame, dataset: str, equity_basis: float
+) -> Iterator[str]:
+    """Say in which columns published rows are not what they must be. Pure.
+
+    Parameters
+    ----------
+    published, again
+        As found, and as reckoned again; floats are compared as the rules do, everything else exactly.
+    """
+    if published.height != again.height:
+        yield f"has {published.height} rows where {again.height} follow from the run"
+        return
+    for column in PUBLISHED_TABLES[dataset].stored_columns:
+        name = column.name
+        if name in again.columns and name not in published.columns:
+            yield f"lacks the column {name}, which follows from the run"
+        if name not in again.columns or name not in published.columns:
+            continue
+        a, b = published[name], again[name]
+        if a.dtype.is_float():
+            pair = pl.DataFrame({"a": a, "b": b})
+            # An absent figure is not a figure: one side alone being null differs.
+            lone = pl.col("a").is_null() != pl.col("b").is_null()
+            off = pair.select(
+                (differ(pl.col("a"), pl.col("b"), max(1.0, equity_basis)).fill_null(value=False) | lone).sum()
+            ).item()
+        else:
+            off = int(a.ne_missing(b.cast(a.dtype)).sum())
+        if off:
+            yield f"has {off} values in {name} that do not follow from the run"

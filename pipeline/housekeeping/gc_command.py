@@ -1,0 +1,176 @@
+"""``python -m pipeline gc``: remove snapshots that nobody needs any more."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.console import Console
+from rich.table import Column, Table
+
+from datasets.layout import ALPHAS, STAGING
+from datasets.leases import LEASES, Lease, horizon, is_stale, read_leases
+from datasets.retention import Fate, Policy, collect
+from datasets.storage import Storage
+from datasets.transfer import folders, remove_files
+from datasets.turn import Turn, taken
+from pipeline.housekeeping.command_line import (
+    json_option,
+    opened,
+    print_json,
+    published_alphas,
+    root_option,
+    size_text,
+)
+from schemas.errors import SettingsError, SnapshotCorrupt
+from schemas.kinds import ALPHA_ID
+
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_FORGOTTEN: Final = timedelta(days=1)
+"""Age from which a stale lease is removed: its reader is long gone."""
+_PREFIX: Final = "alpha_id="
+
+
+@click.command("gc")
+@click.argument("alphas", nargs=-1, metavar="[ALPHA]…")
+@root_option
+@click.option(
+    "--keep",
+    default=3,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Snapshots of an alpha to keep, the served one among them.",
+)
+@click.option(
+    "--grace",
+    default="1d",
+    show_default=True,
+    help="How long a snapshot stays after it was replaced: 90s, 30m, 12h, 7d.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
+@json_option
+def gc(
+    *,
+    alphas: tuple[str, ...],
+    root: str,
+    keep: int,
+    grace: str,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Remove the old snapshots of each ALPHA, by default of all.
+
+    A snapshot goes when it is not served, is not one of the --keep latest, was replaced longer than --grace ago
+    and no reader's lease covers it. Killed at any moment it leaves everything that is served whole, and the next
+    run finishes.
+
+    Exit code: 0, 4 when a pointer or a lease cannot be read (nothing of that alpha is removed), 5 when the store
+    is away or another gc is at work.
+    """
+    policy = Policy(keep, duration(grace))
+    storage = opened(root)
+    unknown = [alpha for alpha in alphas if not ALPHA_ID.match(alpha)]
+    if unknown:
+        raise SettingsError(f"{unknown[0]!r} is no alpha address")
+    if dry_run:
+        fates, broken = _run(storage, alphas, policy, None)
+    else:
+        with taken(storage, "gc", f"{socket.gethostname()}-{os.getpid()}") as turn:
+            fates, broken = _run(storage, alphas, policy, turn)
+            _tidy(storage)
+    gone = [(alpha, fate) for alpha, told in fates.items() for fate in told if fate.kept_because is None]
+    freed = sum(fate.held.bytes for _, fate in gone)
+    if as_json:
+        print_json(
+            {
+                "dry_run": dry_run,
+                "removed_snapshots": len(gone),
+                "removed_bytes": freed,
+                "alphas": {alpha: [_row(fate) for fate in told] for alpha, told in fates.items()},
+                "unreadable": broken,
+            }
+        )
+    else:
+        table = Table("alpha", Column("snapshot", no_wrap=True), "written", "files", "size")
+        for alpha, fate in gone:
+            table.add_row(
+                alpha,
+                fate.held.snapshot,
+                str(fate.held.written)[:19],
+                str(fate.held.files),
+                size_text(fate.held.bytes),
+            )
+        if gone:
+            Console().print(table)
+        verb = "would go" if dry_run else "removed"
+        click.echo(f"{len(gone)} snapshots {verb}, {size_text(freed)}; {len(fates)} alphas looked at")
+        for reason in broken.values():
+            click.echo(f"error: {reason}", err=True)
+    click.get_current_context().exit(SnapshotCorrupt.exit_code if broken else 0)
+
+
+def duration(text: str) -> timedelta:
+    """Read a duration such as ``12h``.
+
+    Raises
+    ------
+    SettingsError
+        When it is none.
+    """
+    found = re.fullmatch(r"(\d{1,6})([smhd])", text.strip())
+    if found is None:
+        raise SettingsError(f"--grace: {text!r} is no duration; write 90s, 30m, 12h or 7d")
+    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+
+
+def _run(
+    storage: Storage, alphas: tuple[str, ...], policy: Policy, turn: Turn | None
+) -> tuple[dict[str, tuple[Fate, ...]], dict[str, str]]:
+    """Collect alpha by alpha; one whose pointer is broken loses nothing and stops no other."""
+    names = alphas or tuple(sorted({*published_alphas(storage), *_with_files(storage)}))
+    fates: dict[str, tuple[Fate, ...]] = {}
+    broken: dict[str, str] = {}
+    now = datetime.now(UTC)
+    since = horizon(read_leases(storage), now)
+    for alpha in names:
+        if turn is not None:
+            turn.keep()
+        try:
+            fates[alpha] = collect(storage, alpha, policy, needed_since=since, now=now, dry_run=turn is None)
+        except SnapshotCorrupt as error:
+            broken[alpha] = str(error)
+    return fates, broken
+
+
+def _with_files(storage: Storage) -> list[str]:
+    names = (name.removeprefix(_PREFIX) for name in folders(storage, ALPHAS) if name.startswith(_PREFIX))
+    return [name for name in names if ALPHA_ID.match(name)]
+
+
+def _tidy(storage: Storage) -> None:
+    """Remove what dead processes left: folders on their way out, drafts of small files, leases of readers long gone."""
+    now = datetime.now(UTC)
+    stale = [lease for lease in read_leases(storage) if _forgotten(lease, now)]
+    remove_files(storage, [f"{LEASES}/{lease.reader}.json" for lease in stale])
+    if not storage.is_local:
+        return
+    for path in Path(storage.full(STAGING)).iterdir():
+        if path.name.startswith("removed-"):
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.suffix == ".tmp" and now.timestamp() - path.stat().st_mtime > _UNITS["h"]:
+            path.unlink(missing_ok=True)
+
+
+def _forgotten(lease: Lease, now: datetime) -> bool:
+    return is_stale(lease, now) and now - datetime.fromisoformat(lease.refreshed_at) > _FORGOTTEN
+
+
+def _row(fate: Fate) -> dict[str, Any]:
+    return asdict(fate.held) | {"removed": fate.kept_because is None, "kept_because": fate.kept_because}

@@ -1,0 +1,53 @@
+"""``python -m pipeline list``: what is served."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+from datasets.catalogue import Catalogue
+from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
+from schemas.errors import SnapshotCorrupt
+
+
+@click.command("list")
+@root_option
+@json_option
+@click.pass_context
+def list_alphas(context: click.Context, root: str, as_json: bool) -> None:
+    """List the alphas that are served, latest started first.
+
+    Exit code: 0, or 4 when the pointer of an alpha cannot be read (the others are listed), 5 when the store is
+    away.
+    """
+    catalogue = Catalogue(opened(root))
+    catalogue.refresh()
+    pointers = catalogue.pointers()
+    if as_json:
+        print_json({"alphas": [asdict(pointer) for pointer in pointers], "unreadable": catalogue.broken})
+    else:
+        table = Table(
+            Column("alpha", no_wrap=True),
+            "name",
+            Column("snapshot", no_wrap=True),
+            "complete",
+            "sealed",
+            "published",
+        )
+        for pointer in pointers:
+            table.add_row(
+                pointer.alpha_id,
+                Text(pointer.name),
+                pointer.snapshot,
+                "yes" if pointer.complete else f"no: {', '.join(pointer.missing)}",
+                pointer.sealed_at,
+                pointer.published_at,
+            )
+        Console().print(table)
+        for reason in catalogue.broken.values():
+            click.echo(f"error: {reason}", err=True)
+    context.exit(SnapshotCorrupt.exit_code if catalogue.broken else 0)

@@ -1,0 +1,77 @@
+"""Whether a published table keeps its own declaration: columns, types, rows, span, order and key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from datasets.integrity import Fault
+from datasets.manifest import FileEntry
+from pipeline.build.write import span_of
+from pipeline.seal.casting import POLARS_TYPES
+from schemas.table import Table
+from schemas.tables import PUBLISHED_TABLES
+
+_OWN_ORDER = "books"
+"""Books stand in the order the API lists them; what they say, order included, is reckoned again anyway."""
+
+
+def check_table(path: str, entry: FileEntry, columns: tuple[str, ...], rows: pl.DataFrame) -> Iterator[Fault]:
+    """Compare one file with its declaration and its manifest. Pure.
+
+    Parameters
+    ----------
+    path
+        What to call it.
+    entry, columns
+        What the manifest says of the file, and of the dataset's columns.
+    rows
+        What the file holds.
+
+    Yields
+    ------
+    Fault
+        For each thing that is not as declared.
+    """
+    table = PUBLISHED_TABLES[entry.dataset]
+    expected = {
+        column.name: POLARS_TYPES[column.type] for column in table.stored_columns if column.name in columns
+    }
+    found = dict(rows.schema)
+    if list(found.items()) != list(expected.items()):
+        yield Fault(
+            path, "columns", f"holds the columns {_shown(found)} where {_shown(expected)} are declared"
+        )
+        return
+    if rows.height != entry.rows:
+        yield Fault(path, "rows", f"has {rows.height} rows where its manifest says {entry.rows}")
+    if span_of(rows) != (entry.first, entry.last):
+        yield Fault(
+            path, "span", f"runs from {span_of(rows)} where its manifest says {(entry.first, entry.last)}"
+        )
+    yield from _nulls(path, table, rows)
+    order = [name for name in table.sort if name in rows.columns]
+    if entry.dataset != _OWN_ORDER and not rows.select(order).equals(
+        rows.select(order).sort(order, nulls_last=True, maintain_order=True)
+    ):
+        yield Fault(path, "order", f"is not in the order of {', '.join(order)}")
+    key = [name for name in table.key if name in rows.columns]
+    doubled = int(rows.select(key).is_duplicated().sum())
+    if doubled:
+        yield Fault(path, "key", f"has {doubled} rows that share their ({', '.join(key)}) with another")
+
+
+def _nulls(path: str, table: Table, rows: pl.DataFrame) -> Iterator[Fault]:
+    for column in table.stored_columns:
+        if column.name not in rows.columns:
+            continue
+        values = rows[column.name]
+        if not column.nullable and values.null_count():
+            yield Fault(path, "null", f"has {values.null_count()} nulls in {column.name}, which allows none")
+        if values.dtype.is_float() and not values.drop_nulls().is_finite().all():
+            yield Fault(path, "finite", f"has values in {column.name} that are no finite numbers")
+
+
+def _shown(columns: dict[str, pl.DataType]) -> str:
+    return ", ".join(f"{name} {dtype}" for name, dtype in columns.items())

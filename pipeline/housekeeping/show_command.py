@@ -1,0 +1,119 @@
+"""``python -m pipeline show``: every snapshot of one alpha."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Column, Table
+
+from datasets.layout import MANIFEST, snapshot_path
+from datasets.manifest import Manifest, Pointer
+from datasets.pointers import served
+from datasets.retention import Held, snapshots_of
+from datasets.storage import Storage
+from datasets.transfer import read_many
+from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option, size_text
+from schemas.errors import AlphaNotPublished, SnapshotCorrupt
+
+
+@click.command()
+@click.argument("alpha")
+@root_option
+@json_option
+def show(alpha: str, root: str, as_json: bool) -> None:
+    """Show what is served of ALPHA and every snapshot of it that the root holds.
+
+    Exit code: 0, 1 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is away.
+    """
+    storage = opened(root)
+    pointer, held = served(storage, alpha), snapshots_of(storage, alpha)
+    if pointer is None and not held:
+        raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
+    manifests = _manifests(storage, alpha, held)
+    rows = [_row(one, pointer, manifests.get(one.snapshot)) for one in held]
+    rows.sort(key=lambda row: (row["state"] == "served", row["until"] or row["written"]), reverse=True)
+    current = manifests.get(pointer.snapshot) if pointer else None
+    if as_json:
+        print_json(
+            {
+                "alpha_id": alpha,
+                "served": asdict(pointer) if pointer else None,
+                "manifest": asdict(current) if current else None,
+                "snapshots": rows,
+            }
+        )
+        return
+    console = Console()
+    table = Table(
+        Column("snapshot", no_wrap=True),
+        "state",
+        "sealed",
+        "written",
+        "served until",
+        "files",
+        "size",
+        title=alpha,
+    )
+    for row in rows:
+        table.add_row(
+            row["snapshot"], row["state"], row["sealed_at"] or "", row["written"], row["until"] or "",
+            str(row["files"]), size_text(row["bytes"]),
+        )  # fmt: skip
+    console.print(table)
+    if current:
+        _show_files(console, current)
+
+
+def _show_files(console: Console, manifest: Manifest) -> None:
+    table = Table(
+        Column("file", overflow="fold"), "rows", "size", "from", "to", title=f"files of {manifest.snapshot}"
+    )
+    for entry in manifest.files:
+        table.add_row(
+            entry.path, f"{entry.rows:,}", size_text(entry.bytes), entry.first or "", entry.last or ""
+        )
+    console.print(table)
+    for warning in manifest.warnings:
+        click.echo(f"warning {warning['rule']}: {warning['message']}")
+
+
+def _manifests(storage: Storage, alpha: str, held: tuple[Held, ...]) -> dict[str, Manifest]:
+    paths = {f"{snapshot_path(alpha, one.snapshot)}/{MANIFEST}": one.snapshot for one in held}
+    found = {}
+    for path, data in read_many(storage, list(paths)).items():
+        try:
+            if data is not None:
+                found[paths[path]] = Manifest.decode(data, path)
+        except SnapshotCorrupt:
+            continue  # shown as unfinished; verify says what is wrong with a served one
+    return found
+
+
+def _row(one: Held, pointer: Pointer | None, manifest: Manifest | None) -> dict[str, Any]:
+    return {
+        "snapshot": one.snapshot,
+        "state": _state(one, pointer, manifest),
+        "sealed_at": manifest.sealed_at if manifest else None,
+        "seal_digest": manifest.seal_digest if manifest else None,
+        "written": one.written.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "until": pointer.replaced.get(one.snapshot) if pointer else None,
+        "files": one.files,
+        "bytes": one.bytes,
+    }
+
+
+def _state(one: Held, pointer: Pointer | None, manifest: Manifest | None) -> str:
+    if pointer is not None:
+        for state, members in (
+            ("served", (pointer.snapshot,)),
+            ("being removed", pointer.removing),
+            ("rolled back", pointer.withdrawn),
+        ):
+            if one.snapshot in members:
+                return state
+    if manifest is None:
+        return "unfinished"
+    return "replaced" if pointer is not None and one.snapshot in pointer.replaced else "never served"

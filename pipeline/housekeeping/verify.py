@@ -1,0 +1,153 @@
+"""Everything that can be said of a served snapshot without its seal."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field, replace
+
+import orjson
+import polars as pl
+
+from datasets.integrity import Fault, check_files, check_manifest
+from datasets.layout import DESCRIPTION, pointer_path, snapshot_path, table_path
+from datasets.manifest import FileEntry, Manifest, Pointer
+from datasets.pointers import served
+from datasets.storage import Storage
+from pipeline.housekeeping.derived_again import derived_again, differences
+from pipeline.housekeeping.published_tables import check_table
+from pipeline.housekeeping.sealed_again import broken_rules, sealed_tables
+from schemas.errors import SnapshotCorrupt
+from schemas.tables import PUBLISHED_TABLES
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What verifying one alpha came to.
+
+    Attributes
+    ----------
+    alpha_id, snapshot
+        What was verified; no snapshot when its pointer cannot be read.
+    files, bytes
+        What was read again.
+    faults
+        What is wrong; empty when nothing is.
+    """
+
+    alpha_id: str
+    snapshot: str | None = None
+    files: int = 0
+    bytes: int = 0
+    faults: list[Fault] = field(default_factory=list)
+
+
+def verify(storage: Storage, alpha_id: str, *, quick: bool = False) -> Verdict:
+    """Verify what is served of an alpha.
+
+    Parameters
+    ----------
+    quick
+        Compare every file with its digest, and stop there.
+
+    Returns
+    -------
+    Verdict
+        Every fault that was found, not only the first. What depends on a file that is not intact is not looked at.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer.
+    """
+    verdict = Verdict(alpha_id)
+    try:
+        pointer = served(storage, alpha_id)
+    except SnapshotCorrupt as error:
+        verdict.faults.append(Fault(pointer_path(alpha_id), "pointer", f"cannot be read: {error}"))
+        return verdict
+    if pointer is None or pointer.alpha_id != alpha_id:
+        verdict.faults.append(Fault(pointer_path(alpha_id), "pointer", "names no snapshot of this alpha"))
+        return verdict
+    verdict.snapshot = pointer.snapshot
+    manifest, faults = check_manifest(storage, pointer)
+    verdict.faults += faults
+    if manifest is None:
+        return verdict
+    _Verification(storage, pointer, manifest, verdict, quick=quick).run()
+    return verdict
+
+
+class _Verification:
+    """One snapshot's files while they are looked at; tables stay until the rules across them were applied."""
+
+    def __init__(
+        self, storage: Storage, pointer: Pointer, manifest: Manifest, verdict: Verdict, *, quick: bool
+    ) -> None:
+        self._storage = storage
+        self._manifest = manifest
+        self._verdict = verdict
+        self._quick = quick
+        self._pointer = pointer
+        self._folder = snapshot_path(pointer.alpha_id, pointer.snapshot)
+        self._frames: dict[tuple[str, str | None], pl.DataFrame] = {}
+
+    def run(self) -> None:
+        """Read every file once, then look at the tables together."""
+        faults = self._verdict.faults
+        faults += check_files(
+            self._storage, self._manifest, self._pointer.alpha_id, self._pointer.snapshot, self._take
+        )
+        if self._quick or faults:
+            return
+        sealed = sealed_tables(self._frames)
+        basis = self._manifest.equity_basis
+        for kind, fault in broken_rules(sealed, basis):
+            faults.append(replace(fault, file=self._place_of(kind)))
+        if faults:
+            return
+        for dataset, book, rows in derived_again(sealed, basis):
+            path = f"{self._folder}/{table_path(dataset, book)}"
+            published = self._frames.get((dataset, book))
+            if published is None:
+                faults.append(Fault(path, "missing", "is in no manifest, yet follows from the run"))
+                continue
+            faults += [Fault(path, "derived", told) for told in differences(published, rows, dataset, basis)]
+
+    def _take(self, entry: FileEntry, data: bytes) -> None:
+        self._verdict.files += 1
+        self._verdict.bytes += len(data)
+        if self._quick:
+            return
+        path = f"{self._folder}/{entry.path}"
+        if entry.dataset not in PUBLISHED_TABLES:
+            self._document(path, entry, data)
+            return
+        try:
+            rows = pl.read_parquet(io.BytesIO(data), hive_partitioning=False)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            self._verdict.faults.append(Fault(path, "parquet", f"cannot be read as Parquet: {error}"))
+            return
+        self._frames[entry.dataset, entry.book] = rows
+        columns = tuple(self._manifest.columns.get(entry.dataset, ()))
+        self._verdict.faults += check_table(path, entry, columns, rows)
+
+    def _document(self, path: str, entry: FileEntry, data: bytes) -> None:
+        faults = self._verdict.faults
+        if entry.path != DESCRIPTION:
+            faults.append(Fault(path, "manifest", "is none of the files a snapshot holds"))
+            return
+        told = orjson.loads(data)
+        name, tldr = told.get("name") or self._pointer.alpha_id, told.get("tldr")
+        if (name, tldr) != (self._pointer.name, self._pointer.tldr):
+            faults.append(
+                Fault(
+                    pointer_path(self._pointer.alpha_id), "pointer", "lists another name than the description"
+                )
+            )
+
+    def _place_of(self, kind: str) -> str:
+        """Name the file of a kind, or its folder where the rows are kept by book."""
+        table = PUBLISHED_TABLES.get(kind)
+        return (
+            f"{self._folder}/{kind}/" if table and table.partition else f"{self._folder}/{table_path(kind)}"
+        )

@@ -1,0 +1,116 @@
+"""``python -m pipeline verify``: read everything again."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from datasets.cache import DEFAULT_BYTES, Cache
+from datasets.layout import snapshot_path
+from datasets.pointers import served
+from datasets.snapshot import Snapshot
+from datasets.storage import Storage
+from pipeline.housekeeping.command_line import (
+    json_option,
+    opened,
+    print_json,
+    published_alphas,
+    root_option,
+    size_text,
+)
+from pipeline.housekeeping.verify import Verdict, verify
+from schemas.errors import AlphaNotPublished, SnapshotCorrupt
+
+
+@click.command("verify")
+@click.argument("alphas", nargs=-1, metavar="[ALPHA]…")
+@root_option
+@click.option("--quick", is_flag=True, help="Only compare every file with its digest.")
+@click.option(
+    "--cache",
+    "cache_folder",
+    type=click.Path(file_okay=False),
+    help="Also compare the copies in this cache of the root; damaged ones are removed, and fetched again when needed.",
+)
+@json_option
+def verify_command(
+    *,
+    alphas: tuple[str, ...],
+    root: str,
+    quick: bool,
+    cache_folder: str | None,
+    as_json: bool,
+) -> None:
+    """Verify what is served of each ALPHA, by default of all: digests, declarations, rules and derived figures.
+
+    Every file is read again and compared with its digest, every table with its declaration; the rules on rows are
+    applied to what was published, and everything derived is reckoned again. Nothing in the root is changed.
+
+    Exit code: 0 when all is as it was published, 1 when an ALPHA is not published, 4 when anything is not as it
+    must be (the file is named), 5 when the store is away.
+    """
+    storage = opened(root)
+    there = published_alphas(storage)
+    for alpha in alphas:
+        if alpha not in there:
+            raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
+    cache = Cache(cache_folder, DEFAULT_BYTES) if cache_folder else None
+    screen = Console(stderr=True)
+    verdicts: list[Verdict] = []
+    repaired: list[str] = []
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=screen,
+        transient=True,
+        disable=as_json or not screen.is_terminal,
+    ) as progress:
+        for alpha in progress.track(alphas or there, description="verifying"):
+            verdict = verify(storage, alpha, quick=quick)
+            verdicts.append(verdict)
+            if cache is not None and verdict.snapshot and not verdict.faults:
+                repaired += _damaged_copies(storage, cache, alpha)
+    if as_json:
+        print_json({"alphas": [asdict(verdict) for verdict in verdicts], "copies_removed": repaired})
+    else:
+        _tell(verdicts, repaired)
+    click.get_current_context().exit(
+        SnapshotCorrupt.exit_code if any(verdict.faults for verdict in verdicts) else 0
+    )
+
+
+def _damaged_copies(storage: Storage, cache: Cache, alpha: str) -> list[str]:
+    pointer = served(storage, alpha)
+    if pointer is None:
+        return []
+    folder = snapshot_path(alpha, pointer.snapshot)
+    manifest = Snapshot(storage, pointer).manifest
+    paths = {f"{folder}/{entry.path}": entry.sha256 for entry in manifest.files}
+    return [path for path, sha256 in paths.items() if not cache.verify(storage, path, sha256)]
+
+
+def _tell(verdicts: list[Verdict], repaired: list[str]) -> None:
+    faults = [(verdict.alpha_id, fault) for verdict in verdicts for fault in verdict.faults]
+    if faults:
+        table = Table("alpha", "file", "check", "what is wrong", show_lines=True)
+        for alpha, fault in faults:
+            table.add_row(alpha, Text(fault.file, overflow="fold"), fault.check, Text(fault.message))
+        Console().print(table)
+    for path in repaired:
+        click.echo(f"removed a damaged copy from the cache: {path}")
+    files, size = sum(v.files for v in verdicts), sum(v.bytes for v in verdicts)
+    sound = sum(not verdict.faults for verdict in verdicts)
+    click.echo(f"{sound} of {len(verdicts)} alphas are intact; {files} files, {size_text(size)} read again")
+    if faults:
+        click.echo(
+            "way out: build the seal again with --force, which replaces damaged files, or roll back to an earlier "
+            "snapshot",
+            err=True,
+        )

@@ -1,0 +1,48 @@
+"""Where each name stands in its week's cross-section."""
+
+from __future__ import annotations
+
+import polars as pl
+
+
+def cross_section(decisions: pl.DataFrame, score: str = "score", prefix: str = "") -> pl.DataFrame:
+    """Direction, confidence, z-score and rank of every name within its week.
+
+    Parameters
+    ----------
+    decisions
+        One row per name and week, in any order, with ``date`` and the score column. A null score is no valid score:
+        the name has no place in the cohort.
+    score
+        Column to stand on.
+    prefix
+        Put before the name of each column that comes out, such as ``raw_``.
+
+    Returns
+    -------
+    polars.DataFrame
+        As long as the input and in its order, with these columns:
+
+        - ``direction``: sign of the score, Int64; 0 only for exactly 0.
+        - ``confidence``: absolute score.
+        - ``score_z``: score less the week's mean, in population standard deviations (ddof 0) of the week; null where
+          all scores of the week are equal.
+        - ``average_rank``: 1 for the highest score of the week, ties averaged.
+        - ``cohort_size``: names with a valid score that week, Int64, on every row of the week.
+
+        All but ``cohort_size`` are null where the score is.
+    """
+    value = pl.col(score)
+    # Sorted, so that the sums behind the mean and the deviation do not depend on the order of the rows.
+    ascending = value.sort()
+    mean, deviation = ascending.mean().over("date"), ascending.std(ddof=0).over("date")
+    # Compared as values: the deviation of equal numbers is often not 0 but a rounding error.
+    varies = value.max().over("date") > value.min().over("date")
+    columns = decisions.select(
+        direction=value.sign().cast(pl.Int64),
+        confidence=value.abs(),
+        score_z=pl.when(varies).then((value - mean) / deviation),
+        average_rank=value.rank("average", descending=True).over("date"),
+        cohort_size=value.count().over("date").cast(pl.Int64),
+    )
+    return columns.rename(lambda name: prefix + name)

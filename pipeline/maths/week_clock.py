@@ -1,0 +1,138 @@
+"""What "K weeks later" means in a run that skips weeks, and who the same name is then.
+
+The clock ticks once for every week in which a signal was in force: traded weeks, and pending ones, which carry
+scores like any other and only lack the next open. A week with a skip reason does not tick even where scores were
+sealed for it, since the engine itself declared them unfit. Horizons and lags use this one clock, so the step from a
+week to the week ``lag`` before it undoes the step of a horizon. A pending week has no forward return and so never
+enters a compounded one: horizons span traded weeks only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from datasets.maths.rank_correlation import Integers, spearman_by_group
+from datasets.maths.series import Floats
+from schemas.tables.rebalances import PENDING, TRADED
+
+
+def week_clock(rebalances: pl.DataFrame) -> pl.DataFrame:
+    """Number the weeks in which a signal was in force.
+
+    Parameters
+    ----------
+    rebalances
+        One row per rebalance date, in any order, with ``date`` and ``week_status``.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``date``, ascending, and ``tick`` (Int64), 0 for the first; skipped weeks have no row.
+    """
+    ticking = rebalances.filter(pl.col("week_status").is_in([TRADED, PENDING]))
+    return ticking.select("date").sort("date").with_columns(tick=pl.int_range(pl.len(), dtype=pl.Int64))
+
+
+@dataclass(frozen=True)
+class ClockedPanel:
+    """Columns of the run on the clock, as arrays sorted by tick and name.
+
+    Attributes
+    ----------
+    clock
+        Dates by tick, as :func:`week_clock` gives them.
+    tick
+        Tick of each row.
+    key
+        Strictly ascending: ``tick * width`` plus a number for the name.
+    width
+        Distance in ``key`` from a name to the same name one tick later.
+    columns
+        Values by column name; NaN stands for null.
+    """
+
+    clock: pl.DataFrame
+    tick: Integers
+    key: Integers
+    width: int
+    columns: dict[str, Floats]
+
+    @classmethod
+    def of(cls, rebalances: pl.DataFrame, decisions: pl.DataFrame, *columns: str) -> ClockedPanel:
+        """Lay the decisions of a run out on the clock.
+
+        Parameters
+        ----------
+        rebalances
+            One row per rebalance date: ``date``, ``week_status``.
+        decisions
+            One row per name and week, unique in ``date`` and ``symbol``.
+        *columns
+            Numeric columns to carry.
+
+        Returns
+        -------
+        ClockedPanel
+            Rows of skipped weeks left out.
+        """
+        clock = week_clock(rebalances)
+        # The numbers of the names only have to differ, so the cheapest numbering will do.
+        name = pl.col("symbol").cast(pl.String).cast(pl.Categorical).to_physical().cast(pl.Int64)
+        rows = decisions.select("date", name.alias("name"), *columns).join(clock, on="date", how="inner")
+        width = int(rows.select(pl.col("name").max() + 1).item() or 1)
+        rows = rows.with_columns(key=pl.col("tick") * width + pl.col("name")).sort("key")
+        return cls(
+            clock=clock,
+            tick=rows["tick"].to_numpy(),
+            key=rows["key"].to_numpy(),
+            width=width,
+            columns={
+                column: rows[column].cast(pl.Float64).fill_null(np.nan).to_numpy() for column in columns
+            },
+        )
+
+    def same_name(self, rows: Integers, ticks: int) -> tuple[Integers, Integers]:
+        """Find the rows of the same names some weeks away.
+
+        Parameters
+        ----------
+        rows
+            Positions of the rows to start from.
+        ticks
+            Weeks on the clock: later when positive, earlier when negative.
+
+        Returns
+        -------
+        position : Integers
+            Positions *within* ``rows`` of those that have such a row.
+        partner : Integers
+            The row each of them has.
+        """
+        wanted = self.key[rows] + ticks * self.width
+        found = np.searchsorted(self.key, wanted)
+        found[found == self.key.size] = 0
+        position = np.flatnonzero(self.key[found] == wanted)
+        return position, found[position]
+
+    def rank_correlation(self, name: str, x_code: Integers, y_code: Integers, tick: Integers) -> pl.DataFrame:
+        """Correlate two coded columns week by week.
+
+        Parameters
+        ----------
+        name
+            Name of the column that comes out.
+        x_code, y_code
+            The two sides, coded as :func:`datasets.maths.rank_correlation.centred_ranks` asks.
+        tick
+            Week of each pair.
+
+        Returns
+        -------
+        polars.DataFrame
+            One column, one row per tick; null where not measurable.
+        """
+        rho, _ = spearman_by_group(x_code, y_code, tick, self.clock.height)
+        return pl.DataFrame({name: rho}).fill_nan(None)

@@ -1,0 +1,23 @@
+"""A reference engine: complete run seals of alphas on a simulated market.
+
+It shows what an engine hands over, feeds the demonstration and the suite, and never reads real data.
+Start at :func:`simulate`; the documentation is `docs/writing-a-seal.md`.
+"""
+
+from pipeline.reference_engine.alpha import DEFAULT_ALPHAS, AlphaSpec
+from pipeline.reference_engine.market import Market, simulate_market
+from pipeline.reference_engine.record import RunRecord
+from pipeline.reference_engine.run import already_simulated, run_alpha, simulate
+from pipeline.reference_engine.write import write_seal
+
+__all__ = [
+    "DEFAULT_ALPHAS",
+    "AlphaSpec",
+    "Market",
+    "RunRecord",
+    "already_simulated",
+    "run_alpha",
+    "simulate",
+    "simulate_market",
+    "write_seal",
+]

@@ -1,0 +1,59 @@
+"""The `simulate` command: complete seals of invented runs, to try everything else on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from pipeline.reference_engine.alpha import DEFAULT_ALPHAS
+from pipeline.reference_engine.market import FEWEST_NAMES, FEWEST_WEEKS
+from pipeline.reference_engine.run import already_simulated
+from pipeline.reference_engine.run import simulate as simulate_alphas
+from schemas.errors import AlphaResultsError
+
+
+@click.command("simulate")
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write into."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the market.")
+@click.option(
+    "--names",
+    type=click.IntRange(min=FEWEST_NAMES),
+    default=100,
+    show_default=True,
+    help="Simulated securities.",
+)
+@click.option(
+    "--weeks", type=click.IntRange(min=FEWEST_WEEKS), default=104, show_default=True, help="Weekly decisions."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+def simulate(out: Path, seed: int, names: int, weeks: int, as_json: bool) -> None:
+    """Write complete seals of alphas run on a simulated market, and a simulated benchmark.
+
+    Nothing in them describes a real security. The same options give the same bytes. A folder that
+    already holds the result of the same options is left as it is and reported as reused; a folder
+    that holds anything else is refused.
+    """
+    try:
+        found = already_simulated(out, seed=seed, names=names, weeks=weeks)
+        seals = found if found is not None else simulate_alphas(out, seed=seed, names=names, weeks=weeks)
+    except AlphaResultsError as refusal:
+        click.echo(f"Error: {refusal}", err=True)
+        sys.exit(refusal.exit_code)
+    outcome = "written" if found is None else "reused"
+    if as_json:
+        click.echo(json.dumps({"status": outcome, "out": str(out), "seals": [str(seal) for seal in seals]}))
+    elif sys.stdout.isatty():
+        table = Table("alpha", "signal", "seal", title=f"Simulated runs in {out}: {outcome}")
+        for spec, seal in zip(DEFAULT_ALPHAS, seals, strict=True):
+            table.add_row(spec.alpha_id, spec.signal, str(seal))
+        Console().print(table)
+    elif found is not None:
+        # Off a terminal a finished command says nothing; that nothing was done is worth a line.
+        click.echo(f"reused {out}")

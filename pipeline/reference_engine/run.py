@@ -1,0 +1,173 @@
+"""Runs alphas on a simulated market and writes their seals."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from pipeline.reference_engine.alpha import DEFAULT_ALPHAS, ENGINE, AlphaSpec
+from pipeline.reference_engine.ledger import run_books
+from pipeline.reference_engine.market import BENCHMARK_SYMBOL, Market, simulate_market
+from pipeline.reference_engine.own_metrics import own_metrics
+from pipeline.reference_engine.record import RunRecord
+from pipeline.reference_engine.strategy import decide
+from pipeline.reference_engine.texts import description, source_files
+from pipeline.reference_engine.weekly_tables import decisions_table, rebalances_table
+from pipeline.reference_engine.write import json_bytes, write_seal
+from schemas.errors import SettingsError
+
+_RECEIPT = "simulation.json"
+
+
+def run_alpha(market: Market, spec: AlphaSpec) -> RunRecord:
+    """Run one alpha and return everything its seal holds.
+
+    Parameters
+    ----------
+    market
+        The invented market; shared by the alphas of a simulation.
+    spec
+        The run.
+
+    Returns
+    -------
+    RunRecord
+        All kinds: six tables, metrics, description and source.
+    """
+    decisions = decide(market, spec)
+    traded = decisions.status == "traded"
+    tradeable = decisions.tradeable
+    books = {book: w for book, w in decisions.weights.items() if spec.raw or not book.startswith("raw_")}
+    ledger = run_books(market, books, traded, tradeable, spec.equity_basis)
+    filled = {
+        family: np.any(
+            [ledger.filled[place] for place, book in enumerate(books) if book.startswith("raw_") == raw],
+            axis=0,
+        )
+        for family, raw in (("conditioned", False), ("raw", True))
+        if spec.raw or not raw
+    }
+    rebalances = rebalances_table(market, decisions)
+    weekly = decisions_table(market, decisions, filled, raw=spec.raw, ranks=spec.ranks)
+    return RunRecord(
+        manifest=_manifest(spec),
+        tables={
+            "rebalances": rebalances,
+            "decisions": weekly,
+            "portfolio": ledger.portfolio,
+            "positions": ledger.positions,
+            "pnl": ledger.pnl,
+            "trades": ledger.trades,
+        },
+        metrics=own_metrics(weekly, rebalances, ledger.portfolio),
+        description=description(spec, tuple(sorted(set(rebalances["date"].dt.year().to_list())))),
+        source=source_files(spec),
+    )
+
+
+def simulate(
+    out: Path, *, seed: int, names: int, weeks: int, alphas: Sequence[AlphaSpec] = DEFAULT_ALPHAS
+) -> list[Path]:
+    """Write one complete seal per alpha, and the simulated benchmark they share.
+
+    Beside the seals, `out` gets ``market/SIMSPY.parquet`` (date, symbol, close, adj_close) and, last of
+    all, a receipt of the arguments and of every file's digest.
+
+    Parameters
+    ----------
+    out
+        Folder to write into; created, and refused when it holds anything.
+    seed, names, weeks
+        Arguments of the market; see :func:`~pipeline.reference_engine.market.simulate_market`.
+    alphas
+        The runs, at least one, each with its own `alpha_id`.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The folders of the seals, in the order of `alphas`.
+
+    Raises
+    ------
+    SettingsError
+        When an argument makes no sense or `out` is not empty.
+    """
+    identifiers = [spec.alpha_id for spec in alphas]
+    if not identifiers or len(set(identifiers)) < len(identifiers):
+        raise SettingsError(f"alphas must be one or more runs with distinct ids, and are {identifiers}.")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise SettingsError(f"{out} holds something else already: remove it, or name another folder.")
+    market = simulate_market(seed, names, weeks)
+    seals = [write_seal(out / spec.alpha_id, run_alpha(market, spec)) for spec in alphas]
+    _write_benchmark(out / "market", market)
+    receipt = {"parameters": _parameters(seed, names, weeks, alphas), "files": _digests(out)}
+    (out / _RECEIPT).write_bytes(json_bytes(receipt))
+    return seals
+
+
+def already_simulated(
+    out: Path, *, seed: int, names: int, weeks: int, alphas: Sequence[AlphaSpec] = DEFAULT_ALPHAS
+) -> list[Path] | None:
+    """Return the seals in `out` when the same call of :func:`simulate` made it and every file is as written.
+
+    Returns
+    -------
+    list of pathlib.Path or None
+        None when `out` is missing, empty, made otherwise, unfinished, or changed since.
+    """
+    try:
+        receipt = json.loads((out / _RECEIPT).read_bytes())
+    except (OSError, ValueError):
+        return None
+    asked = json.loads(json_bytes(_parameters(seed, names, weeks, alphas)))
+    if not isinstance(receipt, dict) or receipt != {"parameters": asked, "files": _digests(out)}:
+        return None
+    return [out / spec.alpha_id for spec in alphas]
+
+
+def _manifest(spec: AlphaSpec) -> dict[str, Any]:
+    half_life = spec.half_life_weeks
+    return {
+        "seal_version": 1,
+        "alpha_id": spec.alpha_id,
+        "source_alpha_id": spec.source_alpha_id,
+        "started_at": spec.started_at,
+        "sealed_at": spec.sealed_at,
+        "engine": ENGINE,
+        "equity_basis": spec.equity_basis,
+        "smoothing": {
+            "applied": half_life is not None,
+            "half_life_weeks": half_life,
+            "detail": "exponential smoothing of the weekly score" if half_life is not None else None,
+        },
+    }
+
+
+def _parameters(seed: int, names: int, weeks: int, alphas: Sequence[AlphaSpec]) -> dict[str, Any]:
+    return {
+        "engine": ENGINE, "seed": seed, "names": names, "weeks": weeks, "alphas": [asdict(spec) for spec in alphas],
+    }  # fmt: skip
+
+
+def _digests(out: Path) -> dict[str, str]:
+    files = sorted(path for path in out.rglob("*") if path.is_file() and path.name != _RECEIPT)
+    return {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def _write_benchmark(folder: Path, market: Market) -> None:
+    folder.mkdir()
+    pl.DataFrame(
+        {
+            "date": market.schedule[: market.observed],
+            "symbol": [BENCHMARK_SYMBOL] * market.observed,
+            "close": market.benchmark,
+            "adj_close": market.benchmark_adjusted,
+        }
+    ).write_parquet(folder / f"{BENCHMARK_SYMBOL}.parquet", compression="zstd", compression_level=3)

@@ -1,0 +1,89 @@
+"""Writes a seal: every file first, then `seal.json`, whose presence is what makes the seal complete."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from pipeline.reference_engine.record import RunRecord
+from schemas.errors import SettingsError
+
+
+def write_seal(folder: Path, record: RunRecord) -> Path:
+    """Write a run as a seal.
+
+    The same record gives the same bytes. An interrupted call leaves a folder without `seal.json`, which
+    no reader takes for a seal.
+
+    Parameters
+    ----------
+    folder
+        Where the seal goes; created, and refused when it holds anything already.
+    record
+        The finished run.
+
+    Returns
+    -------
+    pathlib.Path
+        The folder.
+
+    Raises
+    ------
+    SettingsError
+        When the folder is not empty: a seal is written once.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SettingsError(
+            f"{folder} holds something already and a seal is written once: name an empty folder."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    kinds: dict[str, Any] = {}
+    for kind, table in record.tables.items():
+        kinds[kind] = _write_table(folder, kind, table)
+    if record.metrics is not None:
+        kinds["metrics"] = _write_json(folder, "metrics", {"records": list(record.metrics)})
+    if record.description is not None:
+        kinds["description"] = _write_json(folder, "description", record.description)
+    if record.source is not None:
+        kinds["source"] = _write_source(folder, record.source)
+    unfinished = folder / "seal.json.unfinished"
+    unfinished.write_bytes(json_bytes({**record.manifest, "kinds": kinds}))
+    unfinished.replace(folder / "seal.json")
+    return folder
+
+
+def json_bytes(document: Any) -> bytes:
+    """Return a document as indented UTF-8 JSON; NaN and infinity raise ValueError."""
+    return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def entry(path: Path, relative: str) -> dict[str, Any]:
+    """Return what the manifest says of one file: its path in the seal, digest and size."""
+    content = path.read_bytes()
+    return {"path": relative, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+
+
+def _write_table(folder: Path, kind: str, table: pl.DataFrame) -> dict[str, Any]:
+    name = f"{kind}.parquet"
+    table.write_parquet(folder / name, compression="zstd", compression_level=3, statistics=True)
+    return {**entry(folder / name, name), "rows": table.height}
+
+
+def _write_json(folder: Path, kind: str, document: Any) -> dict[str, Any]:
+    name = f"{kind}.json"
+    (folder / name).write_bytes(json_bytes(document))
+    return entry(folder / name, name)
+
+
+def _write_source(folder: Path, files: Any) -> dict[str, Any]:
+    digests: dict[str, str] = {}
+    for relative, content in sorted(files.items()):
+        path = folder / "source" / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        digests[relative] = hashlib.sha256(content).hexdigest()
+    return {"path": "source/", "files": digests}

@@ -1,0 +1,178 @@
+"""What a rule on a seal is, and what it says when it is broken.
+
+The rules on files stand in :mod:`pipeline.seal`, those on rows in :mod:`pipeline.rules`; both are built from
+the three shapes here. :data:`pipeline.rules.RULES` lists them all, in the order they are checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, Generic, ParamSpec
+
+from schemas.kinds import TABLE_KINDS
+
+P = ParamSpec("P")
+
+MAX_EXAMPLES: Final = 5
+"""Broken rows shown by a violation; the count beside them is of all of them."""
+
+
+class Level(StrEnum):
+    """What a rule looks at, which is also what it is called with."""
+
+    FILE = "file"
+    """What was found of the manifest or of one kind's files: called with exactly that."""
+    TABLE = "table"
+    """One table against its declaration: called once per table."""
+    RUN = "run"
+    """The rows of one or several tables against each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the body of a rule returns when the rule is broken.
+
+    Attributes
+    ----------
+    kind
+        The kind of the seal that holds the broken rows; ``seal`` for the manifest.
+    rows
+        How many rows (or entries, where the file has no rows) break the rule.
+    examples
+        Up to five of them, JSON-ready.
+    message
+        What is wrong, in one sentence.
+    columns
+        Columns at fault.
+    """
+
+    kind: str
+    rows: int
+    examples: tuple[Mapping[str, Any], ...]
+    message: str
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken rule, as reports show it.
+
+    Attributes
+    ----------
+    rule
+        Its stable id.
+    file
+        Path of the file inside the seal.
+    rows, examples, message, kind, columns
+        As in :class:`Finding`.
+    remedy
+        The way out.
+    """
+
+    rule: str
+    file: str
+    rows: int
+    examples: tuple[Mapping[str, Any], ...]
+    message: str
+    remedy: str
+    kind: str = ""
+    columns: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the violation as a JSON-ready mapping."""
+        return {
+            "rule": self.rule,
+            "file": self.file,
+            "rows": self.rows,
+            "examples": [dict(example) for example in self.examples],
+            "message": self.message,
+            "remedy": self.remedy,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[P]):
+    """One rule: a pure function with an id, a meaning and a way out. Calling it applies it.
+
+    Attributes
+    ----------
+    id
+        ``group.name``, stable: reports and operators refer to it.
+    meaning, remedy
+        What it demands; what to do when it is broken.
+    level
+        What it is called with.
+    body
+        The function itself, which leaves the naming of the rule to this class.
+    needs
+        Kind -> columns without which it cannot be checked.
+    uses
+        Kind -> columns it checks too where they are there.
+    unique
+        Kinds whose key must be unique for its answer to mean anything.
+    warns
+        Whether breaking it is a warning rather than a refusal.
+    voids
+        Whether a column that breaks it has no values other rules could reckon with.
+    """
+
+    id: str
+    meaning: str
+    remedy: str
+    level: Level
+    body: Callable[P, Finding | None]
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    uses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unique: tuple[str, ...] = ()
+    warns: bool = False
+    voids: bool = False
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Violation | None:
+        """Apply the rule: the violation, or None when it is kept."""
+        finding = self.body(*args, **kwargs)
+        if finding is None:
+            return None
+        return Violation(
+            rule=self.id,
+            file=default_file(finding.kind),
+            rows=finding.rows,
+            examples=finding.examples,
+            message=finding.message,
+            remedy=self.remedy,
+            kind=finding.kind,
+            columns=finding.columns,
+        )
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds it reads."""
+        return tuple(dict.fromkeys((*self.needs, *self.uses)))
+
+
+def rule(
+    id: str,  # noqa: A002 -- the word users meet in every report
+    meaning: str,
+    remedy: str,
+    *,
+    level: Level = Level.RUN,
+    needs: Mapping[str, tuple[str, ...]] | None = None,
+    uses: Mapping[str, tuple[str, ...]] | None = None,
+    unique: tuple[str, ...] = (),
+    warns: bool = False,
+    voids: bool = False,
+) -> Callable[[Callable[P, Finding | None]], Rule[P]]:
+    """Make a rule of a function; the parameters are the attributes of :class:`Rule`."""
+
+    def make(body: Callable[P, Finding | None]) -> Rule[P]:
+        return Rule(id, meaning, remedy, level, body, needs or {}, uses or {}, unique, warns, voids)
+
+    return make
+
+
+def default_file(kind: str) -> str:
+    """Name the file of a kind as engines usually do; a report puts the sealed path in its place."""
+    if kind in TABLE_KINDS:
+        return f"{kind}.parquet"
+    return {"source": "source/", "sealed_metrics": "metrics.json"}.get(kind, f"{kind}.json")

@@ -1,0 +1,12 @@
+"""The rules a seal keeps before anything of it is published.
+
+:data:`RULES` lists them in the order they are checked, each with its meaning and the way out; :func:`check`
+applies them to a seal. A rule by itself is a pure function of frames.
+"""
+
+from pipeline.rules.checking import check
+from pipeline.rules.registry import RULES
+from pipeline.rules.report import NotChecked, Report
+from pipeline.rules.tables import Tables
+
+__all__ = ["RULES", "NotChecked", "Report", "Tables", "check"]

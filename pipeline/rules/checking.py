@@ -1,0 +1,199 @@
+"""All rules on one seal: everything that can be checked is, and is reported together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import polars as pl
+
+from pipeline.rule import Level, Rule, Violation
+from pipeline.rules.registry import RULES
+from pipeline.rules.report import NotChecked, Report
+from pipeline.rules.tables import Tables
+from pipeline.seal import Seal
+from pipeline.seal.document_rules import description_object, metrics_record
+from pipeline.seal.file_rules import seal_digest, seal_path, seal_unknown, table_columns, table_extra
+from pipeline.seal.records import METRICS
+from schemas.kinds import KINDS, TABLE_KINDS
+
+_READERS: Final = 8
+"""Threads that read and hash; hashing releases the interpreter, and an object store answers slowly."""
+
+
+@dataclass(slots=True)
+class _Check:
+    """What is known of one seal so far."""
+
+    seal: Seal
+    on_step: Callable[[str], None]
+    violations: list[Violation] = field(default_factory=list)
+    warnings: list[Violation] = field(default_factory=list)
+    not_checked: list[NotChecked] = field(default_factory=list)
+    unusable: dict[str, str] = field(default_factory=dict)
+    """Kind -> why its rows are not looked at."""
+    void: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Kind -> column -> the rule after which its values mean nothing."""
+    frames: dict[str, pl.DataFrame] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def note(self, violation: Violation | None) -> bool:
+        """Keep what a rule found, under the path the file really has; tell whether it was broken."""
+        if violation is None:
+            return False
+        kind = "metrics" if violation.kind == METRICS.name else violation.kind
+        if kind in self.seal.kinds:
+            violation = replace(violation, file=self.seal.kinds[kind].path)
+        rule = RULES[violation.rule]
+        (self.warnings if rule.warns else self.violations).append(violation)
+        if rule.voids:
+            for column in violation.columns:
+                self.void.setdefault(violation.kind, {}).setdefault(column, rule.id)
+        return True
+
+    def skip(self, rule: Rule[Any], reason: str) -> None:
+        self.not_checked.append(NotChecked(rule.id, reason))
+
+
+def check(seal: Seal, on_step: Callable[[str], None] | None = None) -> Report:
+    """Apply every rule to a seal.
+
+    Parameters
+    ----------
+    seal
+        As opened: its manifest keeps ``seal.manifest`` already.
+    on_step
+        Called with the name of each file or rule as its turn comes.
+
+    Returns
+    -------
+    Report
+        All broken rules, not only the first. A rule is left out, and named in `not_checked`, when a kind it
+        needs is not sealed or not intact, or a column it needs is missing, mistyped, null where it must not
+        be, or not finite. The tables stay available through :meth:`pipeline.seal.Seal.table`.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store stops answering; nothing is then known of the seal.
+    """
+    state = _Check(seal, on_step or (lambda _: None))
+    strange = tuple(kind for kind in seal.kinds if kind not in KINDS)
+    state.note(seal_unknown(seal.unknown_keys, strange))
+    _read_files(state)
+    tables = Tables(state.frames, seal.equity_basis)
+    for rule in RULES.values():
+        if rule.level is Level.TABLE:
+            state.on_step(rule.id)
+            _check_tables(state, rule, tables)
+    sound = tables.without({kind: set(columns) for kind, columns in state.void.items()})
+    doubled = {violation.kind for violation in state.violations if violation.rule == "table.key"}
+    for rule in RULES.values():
+        if rule.level is Level.RUN:
+            state.on_step(rule.id)
+            _check_run(state, rule, sound, doubled)
+    order = {id_: place for place, id_ in enumerate(RULES)}
+    return Report(
+        address=seal.address,
+        alpha_id=seal.alpha_id,
+        violations=tuple(sorted(state.violations, key=lambda v: order[v.rule])),
+        warnings=tuple(sorted(state.warnings, key=lambda v: order[v.rule])),
+        not_checked=tuple(sorted(state.not_checked, key=lambda n: order[n.rule])),
+        counts=state.counts,
+    )
+
+
+def _read_files(state: _Check) -> None:
+    """Read and hash every file, and decode each while the next ones are still being hashed."""
+    seal = state.seal
+    safe = []
+    for kind in seal.kinds:
+        if state.note(seal_path(kind, seal.path_faults(kind))):
+            state.unusable[kind] = "failed seal.path"
+        else:
+            safe.append(kind)
+    with ThreadPoolExecutor(_READERS, thread_name_prefix="seal") as pool:
+        reading = {kind: pool.submit(seal.files, kind) for kind in safe}
+        # Small files first: the large ones are hashed while those are decoded.
+        for kind in sorted(safe, key=lambda kind: seal.kinds[kind].bytes or 0):
+            state.on_step(seal.kinds[kind].path)
+            facts = reading[kind].result()
+            if all(fact.intact for fact in facts):
+                _decode(state, kind)
+            else:
+                state.note(seal_digest(kind, facts))
+                state.unusable[kind] = "failed seal.digest"
+            if kind not in KINDS:
+                seal.drop(kind)
+
+
+def _decode(state: _Check, kind: str) -> None:
+    seal = state.seal
+    if kind in TABLE_KINDS:
+        facts = seal.files(kind)
+        decoded = seal.decode(kind)
+        state.note(seal_digest(kind, [replace(fact, found_rows=decoded.rows) for fact in facts]))
+        state.note(table_columns(kind, decoded.rows or 0, decoded.problems))
+        state.note(table_extra(kind, decoded.extra))
+        if decoded.rows is None:
+            state.unusable[kind] = "failed table.columns"
+        else:
+            state.counts[kind] = decoded.rows
+            state.frames[kind] = decoded.frame
+    elif kind == "metrics":
+        records = seal.records()
+        state.note(metrics_record(records))
+        state.note(table_extra(METRICS.name, records.extra))
+        state.counts[kind] = records.frame.height
+        state.frames[METRICS.name] = records.frame
+    elif kind == "description":
+        state.note(description_object(seal.description_problem()))
+
+
+def _check_tables(state: _Check, rule: Rule[Any], tables: Tables) -> None:
+    for kind in (*TABLE_KINDS, METRICS.name):
+        if kind in state.unusable:
+            state.skip(rule, f"{kind} {state.unusable[kind]}")
+        if kind not in state.frames:
+            continue
+        absent = {column: id_ for column, id_ in state.void.get(kind, {}).items() if id_ == "table.columns"}
+        if absent:
+            state.skip(rule, _voided(kind, absent))
+        state.note(rule(kind, tables))
+
+
+def _check_run(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) -> None:
+    missing = list(_missing(state, rule, tables, doubled))
+    if missing:
+        state.skip(rule, "; ".join(missing))
+        return
+    for kind, columns in rule.uses.items():
+        lost = {column: id_ for column, id_ in state.void.get(kind, {}).items() if column in columns}
+        if lost:
+            state.skip(rule, f"in part: {_voided(kind, lost)}")
+        elif not tables.has(kind):
+            state.skip(rule, f"in part: {_absent(state, kind)}")
+    state.note(rule(tables))
+
+
+def _missing(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) -> Iterator[str]:
+    """Say what a rule cannot do without and has not got."""
+    for kind, columns in rule.needs.items():
+        lost = {column: id_ for column, id_ in state.void.get(kind, {}).items() if column in columns}
+        if not tables.has(kind):
+            yield _absent(state, kind)
+        elif lost:
+            yield _voided(kind, lost)
+    for kind in rule.unique:
+        if kind in doubled:
+            yield f"{kind} failed table.key"
+
+
+def _absent(state: _Check, kind: str) -> str:
+    return f"{kind} {state.unusable[kind]}" if kind in state.unusable else f"the run sealed no {kind}"
+
+
+def _voided(kind: str, columns: dict[str, str]) -> str:
+    return ", ".join(f"{kind}.{column} failed {id_}" for column, id_ in columns.items())

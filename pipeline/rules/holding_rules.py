@@ -1,0 +1,130 @@
+"""The rules on positions and profit by name: they are the ledger, seen from below."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import polars as pl
+
+from pipeline.rule import MAX_EXAMPLES, Finding, rule
+from pipeline.rules.examples import examples_of
+from pipeline.rules.tables import SESSION, Tables
+from pipeline.rules.tolerance import differ, rows_that_differ
+
+_KEY: Final = (*SESSION, "symbol")
+_FLOWS: Final = ("market_pnl", "execution_cost", "borrow_cashflow")
+
+
+@rule(
+    "positions.notional",
+    "signed_notional = quantity x mark_price, to 1e-9.",
+    "Compute the notional from the very quantity and mark that are sealed.",
+    needs={"positions": ("quantity", "mark_price", "signed_notional")},
+)
+def positions_notional(tables: Tables) -> Finding | None:
+    """Report positions whose notional is not quantity times mark."""
+    product = pl.col("quantity") * pl.col("mark_price")
+    broken = rows_that_differ(tables["positions"], pl.col("signed_notional"), product, tables.equity_basis)
+    if not broken.height:
+        return None
+    shown = broken.with_columns(expected=product, actual="signed_notional")
+    return Finding(
+        "positions",
+        broken.height,
+        examples_of(shown, (*_KEY, "quantity", "mark_price", "expected", "actual")),
+        f"signed_notional is not quantity x mark_price in {broken.height} rows",
+    )
+
+
+@rule(
+    "positions.weight",
+    "weight = signed_notional / ending_equity of the book that day, to 1e-9.",
+    "Divide by the ending equity of the same book and session, as the portfolio seals it.",
+    needs={"positions": (*SESSION, "signed_notional", "weight"), "portfolio": (*SESSION, "ending_equity")},
+    unique=("portfolio",),
+)
+def positions_weight(tables: Tables) -> Finding | None:
+    """Report positions whose weight is not their share of that day's equity.
+
+    Rows of sessions the portfolio lacks have no equity to compare with; ``positions.total`` reports them.
+    """
+    runs = tables.runs("positions")
+    equity = runs.heads.join(
+        tables["portfolio"].select(*SESSION, "ending_equity"),
+        on=SESSION,
+        how="left",
+        maintain_order="left",
+        nulls_equal=True,
+    )
+    rows = tables["positions"].with_columns(runs.repeat(equity["ending_equity"]))
+    share = pl.col("signed_notional") / pl.col("ending_equity")
+    known = pl.col("ending_equity").is_not_nan()
+    broken = rows_that_differ(rows, pl.col("weight"), share).filter(known)
+    if not broken.height:
+        return None
+    shown = broken.with_columns(expected=share, actual="weight")
+    return Finding(
+        "positions",
+        broken.height,
+        examples_of(shown, (*_KEY, "signed_notional", "ending_equity", "expected", "actual")),
+        f"weight is not signed_notional / ending_equity in {broken.height} rows",
+    )
+
+
+@rule(
+    "positions.total",
+    "The signed notionals of a session sum to position_value_end, which is 0 where nothing is held; "
+    "every session of the positions is one of the portfolio.",
+    "Seal every held name and every session of the ledger, marked at the same close.",
+    needs={
+        "positions": (*SESSION, "signed_notional"),
+        "portfolio": (*SESSION, "position_value_end"),
+    },
+    unique=("positions", "portfolio"),
+)
+def positions_total(tables: Tables) -> Finding | None:
+    """Report sessions whose positions do not add up to the ledger; one row is one session."""
+    return _totals(tables, "positions", {"signed_notional": "position_value_end"})
+
+
+@rule(
+    "pnl.total",
+    "Each of market_pnl, execution_cost and borrow_cashflow summed over the names of a session is the "
+    "portfolio's; every session of the pnl is one of the portfolio.",
+    "Book every flow of the ledger on the name it comes from; carry and rounding stay with the ledger.",
+    needs={"pnl": (*SESSION, *_FLOWS), "portfolio": (*SESSION, *_FLOWS)},
+    unique=("pnl", "portfolio"),
+)
+def pnl_total(tables: Tables) -> Finding | None:
+    """Report sessions whose flows by name do not add up to the ledger; one row is one session."""
+    return _totals(tables, "pnl", {name: name for name in _FLOWS})
+
+
+def _totals(tables: Tables, kind: str, columns: dict[str, str]) -> Finding | None:
+    """Compare the sums by session of a kind with the portfolio, both ways."""
+    sums = tables.session_sums(kind, tuple(columns))
+    ledger = tables["portfolio"].select(*SESSION, *(pl.col(c).alias(f"{c}:ledger") for c in columns.values()))
+    both = ledger.join(sums, on=SESSION, how="full", coalesce=True, nulls_equal=True)
+    in_ledger = pl.col(f"{next(iter(columns.values()))}:ledger").is_not_null()
+    strange = both.filter(~in_ledger).sort(SESSION)
+    examples: list[Mapping[str, Any]] = [
+        {**row, "fault": "the portfolio has no such session"} for row in examples_of(strange, SESSION)
+    ]
+    reasons = [f"{strange.height} sessions are not in the portfolio"] if strange.height else []
+    off = {
+        name: differ(pl.col(name).fill_null(0.0), pl.col(f"{column}:ledger"), tables.equity_basis)
+        for name, column in columns.items()
+    }
+    wrong = both.filter(in_ledger & pl.any_horizontal(*off.values())).sort(SESSION)
+    for name, column in columns.items():
+        rows = wrong.filter(off[name])
+        if rows.height:
+            reasons.append(f"{name} does not sum to the portfolio's {column} in {rows.height} sessions")
+            shown = rows.with_columns(
+                column=pl.lit(name), expected=f"{column}:ledger", actual=pl.col(name).fill_null(0.0)
+            )
+            examples.extend(examples_of(shown, (*SESSION, "column", "expected", "actual")))
+    if not reasons:
+        return None
+    return Finding(kind, strange.height + wrong.height, tuple(examples[:MAX_EXAMPLES]), "; ".join(reasons))

@@ -1,0 +1,110 @@
+"""The rules on the daily ledger: what goes in comes out, and a day begins where the last one ended."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add, or_
+from typing import Final
+
+import polars as pl
+
+from pipeline.rule import Finding, rule
+from pipeline.rules.examples import examples_of
+from pipeline.rules.tables import SESSION, Tables
+from pipeline.rules.tolerance import differ
+
+_PARTS: Final = (
+    "starting_equity",
+    "market_pnl",
+    "execution_cost",
+    "borrow_cashflow",
+    "cash_carry",
+    "rounding_adjustment",
+)
+_COSTS: Final = ("execution_cost", "borrow_cashflow")
+
+
+@rule(
+    "portfolio.identity",
+    "ending_equity = starting_equity + market_pnl + execution_cost + borrow_cashflow + cash_carry + "
+    "rounding_adjustment, to 1e-9.",
+    "Costs are negative cash flows; what is left over belongs into rounding_adjustment.",
+    needs={"portfolio": (*_PARTS, "ending_equity")},
+)
+def portfolio_identity(tables: Tables) -> Finding | None:
+    """Report sessions whose parts do not add up to the ending equity."""
+    total = reduce(add, (pl.col(name) for name in _PARTS))
+    return _unequal(tables, total, "ending_equity", "is not the sum of the session's parts")
+
+
+@rule(
+    "portfolio.cash",
+    "cash_end + position_value_end = ending_equity, to 1e-9.",
+    "Value the positions at the close and count their proceeds and costs in cash.",
+    needs={"portfolio": ("cash_end", "position_value_end", "ending_equity")},
+)
+def portfolio_cash(tables: Tables) -> Finding | None:
+    """Report sessions whose cash and positions do not make up the ending equity."""
+    total = pl.col("cash_end") + pl.col("position_value_end")
+    return _unequal(tables, total, "ending_equity", "is not cash_end + position_value_end")
+
+
+@rule(
+    "portfolio.continuity",
+    "A session's starting_equity is the ending_equity of the book's session before; of the first, equity_basis.",
+    "Seal every session of the book, and start it from the equity it ended with.",
+    needs={"portfolio": (*SESSION, "starting_equity", "ending_equity")},
+    unique=("portfolio",),
+)
+def portfolio_continuity(tables: Tables) -> Finding | None:
+    """Report sessions that do not start from where the session before ended."""
+    ledger = tables["portfolio"].select(*SESSION, "starting_equity", "ending_equity").sort(SESSION)
+    before = pl.col("ending_equity").shift(1).over("book").fill_null(tables.equity_basis)
+    broken = ledger.with_columns(expected=before).filter(
+        differ(pl.col("starting_equity"), pl.col("expected"), tables.equity_basis)
+    )
+    return _identity_finding(broken, "starting_equity", "is not the equity the book had before")
+
+
+@rule(
+    "portfolio.signs",
+    "execution_cost and borrow_cashflow are 0 or below.",
+    "Write costs as the negative cash flows they are.",
+    needs={"portfolio": ()},
+    uses={"portfolio": _COSTS},
+)
+def portfolio_signs(tables: Tables) -> Finding | None:
+    """Report sessions that earn from their costs."""
+    costs = tables.present("portfolio", _COSTS)
+    broken = tables["portfolio"].filter(
+        reduce(or_, (pl.col(name) > 0 for name in costs), pl.lit(value=False))
+    )
+    if not broken.height:
+        return None
+    return Finding(
+        "portfolio",
+        broken.height,
+        examples_of(broken, (*SESSION, *costs)),
+        f"{broken.height} sessions have a cost above 0",
+    )
+
+
+def _unequal(tables: Tables, expected: pl.Expr, column: str, complaint: str) -> Finding | None:
+    broken = (
+        tables["portfolio"]
+        .with_columns(expected=expected)
+        .filter(differ(pl.col(column), pl.col("expected"), tables.equity_basis))
+    )
+    return _identity_finding(broken, column, complaint)
+
+
+def _identity_finding(broken: pl.DataFrame, column: str, complaint: str) -> Finding | None:
+    if not broken.height:
+        return None
+    shown = broken.with_columns(column=pl.lit(column), actual=pl.col(column))
+    return Finding(
+        "portfolio",
+        broken.height,
+        examples_of(shown, (*SESSION, "column", "expected", "actual")),
+        f"{column} {complaint} in {broken.height} sessions",
+    )

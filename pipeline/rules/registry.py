@@ -1,0 +1,45 @@
+"""Every rule by id, in the order of the checks and of the reports."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pipeline.rule import Rule
+from pipeline.rules import holding_rules, ledger_rules, table_rules, trade_rules, week_rules
+from pipeline.seal import document_rules, file_rules
+
+_ALL: Final[tuple[Rule[Any], ...]] = (
+    file_rules.seal_manifest,
+    file_rules.seal_unknown,
+    file_rules.seal_path,
+    file_rules.seal_digest,
+    file_rules.table_columns,
+    file_rules.table_extra,
+    table_rules.table_finite,
+    table_rules.table_null,
+    table_rules.table_key,
+    table_rules.table_vocabulary,
+    table_rules.table_bound,
+    week_rules.rebalances_status,
+    week_rules.decisions_week,
+    week_rules.decisions_untradeable,
+    week_rules.decisions_pending,
+    week_rules.decisions_long_only,
+    week_rules.decisions_rank,
+    week_rules.decisions_rank_order,
+    ledger_rules.portfolio_identity,
+    ledger_rules.portfolio_cash,
+    ledger_rules.portfolio_continuity,
+    ledger_rules.portfolio_signs,
+    holding_rules.positions_notional,
+    holding_rules.positions_weight,
+    holding_rules.positions_total,
+    holding_rules.pnl_total,
+    trade_rules.trades_session,
+    trade_rules.trades_reasons,
+    document_rules.metrics_record,
+    document_rules.description_object,
+)
+
+RULES: Final[dict[str, Rule[Any]]] = {entry.id: entry for entry in _ALL}
+"""Rule id -> rule."""

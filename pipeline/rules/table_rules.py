@@ -1,0 +1,195 @@
+"""The rules every table keeps because its declaration says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+from typing import Final
+
+import polars as pl
+
+from pipeline.rule import Finding, Level, rule
+from pipeline.rules.examples import examples_of
+from pipeline.rules.tables import SESSION, Tables
+from schemas.table import Bound, Column
+from schemas.tables import TABLES
+from schemas.units import Type
+
+_TICKER: Final = r"^[^,\s]+$"
+
+
+@rule(
+    "table.finite",
+    "No double is NaN or infinite.",
+    "Write null where the column allows it and there is no figure; else correct the figure.",
+    level=Level.TABLE,
+    voids=True,
+)
+def table_finite(kind: str, tables: Tables) -> Finding | None:
+    """Report rows with a double that is no finite number."""
+    frame = tables[kind]
+    doubles = [column.name for column in _declared(kind, tables) if column.type is Type.F64]
+    if not doubles or not frame.height:
+        return None
+    # A sum is finite only when every term is: one pass at memory speed clears all but broken columns.
+    finite = frame.select(pl.col(doubles).sum().is_finite()).row(0, named=True)
+    suspects = {name: pl.col(name).is_finite().not_() for name in doubles if not finite[name]}
+    return _finding(kind, frame, suspects, "is not finite")
+
+
+@rule(
+    "table.null",
+    "No null stands in a column that allows none.",
+    "Write a value in every row; leave an optional column out of the file when the run never recorded it.",
+    level=Level.TABLE,
+    voids=True,
+)
+def table_null(kind: str, tables: Tables) -> Finding | None:
+    """Report rows with a null where none is allowed."""
+    frame = tables[kind]
+    suspects = {
+        column.name: pl.col(column.name).is_null()
+        for column in _declared(kind, tables)
+        if not column.nullable and frame[column.name].null_count()
+    }
+    return _finding(kind, frame, suspects, "is null")
+
+
+@rule(
+    "table.key",
+    "No two rows of a table share their key (trades have none: a fill is known by its place in the file).",
+    "Write each row once; when two rows are both right, they belong to one row or to two books.",
+    level=Level.TABLE,
+)
+def table_key(kind: str, tables: Tables) -> Finding | None:
+    """Report every row whose key stands in more than one row."""
+    frame, key = tables[kind], TABLES[kind].key
+    if not TABLES[kind].sealed or not tables.has(kind, *key):
+        return None  # metrics.record says it of the records; and fills are numbered only when published
+    if _strictly_grouped(kind, key, tables):
+        return None
+    shared = frame.select(key).is_duplicated()
+    rows = int(shared.sum())
+    if not rows:
+        return None
+    broken = frame.filter(shared).sort(key)
+    return Finding(
+        kind, rows, examples_of(broken, key), f"{rows} rows share their ({', '.join(key)}) with another", key
+    )
+
+
+@rule(
+    "table.vocabulary",
+    "A coded column holds only the codes listed for it.",
+    "Write one of the listed codes, or null where the column allows it.",
+    level=Level.TABLE,
+)
+def table_vocabulary(kind: str, tables: Tables) -> Finding | None:
+    """Report rows with a code that is not listed."""
+    frame = tables[kind]
+    suspects = {}
+    for column in _declared(kind, tables):
+        if column.vocabulary and set(frame[column.name].unique().drop_nulls()) - set(column.vocabulary):
+            suspects[column.name] = pl.col(column.name).is_in(column.vocabulary).not_()
+    listed = {name: f"is none of {', '.join(TABLES[kind][name].vocabulary)}" for name in suspects}
+    return _finding(kind, frame, suspects, listed)
+
+
+@rule(
+    "table.bound",
+    "Single values keep the bound declared for their column: prices above 0, quantities not 0, "
+    "costs of one sign, names not empty, tickers without comma or whitespace.",
+    "Correct the sign or the name; a name that is not held or not traded has no row.",
+    level=Level.TABLE,
+)
+def table_bound(kind: str, tables: Tables) -> Finding | None:
+    """Report rows with a value outside the bound of its column."""
+    frame = tables[kind]
+    bounded = [column for column in _declared(kind, tables) if column.bound is not Bound.ANY]
+    if not bounded or not frame.height:
+        return None
+    suspects = {
+        column.name: _breaks(column)
+        for column in bounded
+        if _deciding(kind, column, tables).to_frame().select(_breaks(column)).to_series().any()
+    }
+    must = {name: f"must be {TABLES[kind][name].bound.value}" for name in suspects}
+    return _finding(kind, frame, suspects, must)
+
+
+def _deciding(kind: str, column: Column, tables: Tables) -> pl.Series:
+    """Return few values that decide whether any value of the column breaks its bound."""
+    values = tables[kind][column.name]
+    if column.type is Type.STR:
+        if column.name == SESSION[0] and tables.has(kind, *SESSION):
+            values = tables.runs(kind).heads[column.name]
+        # The streaming engine finds the distinct values of a long text column in half the time.
+        return values.to_frame().lazy().unique().collect(engine="streaming").to_series()
+    if column.bound is Bound.NOT_ZERO:
+        return values.filter(values == 0).head(1)
+    extreme = values.max() if column.bound is Bound.NOT_POSITIVE else values.min()
+    return pl.Series(column.name, [extreme], values.dtype)
+
+
+def _breaks(column: Column) -> pl.Expr:
+    value = pl.col(column.name)
+    match column.bound:
+        case Bound.POSITIVE:
+            return value <= 0
+        case Bound.NOT_NEGATIVE:
+            return value < 0
+        case Bound.NOT_POSITIVE:
+            return value > 0
+        case Bound.NOT_ZERO:
+            return value == 0
+        case Bound.TICKER:
+            return value.str.contains(_TICKER).not_()
+        case Bound.NAME:
+            return value == ""
+        case Bound.ANY:
+            return pl.lit(value=False)
+
+
+def _declared(kind: str, tables: Tables) -> list[Column]:
+    return [column for column in TABLES[kind].columns if column.name in tables[kind].columns]
+
+
+def _strictly_grouped(kind: str, key: tuple[str, ...], tables: Tables) -> bool:
+    """Whether the order of the rows already proves that the key is unique.
+
+    It does when rows that agree in all but the last column of the key are adjacent, and the last column
+    ascends among them. That is how engines write their tables, and it spares hashing a million keys.
+    """
+    frame = tables[kind]
+    if frame.height < 2 or len(key) == 1:
+        return frame.height < 2
+    runs = tables.runs(kind, key[:-1])
+    if runs.heads.is_duplicated().any():
+        return False
+    last = frame[key[-1]]
+    ascends = (last > last.shift(1)).fill_null(value=False).to_numpy(writable=True)
+    ascends[runs.starts] = True
+    return bool(ascends.all())
+
+
+def _finding(
+    kind: str, frame: pl.DataFrame, suspects: Mapping[str, pl.Expr], complaint: str | Mapping[str, str]
+) -> Finding | None:
+    """Gather the rows in which any of the suspected columns is broken; null breaks nothing by itself."""
+    if not suspects:
+        return None
+    per_column = frame.select(**{name: broken.fill_null(value=False) for name, broken in suspects.items()})
+    counts = {name: int(per_column[name].sum()) for name in suspects}
+    broken = frame.filter(reduce(or_, per_column.get_columns()))
+    parts = [
+        f"{name} {complaint if isinstance(complaint, str) else complaint[name]} ({count} rows)"
+        for name, count in counts.items()
+        if count
+    ]
+    if not parts:
+        return None
+    columns = tuple(name for name, count in counts.items() if count)
+    return Finding(
+        kind, broken.height, examples_of(broken, (*TABLES[kind].key, *columns)), "; ".join(parts), columns
+    )

@@ -1,0 +1,110 @@
+"""The frames a run is checked on, and the runs of equal sessions within them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+SESSION = ("book", "date")
+"""What a session of a book is known by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Maximal stretches of adjacent rows that agree in some columns.
+
+    Ledgers come grouped by session, so that there are some thousand stretches among a million rows: sums and
+    joins by session are then made on the stretches. Nothing is assumed of the order: rows that lie apart are
+    merely more stretches, and every answer is the same.
+
+    Attributes
+    ----------
+    heads
+        The columns at the first row of each stretch.
+    starts, lengths
+        int64, shape (stretches,): first row and number of rows.
+    """
+
+    heads: pl.DataFrame
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+    def repeat(self, values: pl.Series) -> pl.Series:
+        """Spread one value a stretch over its rows; nulls become NaN."""
+        return pl.Series(values.name, np.repeat(values.to_numpy(), self.lengths))
+
+
+class Tables:
+    """The tables of a run, as far as they can be relied on.
+
+    Parameters
+    ----------
+    frames
+        Kind -> frame. A rule looks at the columns that are there: one that failed a rule before is not.
+    equity_basis
+        Opening equity, the scale of every absolute tolerance on money.
+    """
+
+    def __init__(self, frames: Mapping[str, pl.DataFrame], equity_basis: float = 1.0) -> None:
+        self._frames = dict(frames)
+        self._runs: dict[tuple[str, tuple[str, ...]], Runs] = {}
+        self.equity_basis = equity_basis
+
+    def __getitem__(self, kind: str) -> pl.DataFrame:
+        """Return the frame of a kind; KeyError when there is none."""
+        return self._frames[kind]
+
+    def has(self, kind: str, *columns: str) -> bool:
+        """Tell whether the kind is there with all these columns."""
+        return kind in self._frames and all(column in self._frames[kind].columns for column in columns)
+
+    def present(self, kind: str, columns: Sequence[str]) -> tuple[str, ...]:
+        """Return those of the columns that the kind has."""
+        return tuple(column for column in columns if self.has(kind, column))
+
+    def without(self, failed: Mapping[str, set[str]]) -> Tables:
+        """Return the tables without columns that cannot be relied on; nothing is copied."""
+        kept = Tables(
+            {kind: frame.drop(failed.get(kind, ()), strict=False) for kind, frame in self._frames.items()},
+            self.equity_basis,
+        )
+        kept._runs = self._runs
+        return kept
+
+    def runs(self, kind: str, columns: tuple[str, ...] = SESSION) -> Runs:
+        """Return the stretches of rows that agree in these columns, found once."""
+        if (kind, columns) not in self._runs:
+            self._runs[kind, columns] = find_runs(self._frames[kind].select(columns))
+        return self._runs[kind, columns]
+
+    def session_sums(self, kind: str, columns: Sequence[str]) -> pl.DataFrame:
+        """Sum columns by book and date.
+
+        Returns
+        -------
+        polars.DataFrame
+            book, date and one sum a column, a row a session, in no order; no row for no rows.
+        """
+        frame, runs = self._frames[kind], self.runs(kind)
+        if not frame.height:
+            return frame.select(*SESSION, *columns)
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # an overflow is a finding of the rule, not a crash
+            sums = {name: np.add.reduceat(frame[name].to_numpy(), runs.starts) for name in columns}
+        return runs.heads.with_columns(**sums).group_by(SESSION).agg(pl.col(columns).sum())
+
+
+def find_runs(key: pl.DataFrame) -> Runs:
+    """Find the stretches of rows that agree in every column; null equals null."""
+    if not key.height:
+        nothing = np.empty(0, np.int64)
+        return Runs(key, nothing, nothing)
+    number = key.select(pl.struct(pl.all()).rle_id()).to_series().to_numpy()
+    starts = np.flatnonzero(np.diff(number, prepend=np.uint32(number[0] + 1))).astype(np.int64)
+    lengths = np.diff(starts, append=key.height)
+    return Runs(key[starts], starts, lengths)

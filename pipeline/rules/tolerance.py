@@ -1,0 +1,44 @@
+"""When two figures count as equal."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+RELATIVE: Final = 1e-9
+"""Of the larger magnitude."""
+ABSOLUTE: Final = 1e-9
+"""Floor, as a fraction of the scale of what is compared."""
+
+
+def differ(a: pl.Expr, b: pl.Expr, scale: float = 1.0) -> pl.Expr:
+    """Tell where two figures differ by more than the tolerance.
+
+    Parameters
+    ----------
+    a, b
+        Figures of one unit.
+    scale
+        What the absolute floor is a fraction of: `equity_basis` for money, 1 (a whole book) for ratios.
+
+    Returns
+    -------
+    polars.Expr
+        True where ``|a - b| > max(1e-9 max(|a|, |b|), 1e-9 scale)``, and where the difference is no finite
+        number, as when a product overflows; null where either is null.
+    """
+    gap = (a - b).abs()
+    # gap > max(x, y, z), written without building the maximum.
+    beyond = (gap > ABSOLUTE * scale) & (gap > RELATIVE * a.abs()) & (gap > RELATIVE * b.abs())
+    return beyond | gap.is_finite().not_()
+
+
+def rows_that_differ(frame: pl.DataFrame, a: pl.Expr, b: pl.Expr, scale: float = 1.0) -> pl.DataFrame:
+    """Return the rows in which two figures differ, as :func:`differ` has it.
+
+    In a table that keeps its rule nearly every row is within the absolute floor, so that one comparison
+    settles it and only the rest is looked at closely.
+    """
+    within_floor = (a - b).abs() <= ABSOLUTE * scale
+    return frame.filter(within_floor.not_()).filter(differ(a, b, scale))

@@ -1,0 +1,63 @@
+"""The rules on fills."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from pipeline.rule import Finding, rule
+from pipeline.rules.examples import examples_of
+from pipeline.rules.tables import SESSION, Tables
+from schemas.tables.books import base_book
+
+_SHOWN: Final = ("book", "timestamp", "symbol")
+_CLOSING: Final = "close"
+
+
+@rule(
+    "trades.session",
+    "The UTC day of every fill is a session of its book in the portfolio; the _adjustments and _settlements "
+    "variants have the sessions of the book they adjust.",
+    "Seal the session in the portfolio, or correct the fill's time or book.",
+    needs={"trades": ("book", "timestamp"), "portfolio": SESSION},
+)
+def trades_session(tables: Tables) -> Finding | None:
+    """Report fills on days that are no session of their book."""
+    trades = tables["trades"]
+    # Most fills of a book share their instant, so that few pairs are looked up.
+    moments = tables.runs("trades", ("book", "timestamp")).heads.unique()
+    names = moments["book"].unique()
+    base = {name: base_book(name) for name in names}
+    sessions = tables["portfolio"].select(_base="book", _day="date")
+    strange = moments.with_columns(
+        _base=pl.col("book").replace_strict(base, return_dtype=pl.String), _day=pl.col("timestamp").dt.date()
+    ).join(sessions, on=("_base", "_day"), how="anti")
+    if not strange.height:
+        return None
+    broken = trades.join(strange, on=("book", "timestamp"), how="semi")
+    return Finding(
+        "trades",
+        broken.height,
+        examples_of(broken, _SHOWN),
+        f"{broken.height} fills are on a day that is no session of their book",
+    )
+
+
+@rule(
+    "trades.reasons",
+    "exit_reason is set only on fills of the phase close.",
+    "Leave exit_reason null on fills that open or re-target; rebalance_adjustment_reason speaks of those.",
+    needs={"trades": ("phase", "exit_reason")},
+)
+def trades_reasons(tables: Tables) -> Finding | None:
+    """Report fills that give a reason for an exit they are not."""
+    broken = tables["trades"].filter(pl.col("exit_reason").is_not_null() & (pl.col("phase") != _CLOSING))
+    if not broken.height:
+        return None
+    return Finding(
+        "trades",
+        broken.height,
+        examples_of(broken, (*_SHOWN, "phase", "exit_reason")),
+        f"{broken.height} fills have an exit_reason although their phase is not {_CLOSING}",
+    )

@@ -1,0 +1,233 @@
+"""The rules on the rebalance index and the cross-sections it dates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from operator import or_
+from typing import Any, Final
+
+import polars as pl
+
+from pipeline.rule import MAX_EXAMPLES, Finding, rule
+from pipeline.rules.examples import examples_of
+from pipeline.rules.tables import Tables
+from pipeline.rules.tolerance import differ
+from schemas.tables.decisions import DECISIONS
+from schemas.tables.rebalances import PENDING, TRADED
+
+_KEY: Final = ("date", "symbol")
+_SNAKE_CASE: Final = r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$"
+_NEVER_SEALED: Final = "skipped"
+_WEIGHTS: Final = tuple(
+    column.name for column in DECISIONS.sealed_columns if column.name.endswith("_target_weight")
+)
+_RAW_WEIGHTS: Final = tuple(name for name in _WEIGHTS if DECISIONS[name].raw)
+_FILLS: Final = ("fill_at", "raw_fill_at")
+_LONG_ONLY: Final = ("long_only_target_weight", "raw_long_only_target_weight")
+_RANKS: Final = {"average_rank": "score", "raw_average_rank": "unsmoothed_score"}
+"""Rank -> the score it orders and whose valid names are its cohort."""
+
+
+@rule(
+    "rebalances.status",
+    "A week's status is traded, pending, or the engine's own skip reason in snake_case; 'skipped' says nothing "
+    "and is refused.",
+    "Write why the week was skipped, such as constant_scores.",
+    needs={"rebalances": ("week_status",)},
+)
+def rebalances_status(tables: Tables) -> Finding | None:
+    """Report weeks whose status is no code, or the code that names no reason."""
+    status = pl.col("week_status")
+    broken = tables["rebalances"].filter(~status.str.contains(_SNAKE_CASE) | (status == _NEVER_SEALED))
+    if not broken.height:
+        return None
+    return Finding(
+        "rebalances",
+        broken.height,
+        examples_of(broken, ("date", "week_status")),
+        f"{broken.height} weeks have a status that is no snake_case code, or is 'skipped'",
+    )
+
+
+@rule(
+    "decisions.week",
+    "Every date of the decisions is a rebalance date.",
+    "Add the week to rebalances, or drop its decisions.",
+    needs={"decisions": ("date",), "rebalances": ("date",)},
+)
+def decisions_week(tables: Tables) -> Finding | None:
+    """Report decisions of weeks the rebalance index does not know."""
+    decisions = tables["decisions"]
+    strange = decisions.select(pl.col("date").unique()).join(tables["rebalances"], on="date", how="anti")
+    if not strange.height:
+        return None
+    broken = decisions.join(strange, on="date", how="semi")
+    return Finding(
+        "decisions",
+        broken.height,
+        examples_of(broken, _KEY),
+        f"{strange.height} dates of the decisions are no rebalance date",
+    )
+
+
+@rule(
+    "decisions.untradeable",
+    "next_open_tradeable is false exactly where unavailability_reason is set; there every target weight is 0 "
+    "and no fill has a time, in the raw books too.",
+    "Give the reason where a name cannot be traded, and neither weight nor fill; elsewhere leave the reason null.",
+    needs={"decisions": ("next_open_tradeable", "unavailability_reason")},
+    uses={"decisions": (*_WEIGHTS, *_FILLS)},
+)
+def decisions_untradeable(tables: Tables) -> Finding | None:
+    """Report names whose tradeability, reason, weights and fills contradict each other."""
+    tradeable, reason = pl.col("next_open_tradeable"), pl.col("unavailability_reason")
+    weights, fills = tables.present("decisions", _WEIGHTS), tables.present("decisions", _FILLS)
+    moved = [pl.col(name) != 0 for name in weights] + [pl.col(name).is_not_null() for name in fills]
+    active = _any(moved)
+    broken = tables["decisions"].filter((tradeable == reason.is_not_null()) | (~tradeable & active))
+    if not broken.height:
+        return None
+    return Finding(
+        "decisions",
+        broken.height,
+        examples_of(broken, (*_KEY, "next_open_tradeable", "unavailability_reason", *weights, *fills)),
+        f"{broken.height} names contradict their tradeability",
+    )
+
+
+@rule(
+    "decisions.pending",
+    "In a pending week no fill has a time, in the raw books either, and no forward return is known.",
+    "Seal the week as traded once its open was seen, or leave its fills and forward returns null.",
+    needs={"decisions": ("date",), "rebalances": ("date", "week_status")},
+    uses={"decisions": (*_FILLS, "forward_return")},
+    unique=("rebalances",),
+)
+def decisions_pending(tables: Tables) -> Finding | None:
+    """Report names of a pending week with a fill or a forward return."""
+    known = tables.present("decisions", (*_FILLS, "forward_return"))
+    early = _any(pl.col(name).is_not_null() for name in known)
+    broken = tables["decisions"].filter(_in_weeks(tables, PENDING)).filter(early)
+    if not broken.height:
+        return None
+    return Finding(
+        "decisions",
+        broken.height,
+        examples_of(broken, (*_KEY, *known)),
+        f"{broken.height} names of a pending week have a fill or a forward return already",
+    )
+
+
+@rule(
+    "decisions.long_only",
+    "Long-only target weights are 0 or above, and those of a traded week sum to 1 unless all are 0; "
+    "the raw ones likewise.",
+    "Scale the long-only weights of the week to the whole book.",
+    needs={"decisions": ("date",)},
+    uses={"decisions": _LONG_ONLY, "rebalances": ("date", "week_status")},
+    unique=("decisions", "rebalances"),
+)
+def decisions_long_only(tables: Tables) -> Finding | None:
+    """Report negative long-only weights, and the names with a weight in weeks that do not sum to 1."""
+    weights = tables.present("decisions", _LONG_ONLY)
+    decisions = tables["decisions"]
+    negative = decisions.select(_any(pl.col(name) < 0 for name in weights)).to_series()
+    broken = negative
+    examples = list(examples_of(decisions.filter(negative), (*_KEY, *weights))) if negative.any() else []
+    reasons = [f"{negative.sum()} names have a negative long-only weight"] if negative.any() else []
+    for name in weights if tables.has("rebalances", "date", "week_status") else ():
+        held = _in_weeks(tables, TRADED) & decisions[name].ne(0)
+        sums = decisions.select("date", actual=name).filter(held).group_by("date").sum().sort("date")
+        off = sums.filter(differ(pl.col("actual"), pl.lit(1.0)))
+        if off.height:
+            broken = broken | (held & decisions["date"].is_in(off["date"].implode()))
+            reasons.append(f"{name} does not sum to 1 in {off.height} traded weeks")
+            shown = off.with_columns(column=pl.lit(name), expected=pl.lit(1.0))
+            examples += examples_of(shown, ("date", "column", "expected", "actual"))
+    if not reasons:
+        return None
+    return Finding("decisions", int(broken.sum()), tuple(examples[:MAX_EXAMPLES]), "; ".join(reasons))
+
+
+@rule(
+    "decisions.rank",
+    "A sealed rank lies between 1 and the size of its cohort: the names with a valid score in the week.",
+    "Rank the names of a week from 1, the strongest, over those with a valid score; or leave the ranks out.",
+    needs={"decisions": ("date",)},
+    uses={"decisions": tuple(name for pair in _RANKS.items() for name in pair)},
+    unique=("decisions",),
+)
+def decisions_rank(tables: Tables) -> Finding | None:
+    """Report sealed ranks outside their cohort."""
+    decisions = tables["decisions"]
+    broken = pl.zeros(decisions.height, pl.Boolean, eager=True)
+    examples: list[Mapping[str, Any]] = []
+    reasons = []
+    for rank in tables.present("decisions", tuple(_RANKS)):
+        # Without the scores the cohort is unknown, yet it is never larger than the cross-section.
+        known = tables.has("decisions", _RANKS[rank])
+        cohort = (pl.col(_RANKS[rank]).count() if known else pl.len()).over("date")
+        judged = decisions.with_columns(cohort_size=cohort)
+        beyond = (pl.col(rank) < 1) | (pl.col(rank) > pl.col("cohort_size"))
+        outside = judged.select(beyond.fill_null(value=False)).to_series()
+        if outside.any():
+            broken = broken | outside
+            examples += examples_of(judged.filter(outside), (*_KEY, rank, "cohort_size"))
+            reasons.append(f"{rank} is outside its cohort in {outside.sum()} rows")
+    if not reasons:
+        return None
+    return Finding("decisions", int(broken.sum()), tuple(examples[:MAX_EXAMPLES]), "; ".join(reasons))
+
+
+@rule(
+    "decisions.rank_order",
+    "A sealed rank orders the names of a week as their scores do. Engines that average the ranks of several "
+    "components break this lawfully, so that it is only a warning.",
+    "Nothing, when ranks of components were averaged; else leave the ranks out and let them be computed.",
+    needs={"decisions": ("date",)},
+    uses={"decisions": tuple(name for pair in _RANKS.items() for name in pair)},
+    unique=("decisions",),
+    warns=True,
+)
+def decisions_rank_order(tables: Tables) -> Finding | None:
+    """Warn of neighbours by score whose sealed ranks stand the other way round."""
+    found = []
+    for rank, score in _sealed_ranks(tables):
+        ordered = (
+            tables["decisions"]
+            .select(*tables.present("decisions", _KEY), score, rank)
+            .drop_nulls([score, rank])
+            .sort("date", score, rank, descending=[False, True, False])
+        )
+        weaker = pl.col(rank).shift(1).over("date")
+        rows = ordered.with_columns(rank_of_stronger=weaker).filter(pl.col(rank) < weaker)
+        if rows.height:
+            found.append((rank, rows))
+    if not found:
+        return None
+    examples = [
+        row
+        for rank, rows in found
+        for row in examples_of(rows, (*_KEY, _RANKS[rank], rank, "rank_of_stronger"))
+    ]
+    return Finding(
+        "decisions",
+        sum(rows.height for _, rows in found),
+        tuple(examples[:MAX_EXAMPLES]),
+        "; ".join(f"{rank} puts {rows.height} names before a stronger one" for rank, rows in found),
+    )
+
+
+def _sealed_ranks(tables: Tables) -> list[tuple[str, str]]:
+    return [pair for pair in _RANKS.items() if tables.has("decisions", *pair)]
+
+
+def _any(conditions: Iterable[pl.Expr]) -> pl.Expr:
+    return reduce(or_, conditions, pl.lit(value=False))
+
+
+def _in_weeks(tables: Tables, status: str) -> pl.Series:
+    """Tell which decisions are of a week with this status."""
+    weeks = tables["rebalances"].filter(pl.col("week_status") == status).get_column("date")
+    return tables["decisions"]["date"].is_in(weeks.implode())

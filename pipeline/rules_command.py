@@ -1,0 +1,41 @@
+"""``python -m pipeline rules``: what a seal has to keep."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from pipeline.rules import RULES
+from pipeline.rules.document import rules_markdown
+
+
+@click.command()
+@click.option("--markdown", is_flag=True, help="Print the document docs/rules.md.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of the rules.")
+def rules(markdown: bool, as_json: bool) -> None:
+    """List every rule a seal is checked against: its id, what it demands, and the way out."""
+    if markdown:
+        click.echo(rules_markdown(), nl=False)
+    elif as_json:
+        listed = [
+            {
+                "id": rule.id,
+                "meaning": rule.meaning,
+                "remedy": rule.remedy,
+                "kinds": list(rule.kinds),
+                "refuses": not rule.warns,
+            }
+            for rule in RULES.values()
+        ]
+        click.echo(json.dumps(listed, indent=2))
+    else:
+        table = Table(show_lines=True)
+        table.add_column("rule", no_wrap=True)
+        table.add_column("demands")
+        table.add_column("way out", style="dim")
+        for rule in RULES.values():
+            table.add_row(rule.id, rule.meaning, rule.remedy)
+        Console().print(table)

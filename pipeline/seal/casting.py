@@ -1,0 +1,105 @@
+"""Lossless casts: the storage types an engine may choose for a declared type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from schemas.units import Type
+
+POLARS_TYPES: Final[dict[Type, pl.DataType]] = {
+    Type.DATE: pl.Date(),
+    Type.TIMESTAMP: pl.Datetime("us", "UTC"),
+    Type.F64: pl.Float64(),
+    Type.I64: pl.Int64(),
+    Type.BOOL: pl.Boolean(),
+    Type.STR: pl.String(),
+}
+"""How each declared type stands in memory."""
+
+_EXACT: Final = 2**53
+"""Largest magnitude below which every integer is a double."""
+_DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+@dataclass(frozen=True, slots=True)
+class CastProblem:
+    """Why a column is not of its declared type.
+
+    Attributes
+    ----------
+    column
+        Its name.
+    expected, found
+        The declared type and the stored one; `found` is ``absent`` when a required column is missing.
+    rows
+        How many values would change in the cast; 0 when the type itself is wrong.
+    examples
+        Up to five such values, as text.
+    """
+
+    column: str
+    expected: str
+    found: str
+    rows: int = 0
+    examples: tuple[str, ...] = ()
+
+
+def cast_losslessly(series: pl.Series, type_: Type) -> pl.Series | CastProblem:
+    """Bring a column to its declared type, or say why no value-preserving cast exists.
+
+    Parameters
+    ----------
+    series
+        The column as read.
+    type_
+        The declared type.
+
+    Returns
+    -------
+    polars.Series or CastProblem
+        Nulls stay null. Taken are: integers and 32-bit floats for a double (integers up to 2**53), shorter
+        integers for a long one, naive or UTC timestamps at midnight for a date, aware timestamps of another
+        precision or zone for an instant, dictionary-coded text for text, and a column of nulls without a type
+        for anything. A timestamp without a zone is refused as an instant: which moment it means is not said.
+    """
+    target = POLARS_TYPES[type_]
+    found = series.dtype
+    if found == target:
+        return series
+    if found == pl.Null:
+        return series.cast(target)
+    changed: pl.Series | None = None
+    if type_ is Type.F64 and found == pl.Float32:
+        return series.cast(target)
+    if type_ is Type.F64 and found.is_integer():
+        changed = _outside(series, -_EXACT, _EXACT)
+    elif type_ is Type.I64 and found.is_integer():
+        changed = _outside(series, -(2**63), 2**63 - 1)
+    elif type_ is Type.STR and found in (pl.Categorical, pl.Enum):
+        return series.cast(target)
+    elif type_ is Type.DATE and isinstance(found, pl.Datetime) and found.time_zone in (None, "UTC"):
+        changed = series.to_physical() % _DAY[found.time_unit] != 0
+    elif type_ is Type.TIMESTAMP and isinstance(found, pl.Datetime) and found.time_zone is not None:
+        changed = series.to_physical() % 1000 != 0 if found.time_unit == "ns" else None
+    else:
+        return CastProblem(series.name, type_.value, str(found))
+    if changed is not None and changed.any():
+        broken = series.filter(changed)
+        shown = tuple(str(value) for value in broken.head(5).cast(pl.String))
+        return CastProblem(series.name, type_.value, str(found), broken.len(), shown)
+    return _cast(series, type_, target)
+
+
+def _outside(series: pl.Series, low: int, high: int) -> pl.Series:
+    """Tell which whole numbers lie outside bounds that the column's own type may not be able to hold."""
+    wide = series.cast(pl.Int128, strict=False)
+    return wide.is_between(low, high).not_() | (wide.is_null() & series.is_not_null())
+
+
+def _cast(series: pl.Series, type_: Type, target: pl.DataType) -> pl.Series:
+    if type_ is Type.TIMESTAMP:
+        return series.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
+    return series.cast(target)

@@ -1,0 +1,185 @@
+"""The rules on the manifest and on whole files: what must hold before a single row is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.rule import MAX_EXAMPLES, Finding, Level, rule
+from pipeline.seal.casting import CastProblem
+from pipeline.seal.manifest import KeyProblem
+
+
+@dataclass(frozen=True, slots=True)
+class PathFault:
+    """A declared path that must not be followed, and why."""
+
+    path: str
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileFact:
+    """One file as declared and as found.
+
+    Attributes
+    ----------
+    path
+        Relative to the seal.
+    sha256, bytes, rows
+        As declared; `bytes` and `rows` are None where the manifest declares none.
+    found_sha256, found_bytes
+        As read; None when there is no such file.
+    found_rows
+        Rows of the table; None while it is not decoded, or is no table.
+    """
+
+    path: str
+    sha256: str
+    bytes: int | None
+    rows: int | None
+    found_sha256: str | None
+    found_bytes: int | None
+    found_rows: int | None = None
+
+    @property
+    def intact(self) -> bool:
+        """Whether the bytes are those that were declared."""
+        return self.found_sha256 == self.sha256 and self.bytes in (None, self.found_bytes)
+
+
+@rule(
+    "seal.manifest",
+    "seal.json is a JSON object, every key has its type, and its version is one this pipeline reads.",
+    "Let the engine write seal.json again, last of all files, with the keys and types of seal format 1.",
+    level=Level.FILE,
+)
+def seal_manifest(problems: Sequence[KeyProblem]) -> Finding | None:
+    """Report the keys of a manifest that are not what they must be; one row is one key."""
+    if not problems:
+        return None
+    examples = tuple(
+        {"key": problem.key, "found": _short(problem.value), "expected": problem.expected}
+        for problem in problems[:MAX_EXAMPLES]
+    )
+    first = problems[0]
+    return Finding("seal", len(problems), examples, f"{first.key} must be {first.expected}")
+
+
+@rule(
+    "seal.path",
+    "Every declared path stays inside the seal: relative, without '..', and no link.",
+    "Write the files into the seal itself and declare them by plain relative paths.",
+    level=Level.FILE,
+)
+def seal_path(kind: str, faults: Sequence[PathFault]) -> Finding | None:
+    """Report the declared paths of a kind that leave the seal; one row is one path."""
+    if not faults:
+        return None
+    examples = tuple({"path": _short(fault.path), "fault": fault.fault} for fault in faults[:MAX_EXAMPLES])
+    return Finding(
+        kind,
+        len(faults),
+        examples,
+        f"the path {_short(faults[0].path)!r} cannot be followed: {faults[0].fault}",
+    )
+
+
+@rule(
+    "seal.digest",
+    "Every declared file exists, and its size, its SHA-256 and the number of its rows are those declared.",
+    "Copy the seal again, whole; when it is still so, let the engine seal the run again: a seal is never edited.",
+    level=Level.FILE,
+)
+def seal_digest(kind: str, facts: Sequence[FileFact]) -> Finding | None:
+    """Report the files of a kind that are not those declared; one row is one file."""
+    broken = [(fact, differences) for fact in facts if (differences := dict(_differences(fact)))]
+    if not broken:
+        return None
+    examples = tuple({"path": fact.path} | differences for fact, differences in broken[:MAX_EXAMPLES])
+    fact, differences = broken[0]
+    what = "does not exist" if "missing" in differences else f"differs in {' and '.join(differences)}"
+    return Finding(kind, len(broken), examples, f"{fact.path} {what}")
+
+
+@rule(
+    "table.columns",
+    "The file is Parquet, its required columns are there, and every declared column has its type "
+    "(casts that change no value are made: whole numbers to doubles up to 2**53, timestamps at midnight to dates, "
+    "aware timestamps of any precision to UTC microseconds when nothing is cut off, dictionary codes to text).",
+    "Write the named columns with the declared type; instants need a zone (Parquet isAdjustedToUTC).",
+    level=Level.FILE,
+    voids=True,
+)
+def table_columns(kind: str, rows: int, problems: Sequence[CastProblem]) -> Finding | None:
+    """Report missing and mistyped columns of a table; a column that is wrong as a whole breaks all its rows."""
+    if not problems:
+        return None
+    examples: tuple[Mapping[str, Any], ...] = tuple(
+        {"column": problem.column, "found": problem.found, "expected": problem.expected}
+        | ({"rows": problem.rows, "values": list(problem.examples)} if problem.rows else {})
+        for problem in problems[:MAX_EXAMPLES]
+    )
+    broken = max(problem.rows or rows for problem in problems)
+    return Finding(
+        kind,
+        broken,
+        examples,
+        "; ".join(f"{p.column} is {p.found}, not {p.expected}" for p in problems[:MAX_EXAMPLES]),
+        tuple(problem.column for problem in problems),
+    )
+
+
+@rule(
+    "seal.unknown",
+    "The manifest names only keys and kinds of seal format 1; others are checked against their digest and not read.",
+    "Nothing, when a later format is being prepared; else correct the spelling of the key or kind.",
+    level=Level.FILE,
+    warns=True,
+)
+def seal_unknown(keys: Sequence[str], kinds: Sequence[str]) -> Finding | None:
+    """Warn of keys and kinds of the manifest that the format does not have."""
+    named = [*keys, *(f"kinds.{kind}" for kind in kinds)]
+    if not named:
+        return None
+    examples = tuple({"key": _short(name)} for name in named[:MAX_EXAMPLES])
+    return Finding(
+        "seal", len(named), examples, f"{', '.join(_short(n) for n in named[:MAX_EXAMPLES])} unknown"
+    )
+
+
+@rule(
+    "table.extra",
+    "A file holds only declared columns (metrics.json only declared fields); others are dropped.",
+    "Nothing, when the column is the engine's own; else correct its spelling.",
+    level=Level.FILE,
+    warns=True,
+)
+def table_extra(kind: str, names: Sequence[str]) -> Finding | None:
+    """Warn of columns or fields that are not declared; one row is one of them."""
+    if not names:
+        return None
+    examples = tuple({"column": _short(name)} for name in names[:MAX_EXAMPLES])
+    shown = ", ".join(_short(name) for name in names[:MAX_EXAMPLES])
+    return Finding(kind, len(names), examples, f"not declared and dropped: {shown}", tuple(names))
+
+
+def _differences(fact: FileFact) -> Iterator[tuple[str, Any]]:
+    if fact.found_sha256 is None:
+        yield "missing", True
+        return
+    if fact.bytes is not None and fact.found_bytes != fact.bytes:
+        yield "bytes", {"expected": fact.bytes, "actual": fact.found_bytes}
+    if fact.found_sha256 != fact.sha256:
+        yield "sha256", {"expected": fact.sha256, "actual": fact.found_sha256}
+    if fact.found_rows is not None and fact.rows is not None and fact.found_rows != fact.rows:
+        yield "rows", {"expected": fact.rows, "actual": fact.found_rows}
+
+
+def _short(value: Any) -> Any:
+    """Cut what an engine wrote to a length a report can show."""
+    if value is None or isinstance(value, bool | int | float):
+        return value if not isinstance(value, int) or abs(value) < 2**63 else f"{value:.3e}"
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

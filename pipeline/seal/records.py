@@ -1,0 +1,137 @@
+"""The JSON kinds of a seal: the run's own figures and the description."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from pipeline.seal.casting import POLARS_TYPES
+from pipeline.seal.strict_json import NotJson, parse_json
+from schemas.tables import TABLES
+from schemas.units import Type
+
+METRICS: Final = TABLES["sealed_metrics"]
+"""What a record holds; sealed as JSON, published as a table."""
+
+_EXACT: Final = 2**53
+_JSON_TYPES: Final[Mapping[Type, tuple[Callable[[Any], bool], str]]] = {
+    Type.STR: (lambda value: isinstance(value, str), "a string"),
+    Type.BOOL: (lambda value: isinstance(value, bool), "true or false"),
+    Type.F64: (
+        lambda value: isinstance(value, float) or (type(value) is int and -_EXACT <= value <= _EXACT),
+        "a number",
+    ),
+}
+_PERIODS: Final[Mapping[str, re.Pattern[str]]] = {
+    "yearly": re.compile(r"\d{4}", re.ASCII),
+    "monthly": re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordProblem:
+    """One field of one record that is not what it must be; `index` counts from 0, -1 is the file."""
+
+    index: int
+    field: str
+    value: Any
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
+class SealedRecords:
+    """What was read of ``metrics.json``.
+
+    Attributes
+    ----------
+    frame
+        The records whose fields have their types, in the file's order, as the declared columns. Values may
+        still be outside their vocabulary or not finite: rules say so by row.
+    problems
+        Fields that are missing, of another JSON type, or a period that does not fit its scope.
+    extra
+        Fields that are not declared, and therefore dropped.
+    """
+
+    frame: pl.DataFrame
+    problems: tuple[RecordProblem, ...]
+    extra: tuple[str, ...]
+
+
+def decode_metrics(raw: bytes) -> SealedRecords:
+    """Decode a ``metrics.json``; never raises on a bad file: what is wrong stands in the problems."""
+    try:
+        document = parse_json(raw, constants=True)
+    except NotJson as error:
+        return _unreadable(str(error))
+    records = document.get("records") if isinstance(document, dict) else None
+    if not isinstance(records, list):
+        return _unreadable("it is no object with a list under `records`")
+    problems: list[RecordProblem] = []
+    extra: dict[str, None] = {}
+    sound: list[dict[str, Any]] = []
+    for index, record in enumerate(records):
+        found = _field_problems(index, record)
+        if not found:
+            sound.append(record)
+            found = _period_problems(index, record["scope"], record["period"])
+        problems.extend(found)
+        if isinstance(record, dict):
+            extra.update(dict.fromkeys(name for name in record if name not in METRICS))
+    columns = [
+        pl.Series(
+            column.name, [record[column.name] for record in sound], POLARS_TYPES[column.type], strict=False
+        )
+        for column in METRICS.columns
+    ]
+    return SealedRecords(pl.DataFrame(columns), tuple(problems), tuple(extra))
+
+
+def decode_description(raw: bytes) -> dict[str, Any]:
+    """Decode a ``description.json``.
+
+    Raises
+    ------
+    NotJson
+        When it is no JSON object.
+    """
+    document = parse_json(raw)
+    if not isinstance(document, dict):
+        raise NotJson("it is JSON, yet no object")
+    return document
+
+
+def _unreadable(why: str) -> SealedRecords:
+    frame = pl.DataFrame(schema={column.name: POLARS_TYPES[column.type] for column in METRICS.columns})
+    return SealedRecords(frame, (RecordProblem(-1, "(file)", why, 'a JSON object {"records": [...]}'),), ())
+
+
+def _field_problems(index: int, record: Any) -> list[RecordProblem]:
+    if not isinstance(record, dict):
+        return [RecordProblem(index, "(record)", record, "an object")]
+    problems = []
+    for column in METRICS.columns:
+        test, expected = _JSON_TYPES[column.type]
+        if column.name not in record:
+            problems.append(RecordProblem(index, column.name, "(absent)", expected))
+        elif record[column.name] is None:
+            if not column.nullable:
+                problems.append(RecordProblem(index, column.name, None, expected))
+        elif not test(record[column.name]):
+            problems.append(RecordProblem(index, column.name, record[column.name], expected))
+    return problems
+
+
+def _period_problems(index: int, scope: str, period: str | None) -> list[RecordProblem]:
+    if scope == "overall":
+        expected = "null, the scope being overall"
+        return [] if period is None else [RecordProblem(index, "period", period, expected)]
+    pattern = _PERIODS.get(scope)
+    if pattern is None or (period is not None and pattern.fullmatch(period)):
+        return []  # a scope outside its vocabulary is another rule's finding
+    shape = "a year such as 2020" if scope == "yearly" else "a month such as 2020-03"
+    return [RecordProblem(index, "period", period, f"{shape}, the scope being {scope}")]

@@ -1,0 +1,248 @@
+"""The seal as an object: opened once, every file read once, every table decoded once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+
+from pipeline.rule import Violation
+from pipeline.seal.document_rules import description_object, metrics_record
+from pipeline.seal.file_rules import (
+    FileFact,
+    PathFault,
+    seal_digest,
+    seal_manifest,
+    seal_path,
+    table_columns,
+)
+from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, KindEntry, Manifest, parse_manifest
+from pipeline.seal.paths import lexical_fault
+from pipeline.seal.records import SealedRecords, decode_description, decode_metrics
+from pipeline.seal.store import SealStore
+from pipeline.seal.strict_json import NotJson
+from pipeline.seal.tables import DecodedTable, decode_table
+from schemas.errors import SealRefused, SealUnreadable
+from schemas.tables import SEALED_TABLES
+
+
+class Seal:
+    """One seal, at a local path or any fsspec URL. Made by :meth:`open`.
+
+    What is handed out was verified: a path is followed only when it stays inside the seal, and bytes are
+    decoded only when they match their digest; otherwise :class:`~schemas.errors.SealRefused` is raised with
+    the rule that is broken. Bytes and tables stay in memory until :meth:`drop`, so that what was checked is
+    what is built. Different kinds may be read from different threads.
+
+    Attributes
+    ----------
+    address
+        Where it is, without user names or passwords.
+    alpha_id, source_alpha_id, started_at, sealed_at, equity_basis, smoothing, engine, kinds
+        As in ``seal.json``; `source_alpha_id` is `alpha_id` where the manifest says null.
+    digest
+        SHA-256 (hex) of the bytes of ``seal.json``; since it holds every other digest, of the whole seal.
+    """
+
+    def __init__(self, store: SealStore, manifest: Manifest, digest: str) -> None:
+        self.address = store.name
+        self.alpha_id: str = manifest.alpha_id
+        self.source_alpha_id: str = manifest.source_alpha_id
+        self.started_at: datetime = manifest.started_at
+        self.sealed_at: datetime = manifest.sealed_at
+        self.equity_basis: float = manifest.equity_basis
+        self.smoothing: Mapping[str, Any] | None = manifest.smoothing
+        self.engine: Mapping[str, Any] = manifest.engine
+        self.kinds: Mapping[str, KindEntry] = manifest.kinds
+        self.unknown_keys: tuple[str, ...] = manifest.unknown_keys
+        self.digest = digest
+        self._store = store
+        self._facts: dict[str, tuple[FileFact, ...]] = {}
+        self._bytes: dict[tuple[str, str], bytes] = {}
+        self._tables: dict[str, DecodedTable] = {}
+
+    @classmethod
+    def open(cls, address: str) -> Seal:
+        """Read the manifest of the seal at an address.
+
+        Raises
+        ------
+        SealUnreadable
+            When there is no ``seal.json``: no seal, or one that is not finished.
+        SealRefused
+            When the manifest breaks the rule ``seal.manifest``.
+        StorageUnavailable
+            When the store does not answer.
+        """
+        store = SealStore(str(address))
+        raw = store.read(MANIFEST_FILE)
+        if raw is None:
+            raise SealUnreadable(
+                f"{store.name}: there is no {MANIFEST_FILE}, so there is no finished seal here; "
+                "check the address, or wait until the engine has written it"
+            )
+        manifest, problems = parse_manifest(raw)
+        if manifest is None:
+            raise _refused(store.name, seal_manifest(problems))
+        return cls(store, manifest, hashlib.sha256(raw).hexdigest())
+
+    def has(self, kind: str) -> bool:
+        """Tell whether the run sealed this kind."""
+        return kind in self.kinds
+
+    def path_faults(self, kind: str) -> tuple[PathFault, ...]:
+        """List the declared paths of a kind that must not be followed."""
+        entry = self._entry(kind)
+        folder = entry.files is not None
+        fault = lexical_fault(entry.path, folder=folder)
+        if fault is not None:
+            return (PathFault(entry.path, fault),)
+        faults = []
+        for name in entry.files if entry.files is not None else ("",):
+            path = f"{entry.path.rstrip('/')}/{name}" if folder else entry.path
+            fault = (lexical_fault(name) if folder else None) or self._store.link_fault(path)
+            if fault is not None:
+                faults.append(PathFault(path, fault))
+        return tuple(faults)
+
+    def files(self, kind: str) -> tuple[FileFact, ...]:
+        """Read and hash the files of a kind, once, and say how they compare with the manifest.
+
+        Raises
+        ------
+        SealRefused
+            When a path must not be followed.
+        StorageUnavailable
+            When the store does not answer.
+        """
+        if kind not in self._facts:
+            self._require(seal_path(kind, self.path_faults(kind)))
+            entry = self._entry(kind)
+            expected = {"": entry.sha256 or ""} if entry.files is None else dict(entry.files)
+            self._facts[kind] = tuple(self._fact(kind, entry, name, sha) for name, sha in expected.items())
+        return self._facts[kind]
+
+    def read(self, kind: str) -> bytes:
+        """Return the verified bytes of a kind that is one file.
+
+        The bytes of a table are let go once it is decoded; asking for them later reads the file again.
+        """
+        self._verify(kind)
+        if (kind, "") not in self._bytes:
+            self._facts.pop(kind)
+            self._verify(kind)
+        return self._bytes[kind, ""]
+
+    def decode(self, kind: str) -> DecodedTable:
+        """Return a table with whatever is wrong about its columns, decoded once from verified bytes."""
+        if kind not in self._tables:
+            self._tables[kind] = decode_table(SEALED_TABLES[kind], self.read(kind))
+            del self._bytes[kind, ""]
+        return self._tables[kind]
+
+    def table(self, kind: str) -> pl.DataFrame:
+        """Return a table: its declared sealed columns, of their declared types, in declared order.
+
+        Raises
+        ------
+        SealRefused
+            When a column is missing or of another type.
+        """
+        decoded = self.decode(kind)
+        self._require(table_columns(kind, decoded.rows or 0, decoded.problems))
+        return decoded.frame
+
+    def extra_columns(self, kind: str) -> tuple[str, ...]:
+        """Name the columns of a table that are not declared and were dropped."""
+        return self.decode(kind).extra
+
+    def records(self) -> SealedRecords:
+        """Return the run's own figures with whatever is wrong about them."""
+        return decode_metrics(self.read("metrics"))
+
+    def metrics(self) -> pl.DataFrame | None:
+        """Return the run's own figures as the columns of ``sealed_metrics``; None when it sealed none.
+
+        Raises
+        ------
+        SealRefused
+            When a record breaks the rule ``metrics.record``.
+        """
+        if not self.has("metrics"):
+            return None
+        records = self.records()
+        self._require(metrics_record(records))
+        return records.frame
+
+    def description_problem(self) -> NotJson | None:
+        """Say why the description is no JSON object; None when it is one."""
+        try:
+            decode_description(self.read("description"))
+        except NotJson as error:
+            return error
+        return None
+
+    def description(self) -> dict[str, Any] | None:
+        """Return the written description; None when the run sealed none.
+
+        Raises
+        ------
+        SealRefused
+            When it breaks the rule ``description.object``.
+        """
+        if not self.has("description"):
+            return None
+        try:
+            return decode_description(self.read("description"))
+        except NotJson as error:
+            raise _refused(self.address, description_object(error)) from error
+
+    def source_files(self) -> Mapping[str, str]:
+        """Return relative path -> SHA-256 of the run's source files; empty when it sealed none."""
+        return dict(self.kinds[FOLDER_KIND].files or {}) if self.has(FOLDER_KIND) else {}
+
+    def read_source(self, path: str) -> bytes:
+        """Return the verified bytes of one source file, named as in :meth:`source_files`."""
+        self._verify(FOLDER_KIND)
+        if path not in self.source_files():
+            raise SealUnreadable(f"{self.address}: the run sealed no source file {path!r}")
+        if (FOLDER_KIND, path) not in self._bytes:
+            self._facts.pop(FOLDER_KIND)
+            self._verify(FOLDER_KIND)
+        return self._bytes[FOLDER_KIND, path]
+
+    def drop(self, kind: str) -> None:
+        """Let go of what is kept of a kind in memory; asking for it again reads it again."""
+        self._tables.pop(kind, None)
+        self._facts.pop(kind, None)
+        for key in [key for key in self._bytes if key[0] == kind]:
+            del self._bytes[key]
+
+    def _entry(self, kind: str) -> KindEntry:
+        try:
+            return self.kinds[kind]
+        except KeyError:
+            raise SealUnreadable(f"{self.address}: the run sealed no {kind}") from None
+
+    def _fact(self, kind: str, entry: KindEntry, name: str, sha256: str) -> FileFact:
+        path = f"{entry.path.rstrip('/')}/{name}" if entry.files is not None else entry.path
+        raw = self._store.read(path)
+        if raw is None:
+            return FileFact(path, sha256, entry.bytes, entry.rows, None, None)
+        self._bytes[kind, name] = raw
+        return FileFact(path, sha256, entry.bytes, entry.rows, hashlib.sha256(raw).hexdigest(), len(raw))
+
+    def _verify(self, kind: str) -> None:
+        self._require(seal_digest(kind, self.files(kind)))
+
+    def _require(self, violation: Violation | None) -> None:
+        if violation is not None:
+            raise _refused(self.address, violation)
+
+
+def _refused(address: str, violation: Violation | None) -> SealRefused:
+    assert violation is not None
+    return SealRefused(f"{address}: {violation.file}: {violation.message}", (violation.to_dict(),))

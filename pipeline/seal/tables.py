@@ -1,0 +1,87 @@
+"""A Parquet file of the seal as a frame of its declared columns."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+import polars as pl
+
+from pipeline.seal.casting import POLARS_TYPES, CastProblem, cast_losslessly
+from schemas.table import Column, Table
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedTable:
+    """What was read of one table.
+
+    Attributes
+    ----------
+    frame
+        Declared columns that are of their type, in declared order; it has the file's rows even when no column
+        is left, unless the file is not Parquet.
+    rows
+        Rows of the file; None when it is not Parquet.
+    problems
+        Columns that are missing or of another type.
+    extra
+        Columns that are not declared, and therefore dropped.
+    """
+
+    frame: pl.DataFrame
+    rows: int | None
+    problems: tuple[CastProblem, ...]
+    extra: tuple[str, ...]
+
+
+def decode_table(table: Table, raw: bytes) -> DecodedTable:
+    """Decode a Parquet file against its declaration.
+
+    Parameters
+    ----------
+    table
+        The declaration; only its sealed columns are looked for.
+    raw
+        The file, whole.
+
+    Returns
+    -------
+    DecodedTable
+        Never raises on a bad file: what is wrong stands in `problems`.
+    """
+    declared = {column.name: column for column in table.sealed_columns}
+    try:
+        stored = pl.read_parquet_schema(io.BytesIO(raw))
+        wanted = [name for name in declared if name in stored]
+        frame = pl.read_parquet(io.BytesIO(raw), columns=wanted)
+        rows = frame.height if wanted else _height(raw)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
+        text = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        return DecodedTable(empty_table(table), None, (CastProblem("(file)", "a Parquet file", text),), ())
+    columns: list[pl.Series] = []
+    problems: list[CastProblem] = []
+    for name, column in declared.items():
+        if name not in stored:
+            problems.extend(_absent(column))
+            continue
+        cast = cast_losslessly(frame[name], column.type)
+        if isinstance(cast, CastProblem):
+            problems.append(cast)
+        else:
+            columns.append(cast)
+    extra = tuple(name for name in stored if name not in declared)
+    return DecodedTable(pl.DataFrame(columns), rows, tuple(problems), extra)
+
+
+def empty_table(table: Table) -> pl.DataFrame:
+    """Return the table with its sealed columns and no row."""
+    return pl.DataFrame(schema={column.name: POLARS_TYPES[column.type] for column in table.sealed_columns})
+
+
+def _absent(column: Column) -> list[CastProblem]:
+    return [] if column.optional else [CastProblem(column.name, column.type.value, "absent")]
+
+
+def _height(raw: bytes) -> int:
+    counted: int = pl.scan_parquet(io.BytesIO(raw)).select(pl.len()).collect().item()
+    return counted
