@@ -1,0 +1,1 @@
+"""Online side: the read-only JSON API over published snapshots."""

@@ -1,0 +1,55 @@
+"""What operators do to accounts and keys. Every act is checked, done and written down in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from serve.access.administration.accounts import Accounts
+from serve.access.administration.keys import Keys
+from serve.access.administration.trail import Trail
+from serve.access.limiter.memory import clock_us
+from serve.access.peppers import load_digests
+from serve.access.settings import AccessSettings
+from serve.access.store import open_database
+from serve.access.tokens import TokenShape
+
+
+@dataclass(frozen=True, slots=True)
+class Administration:
+    """The acts on an open store, by their object."""
+
+    accounts: Accounts
+    keys: Keys
+    trail: Trail
+
+
+@asynccontextmanager
+async def open_administration(
+    settings: AccessSettings, actor: str, clock: Callable[[], int] = clock_us
+) -> AsyncIterator[Administration]:
+    """Open the store to change it.
+
+    Parameters
+    ----------
+    settings
+        Of the deployment, the ones its servers run with.
+    actor
+        Who acts, for the audit trail.
+    clock
+        Microseconds since 1970.
+
+    Raises
+    ------
+    SettingsError, StorageUnavailable
+        As :func:`serve.access.store.open_database`.
+    """
+    digests = load_digests(settings)
+    database = await open_database(settings, writable=True)
+    try:
+        trail = Trail(database, actor, clock)
+        shape = TokenShape(settings.token_prefix, settings.environment)
+        yield Administration(Accounts(database, trail), Keys(database, trail, shape, digests), trail)
+    finally:
+        await database.close()

@@ -1,0 +1,111 @@
+"""Allow-lists: what a key may name, and how a ceiling clamps it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property, lru_cache
+from typing import Any, Final
+
+from schemas.endpoints import META_IDS
+
+
+class Mode(StrEnum):
+    """How an allow-list decides."""
+
+    ALL = "all"
+    LIST = "list"
+    PREFIX = "prefix"
+
+
+_FIELD: Final = {Mode.LIST: "ids", Mode.PREFIX: "prefixes"}
+
+
+@dataclass(frozen=True)
+class AllowList:
+    """A set of names given as all names, the names listed, or the names starting with a prefix.
+
+    Attributes
+    ----------
+    mode
+        How `values` are read.
+    values
+        The ids or the prefixes, in the order they were granted; empty with mode `all`. An empty list of
+        the other modes allows nothing.
+    """
+
+    mode: Mode
+    values: tuple[str, ...] = ()
+
+    @cached_property
+    def _members(self) -> frozenset[str]:
+        return frozenset(self.values)
+
+    def allows(self, name: str) -> bool:
+        """Whether `name` is in the set; letter case counts."""
+        if self.mode is Mode.ALL:
+            return True
+        if self.mode is Mode.LIST:
+            return name in self._members
+        return name.startswith(self.values) if self.values else False
+
+    def intersection(self, other: AllowList) -> AllowList:
+        """Return the names both allow; of two lists the order of this one is kept.
+
+        The result is as wide as the sets allow and never wider: it allows a name exactly when both do.
+        """
+        if other.mode is Mode.ALL:
+            return self
+        if self.mode is Mode.ALL:
+            return other
+        if self.mode is Mode.LIST:
+            return AllowList(Mode.LIST, tuple(x for x in self.values if other.allows(x)))
+        if other.mode is Mode.LIST:
+            return AllowList(Mode.LIST, tuple(x for x in other.values if self.allows(x)))
+        longer = [a if a.startswith(b) else b for a in self.values for b in other.values if _nested(a, b)]
+        return AllowList(Mode.PREFIX, tuple(dict.fromkeys(longer)))
+
+    def without(self, names: tuple[str, ...]) -> AllowList:
+        """Return the same list less some ids; the other modes are returned as they are."""
+        if self.mode is not Mode.LIST or self._members.isdisjoint(names):
+            return self
+        return AllowList(Mode.LIST, tuple(x for x in self.values if x not in names))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object of the interface, ``{mode, ids | prefixes}``."""
+        if self.mode is Mode.ALL:
+            return {"mode": self.mode.value}
+        return {"mode": self.mode.value, _FIELD[self.mode]: list(self.values)}
+
+    def dumps(self) -> str:
+        """Return `to_json` as the compact text kept in the store."""
+        return json.dumps(self.to_json(), separators=(",", ":"))
+
+    @classmethod
+    def loads(cls, text: str) -> AllowList:
+        """Read what `dumps` wrote; anything else is a damaged store and raises ValueError or KeyError."""
+        body = json.loads(text)
+        mode = Mode(body["mode"])
+        return cls(mode, () if mode is Mode.ALL else tuple(body[_FIELD[mode]]))
+
+
+def _nested(a: str, b: str) -> bool:
+    return a.startswith(b) or b.startswith(a)
+
+
+@lru_cache(maxsize=512)
+def clamp(granted: str, ceiling: str) -> AllowList:
+    """Return the list in force from the stored texts of a key's list and of its account's ceiling.
+
+    A pure function of the two texts, so remembering results never delays a change of either.
+    """
+    return AllowList.loads(granted).intersection(AllowList.loads(ceiling))
+
+
+ALL: Final = AllowList(Mode.ALL)
+"""Every name."""
+DEFAULT_ENDPOINTS: Final = AllowList(Mode.LIST, META_IDS)
+"""Endpoints of a key that was never granted anything."""
+DEFAULT_ALPHAS: Final = AllowList(Mode.PREFIX, ("Test_",))
+"""Alphas and runs of a key that was never granted anything: the ones made for testing."""

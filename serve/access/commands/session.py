@@ -1,0 +1,110 @@
+"""What the commands share: where the store is, who acts, how results are shown. Refusals pass through."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from serve.access.administration import Administration, open_administration
+from serve.access.settings import AccessSettings
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Result = TypeVar("Result")
+
+
+def store_options(command: Command) -> Command:
+    """Add the options that say where the store is."""
+    for option in (
+        click.option(
+            "--datasets",
+            metavar="ROOT",
+            help="Published root; the default store is the file <ROOT>.access.sqlite3. [env: ALPHA_RESULTS_DATASETS]",
+        ),
+        click.option(
+            "--access",
+            "access_url",
+            metavar="URL",
+            help="Store of accounts and keys: a file, sqlite:///FILE or postgresql://… [env: ALPHA_RESULTS_ACCESS]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def json_option(command: Command) -> Command:
+    """Add ``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
+
+
+def settings_of(access_url: str | None, datasets: str | None) -> AccessSettings:
+    """Return the deployment's settings from options and environment."""
+    root = datasets or os.environ.get("ALPHA_RESULTS_DATASETS")
+    return AccessSettings.from_environment(os.environ, root, {"store": access_url})
+
+
+def administer(
+    access_url: str | None, datasets: str | None, act: Callable[[Administration], Awaitable[Result]]
+) -> Result:
+    """Open the store, do one act and close it."""
+    settings = settings_of(access_url, datasets)
+
+    async def run() -> Result:
+        async with open_administration(settings, _actor()) as administration:
+            return await act(administration)
+
+    return asyncio.run(run())
+
+
+def _actor() -> str:
+    """Return who acts: ``ALPHA_RESULTS_ACTOR``, else the login name."""
+    try:
+        return os.environ.get("ALPHA_RESULTS_ACTOR") or getpass.getuser()
+    except OSError:  # a container's user without a name
+        return f"uid {os.getuid()}"
+
+
+def print_json(value: Any) -> None:
+    """Print a value for programs."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows for people: a table on a terminal, tab-separated lines elsewhere."""
+    if not sys.stdout.isatty():
+        for row in (columns, *rows):
+            click.echo("\t".join(row))
+        return
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def print_fields(value: dict[str, Any]) -> None:
+    """Print one object for people, a line for each field."""
+    print_table(("field", "value"), [(name, spelled(part)) for name, part in value.items()])
+
+
+def spelled(value: Any) -> str:
+    """Return a value of an object as people read it; allow-lists as the options that grant them."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    if not isinstance(value, dict):
+        return str(value)
+    if "mode" in value:
+        listed = ",".join(value.get("ids") or value.get("prefixes") or ())
+        return "all" if value["mode"] == "all" else f"{value['mode']}:{listed}"
+    return "  ".join(f"{name}={spelled(part)}" for name, part in value.items())

@@ -1,0 +1,106 @@
+"""The file in which the in-process limiter keeps its counts over a restart.
+
+It is no store of record: without it the counts of the last day and month begin at zero again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from array import array
+from collections.abc import Iterable
+from pathlib import Path
+
+from schemas.errors import SettingsError
+from serve.access.limiter.rolling import CallLog
+from serve.access.limits import DAY_US
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS calls (
+    key_id TEXT NOT NULL, at_us INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (key_id, at_us)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS months (
+    key_id TEXT PRIMARY KEY, month INTEGER NOT NULL, n INTEGER NOT NULL, last_us INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+
+
+class Journal:
+    """The file, held by this process alone.
+
+    Parameters
+    ----------
+    path
+        Made when it is not there, readable by its owner only.
+
+    Raises
+    ------
+    SettingsError
+        When another process counts in it: two of them would each allow the whole envelope.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._lock = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            raise SettingsError(
+                f"the file of call counts {path} cannot be made ({error.strerror}): set ALPHA_RESULTS_LIMITS_STATE to another"
+            ) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._lock)
+            raise SettingsError(
+                f"another process already counts calls in {path}: set ALPHA_RESULTS_REDIS so that they count together,"
+                " or ALPHA_RESULTS_LIMITS_STATE to a file of its own if it serves other keys"
+            ) from error
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+            # Used by one thread at a time: the loop's while opening, then the writer's.
+            self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.executescript(_SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            os.close(self._lock)
+            raise SettingsError(
+                f"{path} cannot be used as the file of call counts: remove it (counts begin at zero)"
+                " or set ALPHA_RESULTS_LIMITS_STATE to another"
+            ) from error
+
+    def load(self, now_us: int) -> dict[str, CallLog]:
+        """Return the calls of each key that can still count at `now_us`."""
+        logs: dict[str, CallLog] = {}
+        for key_id, month, n, last in self._connection.execute(
+            "SELECT key_id, month, n, last_us FROM months"
+        ):
+            logs[key_id] = CallLog(month=month, month_count=n, last=last)
+        recent = "SELECT key_id, at_us, n FROM calls WHERE at_us > ? ORDER BY key_id, at_us"
+        for key_id, at_us, n in self._connection.execute(recent, (now_us - DAY_US,)):
+            log = logs.setdefault(key_id, CallLog())
+            log.times.extend(array("q", [at_us]) * n)
+            log.last = max(log.last, at_us)
+        return logs
+
+    def append(self, calls: Iterable[tuple[str, int]], months: Iterable[tuple[str, int, int, int]]) -> None:
+        """Add admitted calls (key, instant) and the state of their months (key, month, calls, newest)."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._connection.executemany(
+                "INSERT INTO calls VALUES (?, ?, 1) ON CONFLICT (key_id, at_us) DO UPDATE SET n = n + 1",
+                calls,
+            )
+            self._connection.executemany("INSERT OR REPLACE INTO months VALUES (?, ?, ?, ?)", months)
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    def forget(self, before_us: int) -> None:
+        """Drop the calls up to an instant."""
+        self._connection.execute("DELETE FROM calls WHERE at_us <= ?", (before_us,))
+
+    def close(self) -> None:
+        """Close the file and let another process have it."""
+        self._connection.close()
+        os.close(self._lock)

@@ -1,0 +1,124 @@
+"""The limiter of a single process: exact in memory, written to a file twice a second."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from serve.access.limiter.journal import Journal
+from serve.access.limiter.rolling import CallLog, Month, decide
+from serve.access.limits import DAY_US, RateLimit, Standing
+
+WRITE_EVERY_S: Final = 0.5
+"""Seconds between two writes: a crash loses the counts since the last one, never those of a second."""
+_FORGET_EVERY: Final = 1200
+"""Writes between two clearings of what no longer counts."""
+
+_log = structlog.get_logger(__name__)
+
+
+def clock_us() -> int:
+    """Return the time in whole microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+class MemoryLimiter:
+    """Counts kept in this process; it decides without ever giving the loop away, so calls cannot interleave.
+
+    Parameters
+    ----------
+    journal
+        Where counts outlive the process.
+    clock
+        Microseconds since 1970; may step back.
+    """
+
+    def __init__(self, journal: Journal, clock: Callable[[], int] = clock_us) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._month = Month.of(clock())
+        self._logs = journal.load(clock())
+        self._unsaved: list[tuple[str, int]] = []
+        self._stop = asyncio.Event()
+        self._writer: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, path: Path) -> MemoryLimiter:
+        """Load the counts of a file and begin to write to it; raises SettingsError when it is in use."""
+        limiter = cls(Journal(path))
+        limiter._writer = asyncio.create_task(limiter._write_on())
+        return limiter
+
+    async def take(self, key_id: str, rate: RateLimit) -> Standing:
+        """Count one call of a key if every window has room."""
+        return self.count(key_id, rate)
+
+    def count(self, key_id: str, rate: RateLimit) -> Standing:
+        """Do what `take` does, in one step that nothing can come between."""
+        log = self._logs.get(key_id)
+        if log is None:
+            log = self._logs[key_id] = CallLog()
+        standing = self._decide(log, rate, charge=True)
+        if standing.refused is None:
+            self._unsaved.append((key_id, log.last))
+        return standing
+
+    async def standing(self, asked: Sequence[tuple[str, RateLimit]]) -> list[Standing]:
+        """Say where keys stand."""
+        return [
+            self._decide(self._logs.get(key_id) or CallLog(), rate, charge=False) for key_id, rate in asked
+        ]
+
+    def _decide(self, log: CallLog, rate: RateLimit, *, charge: bool) -> Standing:
+        now = max(self._clock(), log.last)
+        month = self._month
+        if not month.holds(now):
+            month = self._month = Month.of(now)
+        return decide(log, now, month, rate, charge=charge)
+
+    async def save(self) -> None:
+        """Write the calls admitted since the last time."""
+        unsaved, self._unsaved = self._unsaved, []
+        if not unsaved:
+            return
+        touched = {key_id: self._logs[key_id] for key_id, _ in unsaved if key_id in self._logs}
+        months = [(key_id, log.month, log.month_count, log.last) for key_id, log in touched.items()]
+        try:
+            await asyncio.to_thread(self._journal.append, unsaved, months)
+        except sqlite3.Error as error:
+            self._unsaved = unsaved + self._unsaved
+            _log.warning("call_counts_not_written", calls=len(self._unsaved), reason=str(error))
+
+    async def _write_on(self) -> None:
+        writes = 0
+        while not self._stop.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), WRITE_EVERY_S)
+            await self.save()
+            writes += 1
+            if writes % _FORGET_EVERY == 0:
+                await self.forget()
+
+    async def forget(self) -> None:
+        """Drop what no longer counts, in the file and of the keys that have gone quiet."""
+        now = self._clock()
+        for key_id, log in list(self._logs.items()):
+            if log.last <= now - DAY_US and log.month != self._month.number:
+                del self._logs[key_id]
+        with contextlib.suppress(sqlite3.Error):  # it is tried again; until then the file is only larger
+            await asyncio.to_thread(self._journal.forget, now - DAY_US)
+
+    async def close(self) -> None:
+        """Write what is unsaved and close the file."""
+        self._stop.set()
+        if self._writer is not None:
+            await self._writer
+        await self.save()
+        self._journal.close()

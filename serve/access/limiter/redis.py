@@ -1,0 +1,118 @@
+"""The limiter that any number of workers and machines share: one script, one round trip a call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import redis.asyncio as client
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import NoScriptError, RedisError
+
+from schemas.errors import SettingsError, StorageUnavailable
+from serve.access.limits import ROLLING_US, RateLimit, Standing, Window
+
+SCRIPT: Final = Path(__file__).with_name("limiter.lua").read_text(encoding="utf-8")
+ANSWER_WAIT_S: Final = 1.0
+CONNECTIONS: Final = 32
+_SILENT: Final = "The store of call counts did not answer."
+
+
+class RedisLimiter:
+    """Counts kept in Redis, by the server's clock.
+
+    Nothing is tried again by the client: an attempt whose answer was lost may have been counted, and a second
+    one would charge twice. Redis may be away when this is made; calls fail until it is back.
+
+    Parameters
+    ----------
+    url
+        ``redis://``, ``rediss://`` or ``unix://``; may hold a password.
+    namespace
+        Start of every key written, so that deployments can share a server.
+    wait_s
+        Seconds to wait for a connection or an answer before Redis counts as away.
+    """
+
+    def __init__(self, url: str, namespace: str, wait_s: float = ANSWER_WAIT_S) -> None:
+        try:
+            self._pool = client.BlockingConnectionPool.from_url(
+                url,
+                max_connections=CONNECTIONS,
+                timeout=wait_s,
+                socket_timeout=wait_s,
+                socket_connect_timeout=wait_s,
+                retry=Retry(NoBackoff(), 0),
+                retry_on_error=[],
+            )
+        except ValueError as error:
+            # The URL may hold a password, so neither it nor the library's words about it are repeated.
+            raise SettingsError("ALPHA_RESULTS_REDIS cannot be read as a Redis URL") from error
+        self._redis = client.Redis(connection_pool=self._pool)
+        self._script = self._redis.register_script(SCRIPT)
+        self._namespace = namespace
+
+    async def take(self, key_id: str, rate: RateLimit) -> Standing:
+        """Count one call of a key if every window has room."""
+        try:
+            return standing_of(await self._call(key_id, rate, 1))
+        except (RedisError, OSError, TimeoutError) as error:
+            raise StorageUnavailable(_SILENT) from error
+
+    async def standing(self, asked: Sequence[tuple[str, RateLimit]]) -> list[Standing]:
+        """Say where keys stand, in one round trip for all of them."""
+        if not asked:
+            return []
+        try:
+            try:
+                return await self._ask_all(asked)
+            except NoScriptError:
+                await self._redis.script_load(SCRIPT)
+                return await self._ask_all(asked)
+        except (RedisError, OSError, TimeoutError) as error:
+            raise StorageUnavailable(_SILENT) from error
+
+    async def _ask_all(self, asked: Sequence[tuple[str, RateLimit]]) -> list[Standing]:
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            for key_id, rate in asked:
+                pipeline.evalsha(self._script.sha, 2, *self._keys(key_id), question(rate, 0))
+            return [standing_of(answer) for answer in await pipeline.execute()]
+
+    async def _call(self, key_id: str, rate: RateLimit, cost: int) -> Any:
+        arguments = (*self._keys(key_id), question(rate, cost))
+        try:
+            return await self._redis.evalsha(self._script.sha, 2, *arguments)
+        except NoScriptError:
+            # A server that was restarted: the script did not run, so running it now counts once.
+            await self._redis.script_load(SCRIPT)
+            return await self._redis.evalsha(self._script.sha, 2, *arguments)
+
+    def _keys(self, key_id: str) -> tuple[str, str]:
+        # The braces keep both on one node of a cluster.
+        start = f"{self._namespace}:{{{key_id}}}"
+        return f"{start}:calls", f"{start}:months"
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._redis.aclose()
+        await self._pool.disconnect()
+
+
+def question(rate: RateLimit, cost: int) -> str:
+    """Return what the script is asked, as its head says."""
+    rolling = zip((rate.per_second, rate.per_minute, rate.per_day), ROLLING_US, strict=True)
+    windows = " ".join(f"{limit} {length}" for limit, length in rolling)
+    return f"{cost} {windows} {-1 if rate.monthly is None else rate.monthly}"
+
+
+def standing_of(answer: bytes) -> Standing:
+    """Return the script's answer as a standing."""
+    refused, retry, *rest = map(int, answer.split())
+    return Standing(
+        (rest[0], rest[1], rest[2], rest[3]),
+        (rest[4], rest[5], rest[6], rest[7]),
+        None if refused < 0 else Window(refused),
+        retry,
+    )

@@ -1,0 +1,59 @@
+"""Where the store of accounts and keys is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from schemas.errors import SettingsError
+
+_POSTGRES = ("postgresql", "postgres", "postgresql+asyncpg")
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLocation:
+    """A store's address, read.
+
+    Attributes
+    ----------
+    path
+        The file of an SQLite store, else None.
+    dsn
+        What asyncpg connects to, else None; may hold a password, so it is never shown.
+    shown
+        The address without user, password and options, fit for a log or a message.
+    """
+
+    path: Path | None
+    dsn: str | None = field(repr=False)
+    shown: str
+
+    @classmethod
+    def parse(cls, text: str) -> StoreLocation:
+        """Read an SQLite path or URL, or a PostgreSQL URL.
+
+        Raises
+        ------
+        SettingsError
+            When it is neither, or names a database that lives in memory only.
+        """
+        scheme, separator, rest = text.partition("://")
+        if separator and scheme in _POSTGRES:
+            parts = urlsplit(f"postgresql://{rest}")
+            host = parts.hostname or "local socket"
+            return cls(
+                None, f"postgresql://{rest}", f"postgresql on {host}, database {parts.path.strip('/')}"
+            )
+        if separator and scheme == "sqlite":
+            text = rest.removeprefix("/")
+        elif separator:
+            raise SettingsError(
+                f"the access store cannot be of the sort {scheme!r}: give sqlite:///<file> or postgresql://<host>/<database>"
+            )
+        if not text or ":memory:" in text:
+            raise SettingsError(
+                "the access store needs a file that other processes can open: give sqlite:///<file> or a plain path"
+            )
+        path = Path(text).expanduser().absolute()
+        return cls(path, None, f"sqlite at {path}")

@@ -1,0 +1,1 @@
+"""Migrations of the store of accounts and keys."""

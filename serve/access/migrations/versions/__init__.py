@@ -1,0 +1,1 @@
+"""One file a step; each runs up and down on both databases and is never edited once released."""

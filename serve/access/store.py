@@ -1,0 +1,131 @@
+"""Opening the store, and what serving reads from it: one joined query a call, nothing remembered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Final
+
+import sqlalchemy as sa
+
+from schemas.errors import SettingsError
+from serve.access.database import Database
+from serve.access.limits import RateLimit
+from serve.access.postgres import PostgresDatabase
+from serve.access.revisions import head, migrate
+from serve.access.settings import AccessSettings
+from serve.access.sqlite import SqliteDatabase
+from serve.access.tables import accounts, keys
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRecord:
+    """One key with its account, as stored; the lists are the stored texts.
+
+    The fields are the columns of `KEY_COLUMNS`, in their order.
+    """
+
+    id: str
+    name: str
+    digest: bytes = field(repr=False)
+    pepper_id: str
+    status: str
+    endpoints: str
+    alphas: str
+    runs: str
+    expose_raw: bool
+    per_second: int
+    per_minute: int
+    per_day: int
+    monthly: int | None
+    addresses: str | None
+    expires_at: int | None
+    created_at: int
+    account_id: str
+    email: str
+    role: str
+    account_active: bool
+    ceiling_endpoints: str
+    ceiling_alphas: str
+    ceiling_runs: str
+
+    @property
+    def rate(self) -> RateLimit:
+        """The envelope of the key."""
+        return RateLimit(self.per_second, self.per_minute, self.per_day, self.monthly)
+
+
+_OF_ACCOUNT: Final = {"account_id": accounts.c.id, "account_active": accounts.c.active}
+KEY_COLUMNS: Final = tuple(
+    _OF_ACCOUNT[entry.name].label(entry.name)
+    if entry.name in _OF_ACCOUNT
+    else (keys.c if entry.name in keys.c else accounts.c)[entry.name]
+    for entry in fields(KeyRecord)
+)
+SELECT_KEYS: Final = sa.select(*KEY_COLUMNS).join_from(keys, accounts, keys.c.account_id == accounts.c.id)
+"""Every key beside its account; the one query of a call adds the id."""
+
+
+class Store:
+    """What serving reads.
+
+    Parameters
+    ----------
+    database
+        An open, current store.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._one = database.prepare(SELECT_KEYS.where(keys.c.id == sa.bindparam("wanted")))
+        self._owned = database.prepare(
+            SELECT_KEYS.where(
+                keys.c.account_id == sa.bindparam("owner"), keys.c.status != "revoked"
+            ).order_by(keys.c.created_at.desc(), keys.c.id)
+        )
+        self._peppers = database.prepare(
+            sa.select(keys.c.pepper_id).where(keys.c.status != "revoked").distinct()
+        )
+
+    async def find(self, key_id: str) -> KeyRecord | None:
+        """Return a key with its account as they are at this moment; None when there is no such key."""
+        row = await self._database.fetch_one(self._one, wanted=key_id)
+        return None if row is None else KeyRecord(*row)
+
+    async def owned_by(self, account_id: str) -> list[KeyRecord]:
+        """Return the keys of an account that are not revoked, newest first."""
+        return [KeyRecord(*row) for row in await self._database.fetch(self._owned, owner=account_id)]
+
+    async def pepper_ids(self) -> set[str]:
+        """Return the ids of the peppers that the keys in use were made with."""
+        return {str(row[0]) for row in await self._database.fetch(self._peppers)}
+
+    async def close(self) -> None:
+        """Close the database."""
+        await self._database.close()
+
+
+async def open_database(settings: AccessSettings, *, writable: bool) -> Database:
+    """Open the store, at the schema this program works with.
+
+    An SQLite file is created and migrated without asking; it belongs to one machine. PostgreSQL may be
+    shared with a release that is still running, so only an empty database is set up without asking.
+
+    Raises
+    ------
+    SettingsError
+        When PostgreSQL holds an older schema, or either database a newer one than this program's.
+    StorageUnavailable
+        When it does not answer.
+    """
+    location = settings.location
+    if location.path is not None:
+        await migrate(location)
+        return SqliteDatabase(location.path, writable=writable)
+    found = await migrate(location, only_if_empty=True)
+    if found is not None and found != head():
+        raise SettingsError(
+            f"the access store is at revision {found} and this program works with {head()}:"
+            " run `python -m serve access upgrade`, or the release that made it"
+        )
+    assert location.dsn is not None
+    return await PostgresDatabase.open(location.dsn, writable=writable)

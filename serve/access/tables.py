@@ -1,0 +1,102 @@
+"""The store's tables, declared once for SQLite and PostgreSQL.
+
+Times are whole microseconds since 1970 in UTC and documents are JSON text, so that both databases hold the
+same values and neither rounds nor re-spells them.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+import sqlalchemy as sa
+
+NAMING: Final = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+"""Every constraint has a name that migrations on both databases can call it by."""
+
+VERSION_TABLE: Final = "access_schema_version"
+"""Where the migrations note how far they came; its absence means an empty database."""
+
+
+class Role(StrEnum):
+    """Platform role of an account."""
+
+    USER = "user"
+    ADMIN = "admin"
+
+
+class KeyStatus(StrEnum):
+    """Life of a key; `revoked` is final."""
+
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    REVOKED = "revoked"
+
+
+metadata = sa.MetaData(naming_convention=NAMING)
+
+
+def _one_of(column: str, vocabulary: type[StrEnum]) -> sa.CheckConstraint:
+    allowed = ", ".join(f"'{word}'" for word in vocabulary)
+    return sa.CheckConstraint(f"{column} IN ({allowed})", name=column)
+
+
+accounts = sa.Table(
+    "access_accounts",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("email", sa.Text, nullable=False, unique=True),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("active", sa.Boolean, nullable=False),
+    sa.Column("ceiling_endpoints", sa.Text, nullable=False),
+    sa.Column("ceiling_alphas", sa.Text, nullable=False),
+    sa.Column("ceiling_runs", sa.Text, nullable=False),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    _one_of("role", Role),
+)
+"""Owners of keys; an e-mail address is kept in lower case, so that it is unique whatever its spelling."""
+
+keys = sa.Table(
+    "access_keys",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("account_id", sa.Text, sa.ForeignKey("access_accounts.id"), nullable=False, index=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("digest", sa.LargeBinary, nullable=False),
+    sa.Column("pepper_id", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("endpoints", sa.Text, nullable=False),
+    sa.Column("alphas", sa.Text, nullable=False),
+    sa.Column("runs", sa.Text, nullable=False),
+    sa.Column("expose_raw", sa.Boolean, nullable=False),
+    sa.Column("per_second", sa.Integer, nullable=False),
+    sa.Column("per_minute", sa.Integer, nullable=False),
+    sa.Column("per_day", sa.Integer, nullable=False),
+    sa.Column("monthly", sa.Integer),
+    sa.Column("addresses", sa.Text),
+    sa.Column("expires_at", sa.BigInteger),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    _one_of("status", KeyStatus),
+    sa.CheckConstraint(
+        "per_second > 0 AND per_minute > 0 AND per_day > 0 AND (monthly IS NULL OR monthly > 0)", name="rate"
+    ),
+)
+"""Issued keys: what verifies a secret, never the secret."""
+
+audit = sa.Table(
+    "access_audit",
+    metadata,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("subject", sa.Text, nullable=False, index=True),
+    sa.Column("detail", sa.Text, nullable=False),
+)
+"""What operators did. Triggers refuse every change of a row once written."""

@@ -1,0 +1,114 @@
+"""Tokens: their shape, how they are made and masked, and how a secret is verified."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from dataclasses import dataclass, field
+from typing import Final
+
+KEY_ID_LENGTH: Final = 16
+SECRET_LENGTH: Final = 43
+"""Characters of base64url that hold 256 bits."""
+SHOWN_LENGTH: Final = 4
+"""Characters of the key id that a masked token shows."""
+_ID_ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+NO_PEPPER: Final = "none"
+"""Pepper id of a digest made without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token that has the right shape; whether it was ever issued is another matter."""
+
+    key_id: str
+    secret: str = field(repr=False)
+
+
+class TokenShape:
+    """How the tokens of one deployment are spelled: ``<prefix>_<environment>_<key_id>.<secret>``.
+
+    Parameters
+    ----------
+    prefix, environment
+        Words of lower-case letters and digits, the same for every key of the deployment.
+    """
+
+    def __init__(self, prefix: str, environment: str) -> None:
+        self._start = f"{prefix}_{environment}_"
+        self._pattern = re.compile(
+            rf"{re.escape(self._start)}([0-9a-z]{{{KEY_ID_LENGTH}}})\.([A-Za-z0-9_-]{{{SECRET_LENGTH}}})"
+        )
+
+    def parse(self, text: str) -> Token | None:
+        """Split a token; None when it has another shape, prefix or environment."""
+        match = self._pattern.fullmatch(text)
+        return Token(match[1], match[2]) if match else None
+
+    def spell(self, token: Token) -> str:
+        """Return the whole token, to be shown once to its owner and kept nowhere."""
+        return f"{self._start}{token.key_id}.{token.secret}"
+
+    def mask(self, key_id: str) -> str:
+        """Return what inventories show of a token: its words and the start of its id."""
+        return self._start + key_id[:SHOWN_LENGTH]
+
+
+def new_id() -> str:
+    """Return a random identifier of 16 characters of [0-9a-z], for a key or an account."""
+    return "".join(secrets.choice(_ID_ALPHABET) for _ in range(KEY_ID_LENGTH))
+
+
+def new_token() -> Token:
+    """Return a token never issued before: a random id, and 256 random bits as its secret."""
+    return Token(new_id(), secrets.token_urlsafe(32))
+
+
+class Digests:
+    """What is stored in place of a secret, and how a secret is verified against it.
+
+    The digest is HMAC-SHA256 over id and secret together, keyed by a pepper that is not in the store: a
+    stolen store alone verifies nothing, and a digest copied from one row to another fits neither.
+
+    Parameters
+    ----------
+    peppers
+        The first makes new digests; all of them verify. None at all means digests without a pepper, which
+        256 random bits can bear: they cannot be guessed.
+    """
+
+    def __init__(self, peppers: tuple[bytes, ...]) -> None:
+        self._peppers = {pepper_id(pepper): pepper for pepper in peppers}
+        self._peppers.setdefault(NO_PEPPER, b"")
+        self.newest = next(iter(self._peppers))
+        self._dummy = secrets.token_bytes(hashlib.sha256().digest_size)
+
+    @property
+    def known(self) -> frozenset[str]:
+        """The ids of the peppers that can verify."""
+        return frozenset(self._peppers)
+
+    def make(self, token: Token) -> tuple[bytes, str]:
+        """Return the digest to store and the id of the pepper it was made with."""
+        return self._digest(token, self.newest), self.newest
+
+    def verify(self, token: Token, digest: bytes | None, made_with: str | None) -> bool:
+        """Whether the token's secret is the one the digest was made from.
+
+        Always one HMAC and one comparison in constant time, also when there is no digest (an unknown id)
+        or its pepper is not loaded: the work done tells nobody which it was.
+        """
+        usable = digest is not None and made_with in self._peppers
+        expected = digest if usable and digest is not None else self._dummy
+        computed = self._digest(token, made_with if usable and made_with else self.newest)
+        return hmac.compare_digest(computed, expected) and usable
+
+    def _digest(self, token: Token, made_with: str) -> bytes:
+        return hmac.digest(self._peppers[made_with], f"{token.key_id}.{token.secret}".encode(), "sha256")
+
+
+def pepper_id(pepper: bytes) -> str:
+    """Return a short public name of a pepper, from which it cannot be told."""
+    return hashlib.sha256(b"pepper id\0" + pepper).hexdigest()[:12]

@@ -1,0 +1,122 @@
+"""Assembly of the serving application."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final, cast
+
+from litestar import HttpMethod, Litestar, Request, Response, route
+from litestar.exceptions import HTTPException, MethodNotAllowedException
+from litestar.handlers import HTTPRouteHandler
+
+from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.errors import ApiError
+from serve import logs, settings
+from serve import trace as tracing
+from serve.access.settings import AccessSettings
+from serve.answer import Answerer
+from serve.asgi import Application
+from serve.response import Response as ServedResponse
+from serve.response import failed
+from serve.route import as_api_error, responder_of
+from serve.routes import (
+    administration,
+    benchmarks,
+    catalog,
+    meta,
+    performance,
+    portfolio,
+    signals,
+    source,
+)
+from serve.service import Service
+from serve.settings import Settings
+from serve.shell import Shell
+
+ROUTES: Final[dict[str, Answerer]] = {
+    **meta.ROUTES,
+    **catalog.ROUTES,
+    **source.ROUTES,
+    **signals.ROUTES,
+    **portfolio.ROUTES,
+    **performance.ROUTES,
+    **benchmarks.ROUTES,
+    **administration.ROUTES,
+}
+"""Registry id -> the function that answers it."""
+
+
+def create(program: Settings, access: AccessSettings) -> Application:
+    """Assemble the application; files and stores are opened when its lifespan starts.
+
+    Raises
+    ------
+    SettingsError
+        When no file system answers to the datasets' address.
+    """
+    service = Service(program, access)
+
+    @asynccontextmanager
+    async def lifespan(_: Litestar) -> AsyncIterator[None]:
+        async with service:
+            yield
+
+    inner = Litestar(
+        [_handler(service, ENDPOINTS[name], answerer) for name, answerer in ROUTES.items()],
+        lifespan=[lifespan],
+        exception_handlers={HTTPException: _unrouted, Exception: _unforeseen},
+        openapi_config=None,
+        logging_config=None,
+        debug=False,
+    )
+    return Shell(cast(Any, inner))
+
+
+def from_environment() -> Application:
+    """Assemble the application of a worker process, whose parent left the settings in its environment."""
+    program = settings.resolve(os.environ)
+    logs.configure(program.log_level, program.log_format)
+    return create(program, AccessSettings.from_environment(os.environ, program.datasets))
+
+
+def _handler(service: Service, endpoint: Endpoint, answerer: Answerer) -> HTTPRouteHandler:
+    """Return the router's handler of one path; it takes OPTIONS too, which the router would answer itself."""
+    responder = responder_of(service, endpoint, answerer)
+
+    async def answer(request: Request[Any, Any, Any]) -> ServedResponse:
+        if request.method != HttpMethod.GET:
+            raise MethodNotAllowedException
+        return await responder(cast(Any, request.scope))
+
+    methods = [HttpMethod.GET, HttpMethod.OPTIONS]
+    return route(_template(endpoint), http_method=methods, name=endpoint.id)(answer)
+
+
+def _template(endpoint: Endpoint) -> str:
+    """Return the path as the router writes placeholders."""
+    path = endpoint.path
+    for parameter in endpoint.parameters:
+        if parameter.in_path:
+            path = path.replace(f"{{{parameter.name}}}", f"{{{parameter.name}:str}}")
+    return path
+
+
+def _unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+    if isinstance(error, MethodNotAllowedException):
+        return _failure(request, ApiError("method_not_allowed", "This path answers GET only."))
+    return _failure(request, ApiError("not_found", "No such path."))
+
+
+def _unforeseen(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    return _failure(request, as_api_error(error, tracing.of(cast(Any, request.scope))))
+
+
+def _failure(request: Request[Any, Any, Any], error: ApiError) -> Response[bytes]:
+    trace = tracing.of(cast(Any, request.scope))
+    trace.code = error.code
+    made = failed(error, trace.request_id)
+    return Response(
+        made.body, status_code=made.status, headers=dict(made.headers), media_type="application/json"
+    )

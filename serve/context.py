@@ -1,0 +1,56 @@
+"""What a route knows of the request it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from datasets.snapshot import Snapshot
+from schemas.endpoints import Endpoint
+from serve.access.caller import Caller
+from serve.parameters import Values
+from serve.service import Service
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """An admitted request with its parameters read and its alpha looked up.
+
+    Attributes
+    ----------
+    endpoint
+        The declaration of the route.
+    values
+        Its parameters, typed, defaults filled in.
+    request_id
+        For objects, which carry it; a page must not.
+    """
+
+    service: Service
+    endpoint: Endpoint
+    values: Values
+    request_id: str
+    admitted: Caller | None
+    resolved: Snapshot | None
+
+    @property
+    def caller(self) -> Caller:
+        """The admitted caller; every route but the public one has one."""
+        assert self.admitted is not None
+        return self.admitted
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The one snapshot this request sees; routes of an alpha have one."""
+        assert self.resolved is not None
+        return self.resolved
+
+    @property
+    def raw(self) -> bool:
+        """Whether the key sees the unconditioned signal and its books."""
+        return self.caller.expose_raw
+
+    @property
+    def run_meta(self) -> dict[str, Any]:
+        """The meta of a run's signals: its address, and the research source's label."""
+        return {"run": self.snapshot.alpha_id, "alpha_id": self.snapshot.manifest.source_alpha_id}

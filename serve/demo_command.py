@@ -1,0 +1,201 @@
+"""``python -m serve demo``: the main job from end to end, on a simulated market.
+
+It drives the same public commands a user would type, one process each, so what it shows is what they do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.console import Console
+
+from schemas.errors import DemoFailed
+
+_EMAIL: Final = "demo@simulated.example"
+_READY_SECONDS: Final = 60.0
+
+
+@click.command()
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(".demo"),
+    show_default=True,
+    help="Folder for everything the demo makes; what is there is used again.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=int, default=8000, show_default=True, help="Port; a busy one is replaced by a free one."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the simulated market.")
+def demo(root: Path, host: str, port: int, seed: int) -> None:
+    """Simulate a market, seal and build three alphas, issue two keys and serve them until Ctrl-C."""
+    screen = Console(stderr=True)
+    root.mkdir(parents=True, exist_ok=True)
+    simulation, published = root / f"simulation-{seed}", root / "published"
+    with _step(screen, "simulating a market of 100 names over two years, and three alphas on it"):
+        made = _json("pipeline", "simulate", "--out", str(simulation), "--seed", str(seed), "--json")
+        _tell(f"simulation  {simulation} ({made['status']})")
+    with _step(screen, "checking the seals and building their snapshots"):
+        built = _json("pipeline", "build", *made["seals"], "--datasets", str(published), "--json")
+        for seal in built["seals"]:
+            _tell(f"snapshot    {seal['alpha_id']} {seal['snapshot']} ({seal['outcome']})")
+    with _step(screen, "issuing two keys, one of them with raw-book access"):
+        keys = _keys(root / "keys.json", published)
+        _tell(f"keys        {keys['plain']['key_id']}, and {keys['raw']['key_id']} with raw-book access")
+    port = _free(host, port)
+    command = [
+        sys.executable,
+        "-m",
+        "serve",
+        "run",
+        "--datasets",
+        str(published),
+        "--host",
+        host,
+        "--port",
+        str(port),
+    ]
+    environment = os.environ | {
+        "ALPHA_RESULTS_MARKET_DATA": str(simulation / "market"),
+        # The lines to try should not scroll away under the log of trying them.
+        "ALPHA_RESULTS_LOG_LEVEL": "warning",
+    }
+    with _served(command, environment) as server:
+        base = f"http://{host}:{port}/v1"
+        _wait_ready(server, f"{base}/health")
+        _tell(f"serving     {base}  (Ctrl-C stops it)\n")
+        _show(base, keys, Path(made["seals"][0]).name)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.wait()
+    if server.returncode not in (0, -signal.SIGINT, -signal.SIGTERM):
+        raise DemoFailed(f"the server stopped by itself with exit code {server.returncode}")
+    _tell("\nstopped")
+
+
+def _show(base: str, keys: dict[str, Any], alpha: str) -> None:
+    """Print three lines that work as they stand."""
+    plain, raw = keys["plain"]["token"], keys["raw"]["token"]
+    _tell("Everything served here is simulated. Try:\n")
+    _tell(f'curl -s -H "Authorization: Bearer {plain}" "{base}/alphas"\n')
+    _tell(
+        f'curl -s -H "Authorization: Bearer {plain}" "{base}/alphas/{alpha}/scores?from=2022-03-04&limit=2"\n'
+    )
+    _tell(
+        f'curl -s -H "Authorization: Bearer {raw}" "{base}/alphas/{alpha}/scores?from=2022-03-04&limit=2"   # with raw_score\n'
+    )
+
+
+def _keys(file: Path, published: Path) -> dict[str, Any]:
+    """Return the demo's two keys, issued at the first run and kept in a file only its owner reads."""
+    store = published.with_name(published.name + ".access.sqlite3")
+    if file.exists() and store.exists():
+        kept: dict[str, Any] = json.loads(file.read_text())
+        return kept
+    where = ("--datasets", str(published), "--json")
+    accounts = _json("serve", "accounts", "list", *where)
+    if not any(account["email"] == _EMAIL for account in accounts):
+        _json("serve", "accounts", "create", "--email", _EMAIL, *where)
+    grants = (
+        "--endpoints",
+        "all",
+        "--alphas",
+        "all",
+        "--runs",
+        "all",
+        "--rate",
+        "per_second=50,per_minute=1000",
+    )
+    issue = ("serve", "keys", "issue", "--account", _EMAIL, *grants, *where)
+    keys = {
+        "plain": _json(*issue, "--name", "demo"),
+        "raw": _json(*issue, "--name", "demo with raw books", "--raw"),
+    }
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as stream:
+        json.dump(keys, stream)
+    return keys
+
+
+def _json(package: str, *arguments: str) -> Any:
+    """Run one of the project's commands and read its JSON answer."""
+    done = subprocess.run(  # noqa: S603 - our own commands
+        [sys.executable, "-m", package, *arguments], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise DemoFailed(
+            f"python -m {package} {arguments[0]} failed: {done.stderr.strip() or done.stdout.strip()}"
+        )
+    return json.loads(done.stdout)
+
+
+@contextlib.contextmanager
+def _step(screen: Console, what: str) -> Iterator[None]:
+    if screen.is_terminal:
+        with screen.status(what + " …"):
+            yield
+    else:
+        yield
+
+
+@contextlib.contextmanager
+def _served(command: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the server as a child that never outlives this process's block."""
+    server = subprocess.Popen(command, env=environment)  # noqa: S603 - our own command
+    previous = signal.signal(signal.SIGTERM, lambda *_: server.terminate())
+    try:
+        yield server
+    finally:
+        # A terminal sends Ctrl-C to everybody, and whoever runs this command may pass it on a second time.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, previous)
+        if server.poll() is None:
+            # Ctrl-C reached the server too; terminate covers every other way out.
+            server.terminate()
+        server.wait()
+
+
+def _wait_ready(server: subprocess.Popen[bytes], address: str) -> None:
+    deadline = time.monotonic() + _READY_SECONDS
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            raise DemoFailed(
+                f"the server stopped at once with exit code {server.returncode}; its message is above"
+            )
+        with contextlib.suppress(urllib.error.URLError, OSError):
+            urllib.request.urlopen(address, timeout=1).close()  # noqa: S310 - our own loopback address
+            return
+        time.sleep(0.1)
+    raise DemoFailed(f"{address} did not answer within {_READY_SECONDS:.0f} seconds")
+
+
+def _free(host: str, port: int) -> int:
+    """Return the port asked for, or a free one when somebody listens there already."""
+    for candidate in (port, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError):
+                probe.bind((host, candidate))
+                found: int = probe.getsockname()[1]
+                if found != port:
+                    _tell(f"port {port} is taken; using {found}")
+                return found
+    raise DemoFailed(f"no free port on {host}")
+
+
+def _tell(line: str) -> None:
+    click.echo(line)
+    sys.stdout.flush()

@@ -1,0 +1,44 @@
+"""One benchmark, as it is held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from datasets.maths.series import Dates, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """The prices of one symbol, ascending by day. The arrays are read-only: requests share them.
+
+    Attributes
+    ----------
+    symbol
+        In upper case.
+    name
+        Readable; says so when the prices are simulated.
+    simulated
+        Whether the prices are invented.
+    dates
+        Days, each once.
+    close
+        Not adjusted; finite and positive.
+    adjusted
+        Adjusted close; NaN where it is not known.
+    """
+
+    symbol: str
+    name: str
+    simulated: bool
+    dates: Dates
+    close: Floats
+    adjusted: Floats
+
+    def __post_init__(self) -> None:
+        for column in (self.dates, self.close, self.adjusted):
+            column.flags.writeable = False
+
+    @property
+    def source(self) -> str:
+        """What ``meta.source`` says of an answer made from it."""
+        return "simulated market data" if self.simulated else "market data"

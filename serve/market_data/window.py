@@ -1,0 +1,87 @@
+"""A benchmark's window as it is served."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from datasets.maths.price import price_curve, price_summary
+from schemas.objects.summaries import RETURN_BASES
+from schemas.rows import ROWS
+from serve.instants import day_or_null
+from serve.market_data.series import Benchmark
+
+_ADJUSTED, _CLOSE = RETURN_BASES
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The rows of a whole window, and what they come to.
+
+    Attributes
+    ----------
+    rows
+        The declared columns of a benchmark row, ascending by day.
+    summary
+        JSON-ready; of an empty window every figure is null.
+    """
+
+    rows: pl.DataFrame
+    summary: dict[str, Any]
+
+
+def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -> Window:
+    """Measure the sessions of a window.
+
+    Parameters
+    ----------
+    benchmark
+        What is held of the symbol.
+    first, last
+        Days of the window, inclusive; None for as far as the data goes.
+
+    Returns
+    -------
+    Window
+        ``close`` is as stored, not adjusted. Returns and drawdowns are those of the adjusted close when every session
+        of the window has one, else of the close; an empty window has the basis ``close``.
+    """
+    start = 0 if first is None else int(np.searchsorted(benchmark.dates, np.datetime64(first), "left"))
+    stop = None if last is None else int(np.searchsorted(benchmark.dates, np.datetime64(last), "right"))
+    window = slice(start, stop)
+    dates, close, adjusted = benchmark.dates[window], benchmark.close[window], benchmark.adjusted[window]
+    basis = _ADJUSTED if dates.size and not np.isnan(adjusted).any() else _CLOSE
+    price = adjusted if basis == _ADJUSTED else close
+    curve, summary = price_curve(price), price_summary(dates, price)
+    columns = {
+        "date": dates,
+        "close": close,
+        "period_return": curve.period_return,
+        "cumulative_return": curve.cumulative_return,
+        "drawdown_pct": curve.drawdown_pct,
+    }
+    rows = pl.DataFrame(
+        [
+            pl.Series(column.name, columns[column.name], nan_to_null=True)
+            for column in ROWS["benchmark"].columns
+        ]
+    )
+    return Window(
+        rows,
+        {
+            "symbol": benchmark.symbol,
+            "name": benchmark.name,
+            "return_basis": basis,
+            **asdict(summary),
+            "first_date": day_or_null(summary.first_date),
+            "last_date": day_or_null(summary.last_date),
+            # Closes as the rows show them, whatever the returns are computed from.
+            "first_close": float(close[0]) if close.size else None,
+            "last_close": float(close[-1]) if close.size else None,
+            "max_drawdown_date": day_or_null(summary.max_drawdown_date),
+        },
+    )

@@ -1,0 +1,134 @@
+"""The figures of a snapshot: the part of the metrics that touches files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import polars as pl
+
+from datasets.maths.deciles import WeeklyDeciles
+from datasets.maths.series import Dates, Floats
+from datasets.snapshot import Snapshot
+from schemas.metrics.deciles import BUCKET_MEANS
+from schemas.tables import PUBLISHED_TABLES
+from schemas.tables.books import CONDITIONED_BOOKS
+from schemas.tables.rebalances import PENDING, TRADED
+from schemas.tables.weekly_signal import HORIZONS, LAGS
+from serve.metrics.figures import (
+    CrossSections,
+    Index,
+    Ledger,
+    RawSignal,
+    RunFigures,
+    SealedMetrics,
+    SealedRecord,
+)
+from serve.query.whole import whole
+from serve.reader import Reader
+
+BOOK: Final = CONDITIONED_BOOKS[0]
+"""The book that the metrics measure."""
+_LEDGER: Final = ("date", "starting_equity", "ending_equity", "risk_free_return", "turnover")
+
+
+def read(reader: Reader, snapshot: Snapshot) -> RunFigures:
+    """Read the figures of a snapshot from its files: a few thousand small rows.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When a file is gone or cannot be read.
+    """
+    manifest = snapshot.manifest
+    sections = _cross_sections(reader, snapshot)
+    return RunFigures(
+        alpha_id=snapshot.alpha_id,
+        source_alpha_id=manifest.source_alpha_id,
+        equity_basis=manifest.equity_basis,
+        smoothing=manifest.smoothing,
+        kinds=frozenset(manifest.kinds),
+        sealed=_sealed(reader, snapshot),
+        # The weekly figures have a row for every rebalance date, so the index itself need not be read as well.
+        index=_index(reader, snapshot) if sections is None else Index(sections.date, sections.traded),
+        cross_sections=sections,
+        deciles=_deciles(reader, snapshot),
+        ledger=_ledger(reader, snapshot),
+    )
+
+
+def _frame(
+    reader: Reader, snapshot: Snapshot, dataset: str, columns: Sequence[str], book: str | None = None
+) -> pl.DataFrame:
+    return reader.frame(whole(PUBLISHED_TABLES[dataset], snapshot.file(dataset, book), columns))
+
+
+def _sealed(reader: Reader, snapshot: Snapshot) -> SealedMetrics | None:
+    if not snapshot.has("sealed_metrics"):
+        return None
+    spans: dict[tuple[str, str | None], dict[str, SealedRecord]] = {}
+    columns = ("scope", "period", "name", "value", "unit", "source_kind", "annualised")
+    for scope, period, *rest in _frame(reader, snapshot, "sealed_metrics", columns).iter_rows():
+        record = SealedRecord(*rest)
+        spans.setdefault((scope, period), {})[record.name] = record
+    return SealedMetrics(spans)
+
+
+def _index(reader: Reader, snapshot: Snapshot) -> Index | None:
+    if not snapshot.has("rebalances"):
+        return None
+    weeks = _frame(reader, snapshot, "rebalances", ("date", "week_status"))
+    return Index(_days(weeks), (weeks["week_status"] == TRADED).to_numpy())
+
+
+def _cross_sections(reader: Reader, snapshot: Snapshot) -> CrossSections | None:
+    if not snapshot.has("weekly_signal"):
+        return None
+    weeks = _frame(reader, snapshot, "weekly_signal", snapshot.columns("weekly_signal"))
+    raw = None
+    if "raw_ic" in weeks.columns:
+        raw = RawSignal(
+            ic=_floats(weeks, "raw_ic"),
+            n_return_obs=_floats(weeks, "n_return_obs_raw"),
+            decile_spread=_floats(weeks, "decile_spread"),
+            ic_by_horizon={horizon: _floats(weeks, f"ic_h{horizon}") for horizon in HORIZONS},
+            rho_by_lag={lag: _floats(weeks, f"rho_lag{lag}") for lag in LAGS},
+        )
+    return CrossSections(
+        date=_days(weeks),
+        traded=(weeks["week_status"] == TRADED).to_numpy(),
+        in_force=weeks["week_status"].is_in([TRADED, PENDING]).to_numpy(),
+        n_symbols=_floats(weeks, "n_symbols"),
+        cohort_size=_floats(weeks, "cohort_size"),
+        n_return_obs=_floats(weeks, "n_return_obs"),
+        ic=_floats(weeks, "ic"),
+        raw=raw,
+    )
+
+
+def _deciles(reader: Reader, snapshot: Snapshot) -> WeeklyDeciles | None:
+    if not snapshot.has("weekly_deciles"):
+        return None
+    rows = _frame(reader, snapshot, "weekly_deciles", snapshot.columns("weekly_deciles"))
+    bucket, n_symbols, n_return_obs = (
+        rows[name].to_numpy() for name in ("bucket", "n_symbols", "n_return_obs")
+    )
+    means = {name: _floats(rows, name) for name in BUCKET_MEANS}
+    return WeeklyDeciles(
+        date=_days(rows), bucket=bucket, n_symbols=n_symbols, n_return_obs=n_return_obs, **means
+    )
+
+
+def _ledger(reader: Reader, snapshot: Snapshot) -> Ledger | None:
+    if not snapshot.has("portfolio", BOOK):
+        return None
+    rows = _frame(reader, snapshot, "portfolio", _LEDGER, BOOK)
+    return Ledger(_days(rows), *(_floats(rows, name) for name in _LEDGER[1:]))
+
+
+def _days(rows: pl.DataFrame) -> Dates:
+    return rows["date"].to_numpy().astype("datetime64[D]")
+
+
+def _floats(rows: pl.DataFrame, column: str) -> Floats:
+    return rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()

@@ -1,0 +1,93 @@
+"""Answers about snapshots: figures read once, and answers to the same question encoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import orjson
+
+from datasets.snapshot import Snapshot
+from schemas.metrics.documentation import documentation
+from serve.metrics.assembly import Answer, Question, assemble
+from serve.metrics.figures import RunFigures
+from serve.metrics.kept import Kept
+from serve.metrics.reading import read
+from serve.reader import Reader
+
+FIGURES_KEPT: Final = 64 * 2**20
+"""Bytes of figures kept: a run of six years takes some 600 kB, so these are about a hundred runs."""
+ANSWERS_KEPT: Final = 64 * 2**20
+"""Bytes of encoded answers kept: the largest, monthly with the panel, takes some 150 kB."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedAnswer:
+    """An answer whose parts are JSON already.
+
+    Attributes
+    ----------
+    data
+        Key of the payload to its JSON.
+    warnings
+        The entries of `meta.warnings`.
+    """
+
+    data: Mapping[str, orjson.Fragment]
+    warnings: tuple[dict[str, str], ...]
+    nbytes: int
+
+
+class Metrics:
+    """Answers questions about snapshots. Safe to share between threads.
+
+    A snapshot never changes and an answer depends on nothing but the snapshot and the question, so what is kept is
+    exact; a newer snapshot of an alpha is another key.
+
+    Parameters
+    ----------
+    reader
+        What reads the files.
+    figures_kept, answers_kept
+        Bytes of memory.
+    """
+
+    def __init__(
+        self, reader: Reader, figures_kept: int = FIGURES_KEPT, answers_kept: int = ANSWERS_KEPT
+    ) -> None:
+        self._reader = reader
+        encoded_documentation()  # made now, so that no request waits for it
+        self._figures: Kept[RunFigures] = Kept(figures_kept, lambda run: run.nbytes)
+        self._answers: Kept[EncodedAnswer] = Kept(answers_kept, lambda answer: answer.nbytes)
+
+    def answer(self, snapshot: Snapshot, question: Question) -> EncodedAnswer:
+        """Answer a question about the run of a snapshot.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When a file is gone or cannot be read.
+        """
+        key = (snapshot.alpha_id, snapshot.id)
+        return self._answers.get(
+            (*key, question),
+            lambda: encode(assemble(self._figures.get(key, lambda: read(self._reader, snapshot)), question)),
+        )
+
+
+def encode(answer: Answer) -> EncodedAnswer:
+    """Encode the parts of an answer."""
+    parts = {key: orjson.dumps(value) for key, value in answer.data.items()}
+    return EncodedAnswer(
+        {key: orjson.Fragment(part) for key, part in parts.items()},
+        answer.warnings,
+        sum(len(part) for part in parts.values()),
+    )
+
+
+@cache
+def encoded_documentation() -> Mapping[str, orjson.Fragment]:
+    """Return the documentation block, encoded once for the life of the process."""
+    return {key: orjson.Fragment(orjson.dumps(value)) for key, value in documentation().items()}

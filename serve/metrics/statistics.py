@@ -1,0 +1,175 @@
+"""Stat entries: sealed first, computed second, withheld with the reason third."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import structlog
+
+from schemas.metrics.core import RATE_OF, RISK_FREE_RATE
+from schemas.metrics.statistic import (
+    DERIVED,
+    LEDGER,
+    PERIOD_SUM,
+    Annualisation,
+    SealedName,
+    Statistic,
+    Status,
+)
+from serve.metrics.absence import ACCESS_LIMITED, FAILED, MISSING_KIND, Absent, Warnings
+from serve.metrics.derivations import annual_risk_free_rate, derive
+from serve.metrics.figures import Records, SealedRecord
+from serve.metrics.sources import Sources
+
+_log = structlog.get_logger("serve.metrics")
+
+T = TypeVar("T")
+Entry = dict[str, Any]
+"""One statistic as it is served."""
+_OF_THE_DATA: Final = (MISSING_KIND, ACCESS_LIMITED)
+"""Reasons that concern a whole source rather than one statistic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The stretch of a run that statistics describe.
+
+    Attributes
+    ----------
+    records
+        What was sealed of the whole stretch.
+    whole
+        Data of the whole stretch, to which the records belong.
+    rows
+        Data of the part inside the window; the same object when the window leaves nothing out.
+    equity_basis
+        Opening equity of the run.
+    """
+
+    records: Records
+    whole: Sources
+    rows: Sources
+    equity_basis: float
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether the window was given, so that sealed and computed figures describe different stretches."""
+        return self.rows is not self.whole
+
+
+def sealed_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
+    """Find the record a statistic is served from: the first declared name that has a value."""
+    for name in statistic.sealed:
+        record = records.get(name.name)
+        if (
+            record is not None
+            and record.value is not None
+            and (record.annualised or not name.annualised_only)
+        ):
+            return name, record
+    return None
+
+
+def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> Entry:
+    """Write the entry of one statistic.
+
+    Parameters
+    ----------
+    statistic
+        A declared one.
+    span
+        What was sealed and what can be read.
+    warnings
+        Told when data are closed or missing, or the computation failed; not when the data do not determine
+        the figure, which the entry itself says.
+    block
+        Named in a warning.
+    """
+    found = sealed_value(statistic, span.records)
+    value: float | None
+    source: str | None
+    kind: str | None
+    reason: Absent | None = None
+    if found is not None:
+        name, record = found
+        value, unit, source, kind = record.value, record.unit, record.name, record.source_kind
+        scaling = name.annualisation or _scaling(record)
+    else:
+        unit, scaling = statistic.derived_unit(span.equity_basis), statistic.annualisation
+        derived = _derived(statistic, span.rows, warnings, block)
+        if isinstance(derived, Absent):
+            value, source, kind, reason = None, None, None, derived
+        else:
+            value, source, kind = derived, statistic.source.kind, DERIVED
+    status = Status.NOT_MEASURABLE if value is None else Status.AVAILABLE
+    made: Entry = {
+        "value": value,
+        "unit": unit,
+        "status": status.value,
+        "source": source,
+        "source_kind": kind,
+    }
+    if statistic.signal is not None:
+        made["signal"] = statistic.signal.value
+    made["annualisation"] = scaling.value
+    if statistic.name == RATE_OF:
+        made["risk_free_rate"], made["risk_free_rate_source"] = _risk_free(span, sealed=found is not None)
+    if reason is not None:
+        made["withheld_reason"] = f"{_not_sealed(statistic, span.records)}; {reason.text}"
+    return made
+
+
+def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: str) -> float | Absent:
+    figure = guarded(f"{block}.{statistic.name}", lambda: derive(statistic, sources))
+    if isinstance(figure, Absent):
+        if figure is FAILED:
+            warnings.withheld(f"{block}.{statistic.name}", figure)
+        elif figure.code in _OF_THE_DATA:
+            warnings.withheld(block, figure)
+        return figure
+    if not math.isfinite(figure):
+        return Absent("insufficient_data", "the figure is no finite number")
+    return figure
+
+
+def guarded(block: str, compute: Callable[[], T]) -> T | Absent:
+    """Compute one part of the answer so that a failure stays its own."""
+    try:
+        return compute()
+    except Exception:  # noqa: BLE001 - whatever it was, the other blocks are still answered
+        _log.exception("metrics_block_failed", block=block)
+        return FAILED
+
+
+def _scaling(record: SealedRecord) -> Annualisation:
+    """Read what a record says of itself."""
+    if record.annualised:
+        return Annualisation.ANNUALISED
+    return Annualisation.NOT_ANNUALISABLE if record.unit == PERIOD_SUM else Annualisation.PER_PERIOD
+
+
+def _not_sealed(statistic: Statistic, records: Records) -> str:
+    null = [
+        name.name for name in statistic.sealed if name.name in records and records[name.name].value is None
+    ]
+    return f"{', '.join(null)} was sealed without a value" if null else "no value was sealed"
+
+
+def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
+    """Return the rate that belongs to the value, and where it comes from.
+
+    A sealed ratio describes the whole span, as does a sealed rate. A computed ratio of a part of it does not, so its
+    rate is that of the same sessions.
+    """
+    record = span.records.get(RISK_FREE_RATE)
+    whole = sealed or not span.narrowed
+    if whole and record is not None and record.value is not None:
+        return record.value, RISK_FREE_RATE
+    ledger = (span.whole if whole else span.rows).ledger
+    if isinstance(ledger, Absent):
+        return None, None
+    rate = guarded(RISK_FREE_RATE, lambda: annual_risk_free_rate(ledger))
+    return (None, None) if rate is None or isinstance(rate, Absent) else (rate, LEDGER.kind)

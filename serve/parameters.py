@@ -1,0 +1,157 @@
+"""Reads a request's parameters by their declarations, and reports every broken one at once."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from schemas.endpoints import Endpoint
+from schemas.errors import ApiError
+from schemas.parameters import Parameter, ParameterKind
+
+_INTEGER: Final = re.compile(r"-?[0-9]{1,20}\Z")
+_NUMBER: Final = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?\Z")
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
+_BOOLEANS: Final = {"1": True, "true": True, "0": False, "false": False}
+_CASELESS: Final = frozenset({"direction"})
+"""Choices whose letter case does not count; the others are the exact words of a vocabulary."""
+
+Values = Mapping[str, Any]
+"""Parameter name -> value, defaults filled in. Every declared parameter that is not forbidden is there."""
+
+
+class Broken(ValueError):
+    """A text that does not keep its parameter's rule."""
+
+
+def query_pairs(query_string: bytes) -> list[tuple[str, str]]:
+    """Split a query string into decoded pairs, in the order given.
+
+    Bytes that are no UTF-8 become replacement characters, which no rule accepts and no name holds.
+    """
+    return parse_qsl(query_string.decode("latin-1"), keep_blank_values=True, errors="replace")
+
+
+def parse(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str, str]]) -> Values:
+    """Read all parameters of a request.
+
+    Parameters
+    ----------
+    endpoint
+        Whose declarations hold.
+    path
+        Text of the path's placeholders, decoded.
+    query
+        Decoded pairs of the query string; names the endpoint does not know are ignored.
+
+    Returns
+    -------
+    Values
+        Typed by the parameter's kind: int, float, bool, str, date, or a sorted tuple of tickers.
+
+    Raises
+    ------
+    ApiError
+        ``bad_request`` whose details list every parameter that breaks a rule, with the rule.
+    """
+    given: dict[str, list[str]] = {}
+    for name, text in query:
+        given.setdefault(name, []).append(text)
+    values: dict[str, Any] = {}
+    broken: list[dict[str, str]] = []
+    for parameter in endpoint.parameters:
+        texts = [path[parameter.name]] if parameter.in_path else given.get(parameter.name, [])
+        try:
+            if parameter.kind is not ParameterKind.FORBIDDEN or texts:
+                values[parameter.name] = _one(parameter, texts)
+        except Broken as error:
+            broken.append({"name": parameter.name, "constraint": str(error)})
+    first, last = values.get("from"), values.get("to")
+    if first is not None and last is not None and first > last:
+        broken.append({"name": "from", "constraint": "a day not after `to`"})
+    if broken:
+        raise refusal(broken)
+    return values
+
+
+def refusal(broken: Sequence[Mapping[str, str]]) -> ApiError:
+    """Return the one 400 that names every broken parameter."""
+    names = ", ".join(dict.fromkeys(entry["name"] for entry in broken))
+    plural = "s" if len(broken) > 1 else ""
+    return ApiError("bad_request", f"Invalid parameter{plural}: {names}.", {"parameters": list(broken)})
+
+
+def _one(parameter: Parameter, texts: Sequence[str]) -> Any:
+    if len(texts) > 1:
+        raise Broken("given once at most")
+    if not texts:
+        if parameter.required:
+            raise Broken(f"required: {parameter.constraint}")
+        return parameter.default
+    value = _READERS[parameter.kind](parameter, texts[0])
+    if value is None:
+        raise Broken(parameter.constraint)
+    return value
+
+
+def _integer(parameter: Parameter, text: str) -> int | None:
+    return _bounded(parameter, int(text)) if _INTEGER.match(text) else None
+
+
+def _number(parameter: Parameter, text: str) -> float | None:
+    value = float(text) if _NUMBER.match(text) else math.nan
+    return _bounded(parameter, value) if math.isfinite(value) else None
+
+
+def _bounded(parameter: Parameter, value: Any) -> Any:
+    low = parameter.minimum is None or value >= parameter.minimum
+    high = parameter.maximum is None or value <= parameter.maximum
+    return value if low and high else None
+
+
+def _day(_: Parameter, text: str) -> dt.date | None:
+    if not _DATE.match(text):
+        return None
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:  # a day no calendar has
+        return None
+
+
+def _boolean(_: Parameter, text: str) -> bool | None:
+    return _BOOLEANS.get(text)
+
+
+def _choice(parameter: Parameter, text: str) -> str | None:
+    return dict(parameter.choices).get(text.lower() if parameter.name in _CASELESS else text)
+
+
+def _tickers(_: Parameter, text: str) -> tuple[str, ...] | None:
+    items = text.split(",")
+    # Sorted and without repeats, so that two ways to ask the same question have one ETag.
+    return tuple(sorted(set(items))) if all(item.strip() for item in items) else None
+
+
+def _text(_: Parameter, text: str) -> str:
+    return text
+
+
+def _forbidden(parameter: Parameter, _: str) -> None:
+    raise Broken(parameter.constraint)
+
+
+_READERS: Final[dict[ParameterKind, Callable[[Parameter, str], Any]]] = {
+    ParameterKind.INTEGER: _integer,
+    ParameterKind.NUMBER: _number,
+    ParameterKind.DATE: _day,
+    ParameterKind.BOOLEAN: _boolean,
+    ParameterKind.CHOICE: _choice,
+    ParameterKind.TEXT: _text,
+    ParameterKind.SYMBOLS: _tickers,
+    ParameterKind.BOOK: _text,
+    ParameterKind.FORBIDDEN: _forbidden,
+}

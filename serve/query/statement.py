@@ -1,0 +1,192 @@
+"""The building blocks of a query: fragments of SQL that carry their bound values.
+
+SQL is put together from the declared names and the words in these modules alone; a value is always a question
+mark, so the linter's warning about built SQL is answered here once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from schemas.rows import RowModel
+from schemas.table import Table
+from schemas.units import Type
+
+_GLOB: Final = re.compile(r"([*?\[])")
+_SQL_TYPES: Final[dict[Type, str]] = {
+    Type.DATE: "DATE",
+    Type.TIMESTAMP: "TIMESTAMPTZ",
+    Type.F64: "DOUBLE",
+    Type.I64: "BIGINT",
+    Type.BOOL: "BOOLEAN",
+    Type.STR: "VARCHAR",
+}
+"""The engine's name of each type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A text of SQL, or a part of one, with the values of its question marks in order."""
+
+    sql: str
+    binds: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Paged:
+    """The query of one page, and the query of how many rows all pages hold.
+
+    Attributes
+    ----------
+    total
+        A statement that counts; a number when it is known without one.
+    limit, offset
+        The page, as `rows` applies it.
+    """
+
+    rows: Statement
+    total: Statement | int
+    limit: int
+    offset: int
+
+
+def quoted(name: str) -> str:
+    """Quote a declared name."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def projection(
+    model: RowModel,
+    present: Collection[str],
+    *,
+    raw: bool,
+    constants: Mapping[str, str] | None = None,
+) -> Statement:
+    """Choose what a row shows.
+
+    Parameters
+    ----------
+    model
+        The declared row.
+    present
+        Published columns the snapshot holds. A declared one that is not among them is left out, or null
+        where the model says so.
+    raw
+        Whether the key sees the columns of the unconditioned signal.
+    constants
+        Columns that stand in the path of the file: name -> value.
+
+    Returns
+    -------
+    Statement
+        The select list.
+    """
+    parts: list[str] = []
+    binds: list[object] = []
+    for column in model.visible(raw=raw):
+        name = quoted(column.name)
+        if constants and column.name in constants:
+            parts.append(f"?::VARCHAR AS {name}")
+            binds.append(constants[column.name])
+        elif column.name in present:
+            parts.append(name)
+        elif column.name in model.null_when_absent:
+            parts.append(f"NULL::{_SQL_TYPES[column.type]} AS {name}")
+    return Statement(", ".join(parts), tuple(binds))
+
+
+def source(file: str) -> Statement:
+    """Return the table expression of one published file.
+
+    The address is a pattern to the engine, so the characters that would make it match other files are
+    escaped; and the folders named ``column=value`` above the file must not become columns.
+    """
+    return Statement(
+        "read_parquet(?, hive_partitioning = false, file_row_number = true)", (_GLOB.sub(r"[\1]", file),)
+    )
+
+
+def paged(
+    columns: Statement,
+    table: Statement,
+    conditions: Sequence[Statement],
+    order: str,
+    *,
+    limit: int,
+    offset: int,
+    total: int | None = None,
+    order_binds: tuple[object, ...] = (),
+) -> Paged:
+    """Put the two queries of a filtered or sorted page together.
+
+    Parameters
+    ----------
+    total
+        How many rows meet the conditions, where that is known without asking.
+    order_binds
+        Values of the question marks in `order`.
+    """
+    where = _where(conditions)
+    rows = Statement(
+        f"SELECT {columns.sql} FROM {table.sql}{where.sql} ORDER BY {order} LIMIT ? OFFSET ?",  # noqa: S608 - see module
+        (*columns.binds, *table.binds, *where.binds, *order_binds, limit, offset),
+    )
+    counting = f"SELECT count(*) FROM {table.sql}{where.sql}"  # noqa: S608 - see module
+    counted = Statement(counting, (*table.binds, *where.binds))
+    return Paged(rows, counted if total is None else total, limit, offset)
+
+
+def stretch(
+    columns: Statement, table: Statement, order: str, *, first: int, total: int, limit: int, offset: int
+) -> Paged:
+    """Return the queries of a page of neighbouring rows of a file that is stored in this order.
+
+    A page is found by the number of its rows rather than by skipping those before it: published files are
+    sorted, and the engine then reads the part of the file that holds the page and nothing else.
+
+    Parameters
+    ----------
+    first
+        Number of the stretch's first row in the file, from 0.
+    total
+        Rows of the stretch.
+    """
+    start = first + offset
+    end = first + min(offset + limit, total)
+    rows = Statement(
+        f"SELECT {columns.sql} FROM {table.sql}"  # noqa: S608 - see module
+        f" WHERE file_row_number >= ? AND file_row_number < ? ORDER BY {order}",
+        (*columns.binds, *table.binds, start, end),
+    )
+    return Paged(rows, total, limit, offset)
+
+
+def selected(columns: Statement, table: Statement, conditions: Sequence[Statement], order: str) -> Statement:
+    """Return the query of all rows that meet the conditions."""
+    where = _where(conditions)
+    return Statement(
+        f"SELECT {columns.sql} FROM {table.sql}{where.sql} ORDER BY {order}",  # noqa: S608 - see module
+        (*columns.binds, *table.binds, *where.binds),
+    )
+
+
+def _where(conditions: Sequence[Statement]) -> Statement:
+    if not conditions:
+        return Statement("")
+    return Statement(
+        " WHERE " + " AND ".join(x.sql for x in conditions),
+        tuple(value for x in conditions for value in x.binds),
+    )
+
+
+def order_of(*terms: tuple[str, bool]) -> str:
+    """Return an ORDER BY of declared names, each with whether it descends; nulls last either way."""
+    return ", ".join(f"{quoted(name)} {'DESC' if falling else 'ASC'} NULLS LAST" for name, falling in terms)
+
+
+def stored_order(table: Table) -> str:
+    """Return the ORDER BY a published file of the table is stored in, less what stands in its path."""
+    return order_of(*((name, False) for name in table.sort if name not in table.partition))

@@ -1,0 +1,131 @@
+"""Runs queries over published files: the only module here that knows the engine."""
+
+from __future__ import annotations
+
+import io
+import threading
+from dataclasses import dataclass
+from typing import Final
+
+import duckdb
+import polars as pl
+
+from schemas.errors import SnapshotCorrupt
+from serve.query.statement import Paged, Statement
+
+_CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
+    # Requests run side by side on a thread each; a query spread over all cores would only wait for the others.
+    "threads": 1,
+    # No query may fetch code from the network.
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+_WHOLE: Final = "%Y-%m-%dT%H:%M:%SZ"
+_SPLIT: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
+_UNREADABLE: Final = (
+    duckdb.IOException,
+    duckdb.InvalidInputException,
+    duckdb.SerializationException,
+    duckdb.InvalidTypeException,
+)
+"""What the engine raises for a file that is gone or is not the Parquet it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A page as it is sent: a JSON array, its length, and the rows of all pages."""
+
+    json: bytes
+    returned: int
+    total: int
+
+
+class Reader:
+    """Answers statements over Parquet files. Safe to share between threads.
+
+    Each thread has a cursor of its own on one in-memory database: a shared connection mixes up the results of
+    concurrent queries without saying so.
+    """
+
+    def __init__(self) -> None:
+        self._database = duckdb.connect(":memory:", config=_CONFIG)
+        self._database.execute("SET lock_configuration = true").fetchall()
+        # The engine's first query costs many times its second; no request should be the one to pay.
+        self._database.sql("SELECT 1").to_arrow_table()
+        self._opening = threading.Lock()
+        self._mine = threading.local()
+
+    def close(self) -> None:
+        """Let the database go; no statement may be running."""
+        self._database.close()
+
+    def frame(self, statement: Statement) -> pl.DataFrame:
+        """Run a statement and return all its rows.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When a file is gone or cannot be read.
+        """
+        try:
+            relation = self._cursor().sql(statement.sql, params=list(statement.binds))
+            found = pl.from_arrow(relation.to_arrow_table())
+        except _UNREADABLE as error:
+            self._forget()
+            raise SnapshotCorrupt(f"a published file cannot be read: {error}") from error
+        except duckdb.Error:
+            self._forget()
+            raise
+        assert isinstance(found, pl.DataFrame)
+        return found
+
+    def page(self, query: Paged) -> Rows:
+        """Run a page's queries; the rows are encoded without a Python object for any of them.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When a file is gone or cannot be read.
+        """
+        frame = self.frame(query.rows)
+        returned = frame.height
+        if isinstance(query.total, int):
+            total = query.total
+        elif returned < query.limit and (returned or not query.offset):
+            total = query.offset + returned  # the page is the last one, so it tells the total itself
+        else:
+            total = int(self.frame(query.total).item())
+        return Rows(to_json(frame), returned, total)
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        cursor: duckdb.DuckDBPyConnection | None = getattr(self._mine, "cursor", None)
+        if cursor is None:
+            with self._opening:
+                cursor = self._mine.cursor = self._database.cursor()
+        return cursor
+
+    def _forget(self) -> None:
+        """Drop this thread's cursor: a failed query may have left a result open that blocks the next one."""
+        cursor = self._cursor()
+        self._mine.cursor = None
+        cursor.close()
+
+
+def to_json(frame: pl.DataFrame) -> bytes:
+    """Write a frame as a JSON array of objects.
+
+    Numbers stand in the shortest form that reads back to the same double, days as ``2020-01-03``, instants as
+    ``2020-01-03T14:30:00Z`` with microseconds only where they are not zero.
+    """
+    instants = [_instant(frame[name]) for name, type_ in frame.schema.items() if type_ == pl.Datetime]
+    buffer = io.BytesIO()
+    frame.with_columns(instants).write_json(buffer)
+    return buffer.getvalue()
+
+
+def _instant(moments: pl.Series) -> pl.Series:
+    # The zone is that of the engine's session, which follows the machine's.
+    utc = moments.dt.convert_time_zone("UTC")
+    whole = utc.dt.strftime(_WHOLE)
+    split = (utc.dt.microsecond() != 0).fill_null(value=False)
+    return whole.zip_with(~split, utc.dt.strftime(_SPLIT)) if split.any() else whole

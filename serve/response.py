@@ -1,0 +1,98 @@
+"""Answers and errors as HTTP responses: status, headers, coded body."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from schemas.errors import ApiError
+from serve import compression, envelope
+from serve.answer import PRIVATE, Answer, Bare, Page
+from serve.asgi import Receive, Scope, Send
+from serve.context import Context
+from serve.etag import quoted, tag_of_body
+
+RETRY_SECONDS: Final = 2
+"""What ``Retry-After`` says of a failure whose length nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole response, ready to be sent; all bodies are JSON."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        """Hand it to the server."""
+        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers.items()]
+        if self.status != 304:
+            headers.append((b"content-type", b"application/json"))
+            headers.append((b"content-length", str(len(self.body)).encode()))
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": False})
+
+
+def not_modified(etag: str, headers: Mapping[str, str]) -> Response:
+    """Return the 304 of a page the caller holds already."""
+    sent = {**headers, "etag": etag, "cache-control": PRIVATE, "vary": "Accept-Encoding"}
+    return Response(304, b"", sent)
+
+
+def answered(
+    context: Context, answer: Answer, *, tag: str | None, coding: str, headers: Mapping[str, str]
+) -> Response:
+    """Turn an answer into its response; runs on a compute thread, for large bodies are encoded here.
+
+    Parameters
+    ----------
+    tag
+        Of a page, when it was known beforehand; other pages are named by their bytes.
+    coding
+        As negotiated.
+    headers
+        To be sent whatever the answer is.
+    """
+    sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE}
+    if isinstance(answer, Page):
+        body = page_body(context, answer)
+        sent["etag"] = quoted(tag_of_body(body) if tag is None else tag, coding)
+    elif isinstance(answer, Bare):
+        body = envelope.bare(answer.body)
+        sent["cache-control"] = "no-store"
+    else:
+        meta = dict(answer.meta)
+        if answer.warnings:
+            meta["warnings"] = list(answer.warnings)
+        body = envelope.single(answer.data, request_id=context.request_id, source=answer.source, meta=meta)
+        sent["cache-control"] = answer.cache_control
+    body, used = compression.encode(body, coding)
+    if used != compression.IDENTITY:
+        sent["content-encoding"] = used
+    return Response(200, body, sent)
+
+
+def page_body(context: Context, page: Page) -> bytes:
+    """Assemble a page's body: a pure function of the snapshot, the request and the key's view."""
+    meta = dict(page.meta)
+    if page.warnings:
+        meta["warnings"] = list(page.warnings)
+    return envelope.collection(
+        page.rows,
+        returned=page.returned,
+        total=page.total,
+        limit=context.values["limit"],
+        offset=context.values["offset"],
+        meta=meta,
+    )
+
+
+def failed(error: ApiError, request_id: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Turn an error into its response; every 503 says when to come back."""
+    sent = {**(headers or {}), **error.headers, "cache-control": "no-store"}
+    if error.status == 503:
+        sent.setdefault("Retry-After", str(math.ceil(RETRY_SECONDS)))
+    return Response(error.status, envelope.failure(error, request_id), sent)

@@ -1,0 +1,168 @@
+"""The way of every request, in the one order of its checks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import cast
+
+import structlog
+
+from datasets.snapshot import Snapshot
+from schemas.endpoints import Endpoint, Gate, Shape
+from schemas.errors import ApiError, SnapshotError, StorageUnavailable
+from schemas.parameters import ParameterKind
+from serve import trace as tracing
+from serve.access.caller import Caller
+from serve.answer import Answer, Answerer
+from serve.asgi import Scope
+from serve.books import visible_books
+from serve.compression import negotiate
+from serve.context import Context
+from serve.etag import matches, matches_any, quoted, tag_of_request
+from serve.parameters import Values, parse, query_pairs
+from serve.response import Response, answered, failed, not_modified
+from serve.service import Service
+from serve.trace import Trace, header
+
+_log = structlog.get_logger("serve.route")
+
+
+def responder_of(
+    service: Service, endpoint: Endpoint, answerer: Answerer
+) -> Callable[[Scope], Awaitable[Response]]:
+    """Return the function that makes the response to a request for one endpoint; it never raises.
+
+    Parameters
+    ----------
+    answerer
+        The endpoint's own part: called only when every check before it has passed.
+    """
+
+    async def respond(scope: Scope) -> Response:
+        passage = _Passage(service, endpoint, answerer, scope)
+        try:
+            return await passage.response()
+        except Exception as error:  # noqa: BLE001 - the last line: nothing of an unforeseen failure may leak
+            known = as_api_error(error, passage.trace)
+            passage.trace.code = known.code
+            return failed(known, passage.trace.request_id, passage.headers)
+
+    return respond
+
+
+def as_api_error(error: Exception, trace: Trace) -> ApiError:
+    """Say what a failure is to the caller; whatever is not the caller's doing is logged."""
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, StorageUnavailable | SnapshotError):
+        _log.error(
+            "published_data_unavailable",
+            request_id=trace.request_id,
+            endpoint=trace.endpoint,
+            kind=type(error).__name__,
+            reason=str(error),
+        )
+        return ApiError("upstream_unavailable", "The results cannot be read for now; try again later.")
+    _log.exception("unforeseen_failure", request_id=trace.request_id, endpoint=trace.endpoint)
+    return ApiError("internal_error", "Something failed here; quote the request id to the operator.")
+
+
+class _Passage:
+    """One request on its way through the checks."""
+
+    def __init__(self, service: Service, endpoint: Endpoint, answerer: Answerer, scope: Scope) -> None:
+        self.service = service
+        self.endpoint = endpoint
+        self.answerer = answerer
+        self.scope = scope
+        self.path: Mapping[str, str] = scope["path_params"]
+        self.trace = tracing.of(scope)
+        self.trace.endpoint = endpoint.id
+        self.caller: Caller | None = None
+        self.values: Values = {}
+        self.snapshot: Snapshot | None = None
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """What is sent with any answer, errors included: the state of the caller's limits."""
+        return {} if self.caller is None else self.caller.headers
+
+    async def response(self) -> Response:
+        """Run the checks in their order, then answer."""
+        if not self.endpoint.public:
+            await self._admit()
+        await self._read_parameters()
+        if self.endpoint.gate is not Gate.NONE:
+            self._resolve()
+        return await self._answer()
+
+    async def _admit(self) -> None:
+        """The key, its account, the caller's address, rate and quota, the endpoint allow-list."""
+        client = self.scope["client"][0] if self.scope.get("client") else None
+        self.caller = await self.service.access.admit(self.scope["headers"], client, self.endpoint)
+        self.trace.key_id = self.caller.key_id
+
+    async def _read_parameters(self) -> None:
+        try:
+            self.values = parse(self.endpoint, self.path, query_pairs(self.scope["query_string"]))
+        except ApiError as error:
+            raise await self._with_books(error) from None
+
+    async def _with_books(self, error: ApiError) -> ApiError:
+        """List the books beside the refusal of a missing one, to a caller who could have listed them anyway."""
+        details = error.details or {}
+        named = {entry["name"] for entry in details.get("parameters", ())}
+        missing = any(
+            p.kind is ParameterKind.BOOK and p.required and p.name in named for p in self.endpoint.parameters
+        )
+        if not missing or self.caller is None or not self.caller.may_read_run(self.path["alpha"]):
+            return error
+        snapshot = self.service.snapshots.resolve(self.path["alpha"])
+        if snapshot is None:
+            return error
+        readable = partial(visible_books, snapshot, raw=self.caller.expose_raw)
+        available = list(await self.service.compute(readable))
+        return ApiError(error.code, error.message, {**details, "available": available})
+
+    def _resolve(self) -> None:
+        """Whether the key may read the alpha, and only then whether there is one."""
+        assert self.caller is not None
+        alpha_id = self.path["alpha"]
+        self.caller.require(self.endpoint, alpha_id)
+        self.snapshot = self.service.snapshots.resolve(alpha_id)
+        if self.snapshot is None:
+            code = "alpha_not_found" if self.endpoint.gate is Gate.ALPHAS else "run_not_found"
+            raise ApiError(code, "There is no alpha at this address.")
+
+    async def _answer(self) -> Response:
+        wanted = header(self.scope["headers"], b"if-none-match")
+        coding = negotiate(header(self.scope["headers"], b"accept-encoding"))
+        tag = self._tag_beforehand()
+        if tag is not None and matches(wanted, quoted(tag, coding)):
+            return not_modified(quoted(tag, coding), self.headers)
+        context = Context(
+            self.service, self.endpoint, self.values, self.trace.request_id, self.caller, self.snapshot
+        )
+        encode = partial(answered, context, tag=tag, coding=coding, headers=self.headers)
+        if inspect.iscoroutinefunction(self.answerer):
+            response = encode(await self.answerer(context))
+        else:
+            response = await self.service.compute(lambda: encode(cast(Answer, self.answerer(context))))
+        etag = response.headers.get("etag")
+        if etag is not None and (matches(wanted, etag) or matches_any(wanted)):
+            return not_modified(etag, self.headers)
+        return response
+
+    def _tag_beforehand(self) -> str | None:
+        """Name a page before it is made, where the snapshot and the request determine it."""
+        if self.snapshot is None or self.endpoint.shape is not Shape.COLLECTION:
+            return None
+        return tag_of_request(
+            snapshot=f"{self.snapshot.alpha_id}/{self.snapshot.id}",
+            endpoint=self.endpoint.id,
+            values=self.values,
+            view={"raw": self.caller is not None and self.caller.expose_raw},
+            build=self.service.build,
+        )

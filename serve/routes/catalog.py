@@ -1,0 +1,50 @@
+"""The list of alphas and their written descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from schemas.errors import ApiError
+from serve.access.allow import Mode
+from serve.answer import Answerer, Page, Single
+from serve.context import Context
+from serve.description import complete
+from serve.envelope import page_of
+
+
+def alphas(context: Context) -> Page:
+    """List the alphas the key may read, latest started first."""
+    caller, values = context.caller, context.values
+    snapshots, wanted = context.service.snapshots, values["search"]
+    chosen = snapshots.pointers() if wanted is None else snapshots.search(wanted)
+    if values["complete_only"]:
+        chosen = [pointer for pointer in chosen if pointer.complete]
+    if caller.alphas.mode is not Mode.ALL:
+        chosen = [pointer for pointer in chosen if caller.may_read_alpha(pointer.alpha_id)]
+    start, limit = values["offset"], values["limit"]
+    shown = [{"alpha_id": x.alpha_id, "name": x.name, "tldr": x.tldr} for x in chosen[start : start + limit]]
+    rows, returned = page_of(shown, limit, 0)
+    return Page(rows, returned, len(chosen), {})
+
+
+def description(context: Context) -> Single:
+    """Return the written description, every documented key present."""
+    snapshot = context.snapshot
+    sealed = snapshot.description()
+    if sealed is None:
+        raise ApiError(
+            "alpha_description_not_found",
+            "The run sealed no written description; its data endpoints answer.",
+        )
+    return Single(
+        complete(sealed, snapshot.alpha_id),
+        source=f"snapshot {snapshot.id}",
+        meta={"run": snapshot.alpha_id, "alpha_id": snapshot.alpha_id},
+    )
+
+
+ROUTES: Final[Mapping[str, Answerer]] = {
+    "catalog.alphas.list": alphas,
+    "catalog.alphas.get": description,
+}

@@ -1,0 +1,89 @@
+"""The books: their list, ledger, positions, profit and loss, trades and equity curve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from schemas.rows import ROWS
+from schemas.tables.books import BOOK_KINDS
+from serve.answer import Answerer, Page, empty
+from serve.books import NothingOfKind, choose_book, visible_books
+from serve.context import Context
+from serve.envelope import kind_missing
+from serve.equity import LEDGER_COLUMNS, curve
+from serve.query import books as query
+from serve.reader import to_json
+
+
+def books(context: Context) -> Page:
+    """List the books, with the size and span of each of their datasets."""
+    snapshot = context.snapshot
+    visible = visible_books(snapshot, raw=context.raw)
+    meta = _portfolio_meta(context)
+    if not visible or not snapshot.has("books"):
+        return empty(meta, *(kind_missing(kind) for kind in BOOK_KINDS))
+    rows = context.service.reader.page(
+        query.summary(
+            snapshot.file("books"), snapshot.columns("books"), context.values, raw=context.raw, books=visible
+        )
+    )
+    return Page(rows.json, rows.returned, rows.total, meta)
+
+
+def rows_of_book(context: Context) -> Page:
+    """Return the rows of one book: the dataset and the row are those the endpoint declares."""
+    snapshot, values = context.snapshot, context.values
+    (kind,) = context.endpoint.datasets
+    meta = {**_portfolio_meta(context), "book": values["book"]}
+    chosen = choose_book(snapshot, kind, values["book"], raw=context.raw)
+    if isinstance(chosen, NothingOfKind):
+        return empty(meta, kind_missing(chosen.kind))
+    rows = context.service.reader.page(
+        query.rows_of_book(
+            ROWS[context.endpoint.row],
+            snapshot.file(kind, chosen.name),
+            snapshot.columns(kind),
+            values,
+            raw=context.raw,
+            book=chosen.name,
+            rows=snapshot.entry(kind, chosen.name).rows,
+        )
+    )
+    return Page(rows.json, rows.returned, rows.total, meta)
+
+
+def equity_curve(context: Context) -> Page:
+    """Return the equity curve of one book, measured over the window before it is paged."""
+    snapshot, values = context.snapshot, context.values
+    (kind,) = context.endpoint.datasets
+    meta = {**_portfolio_meta(context), "book": values["book"]}
+    chosen = choose_book(snapshot, kind, values["book"], raw=context.raw)
+    if isinstance(chosen, NothingOfKind):
+        found = curve(None, values["book"])
+        return empty({**meta, "summary": found.summary}, kind_missing(chosen.kind))
+    ledger = context.service.reader.frame(
+        query.ledger_window(snapshot.file(kind, chosen.name), LEDGER_COLUMNS, values["from"], values["to"])
+    )
+    found = curve(ledger, chosen.name)
+    page = found.rows.slice(values["offset"], values["limit"])
+    return Page(to_json(page), page.height, found.rows.height, {**meta, "summary": found.summary})
+
+
+def _portfolio_meta(context: Context) -> dict[str, Any]:
+    snapshot = context.snapshot
+    return {
+        "run": snapshot.alpha_id,
+        "alpha_id": snapshot.alpha_id,
+        "source_alpha_id": snapshot.manifest.source_alpha_id,
+    }
+
+
+ROUTES: Final[Mapping[str, Answerer]] = {
+    "portfolio.books": books,
+    "portfolio.ledger": rows_of_book,
+    "portfolio.positions": rows_of_book,
+    "portfolio.pnl": rows_of_book,
+    "portfolio.trades": rows_of_book,
+    "portfolio.equity_curve": equity_curve,
+}

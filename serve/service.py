@@ -1,0 +1,95 @@
+"""Everything one serving process holds open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Self, TypeVar
+
+from datasets.cache import Cache
+from datasets.storage import Storage
+from schemas.errors import SettingsError
+from serve.access.gate import Access
+from serve.access.settings import AccessSettings
+from serve.build import build_version
+from serve.market_data import MarketData
+from serve.metrics.service import Metrics
+from serve.reader import Reader
+from serve.settings import Settings, compute_threads
+from serve.snapshots import Snapshots
+from serve.source_download import SourceDownloads
+from serve.week_index import WeekIndex
+
+T = TypeVar("T")
+
+
+class Service:
+    """The open parts of a serving process, as an async context manager.
+
+    Parameters
+    ----------
+    settings
+        Of the program.
+    access_settings
+        Of keys, accounts and limits.
+
+    Raises
+    ------
+    SettingsError
+        When no file system answers to an address, a remote root has no cache, or the public endpoint is no URL.
+    """
+
+    access: Access
+
+    def __init__(self, settings: Settings, access_settings: AccessSettings) -> None:
+        self.settings = settings
+        self.access_settings = access_settings
+        self.build = build_version(settings.build)
+        storage = open_storage(settings)
+        self.snapshots = Snapshots(storage, settings.refresh_seconds)
+        self.reader = Reader()
+        self.weeks = WeekIndex(self.reader)
+        self.metrics = Metrics(self.reader)
+        self.market_data = MarketData(settings.market_data)
+        self.source_downloads = SourceDownloads(storage, settings.archives, settings.archives_public_endpoint)
+        self._executor = ThreadPoolExecutor(compute_threads(settings), thread_name_prefix="compute")
+
+    async def __aenter__(self) -> Self:
+        """Open the access store and start following the catalogue."""
+        self.access = await Access.open(self.access_settings)
+        await asyncio.to_thread(self.snapshots.start)
+        self.market_data.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Finish what computes, then let everything go."""
+        await asyncio.to_thread(self.snapshots.stop)
+        await self.market_data.close()
+        self.source_downloads.close()
+        await asyncio.to_thread(self._executor.shutdown)
+        self.reader.close()
+        await self.access.close()
+
+    async def compute(self, work: Callable[[], T]) -> T:
+        """Run work on a compute thread, so that the event loop keeps answering."""
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+
+def open_storage(settings: Settings) -> Storage:
+    """Open the datasets root, a remote one behind its cache: queries read files of this machine only.
+
+    Raises
+    ------
+    SettingsError
+        When no file system answers to the address, or a remote root has no cache that can be used.
+    """
+    storage = Storage(settings.datasets)
+    if storage.is_local:
+        return storage
+    if settings.cache is None:
+        raise SettingsError(
+            f"--cache: the datasets at {storage.address} are read through copies on this machine; name a folder for "
+            f"them, or set ALPHA_RESULTS_CACHE"
+        )
+    return Storage(settings.datasets, cache=Cache(settings.cache, settings.cache_bytes))

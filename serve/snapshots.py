@@ -1,0 +1,108 @@
+"""What is served now: the catalogue, followed in the background."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from datasets.catalogue import Catalogue
+from datasets.manifest import Pointer
+from datasets.snapshot import Snapshot
+from datasets.storage import Storage
+from schemas.errors import StorageUnavailable
+from serve.reader_lease import ReaderLease
+
+_log = structlog.get_logger("serve.snapshots")
+_LATE: Final = 10.0
+"""A catalogue this many intervals old is no longer followed, whatever the reason."""
+
+
+class Snapshots:
+    """Resolves alphas to snapshots while a thread of its own looks for new ones.
+
+    The thread is apart from those that compute answers, so that a busy service still notices a publication.
+
+    Parameters
+    ----------
+    storage
+        The datasets root.
+    seconds
+        Pause between two looks.
+    """
+
+    def __init__(self, storage: Storage, seconds: float) -> None:
+        self._storage = storage
+        self._catalogue = Catalogue(storage)
+        self._seconds = seconds
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="catalogue", daemon=True)
+        self._failure: str | None = None
+        self._lease = ReaderLease(storage)
+
+    def start(self) -> None:
+        """Look once, then keep looking; a store that is away leaves the catalogue empty until it is back."""
+        self._look()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop looking, and claim no snapshot any more."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._lease.release()
+
+    def resolve(self, alpha_id: str) -> Snapshot | None:
+        """Return the snapshot served under an address; to be asked once a request."""
+        return self._catalogue.resolve(alpha_id)
+
+    def pointers(self) -> Sequence[Pointer]:
+        """Return every pointer, latest started first, the address as tiebreak."""
+        return self._catalogue.pointers()
+
+    def search(self, text: str) -> Sequence[Pointer]:
+        """Return the pointers whose address, name or summary holds a text, letter case aside, in the same order."""
+        return self._catalogue.search(text)
+
+    @property
+    def unreadable(self) -> Mapping[str, str]:
+        """Alpha -> why its pointer could not be read."""
+        return self._catalogue.broken
+
+    @property
+    def healthy(self) -> bool:
+        """Whether everything published is known and being followed."""
+        late = self._catalogue.age > self._seconds * _LATE + 1
+        return self._failure is None and not late and not self._catalogue.broken
+
+    def _follow(self) -> None:
+        while not self._stop.wait(self._seconds):
+            self._look()
+
+    def _look(self) -> None:
+        began = datetime.now(UTC)
+        try:
+            changed = self._refresh()
+        except Exception as error:  # noqa: BLE001 - whatever it was, what is served stays served
+            if self._failure is None:
+                _log.error("catalogue_unreachable", reason=str(error), kind=type(error).__name__)
+            self._failure = str(error)
+            return
+        if self._failure is not None:
+            _log.info("catalogue_reachable_again")
+            self._failure = None
+        self._lease.refresh(began)
+        if changed:
+            _log.info(
+                "catalogue_changed", alphas=len(self.pointers()), unreadable=sorted(self._catalogue.broken)
+            )
+
+    def _refresh(self) -> bool:
+        if self._storage.is_local and not Path(self._storage.base).is_dir():
+            # An unmounted disk is not an empty catalogue.
+            raise StorageUnavailable(f"{self._storage.base} is not there")
+        return self._catalogue.refresh()
