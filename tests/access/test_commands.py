@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from typing import Any
+
+import pytest
+
+from schemas.endpoints import ENDPOINTS, META_IDS
+from serve.access.gate import Access
+from serve.access.settings import AccessSettings
+from serve.command_line import main
+
+
+class Shell:
+    """The program's commands on one store, as typed."""
+
+    def __init__(self, settings: AccessSettings, capsys: pytest.CaptureFixture[str]) -> None:
+        self.settings = settings
+        self._capsys = capsys
+
+    def __call__(self, line: str, *more: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            main([*line.split(), *more, "--access", self.settings.store])
+        shown = self._capsys.readouterr()
+        return int(left.value.code or 0), shown.out, shown.err
+
+    def json(self, line: str) -> Any:
+        code, out, _ = self(line, "--json")
+        assert code == 0, line
+        return json.loads(out)
+
+
+@pytest.fixture
+def shell(
+    settings: AccessSettings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Shell:
+    monkeypatch.setenv("ALPHA_RESULTS_ACTOR", "the operator")
+    if settings.peppers:
+        monkeypatch.setenv("ALPHA_RESULTS_PEPPER", settings.peppers[0].decode())
+    return Shell(settings, capsys)
+
+
+def test_from_an_account_to_a_call_and_back(shell: Shell) -> None:
+    account = shell.json("accounts create --email A@Example.org --ceiling-runs prefix:Test_")
+    assert account["email"] == "a@example.org"
+    assert account["ceiling"] == {
+        "endpoints": {"mode": "all"},
+        "alphas": {"mode": "all"},
+        "runs": {"mode": "prefix", "prefixes": ["Test_"]},
+    }
+    key = shell.json(
+        "keys issue --account a@example.org --name first --endpoints all --alphas all --runs all --raw"
+        " --rate per_second=100,per_minute=1000,monthly=null --expires 2999-01-01 --ips 203.0.113.0/24"
+    )
+    assert set(key) >= {"key_id", "token"}
+    assert key["allow"]["runs"] == {"mode": "prefix", "prefixes": ["Test_"]}
+    assert key["granted"]["runs"] == {"mode": "all"}
+
+    async def call() -> Any:
+        access = await Access.open(shell.settings)
+        try:
+            headers = {"Authorization": f"Bearer {key['token']}"}
+            return await access.admit(headers, "203.0.113.7", ENDPOINTS["signals.scores"])
+        finally:
+            await access.close()
+
+    caller = asyncio.run(call())
+    assert (caller.key_id, caller.expose_raw, caller.rate_limit.monthly) == (key["key_id"], True, None)
+    assert shell.json(f"keys suspend {key['key_id']}")["status"] == "suspended"
+    assert shell.json(f"keys reactivate {key['key_id']}")["status"] == "active"
+    changed = shell.json(f"keys set {key['key_id']} --no-raw --name second --ips any --expires never")
+    assert (changed["field_policy"], changed["name"]) == ({"expose_raw_book": False}, "second")
+    assert (changed["ips"], changed["expires_at"]) == (None, None)
+    assert shell.json(f"keys show {key['key_id']}") == changed
+    assert shell.json(f"keys revoke {key['key_id']}")["status"] == "revoked"
+    assert shell.json("keys list") == []
+    assert [row["key_id"] for row in shell.json("keys list --revoked --account a@example.org")] == [
+        key["key_id"]
+    ]
+    assert shell.json("accounts deactivate a@example.org")["active"] is False
+    assert shell.json("accounts activate a@example.org")["active"] is True
+    assert shell.json("accounts set a@example.org --admin")["role"] == "admin"
+    assert [row["email"] for row in shell.json("accounts list")] == ["a@example.org"]
+    assert shell.json(f"accounts show {account['user_id']}")["role"] == "admin"
+    trail = shell.json("audit")
+    assert len(trail) == 9
+    assert {entry["actor"] for entry in trail} == {"the operator"}
+    assert [entry["action"] for entry in shell.json(f"audit --limit 1 --subject {key['key_id']}")] == [
+        "key.revoke"
+    ]
+    everything = json.dumps([trail, shell.json("keys list --revoked"), changed])
+    assert key["token"].partition(".")[2] not in everything
+
+
+def test_people_see_lines_and_the_token_once(shell: Shell) -> None:
+    shell("accounts create --email a@example.org")
+    code, out, err = shell("keys issue --account a@example.org --name first")
+    assert code == 0
+    *rows, token = out.strip().splitlines()
+    key_id = dict(row.split("\t") for row in rows)["key_id"]
+    assert token.startswith(f"ar_live_{key_id}.")
+    assert "never again" in err
+    for line in ("keys list", f"keys show {key_id}", "audit"):
+        code, out, _ = shell(line)
+        assert code == 0
+        assert key_id in out
+        assert token.partition(".")[2] not in out
+    assert ",".join(META_IDS) in shell("keys list")[1]
+    assert "a@example.org" in shell("accounts list")[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "way_out"),
+    [
+        ("accounts create --email nobody", "name@example.org"),
+        ("keys issue --account x@y.org --name k", "accounts create"),
+        ("keys suspend 0000000000000000", "keys list"),
+        ("accounts set x@y.org --no-admin", "accounts list"),
+    ],
+)
+def test_a_refusal_is_one_line_and_an_exit_code(shell: Shell, line: str, way_out: str) -> None:
+    code, out, err = shell(line)
+    assert (code, out) == (2, "")
+    assert way_out in err
+    assert len(err.strip().splitlines()) == 1
+    code, _, err = shell(line, "--json")
+    assert code == 2
+    assert json.loads(err)["error"]["type"] == "AccessError"
+
+
+def test_a_grant_beyond_the_ceiling_is_pointed_out(shell: Shell) -> None:
+    shell("accounts create --email a@example.org --ceiling-endpoints meta.me")
+    code, out, err = shell("keys issue --account a@example.org --name k --endpoints all", "--json")
+    assert code == 0
+    assert json.loads(out)["allow"]["endpoints"] == {"mode": "list", "ids": ["meta.me"]}
+    assert "ceiling" in err
+
+
+def test_the_schema_can_be_seen_and_moved(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shell.json("access show")["revision"] is None
+    assert shell("access upgrade")[0] == 0
+    shown = shell.json("access show")
+    assert shown["revision"] == shown["head"]
+    assert "@" not in shown["store"]
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert shell("access downgrade --to 0001")[0] == 1, "asks before it removes anything"
+    assert shell.json("access show") == shown
+    assert shell("access downgrade --to 0001 --yes")[0] == 0
+    assert shell.json("access show")["revision"] == "0001"
+    code, _, err = shell("access downgrade --to 7 --yes")
+    assert code == 2
+    assert "0001" in err
+    monkeypatch.delenv("ALPHA_RESULTS_DATASETS", raising=False)
+    with pytest.raises(SystemExit) as left:
+        main(["keys", "list"])
+    assert left.value.code == 2
+
+
+COMMANDS = {
+    "accounts": ("activate", "create", "deactivate", "list", "set", "show"),
+    "keys": ("issue", "list", "reactivate", "revoke", "set", "show", "suspend"),
+    "access": ("downgrade", "show", "upgrade"),
+    "audit": (),
+}
+
+
+@pytest.mark.parametrize(
+    "line", [f"{group} {name}" for group, names in COMMANDS.items() for name in ("", *names)]
+)
+def test_every_command_explains_itself(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([*line.split(), "--help"])
+    assert not left.value.code
+    out = capsys.readouterr().out
+    assert f"Usage: python -m serve {line}".strip() in out
+    if len(line.split()) == 1:
+        assert [name for name in COMMANDS[line.strip()] if f"\n  {name} " not in out] == []
+    else:
+        assert "--datasets" in out

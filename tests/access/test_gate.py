@@ -1,0 +1,470 @@
+from __future__ import annotations
+
+import asyncio
+import hmac
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.endpoints import ENDPOINTS, META_IDS, Endpoint, Gate
+from schemas.errors import ApiError
+from serve.access.administration import Administration
+from serve.access.gate import Access, Caller
+from serve.access.settings import AccessSettings
+from serve.access.store import Store
+from serve.access.tokens import TokenShape, new_token
+from tests.access.conftest import OWNER, Expire
+
+pytestmark = pytest.mark.anyio
+
+ME = ENDPOINTS["meta.me"]
+SCORES = ENDPOINTS["signals.scores"]
+PEER = "203.0.113.7"
+WIDE = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+async def refusal(
+    access: Access, token: str | None, endpoint: Endpoint = ME, peer: str | None = PEER
+) -> ApiError:
+    with pytest.raises(ApiError) as refused:
+        await access.admit({} if token is None else bearer(token), peer, endpoint)
+    return refused.value
+
+
+async def issue(administration: Administration, **grants: Any) -> str:
+    return (await administration.keys.issue(OWNER, "k", **grants)).token
+
+
+def key_id(token: str) -> str:
+    return token.partition(".")[0].rpartition("_")[2]
+
+
+def with_other_secret(token: str) -> str:
+    return f"{token.partition('.')[0]}.{new_token().secret}"
+
+
+async def test_an_admitted_call_knows_its_key_and_what_it_has_used(
+    access: Access, administration: Administration
+) -> None:
+    owner = await administration.accounts.find(OWNER)
+    token = await issue(administration)
+    caller = await access.admit(bearer(token), PEER, ME)
+    assert (caller.key_id, caller.key_name) == (key_id(token), "k")
+    assert (caller.user_id, caller.email, caller.role, caller.is_admin) == (owner.id, OWNER, "user", False)
+    assert caller.callable_endpoints == ["meta.health", "meta.me", "meta.keys"]
+    assert sorted(caller.callable_endpoints) == sorted(META_IDS)
+    assert caller.allow["alphas"] == caller.allow["runs"] == {"mode": "prefix", "prefixes": ["Test_"]}
+    assert caller.expose_raw is False
+    assert caller.ip == PEER
+    assert caller.usage.used == (1, 1, 1, 1)
+    assert caller.usage.remaining == (4, 59, 4999, 99999)
+    assert caller.headers["X-RateLimit-Remaining-Minute"] == "59"
+    again = await access.admit(bearer(token), PEER, ENDPOINTS["meta.keys"])
+    assert again.usage.used[1:] == (2, 2, 2)
+
+
+CONDITIONS = {
+    "no key": ("missing_api_key", 401),
+    "malformed": ("malformed_api_key", 401),
+    "unknown": ("invalid_api_key", 401),
+    "wrong secret": ("invalid_api_key", 401),
+    "suspended": ("key_suspended", 401),
+    "revoked": ("key_revoked", 401),
+    "expired": ("key_expired", 401),
+    "inactive account": ("account_inactive", 403),
+    "wrong address": ("ip_not_allowed", 403),
+    "endpoint not listed": ("endpoint_not_allowed", 403),
+}
+GATED = [entry for entry in ENDPOINTS.values() if not entry.public]
+
+
+GRANTS: dict[str, dict[str, Any]] = {
+    "wrong address": {"ips": "198.51.100.0/24"},
+    "endpoint not listed": {"endpoints": "meta.health"},
+}
+
+
+async def prepared(
+    administration: Administration, condition: str, shape: TokenShape, expire: Expire
+) -> str | None:
+    """Return the token of a call in the condition, None for a call without one."""
+    token = await issue(administration, **{"endpoints": "all", "rate": WIDE, **GRANTS.get(condition, {})})
+    presented = {
+        "no key": None,
+        "malformed": "not-a-key",
+        "unknown": shape.spell(new_token()),
+        "wrong secret": with_other_secret(token),
+    }
+    if condition == "suspended":
+        await administration.keys.suspend(key_id(token))
+    elif condition == "revoked":
+        await administration.keys.revoke(key_id(token))
+    elif condition == "expired":
+        await expire(token, 1)
+    elif condition == "inactive account":
+        await administration.accounts.deactivate(OWNER)
+    return presented.get(condition, token)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+async def test_every_endpoint_answers_each_condition_with_its_code(
+    access: Access, administration: Administration, shape: TokenShape, expire: Expire, condition: str
+) -> None:
+    await administration.accounts.change(OWNER, admin=True)
+    token = await prepared(administration, condition, shape, expire)
+    for endpoint in GATED:
+        refused = await refusal(access, token, endpoint)
+        assert (refused.code, refused.status) == CONDITIONS[condition], endpoint.id
+        assert refused.code in endpoint.all_errors
+        if refused.status == 401:
+            assert refused.headers["WWW-Authenticate"].startswith("Bearer")
+        else:
+            assert refused.headers["X-RateLimit-Limit-Day"] == "1000000"
+        if condition == "wrong address":
+            assert refused.details == {"ip": PEER}
+        if condition == "endpoint not listed":
+            assert refused.details == {"endpoint": endpoint.id}
+
+
+async def test_every_endpoint_admits_the_right_key_and_hides_what_it_may_not_read(
+    access: Access, administration: Administration
+) -> None:
+    await administration.accounts.change(OWNER, admin=True)
+    token = await issue(administration, endpoints="all", rate=WIDE, alphas="list:Test_a", runs="list:Test_r")
+    for endpoint in GATED:
+        caller = await access.admit(bearer(token), PEER, endpoint)
+        if endpoint.gate is Gate.NONE:
+            caller.require(endpoint, "anything")
+            continue
+        allowed, code = (
+            ("Test_a", "alpha_not_allowed") if endpoint.gate is Gate.ALPHAS else ("Test_r", "run_not_allowed")
+        )
+        caller.require(endpoint, allowed)
+        with pytest.raises(ApiError) as refused:
+            caller.require(endpoint, "Test_other")
+        assert (refused.value.code, refused.value.status) == (code, 403)
+        assert refused.value.headers == caller.headers
+        assert "Test_other" not in refused.value.message
+
+
+async def test_administrative_routes_are_for_administrators_whatever_the_list_says(
+    access: Access, administration: Administration
+) -> None:
+    token = await issue(administration, endpoints="all", rate=WIDE)
+    admin_ids = [entry.id for entry in ENDPOINTS.values() if entry.admin]
+    caller = await access.admit(bearer(token), PEER, SCORES)
+    assert caller.callable_endpoints == [name for name in ENDPOINTS if name not in admin_ids]
+    for name in admin_ids:
+        assert (await refusal(access, token, ENDPOINTS[name])).code == "endpoint_not_allowed"
+    await administration.accounts.change(OWNER, admin=True)
+    caller = await access.admit(bearer(token), PEER, ENDPOINTS["admin.alphas.list"])
+    assert caller.is_admin
+    assert caller.callable_endpoints == list(ENDPOINTS)
+    assert not caller.may_call("no.such.endpoint")
+
+
+async def test_the_checks_come_in_the_documented_order(
+    access: Access, administration: Administration, expire: Expire
+) -> None:
+    # A key that breaks every rule shows them one by one as they are put right, the first ones first.
+    token = await issue(
+        administration,
+        ips="198.51.100.1",
+        rate="per_second=1000,per_minute=1,per_day=9",
+        expires="2999-01-01",
+    )
+    await access.admit(bearer(token), "198.51.100.1", ME)  # the minute is used up now
+    await administration.accounts.deactivate(OWNER)
+    await administration.keys.suspend(key_id(token))
+    await expire(token, 1)
+    assert (await refusal(access, with_other_secret(token), SCORES)).code == "invalid_api_key"
+    assert (await refusal(access, token, SCORES)).code == "key_suspended"
+    await administration.keys.reactivate(key_id(token))
+    assert (await refusal(access, token, SCORES)).code == "key_expired"
+    await expire(token, None)
+    assert (await refusal(access, token, SCORES)).code == "account_inactive"
+    await administration.accounts.activate(OWNER)
+    assert (await refusal(access, token, SCORES)).code == "ip_not_allowed"
+    assert (await refusal(access, token, SCORES, "198.51.100.1")).code == "rate_limit_minute"
+    await administration.keys.change(key_id(token), rate="per_minute=60")
+    assert (await refusal(access, token, SCORES, "198.51.100.1")).code == "endpoint_not_allowed"
+    await administration.keys.change(key_id(token), endpoints="signals.scores")
+    caller = await access.admit(bearer(token), "198.51.100.1", SCORES)
+    # Counted were the first call, the one refused for its endpoint and this one.
+    assert caller.usage.used[1:] == (3, 3, 3)
+
+
+async def test_a_revoked_key_says_so_even_when_it_is_expired(
+    access: Access, administration: Administration, expire: Expire
+) -> None:
+    token = await issue(administration)
+    await expire(token, 1)
+    await administration.keys.revoke(key_id(token))
+    assert (await refusal(access, token)).code == "key_revoked"
+
+
+@pytest.mark.parametrize(
+    ("rate", "code", "window"),
+    [
+        ("per_second=99,per_minute=2", "rate_limit_minute", "minute"),
+        ("per_second=99,per_minute=99,per_day=2", "rate_limit_day", "day"),
+        ("per_second=99,per_minute=99,monthly=2", "quota_exceeded", "month"),
+    ],
+)
+async def test_each_window_refuses_with_its_code_and_charges_nothing_for_it(
+    access: Access,
+    administration: Administration,
+    rate: str,
+    code: str,
+    window: str,
+) -> None:
+    token = await issue(administration, rate=rate)
+    outcomes = await asyncio.gather(
+        *[access.admit(bearer(token), PEER, ME) for _ in range(6)], return_exceptions=True
+    )
+    refused = [x for x in outcomes if isinstance(x, ApiError)]
+    assert len(refused) == 4
+    for error in refused:
+        assert (error.code, error.status) == (code, 429)
+        assert error.details == {"window": window, "limit": 2}
+        assert int(error.headers["Retry-After"]) >= 1
+        assert error.headers[f"X-RateLimit-Remaining-{window.title()}"] == "0"
+        assert error.headers["Retry-After"] == error.headers[f"X-RateLimit-Reset-{window.title()}"]
+    assert (await access.usage(key_id(token))).used[3] == 2
+
+
+async def test_the_second_refuses_with_its_code(access: Access, administration: Administration) -> None:
+    token = await issue(administration, rate="per_second=1,per_minute=100000")
+    refused: ApiError | None = None
+    admitted = 0
+    while refused is None:
+        try:
+            await access.admit(bearer(token), PEER, ME)
+            admitted += 1
+        except ApiError as error:
+            refused = error
+    assert (refused.code, refused.status) == ("rate_limit_second", 429)
+    assert refused.headers["Retry-After"] == "1"
+    assert (await access.usage(key_id(token))).month == admitted
+
+
+async def test_asking_charges_nothing_and_agrees_with_what_is_enforced(
+    access: Access, administration: Administration
+) -> None:
+    token = await issue(administration, rate=WIDE)
+    await administration.keys.revoke(key_id(await issue(administration)))
+    other = await issue(administration)
+    for _ in range(3):
+        caller = await access.admit(bearer(token), PEER, ME)
+    rows = await access.inventory(caller.user_id)
+    assert [row.key_id for row in rows] == [key_id(other), key_id(token)]
+    assert rows[1].usage.used[1:] == caller.usage.used[1:] == (3, 3, 3)
+    assert rows[0].usage.used == (0, 0, 0, 0)
+    assert rows[1].display_prefix == f"ar_live_{key_id(token)[:4]}"
+    assert rows[1].usage == (await access.key(key_id(token))).usage  # type: ignore[union-attr]
+    assert await access.inventory("nobody") == []
+    assert await access.key("0" * 16) is None
+    with pytest.raises(ApiError, match="No key"):
+        await access.usage("0" * 16)
+
+
+async def test_a_key_row_shows_what_is_in_force_and_administrators_see_revoked_ones(
+    access: Access, administration: Administration
+) -> None:
+    token = await issue(
+        administration, endpoints="all", alphas="all", raw=True, expires="2999-01-31T12:00:00+02:00"
+    )
+    await administration.accounts.change(OWNER, ceiling_endpoints="meta.me", ceiling_alphas="list:Test_a")
+    (row,) = await access.inventory((await administration.accounts.find(OWNER)).id)
+    assert row.allow["endpoints"] == {"mode": "list", "ids": ["meta.me"]}
+    assert row.allow["alphas"] == {"mode": "list", "ids": ["Test_a"]}
+    assert row.expose_raw is True
+    assert (row.status, row.email, row.account_active) == ("active", OWNER, True)
+    assert row.expires_at is not None
+    assert row.expires_at.isoformat() == "2999-01-31T10:00:00+00:00"
+    await administration.keys.revoke(key_id(token))
+    revoked = await access.key(key_id(token))
+    assert revoked is not None
+    assert revoked.status == "revoked"
+
+
+async def test_every_change_holds_from_the_next_call_on_every_worker(
+    settings: AccessSettings, access: Access, administration: Administration, tmp_path: Path
+) -> None:
+    second = await Access.open(replace(settings, state=tmp_path / "second.sqlite3"))
+    token = await issue(administration, endpoints="all", rate=WIDE)
+    try:
+        for worker in (access, second):
+            assert (await worker.admit(bearer(token), PEER, SCORES)).may_call("signals.scores")
+        await administration.accounts.change(OWNER, ceiling_endpoints="meta.me")
+        for worker in (access, second):
+            assert (await refusal(worker, token, SCORES)).code == "endpoint_not_allowed"
+            await worker.admit(bearer(token), PEER, ME)
+        await administration.accounts.deactivate(OWNER)
+        for worker in (access, second):
+            assert (await refusal(worker, token)).code == "account_inactive"
+        await administration.accounts.activate(OWNER)
+        await administration.keys.change(key_id(token), ips="198.51.100.1")
+        for worker in (access, second):
+            assert (await refusal(worker, token)).code == "ip_not_allowed"
+        await administration.keys.change(key_id(token), ips="any", rate="per_minute=1")
+        for worker in (access, second):
+            assert (await refusal(worker, token)).code == "rate_limit_minute"
+        await administration.keys.suspend(key_id(token))
+        for worker in (access, second):
+            assert (await refusal(worker, token)).code == "key_suspended"
+        await administration.keys.revoke(key_id(token))
+        for worker in (access, second):
+            assert (await refusal(worker, token)).code == "key_revoked"
+    finally:
+        await second.close()
+
+
+async def test_expiry_is_looked_at_when_the_call_comes(
+    access: Access, administration: Administration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = await issue(administration, expires="2999-01-01")
+    await access.admit(bearer(token), PEER, ME)
+    (record,) = await administration.keys.all()
+    assert record.expires_at is not None
+    monkeypatch.setattr(time, "time_ns", lambda: record.expires_at * 1000)
+    assert (await refusal(access, token)).code == "key_expired"
+
+
+async def test_how_a_key_may_be_presented(access: Access, administration: Administration) -> None:
+    token = await issue(administration, rate=WIDE)
+    accepted: list[Any] = [
+        {"authorization": f"bearer {token}"},
+        {"AUTHORIZATION": f"BEARER   {token} "},
+        [(b"host", b"x"), (b"authorization", f"Bearer {token}".encode())],
+        [(b"Authorization", f"Bearer {token}".encode())],
+    ]
+    for headers in accepted:
+        assert (await access.admit(headers, PEER, ME)).key_id == key_id(token)
+    refused: list[tuple[Any, str]] = [
+        ({}, "missing_api_key"),
+        ([], "missing_api_key"),
+        ({"Authorization": ""}, "missing_api_key"),
+        ({"Authorization": "Bearer"}, "missing_api_key"),
+        ({"Authorization": "Bearer  "}, "missing_api_key"),
+        ({"Authorization": token}, "missing_api_key"),
+        ({"Authorization": f"Basic {token}"}, "missing_api_key"),
+        ({"X-Api-Key": token}, "missing_api_key"),
+        ({"Cookie": f"Authorization=Bearer {token}"}, "missing_api_key"),
+        ({"Authorization": f"Bearer {token} {token}"}, "malformed_api_key"),
+        ({"Authorization": f"Bearer {token}é"}, "malformed_api_key"),
+        ([(b"authorization", f"Bearer {token}".encode())] * 2, "malformed_api_key"),
+        ([(b"authorization", b"Bearer \xff\xfe")], "malformed_api_key"),
+    ]
+    for headers, code in refused:
+        with pytest.raises(ApiError) as error:
+            await access.admit(headers, PEER, ME)
+        assert error.value.code == code, headers
+
+
+async def test_a_malformed_token_is_not_looked_up(access: Access, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def looked_up(_store: Store, _key_id: str) -> None:
+        raise AssertionError("the store was asked")
+
+    monkeypatch.setattr(Store, "find", looked_up)
+    assert (await refusal(access, "ar_live_short.secret")).code == "malformed_api_key"
+    assert (await refusal(access, None)).code == "missing_api_key"
+
+
+async def test_an_unknown_id_and_a_wrong_secret_cost_the_same_work_and_answer_the_same(
+    access: Access, administration: Administration, shape: TokenShape, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = await issue(administration)
+    work: list[tuple[str, int]] = []
+    find, digest, compare = Store.find, hmac.digest, hmac.compare_digest
+
+    async def counted_find(store: Store, wanted: str) -> Any:
+        work.append(("query", len(wanted)))
+        return await find(store, wanted)
+
+    def counted_digest(key: bytes, message: bytes, algorithm: str) -> bytes:
+        work.append(("hmac", len(message)))
+        return digest(key, message, algorithm)
+
+    def counted_compare(a: bytes, b: bytes) -> bool:
+        work.append(("compare", len(a) + len(b)))
+        return compare(a, b)
+
+    monkeypatch.setattr(Store, "find", counted_find)
+    monkeypatch.setattr(hmac, "digest", counted_digest)
+    monkeypatch.setattr(hmac, "compare_digest", counted_compare)
+    answers, efforts = [], []
+    for presented in (shape.spell(new_token()), with_other_secret(token)):
+        work.clear()
+        refused = await refusal(access, presented)
+        answers.append((refused.code, refused.status, refused.message, refused.details, refused.headers))
+        efforts.append(list(work))
+    assert answers[0] == answers[1]
+    assert answers[0][0] == "invalid_api_key"
+    assert efforts[0] == efforts[1] == [("query", 16), ("hmac", 60), ("compare", 64)]
+
+
+async def test_the_secret_is_checked_before_anything_is_told_of_a_key(
+    access: Access, administration: Administration
+) -> None:
+    token = await issue(administration)
+    await administration.keys.revoke(key_id(token))
+    assert (await refusal(access, with_other_secret(token))).code == "invalid_api_key"
+
+
+async def test_addresses_through_trusted_proxies_and_spoofed_ones(
+    settings: AccessSettings, access: Access, administration: Administration, tmp_path: Path
+) -> None:
+    token = await issue(administration, ips="203.0.113.0/24,2001:db8::/32", rate=WIDE)
+    spoof = {**bearer(token), "X-Forwarded-For": "203.0.113.7"}
+    with pytest.raises(ApiError) as refused:
+        await access.admit(spoof, "198.51.100.9", ME)
+    assert refused.value.details == {"ip": "198.51.100.9"}
+    behind = await Access.open(replace(settings, trusted_hops=2, state=tmp_path / "behind.sqlite3"))
+    try:
+        for seen in ("203.0.113.7", "::ffff:203.0.113.7", "[2001:db8::5]:1234"):
+            chain = {**bearer(token), "x-forwarded-for": f"198.51.100.9, {seen}, 10.0.0.2"}
+            assert (await behind.admit(chain, "10.0.0.1", ME)).ip in ("203.0.113.7", "2001:db8::5")
+        spoofed = [
+            (b"authorization", f"Bearer {token}".encode()),
+            (b"x-forwarded-for", b"203.0.113.7, 203.0.113.7"),
+            (b"x-forwarded-for", b"198.51.100.9, 10.0.0.2"),
+        ]
+        with pytest.raises(ApiError) as refused:
+            await behind.admit(spoofed, "10.0.0.1", ME)
+        assert refused.value.details == {"ip": "198.51.100.9"}
+        unreadable = {**bearer(token), "x-forwarded-for": "unknown, 10.0.0.2"}
+        with pytest.raises(ApiError) as refused:
+            await behind.admit(unreadable, "10.0.0.1", ME)
+        assert (refused.value.code, refused.value.details) == ("ip_not_allowed", {"ip": "unknown"})
+    finally:
+        await behind.close()
+
+
+@pytest.mark.parametrize("window", ["per_minute", "per_day", "monthly"])
+async def test_64_callers_at_once_get_the_envelope_and_not_one_more(
+    access: Access, administration: Administration, window: str
+) -> None:
+    limits = {
+        "per_second": "100000",
+        "per_minute": "100000",
+        "per_day": "100000",
+        "monthly": "null",
+        window: "50",
+    }
+    rate = ",".join(f"{name}={number}" for name, number in limits.items())
+    for _ in range(10):
+        token = await issue(administration, rate=rate)
+
+        calls = [access.admit(bearer(token), PEER, ME) for _ in range(64)]
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        assert sum(isinstance(x, Caller) for x in outcomes) == 50
+        assert {x.status for x in outcomes if isinstance(x, ApiError)} == {429}
+        assert (await access.usage(key_id(token))).month == 50

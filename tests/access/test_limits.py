@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serve.access.limits import RateLimit, Standing, Window, rate_headers, whole_seconds
+
+RATE = RateLimit()
+
+
+def test_the_self_service_envelope() -> None:
+    assert RATE.to_json() == {
+        "per_second": 5,
+        "per_minute": 60,
+        "per_day": 5000,
+        "monthly_requests": 100000,
+    }
+
+
+def test_headers_state_limit_remaining_and_reset_of_each_window() -> None:
+    headers = rate_headers(RATE, Standing((1, 2, 3, 4), (1, 1_000_001, 60_000_000, 0)))
+    assert headers == {
+        "X-RateLimit-Limit-Second": "5",
+        "X-RateLimit-Remaining-Second": "4",
+        "X-RateLimit-Reset-Second": "1",
+        "X-RateLimit-Limit-Minute": "60",
+        "X-RateLimit-Remaining-Minute": "58",
+        "X-RateLimit-Reset-Minute": "2",
+        "X-RateLimit-Limit-Day": "5000",
+        "X-RateLimit-Remaining-Day": "4997",
+        "X-RateLimit-Reset-Day": "60",
+        "X-RateLimit-Limit-Month": "100000",
+        "X-RateLimit-Remaining-Month": "99996",
+        "X-RateLimit-Reset-Month": "0",
+    }
+
+
+def test_a_month_without_quota_has_no_headers_and_no_remaining() -> None:
+    rate = RateLimit(monthly=None)
+    standing = Standing((1, 1, 1, 7), (1, 1, 1, 1))
+    assert not [name for name in rate_headers(rate, standing) if name.endswith("Month")]
+    usage = standing.usage(rate).to_json()
+    assert usage["month"] == 7
+    assert usage["remaining_month"] is None
+
+
+def test_a_refusal_says_when_to_come_back() -> None:
+    refused = Standing((5, 5, 5, 5), (1, 1, 1, 1), Window.SECOND, 1_200_000)
+    assert rate_headers(RATE, refused)["Retry-After"] == "2"
+    assert "Retry-After" not in rate_headers(RATE, Standing((5, 5, 5, 5), (1, 1, 1, 1)))
+
+
+def test_remaining_is_never_below_zero_when_an_envelope_was_narrowed() -> None:
+    usage = Standing((9, 90, 9000, 200_000), (1, 1, 1, 1)).usage(RATE)
+    assert usage.remaining == (0, 0, 0, 0)
+    assert usage.to_json() == {
+        "second": 9,
+        "minute": 90,
+        "day": 9000,
+        "month": 200_000,
+        "remaining_second": 0,
+        "remaining_minute": 0,
+        "remaining_day": 0,
+        "remaining_month": 0,
+    }
+
+
+@given(st.integers(0, 10**15))
+def test_whoever_waits_whole_seconds_has_waited_enough(duration: int) -> None:
+    assert 0 <= whole_seconds(duration) * 1_000_000 - duration < 1_000_000

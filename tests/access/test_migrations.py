@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+import asyncpg
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from schemas.errors import SettingsError, StorageUnavailable
+from serve.access.administration import open_administration
+from serve.access.location import StoreLocation
+from serve.access.revisions import head, migrate, revision
+from serve.access.settings import AccessSettings
+from serve.access.store import open_database
+from serve.access.tables import VERSION_TABLE, metadata
+
+pytestmark = pytest.mark.anyio
+
+
+async def tables(location: StoreLocation) -> set[str]:
+    if location.path is not None:
+        with sqlite3.connect(location.path) as connection:
+            return {
+                name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            }
+    connection = await asyncpg.connect(location.dsn)
+    rows = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+    await connection.close()
+    return {row[0] for row in rows}
+
+
+ALL_TABLES = set(metadata.tables)
+
+
+async def test_up_and_down_and_up_again_step_by_step(store_url: str) -> None:
+    location = StoreLocation.parse(store_url)
+    assert await revision(location) is None
+    for _ in range(2):
+        await migrate(location, "0001")
+        assert await tables(location) - {VERSION_TABLE} == {"access_accounts", "access_keys"}
+        assert await migrate(location) == "0001"
+        assert await tables(location) - {VERSION_TABLE} == ALL_TABLES
+        assert await revision(location) == head() == "0002"
+        assert await migrate(location) == "0002"
+        assert await migrate(location, "0001") == "0002"
+        assert await tables(location) - {VERSION_TABLE} == {"access_accounts", "access_keys"}
+        await migrate(location, "base")
+        assert await tables(location) - {VERSION_TABLE} == set()
+        assert await revision(location) is None
+
+
+async def test_rows_survive_what_does_not_touch_them(store_url: str) -> None:
+    settings = AccessSettings(store_url)
+    async with open_administration(settings, "tester") as administration:
+        account = await administration.accounts.create("kept@example.org")
+    await migrate(settings.location, "0001")
+    await migrate(settings.location)
+    async with open_administration(settings, "tester") as administration:
+        assert await administration.accounts.find("kept@example.org") == account
+        assert await administration.trail.entries() == []
+
+
+async def test_the_migrations_make_the_declared_tables(tmp_path: Path) -> None:
+    location = StoreLocation.parse(str(tmp_path / "a.sqlite3"))
+    await migrate(location)
+    with sa.create_engine(f"sqlite:///{location.path}").connect() as connection:
+        context = MigrationContext.configure(
+            connection,
+            opts={"version_table": VERSION_TABLE, "compare_type": True, "target_metadata": metadata},
+        )
+        assert compare_metadata(context, metadata) == []
+
+
+async def test_both_databases_get_the_same_columns(store_url: str) -> None:
+    location = StoreLocation.parse(store_url)
+    await migrate(location)
+    expected = {
+        (table.name, column.name, column.nullable)
+        for table in metadata.tables.values()
+        for column in table.columns
+    }
+    if location.path is not None:
+        found = set()
+        with sqlite3.connect(location.path) as connection:
+            for name in ALL_TABLES:
+                for _, column, _, not_null, _, primary in connection.execute(f"PRAGMA table_info({name})"):
+                    found.add((name, column, not not_null and not primary))
+    else:
+        connection = await asyncpg.connect(location.dsn)
+        rows = await connection.fetch(
+            "SELECT table_name, column_name, is_nullable = 'YES' FROM information_schema.columns"
+            " WHERE table_schema = current_schema() AND table_name <> $1",
+            VERSION_TABLE,
+        )
+        await connection.close()
+        found = {tuple(row) for row in rows}
+    assert found == expected
+
+
+async def test_an_empty_store_is_set_up_by_whoever_comes_first(store_url: str) -> None:
+    location = StoreLocation.parse(store_url)
+    await asyncio.gather(*[migrate(location, only_if_empty=True) for _ in range(4)])
+    assert await revision(location) == head()
+
+
+async def test_an_older_store_is_upgraded_in_a_file_and_refused_on_a_server(store_url: str) -> None:
+    settings = AccessSettings(store_url)
+    await migrate(settings.location, "0001")
+    if settings.location.path is not None:
+        await (await open_database(settings, writable=False)).close()
+        assert await revision(settings.location) == head()
+        return
+    with pytest.raises(SettingsError, match=r"python -m serve access upgrade"):
+        await open_database(settings, writable=False)
+    await migrate(settings.location)
+    await (await open_database(settings, writable=False)).close()
+
+
+async def test_a_newer_store_is_left_alone(store_url: str) -> None:
+    settings = AccessSettings(store_url)
+    await migrate(settings.location)
+    change = f"UPDATE {VERSION_TABLE} SET version_num = '9999'"
+    if settings.location.path is not None:
+        with sqlite3.connect(settings.location.path) as connection:
+            connection.execute(change)
+    else:
+        connection = await asyncpg.connect(settings.location.dsn)
+        await connection.execute(change)
+        await connection.close()
+    with pytest.raises(SettingsError, match="9999"):
+        await open_database(settings, writable=False)
+    with pytest.raises(SettingsError, match="9999"):
+        await migrate(settings.location)
+
+
+async def test_a_revision_that_does_not_exist_is_refused(store_url: str) -> None:
+    with pytest.raises(SettingsError, match="0001"):
+        await migrate(StoreLocation.parse(store_url), "0815")
+
+
+async def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
+    settings = AccessSettings(str(tmp_path / "a.sqlite3"))
+    async with open_administration(settings, "tester") as administration:
+        await administration.accounts.create("a@example.org")
+        modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in os.scandir(tmp_path)}
+    assert {"a.sqlite3", "a.sqlite3.pepper"} <= set(modes)
+    assert set(modes.values()) == {0o600}
+
+
+async def test_a_folder_that_is_not_there_and_a_file_that_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="create its folder"):
+        await migrate(StoreLocation.parse(str(tmp_path / "none" / "a.sqlite3")))
+    other = tmp_path / "notes.txt"
+    other.write_text("nothing of a database " * 100)
+    with pytest.raises(StorageUnavailable, match=r"notes\.txt"):
+        await migrate(StoreLocation.parse(str(other)))
+
+
+async def test_a_server_that_is_away(tmp_path: Path) -> None:
+    away = StoreLocation.parse(f"postgresql://postgres@/none?host={tmp_path}")
+    with pytest.raises(StorageUnavailable):
+        await migrate(away)
+    with pytest.raises(StorageUnavailable):
+        await revision(away)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from schemas.endpoints import ENDPOINTS
+from schemas.errors import ApiError, SettingsError
+from serve.access.administration import open_administration
+from serve.access.gate import Access
+from serve.access.peppers import load_digests
+from serve.access.settings import AccessSettings
+from serve.access.tokens import NO_PEPPER
+from tests.access.conftest import Emitted
+
+pytestmark = pytest.mark.anyio
+
+GIVEN = b"a pepper from the settings"
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> AccessSettings:
+    return AccessSettings(str(tmp_path / "a.sqlite3"), state=tmp_path / "limits")
+
+
+async def issue(settings: AccessSettings, email: str) -> str:
+    async with open_administration(settings, "tester") as administration:
+        await administration.accounts.create(email)
+        return (await administration.keys.issue(email, "k")).token
+
+
+async def answer(settings: AccessSettings, token: str) -> str:
+    access = await Access.open(settings)
+    try:
+        await access.admit({"Authorization": f"Bearer {token}"}, None, ENDPOINTS["meta.me"])
+    except ApiError as error:
+        return error.code
+    finally:
+        await access.close()
+    return "admitted"
+
+
+async def test_a_file_store_gets_a_pepper_of_its_own_and_keeps_it(
+    plain: AccessSettings, tmp_path: Path
+) -> None:
+    token = await issue(plain, "a@example.org")
+    assert await answer(plain, token) == "admitted"
+    assert load_digests(plain).newest == load_digests(plain).newest != NO_PEPPER
+    other = AccessSettings(str(tmp_path / "b.sqlite3"))
+    assert load_digests(other).newest != load_digests(plain).newest
+
+
+def test_processes_that_start_at_once_agree_on_one_pepper(plain: AccessSettings) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        newest = {digests.newest for digests in pool.map(lambda _: load_digests(plain), range(64))}
+    assert len(newest) == 1
+
+
+async def test_a_pepper_of_the_settings_makes_new_keys_and_older_ones_go_on(plain: AccessSettings) -> None:
+    older = await issue(plain, "a@example.org")
+    peppered = replace(plain, peppers=(GIVEN,))
+    newer = await issue(peppered, "b@example.org")
+    assert [await answer(peppered, token) for token in (older, newer)] == ["admitted", "admitted"]
+    # Without the setting only the older one can be verified.
+    assert [await answer(plain, token) for token in (older, newer)] == ["admitted", "invalid_api_key"]
+
+
+async def test_a_lost_pepper_closes_the_door_and_is_told_to_the_operator(
+    plain: AccessSettings, tmp_path: Path, emitted: Emitted
+) -> None:
+    token = await issue(plain, "a@example.org")
+    (tmp_path / "a.sqlite3.pepper").unlink()
+    before = len(emitted.lines)
+    assert await answer(plain, token) == "invalid_api_key"
+    assert any("keys_of_unknown_pepper" in line for line in emitted.lines[before:])
+
+
+def test_an_empty_pepper_file_is_refused(plain: AccessSettings, tmp_path: Path) -> None:
+    (tmp_path / "a.sqlite3.pepper").write_text("\n")
+    with pytest.raises(SettingsError, match="backup"):
+        load_digests(plain)
+
+
+def test_a_server_store_has_only_the_peppers_it_is_given() -> None:
+    shared = AccessSettings("postgresql://db/access")
+    assert load_digests(shared).newest == NO_PEPPER
+    assert load_digests(replace(shared, peppers=(GIVEN,))).newest != NO_PEPPER

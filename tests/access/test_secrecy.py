@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import base64
+import json
+import traceback
+
+import pytest
+
+from schemas.endpoints import ENDPOINTS
+from schemas.errors import AlphaResultsError, ApiError
+from serve.access.administration import Administration
+from serve.access.gate import Access
+from serve.access.peppers import load_digests
+from serve.access.settings import AccessSettings
+from serve.access.tokens import new_token
+from tests.access.conftest import OWNER, Emitted
+from tests.access.servers import PostgresServer
+
+pytestmark = pytest.mark.anyio
+
+ME = ENDPOINTS["meta.me"]
+
+
+async def test_nothing_that_is_emitted_holds_a_secret(
+    settings: AccessSettings,
+    access: Access,
+    administration: Administration,
+    emitted: Emitted,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[str] = []
+    issued = await administration.keys.issue(
+        OWNER, "k", ips="203.0.113.0/24", rate="per_second=50,per_minute=3"
+    )
+    forged = f"{issued.token.partition('.')[0]}.{new_token().secret}"
+    secrets = [issued.token.partition(".")[2], forged.partition(".")[2]]
+    digest = issued.record.digest
+    secrets += [digest.hex(), digest.hex().upper(), base64.b64encode(digest).decode(), repr(digest)[2:-1]]
+    secrets += [pepper.decode() for pepper in load_digests(settings)._peppers.values() if pepper]  # noqa: SLF001 - what must not appear
+
+    async def attempt(token: str, peer: str, endpoint_id: str) -> None:
+        try:
+            caller = await access.admit({"Authorization": f"Bearer {token}"}, peer, ENDPOINTS[endpoint_id])
+            seen.append(repr(caller))
+        except ApiError as error:
+            seen.append("".join(traceback.format_exception(error)))
+            seen.append(json.dumps([error.message, error.details, error.headers]))
+
+    for token in (issued.token, forged, issued.token[:-1], f"{issued.token} {forged}"):
+        for peer in ("203.0.113.7", "198.51.100.1"):
+            for endpoint_id in ("meta.me", "signals.scores"):
+                await attempt(token, peer, endpoint_id)
+    await administration.keys.change(issued.record.id, name="renamed")
+    for act in (administration.keys.find, administration.keys.suspend):
+        try:
+            await act(forged)
+        except AlphaResultsError as error:
+            seen.append("".join(traceback.format_exception(error)))
+    await administration.keys.revoke(issued.record.id)
+    await attempt(issued.token, "203.0.113.7", "meta.me")
+    with monkeypatch.context() as patch:
+        # A store that breaks in the middle of a call.
+        patch.setattr(type(access._store._database), "fetch_one", _broken)  # noqa: SLF001 - a fault from outside
+        with pytest.raises(RuntimeError) as broken:
+            await attempt(issued.token, "203.0.113.7", "meta.me")
+        seen.append("".join(traceback.format_exception(broken.value)))
+    seen += [repr(x) for x in (settings, issued, issued.record, await access.key(issued.record.id))]
+    seen += [json.dumps(entry.detail) for entry in await administration.trail.entries()]
+    seen += [json.dumps(administration.keys.to_json(issued.record)), *emitted.lines, *capsys.readouterr()]
+    if settings.location.path is None:
+        server: PostgresServer = request.getfixturevalue("postgres")
+        seen.append(server.log.read_text())
+    text = "\n".join(seen)
+    assert "rate_limit" in text
+    assert issued.record.id in text
+    for secret in secrets:
+        assert secret not in text
+
+
+async def _broken(*_: object, **__: object) -> None:
+    raise RuntimeError("the disk is on fire")
+
+
+async def test_the_store_holds_no_secret(administration: Administration, settings: AccessSettings) -> None:
+    issued = await administration.keys.issue(OWNER, "k")
+    secret = issued.token.partition(".")[2]
+    (record,) = await administration.keys.all()
+    assert record.digest == issued.record.digest
+    assert len(record.digest) == 32
+    stored = repr([getattr(record, name) for name in record.__slots__])
+    assert secret not in stored
+    if settings.location.path is not None:
+        for path in settings.location.path.parent.glob("*"):
+            assert secret.encode() not in path.read_bytes()

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schemas.errors import SettingsError
+from serve.access.location import StoreLocation
+from serve.access.settings import AccessSettings
+
+ROOT = Path("/srv/published")
+
+
+def test_the_defaults_lie_beside_the_root_and_not_in_it() -> None:
+    found = AccessSettings.from_environment({}, ROOT)
+    assert found.location.path == Path("/srv/published.access.sqlite3")
+    assert found.state == Path("/srv/published.limits.sqlite3")
+    assert (found.redis, found.token_prefix, found.environment) == (None, "ar", "live")
+    assert (found.peppers, found.trusted_hops, found.workers) == ((), 0, 1)
+
+
+def test_the_environment_is_read_and_flags_win() -> None:
+    env = {
+        "ALPHA_RESULTS_ACCESS": "postgresql://someone:word@db.example.org/access",
+        "ALPHA_RESULTS_LIMITS_STATE": "/var/limits",
+        "ALPHA_RESULTS_REDIS": "redis://cache",
+        "ALPHA_RESULTS_KEY_PREFIX": "zz",
+        "ALPHA_RESULTS_ENVIRONMENT": "test",
+        "ALPHA_RESULTS_PEPPER": "the newer pepper, the older pepper",
+        "ALPHA_RESULTS_TRUSTED_HOPS": "2",
+        "ALPHA_RESULTS_WORKERS": "4",
+    }
+    found = AccessSettings.from_environment(env, ROOT, {"workers": 3, "redis": None})
+    assert found.location.dsn == "postgresql://someone:word@db.example.org/access"
+    assert (found.state, found.redis) == (Path("/var/limits"), "redis://cache")
+    assert (found.token_prefix, found.environment) == ("zz", "test")
+    assert found.peppers == (b"the newer pepper", b"the older pepper")
+    assert (found.trusted_hops, found.workers) == (2, 3)
+
+
+def test_nothing_secret_is_shown() -> None:
+    found = AccessSettings(
+        "postgresql://someone:pa55word@db.example.org/access",
+        redis="redis://:pa55word@cache",
+        peppers=(b"pa55word pa55word",),
+    )
+    assert "pa55word" not in repr(found)
+    assert "pa55word" not in found.location.shown
+    assert "pa55word" not in repr(found.location)
+    assert found.location.shown == "postgresql on db.example.org, database access"
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("/a/b.sqlite3", "/a/b.sqlite3"),
+        ("sqlite:////a/b.sqlite3", "/a/b.sqlite3"),
+        ("sqlite:///b.sqlite3", str(Path("b.sqlite3").absolute())),
+    ],
+)
+def test_spellings_of_a_file(text: str, path: str) -> None:
+    assert StoreLocation.parse(text).path == Path(path)
+
+
+@pytest.mark.parametrize(
+    ("env", "way_out"),
+    [
+        ({"ALPHA_RESULTS_ACCESS": "mysql://x/y"}, "postgresql://"),
+        ({"ALPHA_RESULTS_ACCESS": "sqlite:///:memory:"}, "needs a file"),
+        ({"ALPHA_RESULTS_ACCESS": "/srv/published/keys.sqlite3"}, "outside"),
+        ({"ALPHA_RESULTS_KEY_PREFIX": "a_b"}, "ALPHA_RESULTS_KEY_PREFIX"),
+        ({"ALPHA_RESULTS_ENVIRONMENT": "Live"}, "lower-case"),
+        ({"ALPHA_RESULTS_PEPPER": "short"}, "32 random bytes"),
+        ({"ALPHA_RESULTS_TRUSTED_HOPS": "-1"}, "whole number"),
+        ({"ALPHA_RESULTS_TRUSTED_HOPS": "99"}, "number of your own proxies"),
+        ({"ALPHA_RESULTS_WORKERS": "0"}, "at least one"),
+        ({"ALPHA_RESULTS_REDIS": "localhost:6379"}, "redis://"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_refused_with_the_way_out(env: dict[str, str], way_out: str) -> None:
+    with pytest.raises(SettingsError, match=way_out):
+        AccessSettings.from_environment(env, ROOT)
+
+
+def test_a_remote_root_needs_a_store_by_name() -> None:
+    with pytest.raises(SettingsError, match="ALPHA_RESULTS_ACCESS"):
+        AccessSettings.from_environment({}, "s3://bucket/published")
+    named = AccessSettings.from_environment({"ALPHA_RESULTS_ACCESS": "/a/keys"}, "s3://bucket/published")
+    assert named.state == Path("/a/keys.limits")
+
+
+def test_several_workers_need_redis() -> None:
+    several = AccessSettings("/a/keys", state=Path("/a/limits"), workers=2)
+    with pytest.raises(SettingsError, match=r"ALPHA_RESULTS_REDIS=redis://.* or run one worker"):
+        several.require_serving()
+    AccessSettings("/a/keys", redis="redis://cache", workers=2).require_serving()
+    AccessSettings("/a/keys", state=Path("/a/limits")).require_serving()
+    with pytest.raises(SettingsError, match="ALPHA_RESULTS_LIMITS_STATE"):
+        AccessSettings("postgresql://db/access").require_serving()

@@ -1,0 +1,204 @@
+"""Delivery to a folder and to memory; the object store has a suite of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from datasets.archives import ArchiveState, archive_state_path, read_archive_state, write_archive_state
+from datasets.storage import Storage
+from pipeline.archive import DEFAULT_EXCLUDE, package
+from pipeline.archive.command import archive
+from pipeline.seal import Seal
+from schemas.errors import AlphaNotPublished, SnapshotCorrupt
+from tests.seals import make_seal, resign
+
+LITTER = {
+    ".env",
+    "__pycache__/signal.cpython-311.pyc",
+    "books/__pycache__/ledger.cpython-311.pyc",
+    "keys/id_rsa",
+}
+"""What of the sealed source no archive may hold; the reference engine seals most of it on purpose."""
+
+
+@pytest.fixture
+def seal_folder(tmp_path: Path) -> Path:
+    folder = make_seal(tmp_path / "seals", weeks=14, raw=False)
+    for name, content in {"keys/id_rsa": "private", "lib/more.py": "x = 1\n"}.items():
+        path = folder / "source" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return resign(folder)
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(tmp_path / "published")
+
+
+def opened(folder: Path) -> Seal:
+    return Seal.open(str(folder))
+
+
+def delivered(state: ArchiveState | None) -> ArchiveState:
+    assert state is not None
+    assert (state.status, state.reason) == ("delivered", None)
+    return state
+
+
+def test_an_archive_is_delivered_and_recorded(seal_folder: Path, storage: Storage, tmp_path: Path) -> None:
+    seal = opened(seal_folder)
+    state = delivered(package(seal, storage, str(tmp_path / "archives")))
+    assert read_archive_state(storage, "Test_small", seal.digest) == state
+    assert state.key == f"Test_small/{state.sha256}.zip"
+    content = (tmp_path / "archives" / state.key).read_bytes()
+    assert (len(content), hashlib.sha256(content).hexdigest()) == (state.size_bytes, state.sha256)
+    assert (state.filename, state.left_out, state.exclude) == ("Test_small.zip", len(LITTER), DEFAULT_EXCLUDE)
+    with zipfile.ZipFile(io.BytesIO(content)) as found:
+        names = set(found.namelist())
+        assert names == set(seal.source_files()) - LITTER
+        assert len(names) == state.files
+        for name in names:
+            assert found.read(name) == (seal_folder / "source" / name).read_bytes()
+
+
+def test_packaging_again_changes_nothing(seal_folder: Path, storage: Storage, tmp_path: Path) -> None:
+    address = str(tmp_path / "archives")
+    first = delivered(package(opened(seal_folder), storage, address))
+    assert first.key is not None
+    before = (tmp_path / "archives" / first.key).stat().st_mtime_ns
+    assert package(opened(seal_folder), storage, address) == first
+    assert (tmp_path / "archives" / first.key).stat().st_mtime_ns == before
+
+
+def test_an_archive_that_was_lost_is_delivered_again(
+    seal_folder: Path, storage: Storage, tmp_path: Path
+) -> None:
+    address = str(tmp_path / "archives")
+    first = delivered(package(opened(seal_folder), storage, address))
+    assert first.key is not None
+    (tmp_path / "archives" / first.key).unlink()
+    again = delivered(package(opened(seal_folder), storage, address))
+    assert (again.key, again.sha256) == (first.key, first.sha256)
+    assert (tmp_path / "archives" / first.key).is_file()
+
+
+def test_other_patterns_make_another_archive(seal_folder: Path, storage: Storage, tmp_path: Path) -> None:
+    address = str(tmp_path / "archives")
+    first = delivered(package(opened(seal_folder), storage, address))
+    more = delivered(package(opened(seal_folder), storage, address, exclude=(*DEFAULT_EXCLUDE, "more.py")))
+    assert more.left_out == first.left_out + 1
+    assert more.key != first.key
+    assert first.key is not None
+    assert (tmp_path / "archives" / first.key).is_file(), "an address signed before keeps its meaning"
+
+
+def test_each_seal_of_an_alpha_keeps_its_own_archive(
+    seal_folder: Path, storage: Storage, tmp_path: Path
+) -> None:
+    address = str(tmp_path / "archives")
+    first = opened(seal_folder)
+    package(first, storage, address)
+    (seal_folder / "source" / "lib" / "more.py").write_text("x = 2\n")
+    second = opened(resign(seal_folder))
+    package(second, storage, address)
+    states = [read_archive_state(storage, "Test_small", seal.digest) for seal in (first, second)]
+    assert len({delivered(state).sha256 for state in states}) == 2
+
+
+def test_nothing_is_recorded_of_a_run_without_source(tmp_path: Path, storage: Storage) -> None:
+    seal = opened(make_seal(tmp_path / "seals", weeks=14, raw=False, source=False))
+    assert package(seal, storage, str(tmp_path / "archives")) is None
+    assert package(seal, storage, None) is None
+    assert read_archive_state(storage, "Test_small", seal.digest) is None
+    assert not (tmp_path / "archives").exists()
+
+
+def test_a_source_of_private_files_only_is_no_archive(
+    seal_folder: Path, storage: Storage, tmp_path: Path
+) -> None:
+    state = package(opened(seal_folder), storage, str(tmp_path / "archives"), exclude=("*",))
+    assert state is not None
+    assert state.status == "failed"
+    assert state.reason is not None
+    assert "exclusion patterns" in state.reason
+    assert read_archive_state(storage, "Test_small", opened(seal_folder).digest) == state
+
+
+def test_a_failure_is_recorded_and_made_good_later(
+    seal_folder: Path, storage: Storage, tmp_path: Path
+) -> None:
+    blocked = tmp_path / "archives"
+    blocked.write_text("a file where the folder should be")
+    state = package(opened(seal_folder), storage, str(blocked))
+    assert state is not None
+    assert state.status == "failed"
+    assert state.reason
+    assert read_archive_state(storage, "Test_small", opened(seal_folder).digest) == state
+    blocked.unlink()
+    delivered(package(opened(seal_folder), storage, str(blocked)))
+
+
+def test_a_failure_never_hides_an_archive_that_can_still_be_fetched(
+    seal_folder: Path, storage: Storage, tmp_path: Path
+) -> None:
+    first = delivered(package(opened(seal_folder), storage, str(tmp_path / "archives")))
+    blocked = tmp_path / "blocked"
+    blocked.write_text("")
+    state = package(opened(seal_folder), storage, str(blocked))
+    assert state is not None
+    assert state.status == "failed"
+    assert read_archive_state(storage, "Test_small", opened(seal_folder).digest) == first
+
+
+def test_a_source_file_changed_after_sealing_is_never_packaged(
+    seal_folder: Path, storage: Storage, tmp_path: Path
+) -> None:
+    (seal_folder / "source" / "lib" / "more.py").write_text("changed behind the seal")
+    state = package(opened(seal_folder), storage, str(tmp_path / "archives"))
+    assert state is not None
+    assert state.status == "failed"
+    assert state.reason is not None
+    assert "more.py" in state.reason
+
+
+def test_a_damaged_record_is_named_and_replaced(seal_folder: Path, storage: Storage, tmp_path: Path) -> None:
+    seal = opened(seal_folder)
+    path = archive_state_path("Test_small", seal.digest)
+    for damage in (b"{}", b"no json", b"[]", b'{"status": "delivered"}'):
+        storage.write(path, damage)
+        with pytest.raises(SnapshotCorrupt, match="seal="):
+            read_archive_state(storage, "Test_small", seal.digest)
+    delivered(package(seal, storage, str(tmp_path / "archives")))
+
+
+def test_no_record_is_kept_outside_its_place(storage: Storage) -> None:
+    with pytest.raises(AlphaNotPublished):
+        archive_state_path("../x", "0" * 64)
+    with pytest.raises(SnapshotCorrupt):
+        write_archive_state(storage, ArchiveState("Test_a", "../../x", "failed", "", "Test_a.zip"))
+
+
+def test_the_command_reports_and_exits_by_what_became_of_each_archive(
+    seal_folder: Path, tmp_path: Path
+) -> None:
+    places = ["--datasets", str(tmp_path / "published"), "--archives"]
+    run = CliRunner().invoke
+    good = run(archive, [str(seal_folder), *places, str(tmp_path / "archives"), "--json"])
+    assert good.exit_code == 0
+    (told,) = json.loads(good.output)["seals"]
+    assert (told["outcome"], told["archive"]["left_out"]) == ("delivered", len(LITTER))
+    (tmp_path / "blocked").write_text("")
+    bad = run(archive, [str(seal_folder), *places, str(tmp_path / "blocked")])
+    assert bad.exit_code == 6
+    assert "was not delivered" in bad.output
+    absent = run(archive, [str(tmp_path / "nowhere"), *places, str(tmp_path / "archives")])
+    assert absent.exit_code == 2
+    assert "seal.json" in absent.output

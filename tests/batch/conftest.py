@@ -1,0 +1,98 @@
+"""Folders of small seals, and the command as an operator starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from pipeline.__main__ import cli
+from tests.seals import make_seal
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PATIENCE = 180.0
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the command printed and how it ended."""
+
+    exit_code: int
+    output: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.output)
+
+    def outcomes(self) -> dict[str, str]:
+        return {Path(entry["seal"]).name: entry["outcome"] for entry in self.json["seals"]}
+
+
+def build(root: Path | str, *arguments: str) -> Told:
+    done = CliRunner().invoke(cli, ["build", "--datasets", str(root), *arguments])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return Told(done.exit_code, done.stdout if "--json" in arguments else done.output)
+
+
+def until(ready: Callable[[], object], what: str) -> None:
+    """Wait for something another process does."""
+    deadline = time.monotonic() + PATIENCE
+    while not ready():
+        assert time.monotonic() < deadline, f"never came: {what}"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def seal(tmp_path: Path) -> Callable[..., Path]:
+    """Return a maker of small seals below ``seals/``, two levels deep."""
+
+    def make(alpha: str, group: str = "group", **changes: Any) -> Path:
+        return make_seal(tmp_path / "seals" / group, alpha_id=alpha, **{"weeks": 14, "raw": False, **changes})
+
+    return make
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Return a starter of the command as a process of its own, ended with the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pipeline", "build", "--datasets", str(tmp_path / "root"), *arguments],
+            cwd=REPOSITORY,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        process.communicate()
+
+
+def workers(pid: int) -> list[int]:
+    """List the builds at work of a batch; they are started by threads, so every task is asked."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        try:
+            found += [int(child) for child in (task / "children").read_text().split()]
+        except FileNotFoundError:
+            continue
+    return found

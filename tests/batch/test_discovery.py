@@ -1,0 +1,119 @@
+"""Which seals are built, and which are left alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from datasets.catalogue import Catalogue
+from datasets.pointers import served
+from datasets.storage import Storage
+from pipeline.batch import process
+from pipeline.batch.discover import Seals, choose
+from pipeline.batch.request import Request
+from pipeline.build import build_seal
+from tests.batch.conftest import build
+from tests.seals import rewrite
+
+Seal = Callable[..., Path]
+
+
+def test_seals_are_found_at_any_depth_once_they_are_finished(tmp_path: Path, seal: Seal) -> None:
+    first, second = seal("Test_a", "x/y"), seal("Test_b", "x")
+    unfinished = seal("Test_c", "z")
+    (unfinished / "seal.json").rename(unfinished / "seal.json.part")
+    # What a run seals of its own folders is its own affair.
+    (first / "source" / "seal.json").write_text("{}")
+    seals = Seals(str(tmp_path / "seals"))
+    assert [one.address for one in seals.look()] == [str(second), str(first)]
+    assert [one.alpha_id for one in seals.look()] == ["Test_b", "Test_a"]
+    (unfinished / "seal.json.part").rename(unfinished / "seal.json")
+    assert [one.alpha_id for one in seals.look()] == ["Test_b", "Test_a", "Test_c"]
+
+
+def test_a_manifest_is_read_again_only_when_it_changed(tmp_path: Path, seal: Seal) -> None:
+    made = seal("Test_a")
+    seals = Seals(str(tmp_path / "seals"))
+    (before,) = seals.look()
+    manifest = made / "seal.json"
+    status = manifest.stat()
+    text = manifest.read_text()
+    # The same size and time: whoever reads it would see another digest.
+    os.utime(manifest, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert seals.look()[0] is before
+    manifest.write_text(text.replace("Test_a", "Test_x"))
+    (after,) = seals.look()
+    assert (after.alpha_id, after.digest != before.digest) == ("Test_x", True)
+    manifest.unlink()
+    assert seals.look() == []
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    told = build(tmp_path / "root", "--from", str(tmp_path / "seals"))
+    assert told.exit_code == 2
+    assert "there is no folder" in told.output
+
+
+def test_what_is_served_costs_no_process(tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+    for alpha in ("Test_a", "Test_b"):
+        build_seal(str(seal(alpha)), tmp_path / "root")
+
+    def start(*_: object) -> None:
+        pytest.fail("a process was started")
+
+    monkeypatch.setattr(process.Processes, "_start", start)
+    for arguments in (
+        ("--from", str(tmp_path / "seals")),
+        ("--jobs", "2", str(tmp_path / "seals/group/Test_a")),
+    ):
+        told = build(tmp_path / "root", *arguments, "--json")
+        assert told.exit_code == 0
+        assert set(told.outcomes().values()) == {"unchanged"}
+
+
+def _found(tmp_path: Path, **common: bool) -> dict[str, str]:
+    catalogue = Catalogue(Storage(tmp_path / "root"))
+    catalogue.refresh()
+    seen = Seals(str(tmp_path / "seals")).look()
+    found = choose(seen, catalogue, Request("", str(tmp_path / "root"), **common), searched=True)
+    told = {Path(one.address).parent.name: "due" for one in found.due}
+    return told | {Path(one.entry["seal"]).parent.name: one.kind for one in found.settled}
+
+
+def test_only_the_latest_seal_of_an_alpha_is_built(tmp_path: Path, seal: Seal) -> None:
+    for number, day in enumerate(("02", "01", "03")):
+        seal("Test_a", f"v{day}", seed=number + 1, sealed_at=f"2026-01-{day}T00:00:00Z")
+    assert _found(tmp_path) == {"v01": "superseded", "v02": "superseded", "v03": "due"}
+    build_seal(str(tmp_path / "seals/v03/Test_a"), tmp_path / "root")
+    assert _found(tmp_path) == {"v01": "superseded", "v02": "superseded", "v03": "unchanged"}
+    assert _found(tmp_path, force=True) == {"v01": "superseded", "v02": "superseded", "v03": "due"}
+
+
+def test_a_search_does_not_undo_a_rollback(tmp_path: Path, seal: Seal) -> None:
+    for day in ("01", "02"):
+        made = seal("Test_a", f"v{day}", seed=int(day), sealed_at=f"2026-01-{day}T00:00:00Z")
+        build_seal(str(made), tmp_path / "root")
+    from tests.housekeeping.conftest import Kept  # noqa: PLC0415 - the command that rolls back
+
+    assert Kept(tmp_path / "root", (), ()).run("rollback", "Test_a").exit_code == 0
+    assert _found(tmp_path) == {"v01": "unchanged", "v02": "rolled back"}
+    told = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--json")
+    assert (told.exit_code, sorted(told.json["summary"])) == (
+        0,
+        ["failures", "rolled back", "seals", "seconds", "unchanged"],
+    )
+    pointer = served(Storage(tmp_path / "root"), "Test_a")
+    assert pointer is not None
+    assert pointer.sealed_at == "2026-01-01T00:00:00Z"
+
+
+def test_a_changed_seal_is_due_again_and_a_broken_one_stays_due(tmp_path: Path, seal: Seal) -> None:
+    made = seal("Test_a")
+    build_seal(str(made), tmp_path / "root")
+    rewrite(made, "seal", lambda document: {**document, "sealed_at": "2026-02-01T00:00:00Z"})
+    assert _found(tmp_path) == {"group": "due"}
+    (made / "seal.json").write_text("{")
+    assert _found(tmp_path) == {"group": "due"}

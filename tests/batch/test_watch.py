@@ -1,0 +1,62 @@
+"""--watch serves a run soon after it is sealed, until it is asked to end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import datasets
+from datasets.layout import CATALOG
+from tests.batch.conftest import until
+from tests.seals import rewrite
+
+Seal = Callable[..., Path]
+Program = Callable[..., "subprocess.Popen[str]"]
+
+
+def _served(root: Path) -> set[str]:
+    return {path.stem for path in (root / CATALOG).glob("*.json")}
+
+
+def test_seals_are_served_as_they_come(tmp_path: Path, seal: Seal, program: Program) -> None:
+    root = tmp_path / "root"
+    seal("Test_a")
+    broken = rewrite(seal("Test_broken"), "pnl", lambda rows: rows[1:])
+    watch = program("--from", str(tmp_path / "seals"), "--watch", "--interval", "0.2", "--json")
+    until(lambda: _served(root) == {"Test_a"}, "the first run")
+    unfinished = seal("Test_b", "elsewhere")
+    (unfinished / "seal.json").rename(tmp_path / "seal.json")
+    seal("Test_c")
+    until(lambda: "Test_c" in _served(root), "a run sealed later")
+    assert "Test_b" not in _served(root), "an unfinished seal was built"
+    (tmp_path / "seal.json").rename(unfinished / "seal.json")
+    until(lambda: "Test_b" in _served(root), "the run whose manifest came last")
+    watch.send_signal(signal.SIGTERM)
+    output, _ = watch.communicate(timeout=60)
+    assert watch.returncode == 0
+    told = [json.loads(line) for line in output.splitlines()]
+    by_alpha = [(Path(entry["seal"]).name, entry["outcome"]) for entry in told]
+    assert sorted(by_alpha) == [
+        ("Test_a", "built"), ("Test_b", "built"), ("Test_broken", "refused"), ("Test_c", "built"),
+    ]  # fmt: skip
+    assert broken.name not in datasets.open(root)
+
+
+def test_a_refused_seal_is_tried_again_when_it_is_sealed_anew(
+    tmp_path: Path, seal: Seal, program: Program
+) -> None:
+    made = seal("Test_a")
+    whole = {path.name: path.read_bytes() for path in made.iterdir() if path.is_file()}
+    rewrite(made, "pnl", lambda rows: rows[1:])
+    watch = program("--from", str(tmp_path / "seals"), "--watch", "--interval", "0.2", "--json")
+    assert watch.stdout is not None
+    assert json.loads(watch.stdout.readline())["outcome"] == "refused"
+    for name in sorted(whole, key=lambda name: name == "seal.json"):
+        (made / name).write_bytes(whole[name])
+    assert json.loads(watch.stdout.readline())["outcome"] == "built"
+    watch.send_signal(signal.SIGINT)
+    watch.communicate(timeout=60)
+    assert watch.returncode == 0

@@ -1,0 +1,226 @@
+"""Copies of a remote root's files: made once, checked, bounded, and there after a restart."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import datasets
+from datasets import cache_room
+from datasets.cache import Cache
+from datasets.catalogue import Catalogue
+from datasets.manifest import digest
+from datasets.storage import Storage
+from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
+from tests.cache.conftest import ALPHA, Remote, copies, kept_bytes
+
+TABLES = [("decisions", None), ("rebalances", None), ("positions", "long_only"), ("positions", "long_short")]
+
+
+def test_a_file_is_copied_once_and_read_from_here(remote: Remote, cache: Cache) -> None:
+    snapshot = remote.snapshot(cache)
+    path = snapshot.file("positions", "long_only")
+    original = remote.place("positions/book=long_only/part-0.parquet")
+    assert Path(path).read_bytes() == original.read_bytes()
+    assert Path(path).is_relative_to(cache.folder)
+    before = remote.asked.copy()
+    assert snapshot.file("positions", "long_only") == path
+    assert remote.snapshot(cache).file("positions", "long_only") == path
+    assert remote.asked == before
+
+
+def test_every_reader_reads_the_same_through_it(remote: Remote, cache: Cache) -> None:
+    far, near = remote.snapshot(cache), datasets.open(remote.folder)[ALPHA]
+    assert far.manifest == near.manifest
+    assert far.description() == near.description()
+    for name in near.datasets():
+        expected = near.scan(name).collect()
+        assert_frame_equal(far.scan(name).collect(), expected)
+        assert_frame_equal(far.relation(name).pl(), near.relation(name).pl())
+        assert far.arrow(name).count_rows() == expected.height
+    books = pl.from_arrow(far.arrow("positions").to_table())
+    assert isinstance(books, pl.DataFrame)
+    assert set(books["book"]) == set(far.books("positions"))
+
+
+def test_it_is_warm_after_a_restart_although_the_store_is_away(remote: Remote, cache: Cache) -> None:
+    storage = Storage(remote.url, cache=cache)
+    catalogue = Catalogue(storage)
+    catalogue.refresh()
+    first = catalogue.resolve(ALPHA)
+    assert first is not None
+    expected = first.scan("decisions").collect()
+    remote.stop()
+    again = Catalogue(Storage(remote.url, cache=Cache(cache.folder, cache.max_bytes)))
+    assert [pointer.alpha_id for pointer in again.pointers()] == [ALPHA]
+    snapshot = again.resolve(ALPHA)
+    assert snapshot is not None
+    assert_frame_equal(snapshot.scan("decisions").collect(), expected)
+    with pytest.raises(StorageUnavailable):
+        snapshot.file("rebalances")
+    with pytest.raises(StorageUnavailable):
+        again.refresh()
+    assert again.resolve(ALPHA) is snapshot, "what is known stays known"
+    remote.start()
+    assert not again.refresh(), "nothing changed meanwhile, so nothing is read again"
+    assert Path(snapshot.file("rebalances")).is_file()
+
+
+def test_a_damaged_catalogue_is_read_again(remote: Remote, cache: Cache) -> None:
+    Catalogue(Storage(remote.url, cache=cache)).refresh()
+    (saved,) = cache.folder.rglob("catalogue.json")
+    saved.write_bytes(saved.read_bytes()[:-20])
+    catalogue = Catalogue(Storage(remote.url, cache=cache))
+    assert catalogue.pointers() == ()
+    assert catalogue.refresh()
+    assert catalogue.resolve(ALPHA) is not None
+
+
+@pytest.mark.parametrize("length", [0, 1000])
+def test_a_copy_cut_short_is_made_again(remote: Remote, cache: Cache, length: int) -> None:
+    snapshot = remote.snapshot(cache)
+    path = Path(snapshot.file("decisions"))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:length])
+    assert Path(snapshot.file("decisions")).read_bytes() == whole
+
+
+def test_a_copy_with_another_content_is_found_by_verifying(remote: Remote, cache: Cache) -> None:
+    snapshot = remote.snapshot(cache)
+    path = Path(snapshot.file("decisions"))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:99] + bytes([whole[99] ^ 1]) + whole[100:])
+    entry = snapshot.entry("decisions")
+    storage = Storage(remote.url, cache=cache)
+    relative = path.relative_to(cache.folder / storage.identity).as_posix()
+    assert not cache.verify(storage, relative, entry.sha256)
+    assert cache.verify(storage, relative, entry.sha256), "it is gone, and what is not there is not damaged"
+    assert Path(snapshot.file("decisions")).read_bytes() == whole
+
+
+def test_a_damaged_manifest_in_the_cache_is_read_again(remote: Remote, cache: Cache) -> None:
+    expected = remote.snapshot(cache).manifest
+    (kept,) = cache.folder.rglob("manifest.json")
+    kept.write_bytes(kept.read_bytes().replace(b"long_only", b"long_inly"))
+    assert remote.snapshot(cache).manifest == expected
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "gone"])
+def test_what_the_root_damaged_is_not_kept_and_named(remote: Remote, cache: Cache, damage: str) -> None:
+    path = remote.place("decisions/part-0.parquet")
+    data = path.read_bytes()
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(data[:-5] if damage == "cut" else data[:-5] + b"12345")
+    with pytest.raises(SnapshotCorrupt, match=r"decisions/part-0\.parquet"):
+        remote.snapshot(cache).file("decisions")
+    assert copies(cache) == []
+    assert not list((cache.folder / ".filling").iterdir())
+    path.write_bytes(data)
+    assert Path(remote.snapshot(cache).file("decisions")).read_bytes() == data
+
+
+def test_two_roots_share_a_folder_and_nothing_else(remote: Remote, cache: Cache) -> None:
+    other = Remote(remote.folder)
+    other.start()
+    try:
+        assert remote.snapshot(cache).file("decisions") != other.snapshot(cache).file("decisions")
+    finally:
+        other.stop()
+
+
+def test_a_root_on_this_machine_is_not_copied(remote: Remote, cache: Cache) -> None:
+    root = datasets.open(remote.folder, cache=cache.folder)
+    assert Path(root[ALPHA].file("decisions")).is_relative_to(remote.folder)
+    assert copies(cache) == []
+
+
+def test_many_threads_that_want_one_file_cause_one_copy(remote: Remote, cache: Cache) -> None:
+    found: list[str] = []
+    snapshot = remote.snapshot(cache)
+    assert snapshot.manifest
+    threads = [threading.Thread(target=lambda: found.append(snapshot.file("decisions"))) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 12
+    assert len(set(found)) == 1
+    assert remote.asked[remote.place("decisions/part-0.parquet").relative_to(remote.folder).as_posix()] == 1
+
+
+def test_it_stays_within_its_bound_and_drops_what_was_used_longest_ago(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache_room, "HELD_SECONDS", 0.0)
+    monkeypatch.setattr(cache_room, "_FRESH_SECONDS", 0.0)
+    entries = remote.snapshot(None).manifest.files
+    bound = 3 * max(entry.bytes for entry in entries)
+    cache = Cache(tmp_path / "cache", bound)
+    snapshot = remote.snapshot(cache)
+    first = Path(snapshot.file("weekly_signal"))
+    for entry in entries:
+        if entry.path.endswith(".parquet"):
+            path = Path(snapshot.file(entry.dataset, entry.book))
+            assert digest(path.read_bytes()) == entry.sha256
+            assert kept_bytes(cache) <= bound
+            os.utime(path, (time.time() - 1000, time.time() - 1000))
+            snapshot.file("weekly_signal")  # in use all the time
+    assert first.is_file()
+    assert 1 < len(copies(cache)) < len(entries)
+
+
+def test_what_was_just_handed_out_is_never_removed(remote: Remote, tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache", 1)
+    snapshot = remote.snapshot(cache)
+    paths = [Path(snapshot.file(*table)) for table in TABLES]
+    assert all(path.is_file() for path in paths), "the bound is passed by what is in use, and only by that"
+    for path in paths:
+        os.utime(path, (time.time() - 1000, time.time() - 1000))
+    last = Path(snapshot.file("weekly_signal"))
+    assert copies(cache) == [last]
+
+
+def test_a_clock_that_steps_neither_keeps_everything_nor_loses_what_is_needed(
+    remote: Remote, tmp_path: Path
+) -> None:
+    bound = max(entry.bytes for entry in remote.snapshot(None).manifest.files)
+    cache = Cache(tmp_path / "cache", bound)
+    snapshot = remote.snapshot(cache)
+    old = Path(snapshot.file("decisions"))
+    os.utime(
+        old, (time.time() + 86_400, time.time() + 86_400)
+    )  # written before the clock was set back by a day
+    now = Path(snapshot.file("positions", "long_short"))
+    assert now.is_file()
+    for table in TABLES[1:]:
+        assert Path(snapshot.file(*table)).is_file()
+    assert not old.exists(), "a time in the future is no use that lasts a day"
+    for path in copies(cache):
+        assert digest(path.read_bytes())
+
+
+@pytest.mark.parametrize("record", ["", "nonsense", "-5", "99999999999999"])
+def test_a_count_that_went_wrong_is_made_anew(remote: Remote, cache: Cache, record: str) -> None:
+    snapshot = remote.snapshot(cache)
+    snapshot.file("decisions")
+    (cache.folder / ".usage").write_text(record)
+    Cache(cache.folder, cache.max_bytes)
+    # The manifest's copy, the table's: both counted.
+    assert int((cache.folder / ".usage").read_text()) == kept_bytes(cache)
+    assert Path(snapshot.file("rebalances")).is_file()
+
+
+def test_a_folder_that_cannot_be_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SettingsError, match="cannot be used"):
+        Cache(tmp_path / "file" / "cache", 1000)
+    with pytest.raises(SettingsError, match="above 0"):
+        Cache(tmp_path / "cache", 0)

@@ -1,0 +1,21 @@
+"""Fixtures shared by the whole suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# A slow machine is no failure: nothing in this suite asserts a time.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Return the folder of real seals and market data that lies beside a full checkout."""
+    folder = Path(__file__).resolve().parents[2] / "shared"
+    if not (folder / "seals").is_dir():
+        pytest.skip("the real seals are not beside this checkout")
+    return folder

@@ -1,0 +1,110 @@
+"""How to ask each endpoint of the registry for something that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pytest
+
+from schemas.endpoints import ENDPOINTS, Endpoint, Gate, Shape
+from tests.contract.world import FULL, World
+
+WEEK: Final = "{week}"
+KEY: Final = "{key}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What fills an endpoint's placeholders and its required parameters.
+
+    Attributes
+    ----------
+    path
+        Placeholder -> value. ``{week}`` stands for a week that was traded, ``{key}`` for the id of a key.
+    query
+        Parameters without which there is no answer.
+    window
+        The member of a row its day is read from, where the endpoint takes a window.
+    order
+        The members rows are ordered by, ascending, where nothing else was asked.
+    """
+
+    path: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, Any] = field(default_factory=dict)
+    window: str | None = None
+    order: tuple[str, ...] = ()
+
+
+_ALPHA: Final = {"alpha": FULL}
+
+CASES: Final[dict[str, Case]] = {
+    "meta.health": Case(),
+    "meta.me": Case(),
+    "meta.keys": Case(),
+    "catalog.alphas.list": Case(),
+    "catalog.alphas.get": Case(_ALPHA),
+    "catalog.alphas.source.download": Case(_ALPHA),
+    "signals.rebalances.list": Case(_ALPHA, window="date", order=("date",)),
+    "signals.rebalances.get": Case({**_ALPHA, "date": WEEK}),
+    "signals.scores": Case(_ALPHA, window="date", order=("date", "symbol")),
+    "portfolio.books": Case(_ALPHA),
+    "portfolio.ledger": Case(_ALPHA, window="date", order=("date",)),
+    "portfolio.positions": Case(_ALPHA, window="date", order=("date", "symbol")),
+    "portfolio.pnl": Case(_ALPHA, window="date", order=("date", "symbol")),
+    "portfolio.trades": Case(
+        _ALPHA, {"book": "long_short"}, window="timestamp", order=("timestamp", "symbol")
+    ),
+    "portfolio.equity_curve": Case(_ALPHA, window="date", order=("date",)),
+    "performance.metrics": Case(_ALPHA),
+    "performance.metrics.doc": Case(_ALPHA),
+    "benchmarks.daily": Case({"symbol": "SPY"}, window="date", order=("date",)),
+    "admin.alphas.list": Case(),
+    "admin.alphas.readiness": Case(_ALPHA),
+    "admin.keys.usage": Case({"key_id": KEY}),
+}
+
+COLLECTIONS: Final = tuple(e for e in ENDPOINTS.values() if e.shape is Shape.COLLECTION)
+OF_AN_ALPHA: Final = tuple(e for e in ENDPOINTS.values() if e.gate is not Gate.NONE)
+OF_A_RUN: Final = tuple(e for e in OF_AN_ALPHA if e.datasets)
+WINDOWED: Final = tuple(e for e in ENDPOINTS.values() if {"from", "to"} <= {p.name for p in e.query})
+
+
+def every(endpoints: Any) -> pytest.MarkDecorator:
+    """Run a test once for each of some endpoints."""
+    return pytest.mark.parametrize("endpoint", list(endpoints), ids=lambda endpoint: endpoint.id)
+
+
+def key_for(endpoint: Endpoint) -> str | None:
+    """Name a key that may call an endpoint and sees everything."""
+    if endpoint.public:
+        return None
+    return "administrator" if endpoint.admin else "raw"
+
+
+def asked(world: World, endpoint: Endpoint, **changes: str) -> dict[str, Any]:
+    """Return the keyword arguments that ask an endpoint for something that is there, with changes to its path."""
+    filled = {"week": traded_week(world), "key": world.keys.ids["reader"]}
+    path = {name: value.format(**filled) for name, value in CASES[endpoint.id].path.items()}
+    return {"key": key_for(endpoint), **path, **changes}
+
+
+def traded_week(world: World) -> str:
+    """Return a week of the full alpha that was traded, near the middle of the run."""
+    weeks = [row["date"] for row in _index(world) if row["week_status"] == "traded"]
+    return str(weeks[len(weeks) // 2])
+
+
+def pending_week(world: World) -> str:
+    """Return the week of the full alpha that waits for its fills."""
+    return next(str(row["date"]) for row in _index(world) if row["week_status"] == "pending")
+
+
+_indexes: dict[int, list[dict[str, Any]]] = {}
+
+
+def _index(world: World) -> list[dict[str, Any]]:
+    if id(world) not in _indexes:
+        _indexes[id(world)] = world.rows("signals.rebalances.list", alpha=FULL)
+    return _indexes[id(world)]

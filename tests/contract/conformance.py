@@ -1,0 +1,92 @@
+"""Whether an answer keeps the served OpenAPI document: status, body and headers."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import httpx
+import jsonschema_rs
+
+from schemas.endpoints import Endpoint
+from schemas.openapi import document
+
+_DOCUMENT = document()
+_COMPONENTS = {"components": {"schemas": _DOCUMENT["components"]["schemas"]}}
+
+
+def _resolved(node: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" not in node:
+        return node
+    found: Any = _DOCUMENT
+    for part in node["$ref"].removeprefix("#/").split("/"):
+        found = found[part]
+    return _resolved(found)
+
+
+def _answers(endpoint: Endpoint) -> dict[str, Any]:
+    answers: dict[str, Any] = _DOCUMENT["paths"][endpoint.path]["get"]["responses"]
+    return answers
+
+
+@cache
+def _body_validator(endpoint: Endpoint, status: str) -> jsonschema_rs.Validator | None:
+    content = _resolved(_answers(endpoint)[status]).get("content")
+    if content is None:
+        return None
+    schema = {**content["application/json"]["schema"], **_COMPONENTS}
+    return jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
+
+
+@cache
+def _header_validators(
+    endpoint: Endpoint, status: str
+) -> dict[str, tuple[bool, str, jsonschema_rs.Validator]]:
+    found: dict[str, tuple[bool, str, jsonschema_rs.Validator]] = {}
+    for name, header in _resolved(_answers(endpoint)[status])["headers"].items():
+        declared = _resolved(header)
+        schema = declared["schema"]
+        validator = jsonschema_rs.Draft202012Validator(schema)
+        found[name.lower()] = (declared.get("required", False), schema["type"], validator)
+    return found
+
+
+def check(endpoint: Endpoint, response: httpx.Response) -> None:
+    """Fail unless the answer is one that the document describes for this endpoint."""
+    status = str(response.status_code)
+    assert status in _answers(endpoint), f"{endpoint.id} answered {status}: {response.text[:300]}"
+    validator = _body_validator(endpoint, status)
+    if validator is None:
+        assert response.content == b""
+    else:
+        assert response.headers["content-type"] == "application/json"
+        problems = [
+            (list(x.instance_path), x.message[:300]) for x in validator.iter_errors(strict(response.content))
+        ]
+        assert not problems, (endpoint.id, status, problems[:5])
+    for name, (required, kind, header) in _header_validators(endpoint, status).items():
+        given = response.headers.get(name)
+        if given is None:
+            assert not required, f"{endpoint.id} {status} lacks {name}"
+        else:
+            assert header.is_valid(int(given) if kind == "integer" else given), f"{name}: {given}"
+    known = {*_header_validators(endpoint, status), *TRANSPORT}
+    assert set(response.headers) <= known, f"{endpoint.id} {status} sends undocumented headers"
+
+
+TRANSPORT = {"content-type", "content-length", "content-encoding", "vary"}
+"""Headers of HTTP itself, which the document need not name."""
+
+
+def strict(content: bytes) -> Any:
+    """Read JSON as written: no NaN, no Infinity, no key twice."""
+
+    def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        assert len({name for name, _ in members}) == len(members), "a key stands twice"
+        return dict(members)
+
+    def refuse(word: str) -> Any:
+        raise AssertionError(f"{word} is no JSON")
+
+    return json.loads(content, object_pairs_hook=pairs, parse_constant=refuse)

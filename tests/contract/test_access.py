@@ -1,0 +1,206 @@
+"""Who may read what, and that a refusal tells nothing about what is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from schemas.endpoints import ADMIN_IDS, ENDPOINTS, META_IDS, Endpoint, Gate
+from tests.contract.cases import CASES, OF_AN_ALPHA, asked, every
+from tests.contract.world import ABSENT, EMPTY, FULL, HIDDEN, NOWHERE, PLAIN, UNDECIDED, World
+
+PRIVATE = tuple(e for e in ENDPOINTS.values() if not e.public)
+
+
+def outwardly(response: httpx.Response) -> dict[str, str]:
+    """Return the headers that do not count calls."""
+    return {name: value for name, value in response.headers.items() if not name.startswith("x-ratelimit")}
+
+
+@every(OF_AN_ALPHA)
+def test_a_forbidden_alpha_cannot_be_told_from_a_missing_one(world: World, endpoint: Endpoint) -> None:
+    own_id = {"x-request-id": "the-same"}
+    arguments = {**asked(world, endpoint), "key": "testing"}
+    answers = [
+        world.get(endpoint, CASES[endpoint.id].query, **{**arguments, "alpha": alpha}, headers=own_id)
+        for alpha in (HIDDEN, ABSENT, "Prod.with.dots", "é", "a" * 300)
+    ]
+    assert answers[0].status_code == 403
+    code = "alpha_not_allowed" if endpoint.gate is Gate.ALPHAS else "run_not_allowed"
+    assert answers[0].json()["error"]["code"] == code
+    for other in answers[1:]:
+        assert other.content == answers[0].content
+        assert outwardly(other) == outwardly(answers[0])
+
+
+@every(OF_AN_ALPHA)
+def test_a_missing_alpha_is_not_found_by_a_key_that_could_read_it(world: World, endpoint: Endpoint) -> None:
+    for key in ("testing", "raw", "administrator"):
+        error = world.refused(
+            endpoint, CASES[endpoint.id].query, **{**asked(world, endpoint), "alpha": NOWHERE, "key": key}
+        )
+        assert error["code"] == ("alpha_not_found" if endpoint.gate is Gate.ALPHAS else "run_not_found")
+
+
+@pytest.mark.parametrize(
+    "alpha", ["..", ".", "%", "a b", "'", '"', "x" * 1000, "é", "\x00", "Test_full\n", "test_full"]
+)
+def test_an_address_that_is_none_is_not_found(world: World, alpha: str) -> None:
+    for endpoint in OF_AN_ALPHA:
+        if alpha not in (".", ".."):  # a client folds those two away before it sends them
+            error = world.refused(
+                endpoint, CASES[endpoint.id].query, **{**asked(world, endpoint), "alpha": alpha}
+            )
+            assert error["code"] in ("alpha_not_found", "run_not_found")
+
+
+@every(PRIVATE)
+@pytest.mark.parametrize(
+    ("key", "code"),
+    [
+        (None, "missing_api_key"),
+        ("malformed", "malformed_api_key"),
+        ("unknown", "invalid_api_key"),
+        ("wrong_secret", "invalid_api_key"),
+        ("suspended", "key_suspended"),
+        ("revoked", "key_revoked"),
+        ("expired", "key_expired"),
+        ("former", "account_inactive"),
+        ("elsewhere", "ip_not_allowed"),
+        ("nothing", "endpoint_not_allowed"),
+    ],
+)
+def test_a_key_that_does_not_open_the_endpoint_is_told_why(
+    world: World, endpoint: Endpoint, key: str | None, code: str
+) -> None:
+    arguments = {**asked(world, endpoint), "key": key}
+    response = world.get(endpoint, {**CASES[endpoint.id].query, "limit": "0"}, **arguments)
+    error = response.json()["error"]
+    assert error["code"] == code, "the key is judged before the parameters"
+    expected: dict[str, Any] = {
+        "ip_not_allowed": {"ip": "203.0.113.9"},
+        "endpoint_not_allowed": {"endpoint": endpoint.id},
+    }
+    assert error["details"] == expected.get(code)
+    if response.status_code == 401:
+        assert response.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_an_unknown_key_cannot_be_told_from_a_wrong_secret(world: World) -> None:
+    own_id = {"x-request-id": "the-same"}
+    unknown = world.get("meta.me", key="unknown", headers=own_id)
+    wrong = world.get("meta.me", key="wrong_secret", headers=own_id)
+    assert unknown.content == wrong.content
+    assert outwardly(unknown) == outwardly(wrong)
+
+
+@every(e for e in ENDPOINTS.values() if e.admin)
+def test_administrative_routes_are_closed_to_everyone_else(world: World, endpoint: Endpoint) -> None:
+    for key in ("raw", "reader"):
+        error = world.refused(endpoint, **{**asked(world, endpoint), "key": key})
+        assert error["code"] == "endpoint_not_allowed"
+        assert error["details"] == {"endpoint": endpoint.id}
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("administrator", list(ENDPOINTS)),
+        ("reader", [name for name in ENDPOINTS if name not in ADMIN_IDS]),
+        ("defaults", [name for name in ENDPOINTS if name in META_IDS]),
+    ],
+)
+def test_callable_endpoints_are_those_that_answer(world: World, key: str, expected: list[str]) -> None:
+    me = world.ok("meta.me", key=key)["data"]
+    assert me["callable_endpoints"] == expected
+    for endpoint in PRIVATE:
+        response = world.get(endpoint, CASES[endpoint.id].query, **{**asked(world, endpoint), "key": key})
+        refused = response.status_code == 403 and response.json()["error"]["code"] == "endpoint_not_allowed"
+        assert refused == (endpoint.id not in expected)
+
+
+def test_a_key_may_be_sent_only_in_the_header(world: World) -> None:
+    for name in ("key", "api_key", "apikey", "token", "access_token", "authorization"):
+        error = world.refused("meta.me", {name: world.keys["reader"]}, key=None)
+        assert error["code"] == "missing_api_key"
+
+
+def test_secrets_are_in_no_answer(world: World) -> None:
+    secret = world.keys["raw"].partition(".")[2]
+    for endpoint in PRIVATE:
+        response = world.get(endpoint, CASES[endpoint.id].query, **asked(world, endpoint))
+        assert secret not in response.text
+        assert secret not in str(response.headers)
+
+
+def test_alphas_a_key_may_not_read_are_absent_and_not_counted(world: World) -> None:
+    assert {row["alpha_id"] for row in world.rows("catalog.alphas.list", key="reader")} == {
+        FULL,
+        PLAIN,
+        UNDECIDED,
+        EMPTY,
+        HIDDEN,
+    }
+    page = world.ok("catalog.alphas.list", key="testing")
+    assert HIDDEN not in {row["alpha_id"] for row in page["data"]}
+    assert page["pagination"]["total"] == 4
+    assert world.ok("catalog.alphas.list", {"search": "Prod"}, key="testing")["pagination"]["total"] == 0
+
+
+def test_the_list_of_alphas_is_searched_without_regard_to_case(world: World) -> None:
+    def found(**query: str) -> list[str]:
+        return [row["alpha_id"] for row in world.rows("catalog.alphas.list", query)]
+
+    assert found(search="test_PL") == [PLAIN]
+    assert found(search="_full") == [FULL]
+    assert found(search="%") == []
+    assert found(complete_only="true") == [FULL, PLAIN, HIDDEN]
+    assert found(complete_only="0", search="test") == [FULL, PLAIN, UNDECIDED, EMPTY]
+    by_thesis = found(search="SIMULATED: NAMES")
+    assert FULL in by_thesis
+    assert PLAIN not in by_thesis, "it sealed no description, so it has no thesis to find"
+
+
+def test_the_key_shown_is_the_one_used(world: World) -> None:
+    me = world.ok("meta.me", key="counted")["data"]
+    assert me["key_id"] == world.keys.ids["counted"]
+    assert me["key_name"] == "counted"
+    assert me["ip"] == "203.0.113.9"
+    assert me["field_policy"] == {"expose_raw_book": False}
+    page = world.ok("meta.keys", {"limit": 5000}, key="counted")
+    assert page["meta"] == {"key_id": me["key_id"]}
+    shown = {row["key_id"]: row for row in page["data"]}
+    ids = world.keys.ids
+    assert ids["revoked"] not in shown
+    assert ids["administrator"] not in shown, "another account's"
+    assert shown[ids["suspended"]]["status"] == "suspended"
+    assert shown[ids["expired"]]["status"] == "active", "expiry is told by its date alone"
+    assert shown[ids["expired"]]["expires_at"] == "2020-02-01T00:00:00Z"
+    assert shown[ids["counted"]]["rate_limit"] == me["rate_limit"]
+    assert shown[ids["counted"]]["display_prefix"] == f"ar_live_{ids['counted'][:4]}"
+
+
+def test_an_administrator_sees_revoked_keys_too(world: World) -> None:
+    for name, status in (("revoked", "revoked"), ("suspended", "suspended"), ("former", "active")):
+        body = world.ok("admin.keys.usage", key="administrator", key_id=world.keys.ids[name])
+        assert body["data"]["status"] == status
+        assert body["data"]["owner"]["active"] == (name != "former")
+    error = world.refused("admin.keys.usage", key="administrator", key_id="0" * 16)
+    assert error["code"] == "key_not_found"
+
+
+def test_readiness_tells_kind_by_kind_what_a_run_holds(world: World) -> None:
+    full = world.ok("admin.alphas.readiness", key="administrator", alpha=FULL)["data"]
+    assert full["complete"] is True
+    assert full["missing_kinds"] == []
+    assert {entry["kind"] for entry in full["kinds"] if entry["present"]} == {
+        e["kind"] for e in full["kinds"]
+    }
+    empty = world.ok("admin.alphas.readiness", key="administrator", alpha=EMPTY)["data"]
+    assert [entry["kind"] for entry in empty["kinds"] if entry["present"]] == ["description"]
+    assert empty["missing_kinds"] == [entry["kind"] for entry in empty["kinds"] if entry["required"]]
+    assert empty["description"] is True
+    error = world.refused("admin.alphas.readiness", key="administrator", alpha=NOWHERE)
+    assert error["code"] == "alpha_not_found"

@@ -1,0 +1,123 @@
+"""Books: which there are, and that one a key may not see is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.parameters import ParameterKind
+from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS, TRADE_ONLY_SUFFIXES
+from tests.contract.cases import asked, every
+from tests.contract.world import EMPTY, FULL, PLAIN, World
+
+BY_BOOK = tuple(e for e in ENDPOINTS.values() if any(p.kind is ParameterKind.BOOK for p in e.query))
+PLAIN_BOOKS = [
+    *CONDITIONED_BOOKS,
+    *(f"{book}{suffix}" for book in CONDITIONED_BOOKS for suffix in TRADE_ONLY_SUFFIXES),
+]
+RAW_BOOKS = [f"raw_{book}" for book in PLAIN_BOOKS]
+NO_BOOKS = (
+    "",
+    "nothing",
+    "LONG_SHORT",
+    "long_short ",
+    "long_short\x00",
+    "'",
+    "../long_short",
+    "raw_",
+    "é",
+    "a" * 500,
+)
+
+
+@every(BY_BOOK)
+def test_an_unknown_book_is_refused_with_those_there_are(world: World, endpoint: Endpoint) -> None:
+    for book in NO_BOOKS:
+        error = world.refused(endpoint, {"book": book}, **{**asked(world, endpoint), "key": "reader"})
+        assert error["code"] == "unknown_book", book
+        assert error["details"] == {"available": PLAIN_BOOKS}
+        error = world.refused(endpoint, {"book": book}, **asked(world, endpoint))
+        assert error["details"] == {"available": PLAIN_BOOKS + RAW_BOOKS}
+
+
+@every(BY_BOOK)
+def test_a_book_the_key_may_not_see_cannot_be_told_from_none(world: World, endpoint: Endpoint) -> None:
+    own_id = {"x-request-id": "the-same"}
+    arguments = {**asked(world, endpoint), "key": "reader", "headers": own_id}
+    none = world.get(endpoint, {"book": "raw_nothing"}, **arguments)
+    assert none.status_code == 400
+    for book in RAW_BOOKS:
+        hidden = world.get(endpoint, {"book": book}, **arguments)
+        assert hidden.content == none.content
+        assert set(hidden.headers) == set(none.headers)
+        # The same book answers a key with raw-book access, so it is there to be hidden.
+        shown = world.get(endpoint, {"book": book}, **asked(world, endpoint))
+        assert shown.status_code == 200
+
+
+@every(BY_BOOK)
+def test_a_trade_only_book_has_nothing_but_trades(world: World, endpoint: Endpoint) -> None:
+    book = PLAIN_BOOKS[-1]
+    body = world.ok(endpoint, {"book": book}, **asked(world, endpoint))
+    if endpoint.id == "portfolio.trades":
+        assert "warnings" not in body["meta"]
+        assert {row["book"] for row in body["data"]} <= {book}
+    else:
+        assert body["data"] == []
+        (warning,) = body["meta"]["warnings"]
+        assert (warning["code"], warning["kind"]) == ("kind_missing", endpoint.datasets[0])
+
+
+@every(BY_BOOK)
+def test_every_book_is_served_on_its_own(world: World, endpoint: Endpoint) -> None:
+    for book in (*CONDITIONED_BOOKS, *(f"raw_{book}" for book in CONDITIONED_BOOKS)):
+        body = world.ok(endpoint, {"book": book}, **asked(world, endpoint))
+        assert body["meta"]["book"] == book
+        assert body["data"]
+        assert {row.get("book", book) for row in body["data"]} == {book}
+
+
+@pytest.mark.parametrize(("key", "expected"), [("reader", PLAIN_BOOKS), ("raw", PLAIN_BOOKS + RAW_BOOKS)])
+def test_the_list_of_books_has_a_row_for_each_dataset(world: World, key: str, expected: list[str]) -> None:
+    rows = world.rows("portfolio.books", key=key, alpha=FULL)
+    pairs = [(row["book"], row["kind"]) for row in rows]
+    assert len(pairs) == {"reader": 12, "raw": 24}[key]
+    assert list(dict.fromkeys(book for book, _ in pairs)) == expected
+    for book, kind in pairs:
+        assert kind == "trades" if book.endswith(TRADE_ONLY_SUFFIXES) else kind in BOOK_KINDS
+    for row in rows:
+        listed = {"portfolio": "portfolio.ledger"}.get(row["kind"], f"portfolio.{row['kind']}")
+        served = world.rows(listed, {"book": row["book"]}, alpha=FULL)
+        assert len(served) == row["rows"]
+        days = sorted({(x["date"] if "date" in x else x["timestamp"])[:10] for x in served})
+        assert len(days) == row["sessions"]
+        assert (row["from"], row["to"]) == ((days[0], days[-1]) if days else (None, None))
+
+
+def test_a_run_without_the_unsmoothed_signal_has_no_raw_books(world: World) -> None:
+    rows = world.rows("portfolio.books", alpha=PLAIN)
+    assert not [row for row in rows if row["raw"]]
+    error = world.refused("portfolio.ledger", {"book": "raw_long_short"}, alpha=PLAIN)
+    assert error["code"] == "unknown_book"
+
+
+def test_a_run_without_books_is_empty_rather_than_wrong(world: World) -> None:
+    body = world.ok("portfolio.ledger", alpha=EMPTY)
+    assert body["data"] == []
+    error = world.refused("portfolio.ledger", {"book": "nothing"}, alpha=EMPTY)
+    assert error["code"] == "unknown_book"
+
+
+def test_trades_without_a_book_list_the_books_of_the_key(world: World) -> None:
+    for key, expected in (("reader", PLAIN_BOOKS), ("raw", PLAIN_BOOKS + RAW_BOOKS)):
+        error = world.refused("portfolio.trades", key=key, alpha=FULL)
+        assert error["code"] == "bad_request"
+        assert [entry["name"] for entry in error["details"]["parameters"]] == ["book"]
+        assert error["details"]["available"] == expected
+
+
+@pytest.mark.parametrize("alpha", ["Prod_hidden", "Prod_absent"])
+def test_trades_without_a_book_list_nothing_of_a_forbidden_alpha(world: World, alpha: str) -> None:
+    error = world.refused("portfolio.trades", key="testing", alpha=alpha)
+    assert error["code"] == "bad_request"
+    assert "available" not in error["details"]

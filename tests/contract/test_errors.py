@@ -1,0 +1,268 @@
+"""Every error an endpoint declares can be had from it, with its status, its envelope and nothing more."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from datasets.archives import DELIVERED, ArchiveState, write_archive_state
+from datasets.catalogue import Catalogue
+from datasets.storage import Storage
+from schemas.endpoints import ENDPOINTS, Endpoint, Gate
+from schemas.error_codes import ERROR_CODES
+from serve import app
+from serve.context import Context
+from tests.contract import world as w
+from tests.contract.cases import CASES, asked
+from tests.contract.conformance import strict
+from tests.contract.world import ABSENT, EMPTY, FULL, HIDDEN, NOWHERE, PLAIN, Keys, World
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+NAMED_ELSEWHERE = {
+    # It takes a store that answers, and no longer has the object.
+    "source_object_missing": "tests/s3/test_source_downloads.py",
+}
+"""Error code -> the suite that gets it, where that takes more than a process."""
+BAD_VALUE = {"date": "no-day", "symbol": "nothing-of-this-name"}
+
+
+@pytest.fixture(scope="module")
+def countless(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[World]:
+    """Return an application whose counts of calls are out of reach."""
+    access = w.unreachable_counts(w.access_settings(folder))
+    with w.open_world(w.settings(root, prices), access) as running:
+        yield World(running, keys, root)
+
+
+@pytest.fixture(scope="module")
+def failing(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[World]:
+    """Return an application in which every endpoint's own part fails in an unforeseen way."""
+
+    def fail(_: Context) -> Any:
+        raise RuntimeError(f"a secret of {root}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(app, "ROUTES", dict.fromkeys(app.ROUTES, fail))
+        running = w.open_world(w.settings(root, prices), w.access_settings(folder, "limits-failing"))
+    with running:
+        yield World(running, keys, root)
+
+
+@pytest.fixture(scope="module")
+def priceless(root: Path, keys: Keys, folder: Path) -> Iterator[World]:
+    """Return an application without market data."""
+    with w.open_world(w.settings(root), w.access_settings(folder, "limits-priceless")) as running:
+        yield World(running, keys, root)
+
+
+@pytest.fixture(scope="module")
+def stockless(root: Path, keys: Keys, folder: Path) -> Iterator[World]:
+    """Return an application whose market data lies where nobody listens."""
+    away = w.settings(root, "http://127.0.0.1:1/spy.parquet")
+    with w.open_world(away, w.access_settings(folder, "limits-stockless")) as running:
+        yield World(running, keys, root)
+
+
+@pytest.fixture(scope="module")
+def storeless(root: Path, keys: Keys, folder: Path) -> Iterator[World]:
+    """Return an application whose archives lie where nobody listens; one is recorded as delivered."""
+    storage = Storage(root)
+    seal = Catalogue(storage)
+    seal.refresh()
+    hidden = seal.resolve(HIDDEN)
+    assert hidden is not None
+    write_archive_state(
+        storage,
+        ArchiveState(
+            alpha_id=HIDDEN,
+            seal_digest=hidden.manifest.seal_digest,
+            status=DELIVERED,
+            updated_at="2026-01-06T00:00:00Z",
+            filename=f"{HIDDEN}.zip",
+            key=f"{HIDDEN}/source.zip",
+        ),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+        patch.setenv("AWS_REGION", "nowhere-1")
+        patch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+        program = w.settings(root, archives="s3://archives/runs")
+        with w.open_world(program, w.access_settings(folder, "limits-storeless")) as running:
+            yield World(running, keys, root)
+
+
+Provocation = Callable[[pytest.FixtureRequest, World, Endpoint], httpx.Response]
+
+
+def with_key(key: str | None) -> Provocation:
+    def provoke(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
+        return world.get(endpoint, CASES[endpoint.id].query, **{**asked(world, endpoint), "key": key})
+
+    return provoke
+
+
+def exhausted(key: str) -> Provocation:
+    def provoke(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
+        # Whether the one call of the envelope was made before or not: after it, the next is one too many.
+        for attempt in itertools.count():
+            response = with_key(key)(_, world, endpoint)
+            if response.status_code == 429 or attempt == 3:
+                return response
+        raise AssertionError
+
+    return provoke
+
+
+def at_once(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
+    """Send calls at once until one of them is a second one within a second."""
+    arguments = asked(world, endpoint)
+    path = {name: value for name, value in arguments.items() if name != "key"}
+    line = w.target(endpoint, CASES[endpoint.id].query, path)
+    for _attempt in range(20):
+        for response in world.running.ask_together([(line, world.headers("second"))] * 8):
+            if response.status_code == 429:
+                return response
+    raise AssertionError("no two of 160 calls fell into one second")
+
+
+def in_another(fixture: str, **path: str) -> Provocation:
+    def provoke(request: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
+        other: World = request.getfixturevalue(fixture)
+        arguments = {**asked(world, endpoint), **path}
+        return other.get(endpoint, CASES[endpoint.id].query, **arguments)
+
+    return provoke
+
+
+def posted(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
+    path = {name: value for name, value in asked(world, endpoint).items() if name != "key"}
+    return world.running.ask("POST", w.target(endpoint, CASES[endpoint.id].query, path), {})
+
+
+def misasked(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
+    arguments = asked(world, endpoint)
+    twice = [(p.name, "1") for p in endpoint.query[:1]] * 2
+    for name in BAD_VALUE.keys() & CASES[endpoint.id].path.keys():
+        arguments[name] = BAD_VALUE[name]
+    return world.get(endpoint, [*CASES[endpoint.id].query.items(), *twice], **arguments)
+
+
+def elsewhere(alpha: str, key: str | None = None, **query: str) -> Provocation:
+    def provoke(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
+        arguments = {**asked(world, endpoint), "alpha": alpha}
+        if key is not None:
+            arguments["key"] = key
+        return world.get(endpoint, {**CASES[endpoint.id].query, **query}, **arguments)
+
+    return provoke
+
+
+def another(**path: str) -> Provocation:
+    def provoke(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
+        return world.get(endpoint, CASES[endpoint.id].query, **{**asked(world, endpoint), **path})
+
+    return provoke
+
+
+PROVOCATIONS: dict[str, Provocation] = {
+    "method_not_allowed": posted,
+    "internal_error": in_another("failing"),
+    "missing_api_key": with_key(None),
+    "malformed_api_key": with_key("malformed"),
+    "invalid_api_key": with_key("unknown"),
+    "key_suspended": with_key("suspended"),
+    "key_revoked": with_key("revoked"),
+    "key_expired": with_key("expired"),
+    "account_inactive": with_key("former"),
+    "ip_not_allowed": with_key("elsewhere"),
+    "endpoint_not_allowed": with_key("nothing"),
+    "rate_limit_second": at_once,
+    "rate_limit_minute": exhausted("minute"),
+    "rate_limit_day": exhausted("day"),
+    "quota_exceeded": exhausted("month"),
+    "upstream_unavailable": in_another("countless"),
+    "bad_request": misasked,
+    "alpha_not_allowed": elsewhere(ABSENT, "testing"),
+    "run_not_allowed": elsewhere(ABSENT, "testing"),
+    "alpha_not_found": elsewhere(NOWHERE),
+    "run_not_found": elsewhere(NOWHERE),
+    "alpha_description_not_found": elsewhere(PLAIN),
+    "rebalance_not_found": another(date="0001-01-01"),
+    "unknown_book": elsewhere(EMPTY, book="nothing"),
+    "benchmark_unavailable": in_another("stockless"),
+    "benchmark_not_configured": in_another("priceless"),
+    "source_not_ready": in_another("storeless"),
+    "source_download_unavailable": in_another("storeless", alpha=HIDDEN),
+    "source_download_not_configured": another(),
+    "key_not_found": another(key_id="0" * 16),
+}
+"""Error code -> how to get it from an endpoint that declares it."""
+
+REACHABLE = [
+    pytest.param(endpoint, code, id=f"{endpoint.id}-{code}")
+    for endpoint in ENDPOINTS.values()
+    for code in endpoint.all_errors
+    if code not in NAMED_ELSEWHERE
+]
+
+
+@pytest.mark.parametrize(("endpoint", "code"), REACHABLE)
+def test_a_declared_error_can_be_had(
+    request: pytest.FixtureRequest, world: World, endpoint: Endpoint, code: str
+) -> None:
+    response = PROVOCATIONS[code](request, world, endpoint)
+    error = strict(response.content)["error"]
+    assert error["code"] == code
+    assert response.status_code == ERROR_CODES[code].status
+    assert list(error) == ["code", "message", "details", "request_id"]
+    assert error["request_id"] == response.headers["x-request-id"]
+    assert error["message"].endswith(".")
+    if response.status_code in (429, 503):
+        assert int(response.headers["retry-after"]) >= 1
+
+
+def test_no_endpoint_declares_an_error_that_this_suite_cannot_provoke() -> None:
+    declared = {code for endpoint in ENDPOINTS.values() for code in endpoint.all_errors}
+    assert declared - NAMED_ELSEWHERE.keys() == set(PROVOCATIONS)
+    for code, suite in NAMED_ELSEWHERE.items():
+        assert f'"{code}"' in (REPOSITORY / suite).read_text()
+
+
+def test_an_unforeseen_failure_tells_nothing_of_itself(failing: World) -> None:
+    for endpoint in ENDPOINTS.values():
+        path: dict[str, Any] = {
+            name: FULL if name == "alpha" else "2020-01-03" for name in CASES[endpoint.id].path
+        }
+        key = None if endpoint.public else "administrator"
+        response = failing.get(endpoint, CASES[endpoint.id].query, key=key, **path)
+        assert response.status_code == 500
+        assert response.json()["error"]["details"] is None
+        assert str(failing.root) not in response.text
+        assert "RuntimeError" not in response.text
+
+
+def test_what_cannot_be_counted_is_not_answered(countless: World) -> None:
+    for endpoint in ENDPOINTS.values():
+        if endpoint.public:
+            assert countless.get(endpoint, key=None).status_code == 200
+            continue
+        path: dict[str, Any] = {
+            name: FULL if name == "alpha" else "2020-01-03" for name in CASES[endpoint.id].path
+        }
+        response = countless.get(endpoint, CASES[endpoint.id].query, key="administrator", **path)
+        assert response.status_code == 503
+        assert response.json()["error"]["code"] == "upstream_unavailable"
+
+
+def test_the_gates_declare_the_errors_of_their_kind() -> None:
+    for endpoint in ENDPOINTS.values():
+        codes = set(endpoint.all_errors)
+        assert ("run_not_allowed" in codes) == (endpoint.gate is Gate.RUNS)
+        assert ("alpha_not_allowed" in codes) == (endpoint.gate is Gate.ALPHAS)
+        assert ("missing_api_key" in codes) != endpoint.public

@@ -1,0 +1,88 @@
+"""Each endpoint answers what its declaration says, and no endpoint is left out of this suite."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas.endpoints import ENDPOINTS, Endpoint, Shape
+from schemas.objects import PAYLOADS
+from serve.app import ROUTES
+from tests.contract.cases import CASES, COLLECTIONS, OF_AN_ALPHA, asked, every
+from tests.contract.world import FULL, World
+
+
+def test_every_endpoint_is_served_and_has_a_case() -> None:
+    assert set(ROUTES) == set(ENDPOINTS), (
+        "an endpoint of the registry has no route, or a route no declaration"
+    )
+    assert set(CASES) == set(ENDPOINTS), "an endpoint of the registry has no case in tests/contract/cases.py"
+    for name, case in CASES.items():
+        endpoint = ENDPOINTS[name]
+        assert set(case.path) == {p.name for p in endpoint.parameters if p.in_path}
+        assert set(case.query) == {p.name for p in endpoint.query if p.required}
+        assert (case.window is not None) == (
+            endpoint in COLLECTIONS and "from" in {p.name for p in endpoint.query}
+        )
+
+
+@every(e for e in ENDPOINTS.values() if e.id != "catalog.alphas.source.download")
+def test_an_endpoint_answers_with_its_payload(world: World, endpoint: Endpoint) -> None:
+    case = CASES[endpoint.id]
+    body = world.ok(endpoint, case.query, **asked(world, endpoint))
+    if endpoint.shape is Shape.COLLECTION:
+        assert list(body) == ["data", "pagination", "meta"]
+        assert body["data"], "the case asks for rows that are there"
+        declared = [field.name for field in PAYLOADS[endpoint.row].fields]
+        for row in body["data"]:
+            assert [name for name in declared if name in row] == list(row), "members in their declared order"
+        defaults = {p.name: p.default for p in endpoint.query}
+        assert body["pagination"]["limit"] == defaults["limit"]
+        assert body["pagination"]["offset"] == 0
+    elif endpoint.shape is Shape.OBJECT:
+        assert list(body) == ["data", "meta"]
+        assert list(body["data"]) == [f.name for f in PAYLOADS[endpoint.row].fields if f.name in body["data"]]
+    else:
+        assert list(body) == [field.name for field in PAYLOADS[endpoint.row].fields]
+
+
+@every(OF_AN_ALPHA)
+def test_an_answer_about_an_alpha_names_it(world: World, endpoint: Endpoint) -> None:
+    response = world.get(endpoint, CASES[endpoint.id].query, **asked(world, endpoint))
+    if response.status_code == 200:
+        assert response.json()["meta"]["run"] == FULL
+    else:
+        assert endpoint.id == "catalog.alphas.source.download"
+
+
+@every(COLLECTIONS)
+def test_a_page_carries_neither_clock_nor_request_id(world: World, endpoint: Endpoint) -> None:
+    arguments = asked(world, endpoint)
+    query = CASES[endpoint.id].query
+    first = world.get(endpoint, query, **arguments)
+    again = world.get(endpoint, query, **arguments)
+    assert {"request_id", "generated_at"}.isdisjoint(first.json()["meta"])
+    if endpoint.id != "meta.keys":  # its rows count the calls, this one too
+        assert first.content == again.content
+        assert first.headers["etag"] == again.headers["etag"]
+
+
+@every(e for e in ENDPOINTS.values() if e.shape is Shape.OBJECT)
+def test_a_single_object_names_the_request(world: World, endpoint: Endpoint) -> None:
+    response = world.get(endpoint, **asked(world, endpoint), headers={"x-request-id": "my-own.id_1"})
+    assert response.headers["x-request-id"] == "my-own.id_1"
+    if response.status_code == 200 and endpoint.id != "performance.metrics.doc":
+        assert response.json()["meta"]["request_id"] == "my-own.id_1"
+
+
+@pytest.mark.parametrize("own", ["", "with space", "a" * 129, "semi;colon", "slash/"])
+def test_a_request_id_of_another_shape_is_replaced(world: World, own: str) -> None:
+    response = world.get("meta.health", key=None, headers={"x-request-id": own})
+    assert response.headers["x-request-id"] != own
+    assert response.headers["x-request-id"]
+
+
+def test_the_longest_request_id_is_kept(world: World) -> None:
+    assert (
+        world.get("meta.health", key=None, headers={"x-request-id": "a" * 128}).headers["x-request-id"]
+        == "a" * 128
+    )

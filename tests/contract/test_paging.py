@@ -1,0 +1,113 @@
+"""The laws of paging: pages cover the rows once, in order, and say where they stand."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.tables.books import BOOK_KINDS, book_order
+from tests.contract.cases import CASES, COLLECTIONS, asked, every
+from tests.contract.world import FULL, World
+
+COUNTING = {"meta.keys"}
+"""Rows that show how many calls were made differ from one call to the next."""
+
+
+def still(endpoint: Endpoint, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in row.items() if endpoint.id not in COUNTING or k != "usage"} for row in rows]
+
+
+@every(COLLECTIONS)
+def test_pages_cover_every_row_once_in_order(world: World, endpoint: Endpoint) -> None:
+    arguments, query = asked(world, endpoint), CASES[endpoint.id].query
+    everything = still(endpoint, world.rows(endpoint, query, **arguments))
+    total = len(everything)
+    for limit in sorted({1, 7, total - 1, total, total + 1, 97} - {0}):
+        if total / limit > 120:
+            continue
+        gathered: list[dict[str, Any]] = []
+        more = True
+        while more:
+            page = world.ok(endpoint, {**query, "limit": limit, "offset": len(gathered)}, **arguments)
+            place = page["pagination"]
+            assert place["limit"] == limit
+            assert place["offset"] == len(gathered)
+            assert place["returned"] == len(page["data"])
+            assert place["total"] == total
+            assert place["has_more"] == (place["offset"] + place["returned"] < total)
+            assert place["returned"] == limit or not place["has_more"]
+            gathered += still(endpoint, page["data"])
+            more = place["has_more"]
+            assert page["data"] or not more
+        assert gathered == everything
+
+
+@every(COLLECTIONS)
+def test_a_page_past_the_end_is_empty_and_knows_the_total(world: World, endpoint: Endpoint) -> None:
+    arguments, query = asked(world, endpoint), CASES[endpoint.id].query
+    total = world.ok(endpoint, query, **arguments)["pagination"]["total"]
+    for offset in (total, total + 1, 2**53 - 1):
+        page = world.ok(endpoint, {**query, "offset": offset}, **arguments)
+        assert page["data"] == []
+        assert page["pagination"] == {
+            "limit": page["pagination"]["limit"],
+            "offset": offset,
+            "returned": 0,
+            "total": total,
+            "has_more": False,
+        }
+        assert "warnings" not in page["meta"], "rows are there, only not on this page"
+
+
+@every(COLLECTIONS)
+def test_meta_is_the_same_on_every_page(world: World, endpoint: Endpoint) -> None:
+    arguments, query = asked(world, endpoint), CASES[endpoint.id].query
+    first = world.ok(endpoint, {**query, "limit": 1}, **arguments)
+    second = world.ok(endpoint, {**query, "limit": 2, "offset": 1}, **arguments)
+    assert first["meta"] == second["meta"]
+
+
+@every(e for e in COLLECTIONS if CASES[e.id].order)
+def test_rows_come_in_the_documented_order(world: World, endpoint: Endpoint) -> None:
+    rows = world.rows(endpoint, CASES[endpoint.id].query, **asked(world, endpoint))
+    keys = [tuple(row[name] for name in CASES[endpoint.id].order) for row in rows]
+    assert keys == sorted(keys)
+    assert len(set(keys)) > 1
+
+
+def test_books_come_in_their_canonical_order(world: World) -> None:
+    rows = world.rows("portfolio.books", alpha=FULL)
+    keys = [(book_order(row["book"]), BOOK_KINDS.index(row["kind"])) for row in rows]
+    assert keys == sorted(keys)
+    assert len(rows) == 24
+    assert [row["raw"] for row in rows] == [False] * 12 + [True] * 12
+
+
+def test_alphas_come_latest_started_first(world: World) -> None:
+    listed = [row["alpha_id"] for row in world.rows("catalog.alphas.list")]
+    assert listed == ["Test_full", "Test_plain", "Test_undecided", "Test_empty", "Prod_hidden"]
+
+
+def test_keys_come_newest_first(world: World) -> None:
+    created = [row["created_at"] for row in world.rows("meta.keys")]
+    assert created == sorted(created, reverse=True)
+
+
+@pytest.mark.parametrize("sort", ["score", "rank", "weight", "symbol"])
+@pytest.mark.parametrize("order", ["asc", "desc", None])
+@pytest.mark.parametrize("book", ["long_short", "long_only"])
+def test_a_cross_section_is_sorted_as_asked(world: World, sort: str, order: str | None, book: str) -> None:
+    arguments = asked(world, ENDPOINTS["signals.rebalances.get"])
+    query = {"sort": sort, "book": book} | ({} if order is None else {"order": order})
+    rows = world.rows("signals.rebalances.get", query, **arguments)
+    column = {"rank": "average_rank", "weight": f"{book}_target_weight"}.get(sort, sort)
+    descending = order == "desc" if order else sort in ("score", "weight")
+    known = [row for row in rows if row[column] is not None]
+    values = [row[column] for row in known]
+    assert values == sorted(values, reverse=descending)
+    assert rows == known + [row for row in rows if row[column] is None], "nulls come last either way"
+    for one, two in itertools.pairwise(rows):
+        assert one[column] != two[column] or one["symbol"] < two["symbol"], "ties in ticker order"

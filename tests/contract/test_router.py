@@ -1,0 +1,103 @@
+"""What the router answers by itself: unknown paths and other methods, before any key is read."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas.endpoints import ENDPOINTS, Endpoint
+from tests.contract.cases import CASES, asked, every
+from tests.contract.conformance import strict
+from tests.contract.world import FULL, World, target
+
+METHODS = ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE", "BREW")
+UNKNOWN = (
+    "/",
+    "/v1",
+    "/v1/",
+    "/v2/health",
+    "/V1/health",
+    "/v1/Health",
+    "/v1/health/",
+    "//v1/health",
+    "/v1//health",
+    "/v1/health/more",
+    "/v1/me/keys/0123456789abcdef",
+    "/v1/alphas/",
+    f"/v1/alphas/{FULL}/",
+    f"/v1/alphas//{FULL}/books",
+    f"/v1/alphas/{FULL}/nothing",
+    f"/v1/alphas/{FULL}%2Fbooks",
+    f"/v1/alphas/{FULL}%2fbooks",
+    f"/v1/alphas/{FULL}/rebalances/",
+    f"/v1/alphas/{FULL}/rebalances/2020-01-03/more",
+    f"/v1/alphas/{FULL}/metrics/doc",
+    "/v1/benchmarks/SPY",
+    "/v1/benchmarks",
+    "/v1/admin",
+    "/v1/admin/keys",
+    "/v1/admin/keys/0123456789abcdef",
+    "/docs",
+    "/openapi.json",
+    "/schema",
+    "/schema/openapi.json",
+    "/favicon.ico",
+    "/v1/alphas/%2e%2e/%2e%2e/health",
+)
+BEARERS = (None, "raw", "revoked", "malformed", "day")
+"""With whatever key: none of them is looked at."""
+
+
+def calls_made(world: World, key: str) -> int:
+    used = world.ok("meta.me", key=key)["data"]["usage"]["day"]
+    assert isinstance(used, int)
+    return used
+
+
+@every(ENDPOINTS.values())
+@pytest.mark.parametrize("method", METHODS)
+def test_another_method_is_not_found_before_a_key_is_read(
+    world: World, endpoint: Endpoint, method: str
+) -> None:
+    arguments = asked(world, endpoint)
+    path = {name: value for name, value in arguments.items() if name != "key"}
+    line = target(endpoint, CASES[endpoint.id].query, path)
+    for bearer in BEARERS:
+        response = world.running.ask(method, line, world.headers(bearer))
+        assert response.status_code == 404
+        assert response.headers["x-request-id"]
+        assert not [name for name in response.headers if name.startswith("x-ratelimit")]
+        assert "www-authenticate" not in response.headers
+        if method != "HEAD":
+            error = strict(response.content)["error"]
+            assert error == {
+                "code": "method_not_allowed",
+                "message": error["message"],
+                "details": None,
+                "request_id": response.headers["x-request-id"],
+            }
+
+
+@pytest.mark.parametrize("path", UNKNOWN)
+@pytest.mark.parametrize("method", ["GET", "POST", "HEAD", "OPTIONS"])
+def test_an_unknown_path_is_not_found_before_a_key_is_read(world: World, method: str, path: str) -> None:
+    for bearer in BEARERS:
+        response = world.running.ask(method, path, world.headers(bearer))
+        assert response.status_code == 404, response.text
+        assert not [name for name in response.headers if name.startswith("x-ratelimit")]
+        if method != "HEAD":
+            error = strict(response.content)["error"]
+            assert set(error) == {"code", "message", "details", "request_id"}
+            assert error["code"] == "not_found"
+            assert error["request_id"] == response.headers["x-request-id"]
+
+
+def test_what_the_router_answers_is_not_counted(world: World) -> None:
+    before = calls_made(world, "counted")
+    for method, path in (
+        ("POST", "/v1/me"),
+        ("GET", "/v1/nothing"),
+        ("OPTIONS", "/v1/alphas"),
+        ("GET", "/v1/health"),
+    ):
+        world.running.ask(method, path, world.headers("counted"))
+    assert calls_made(world, "counted") == before + 1

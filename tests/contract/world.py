@@ -1,0 +1,243 @@
+"""What the suite asks about: published alphas, accounts with keys of every sort, and a running application."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import httpx
+import numpy as np
+import polars as pl
+
+from pipeline.build import build_seal
+from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.kinds import TABLE_KINDS
+from serve.access.administration import open_administration
+from serve.access.settings import AccessSettings
+from serve.app import create
+from serve.settings import Settings
+from tests.contract.conformance import check
+from tests.contract.running import Running
+from tests.seals import make_seal
+
+FULL: Final = "Test_full"
+"""Everything was sealed, the signal before smoothing too."""
+PLAIN: Final = "Test_plain"
+"""No unconditioned signal, no description, no source, and none of the columns a run may leave out."""
+UNDECIDED: Final = "Test_undecided"
+"""No cross-sections."""
+EMPTY: Final = "Test_empty"
+"""A description and nothing else."""
+HIDDEN: Final = "Prod_hidden"
+"""As full as the first, but not for everyone."""
+ABSENT: Final = "Prod_absent"
+"""Not there, and as little for everyone as the one before."""
+NOWHERE: Final = "Test_nowhere"
+"""Not there, to keys that could read it if it were."""
+
+LEFT_OUT: Final = ("entry_at", "maturity_at", "forward_return", "decision_reason")
+"""Columns of the cross-sections that one of the runs never recorded."""
+
+MANY: Final = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"
+OWNER: Final = "owner@example.org"
+ADMINISTRATOR: Final = "operator@example.org"
+FORMER: Final = "former@example.org"
+
+
+def publish(folder: Path) -> Path:
+    """Build every alpha of the suite and return the root they are published under."""
+    root = folder / "published"
+    seals = (
+        make_seal(folder, alpha_id=FULL, source_alpha_id="research-17", started_at="2026-01-05T06:00:00Z"),
+        make_seal(
+            folder,
+            alpha_id=PLAIN,
+            raw=False,
+            description=False,
+            source=False,
+            without_columns={"decisions": LEFT_OUT},
+            started_at="2026-01-04T06:00:00Z",
+        ),
+        make_seal(folder, alpha_id=UNDECIDED, without_kinds={"decisions"}, started_at="2026-01-03T06:00:00Z"),
+        make_seal(
+            folder,
+            alpha_id=EMPTY,
+            without_kinds=TABLE_KINDS,
+            metrics=False,
+            source=False,
+            started_at="2026-01-02T06:00:00Z",
+        ),
+        make_seal(folder, alpha_id=HIDDEN, started_at="2026-01-01T06:00:00Z"),
+    )
+    for seal in seals:
+        build_seal(str(seal), root)
+    return root
+
+
+def market_data(folder: Path) -> Path:
+    """Write two years of an index, with adjusted closes from the second year on."""
+    days = [dt.date(2019, 1, 1) + dt.timedelta(days=n) for n in range(730)]
+    days = [day for day in days if day.weekday() < 5]
+    steps = np.random.default_rng(5).normal(0.0004, 0.01, len(days))
+    close = 300 * np.exp(np.cumsum(steps))
+    adjusted = [None if day.year == 2019 else price * 0.98 for day, price in zip(days, close, strict=True)]
+    path = folder / "spy.parquet"
+    frame = pl.DataFrame({"date": days, "symbol": "SPY", "close": close, "adj_close": adjusted})
+    frame.write_parquet(path)
+    return path
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Tokens by what is special about them, and the ids of some of them."""
+
+    tokens: dict[str, str] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> str:
+        return self.tokens[name]
+
+
+async def issue_keys(settings: AccessSettings) -> Keys:
+    """Open the accounts and issue one key of every sort."""
+    found = Keys()
+    everything: dict[str, Any] = {"endpoints": "all", "alphas": "all", "runs": "all", "rate": MANY}
+    sorts: dict[str, tuple[str, dict[str, Any]]] = {
+        "reader": (OWNER, everything),
+        "raw": (OWNER, {**everything, "raw": True}),
+        "administrator": (ADMINISTRATOR, {**everything, "raw": True}),
+        "testing": (OWNER, {**everything, "alphas": "prefix:Test_", "runs": "prefix:Test_"}),
+        "nothing": (OWNER, {**everything, "endpoints": ""}),
+        "defaults": (OWNER, {"rate": MANY}),
+        "unlimited_metrics_only": (OWNER, {**everything, "endpoints": "performance.metrics"}),
+        "elsewhere": (OWNER, {**everything, "ips": "198.51.100.0/24"}),
+        "suspended": (OWNER, everything),
+        "revoked": (OWNER, everything),
+        "former": (FORMER, everything),
+        "second": (
+            ADMINISTRATOR,
+            {**everything, "rate": MANY.replace("per_second=1000000", "per_second=1")},
+        ),
+        "minute": (ADMINISTRATOR, {**everything, "rate": MANY.replace("per_minute=1000000", "per_minute=1")}),
+        "day": (ADMINISTRATOR, {**everything, "rate": MANY.replace("per_day=1000000", "per_day=1")}),
+        "month": (ADMINISTRATOR, {**everything, "rate": MANY.replace("monthly=null", "monthly=1")}),
+        "counted": (
+            OWNER,
+            {**everything, "rate": "per_second=900,per_minute=9000,per_day=90000,monthly=900000"},
+        ),
+    }
+    async with open_administration(settings, "the suite") as administration:
+        for email in (OWNER, FORMER):
+            await administration.accounts.create(email)
+        await administration.accounts.create(ADMINISTRATOR, admin=True)
+        for name, (email, grants) in sorts.items():
+            issued = await administration.keys.issue(email, name, **grants)
+            found.tokens[name] = issued.token
+            found.ids[name] = issued.record.id
+        await administration.keys.suspend(found.ids["suspended"])
+        await administration.keys.revoke(found.ids["revoked"])
+        await administration.accounts.deactivate(FORMER)
+    long_ago = int(dt.datetime(2020, 1, 1, tzinfo=dt.UTC).timestamp() * 1e6)
+    async with open_administration(settings, "the suite", clock=lambda: long_ago) as administration:
+        issued = await administration.keys.issue(OWNER, "expired", expires="2020-02-01", **everything)
+        found.tokens["expired"], found.ids["expired"] = issued.token, issued.record.id
+    shape = found["reader"]
+    found.tokens["unknown"] = shape.replace(found.ids["reader"], "0" * 16)
+    found.tokens["wrong_secret"] = f"{shape.partition('.')[0]}.{'A' * 43}"
+    found.tokens["malformed"] = "no-key-of-this-service"
+    return found
+
+
+@dataclass(frozen=True)
+class World:
+    """A running application, with what is known of its data and its keys."""
+
+    running: Running
+    keys: Keys
+    root: Path
+
+    def get(
+        self,
+        endpoint: Endpoint | str,
+        query: Mapping[str, Any] | Sequence[tuple[str, Any]] = (),
+        *,
+        key: str | None = "raw",
+        headers: Mapping[str, str] | None = None,
+        **path: str,
+    ) -> httpx.Response:
+        """Ask an endpoint; whatever it answers has to be what the OpenAPI document says it may answer."""
+        endpoint = ENDPOINTS[endpoint] if isinstance(endpoint, str) else endpoint
+        response = self.running.ask("GET", target(endpoint, query, path), self.headers(key, headers))
+        check(endpoint, response)
+        return response
+
+    def headers(self, key: str | None, headers: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the headers of a request with one of the keys."""
+        bearer = {} if key is None else {"authorization": f"Bearer {self.keys[key]}"}
+        return {**bearer, **(headers or {})}
+
+    def ok(self, endpoint: Endpoint | str, query: Any = (), **rest: Any) -> dict[str, Any]:
+        """Ask an endpoint that is to answer 200, and return the body."""
+        response = self.get(endpoint, query, **rest)
+        assert response.status_code == 200, response.text
+        body: dict[str, Any] = response.json()
+        return body
+
+    def refused(self, endpoint: Endpoint | str, query: Any = (), **rest: Any) -> dict[str, Any]:
+        """Ask an endpoint that is to refuse, and return the error."""
+        response = self.get(endpoint, query, **rest)
+        assert response.status_code >= 400, response.text
+        error: dict[str, Any] = response.json()["error"]
+        assert error["request_id"] == response.headers["x-request-id"]
+        return error
+
+    def rows(self, endpoint: Endpoint | str, query: Any = (), **rest: Any) -> list[dict[str, Any]]:
+        """Gather every row of a collection."""
+        found: list[dict[str, Any]] = []
+        while True:
+            page = self.ok(endpoint, {**dict(query), "limit": 5000, "offset": len(found)}, **rest)
+            found += page["data"]
+            if not page["pagination"]["has_more"]:
+                return found
+            assert page["data"], "more is announced, and nothing comes"
+
+
+def target(
+    endpoint: Endpoint, query: Mapping[str, Any] | Sequence[tuple[str, Any]], path: Mapping[str, str]
+) -> str:
+    """Return the path and query of a request line."""
+    filled = endpoint.path
+    for name, value in path.items():
+        filled = filled.replace(f"{{{name}}}", quote(value, safe=""))
+    pairs = urlencode(list(query.items()) if isinstance(query, Mapping) else list(query))
+    return f"{filled}?{pairs}" if pairs else filled
+
+
+def settings(root: Path, prices: Path | str | None = None, archives: str | None = None) -> Settings:
+    """Return what the program under test is told."""
+    return Settings(
+        datasets=str(root),
+        market_data=None if prices is None else str(prices),
+        archives=archives,
+        threads=2,
+        refresh_seconds=60.0,
+    )
+
+
+def access_settings(folder: Path, state: str = "limits") -> AccessSettings:
+    """Return where the keys are kept; several applications share them, each with counts of its own."""
+    return AccessSettings(store=f"sqlite:///{folder}/access.sqlite3", state=folder / f"{state}.sqlite3")
+
+
+def unreachable_counts(access: AccessSettings) -> AccessSettings:
+    """Return the same with counts kept where nobody listens."""
+    return replace(access, state=None, redis="redis://127.0.0.1:1")
+
+
+def open_world(program: Settings, access: AccessSettings) -> Running:
+    """Return the application, not yet started."""
+    return Running(create(program, access))

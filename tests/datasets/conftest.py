@@ -1,0 +1,102 @@
+"""Small published roots, written without the pipeline: what a reader sees must not depend on who wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from datasets.layout import DESCRIPTION, table_path
+from datasets.manifest import FileEntry, Manifest, Pointer, digest, encode
+from datasets.publication import Publication, Published, file_digest
+from datasets.storage import Storage
+from schemas.version import snapshot_id
+
+Publish = Callable[..., Published]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return an empty datasets root."""
+    return tmp_path / "published"
+
+
+@pytest.fixture
+def publish(root: Path) -> Publish:
+    """Return a function that publishes a tiny alpha whose weeks all hold `n_symbols` names."""
+
+    def _publish(
+        alpha: str = "Test_tiny",
+        *,
+        n_symbols: int = 3,
+        sealed_at: str = "2026-01-01T00:00:00Z",
+        started_at: str = "2026-01-01T00:00:00Z",
+        force: bool = False,
+        address: str | Path | None = None,
+    ) -> Published:
+        storage = Storage(address or root)
+        snapshot = snapshot_id(f"{alpha}{n_symbols}{sealed_at}")
+        with Publication(storage, alpha, snapshot) as publication:
+            manifest, pointer = _write(publication.folder, alpha, snapshot, n_symbols, sealed_at, started_at)
+            return publication.commit(manifest, pointer, force=force)
+
+    return _publish
+
+
+def _write(
+    folder: Path, alpha: str, snapshot: str, n_symbols: int, sealed_at: str, started_at: str
+) -> tuple[Manifest, Pointer]:
+    weeks = pl.DataFrame(
+        {"date": [date(2020, 1, 3), date(2020, 1, 10)], "week_status": "traded", "n_symbols": n_symbols}
+    )
+    day = pl.DataFrame({"date": [date(2020, 1, 6)], "symbol": ["A"], "quantity": [1.0], "mark_price": [2.0]})
+    held = day.with_columns(signed_notional=pl.lit(2.0), weight=pl.lit(0.5))
+    files = []
+    for dataset, book, rows in (
+        ("rebalances", None, weeks),
+        ("positions", "long_short", held),
+        ("positions", "long_only", held),
+    ):
+        path = folder / table_path(dataset, book)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows.write_parquet(path)
+        files.append(
+            FileEntry(
+                table_path(dataset, book), dataset, book, rows.height, path.stat().st_size, file_digest(path)
+            )
+        )
+    text = encode({"name": "Tiny", "tldr": f"{n_symbols} names"})
+    (folder / DESCRIPTION).write_bytes(text)
+    files.append(FileEntry(DESCRIPTION, "description", None, 0, len(text), digest(text)))
+    shared = {"alpha_id": alpha, "snapshot": snapshot, "sealed_at": sealed_at, "started_at": started_at}
+    kinds = ("description", "rebalances", "positions")
+    manifest = Manifest(
+        schema_version="test",
+        source_alpha_id="research",
+        seal_digest="0" * 64,
+        equity_basis=1.0,
+        smoothing=None,
+        engine={},
+        kinds=kinds,
+        missing=("decisions",),
+        columns={
+            "rebalances": ("date", "week_status", "n_symbols"),
+            "positions": ("book", "date", "symbol", "quantity", "mark_price", "signed_notional", "weight"),
+        },
+        files=tuple(files),
+        **shared,
+    )
+    pointer = Pointer(
+        manifest_sha256="",
+        name="Tiny",
+        tldr=None,
+        complete=False,
+        missing=("decisions",),
+        published_at="",
+        kinds=kinds,
+        **shared,
+    )
+    return manifest, pointer

@@ -1,0 +1,154 @@
+"""Publication is one step: before it nothing shows, after it everything does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import datasets
+from datasets.catalogue import Catalogue
+from datasets.layout import MANIFEST, STAGING, pointer_path, snapshot_path
+from datasets.publication import Publication, Published
+from datasets.storage import Storage
+from schemas.errors import AlphaNotPublished, KindNotPublished, PublicationRefused, SnapshotCorrupt
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+Publish = Callable[..., Published]
+
+_STAGE_AND_WAIT = """
+import sys, time
+from datasets.publication import Publication
+from datasets.storage import Storage
+
+with Publication(Storage(sys.argv[1]), "Test_tiny", "0" * 20) as publication:
+    (publication.folder / "half").write_text("half")
+    time.sleep(60)
+"""
+
+
+def _files(root: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        str(path.relative_to(root)): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_what_is_published_is_what_is_read(root: Path, publish: Publish) -> None:
+    publish(n_symbols=7)
+    snapshot = datasets.open(root)["Test_tiny"]
+    assert snapshot.scan("rebalances").collect()["n_symbols"].to_list() == [7, 7]
+    assert snapshot.books("positions") == ("long_short", "long_only")
+    assert snapshot.scan("positions").collect()["book"].to_list() == ["long_short", "long_only"]
+    assert snapshot.scan("positions", "long_only").collect().height == 1
+    assert snapshot.relation("positions").filter("quantity > 0").count("*").fetchall() == [(2,)]
+    assert sorted(snapshot.arrow("positions").to_table().column("book").to_pylist()) == [
+        "long_only",
+        "long_short",
+    ]
+    assert snapshot.description() == {"name": "Tiny", "tldr": "7 names"}
+
+
+def test_publishing_the_same_again_changes_no_byte(root: Path, publish: Publish) -> None:
+    assert publish().changed
+    before = _files(root)
+    assert not publish().changed
+    assert _files(root) == before
+
+
+def test_an_older_seal_does_not_replace_a_newer_one_unless_forced(root: Path, publish: Publish) -> None:
+    publish(n_symbols=2, sealed_at="2026-02-01T00:00:00.500000Z")
+    with pytest.raises(PublicationRefused, match="--force"):
+        publish(n_symbols=1, sealed_at="2026-02-01T00:00:00Z")
+    assert datasets.open(root)["Test_tiny"].description() == {"name": "Tiny", "tldr": "2 names"}
+    publish(n_symbols=1, sealed_at="2026-02-01T00:00:00Z", force=True)
+    assert datasets.open(root)["Test_tiny"].description() == {"name": "Tiny", "tldr": "1 names"}
+
+
+def test_a_reader_keeps_its_snapshot_while_a_newer_one_is_published(root: Path, publish: Publish) -> None:
+    publish(n_symbols=1)
+    opened = datasets.open(root)
+    old = opened["Test_tiny"]
+    publish(n_symbols=2, sealed_at="2026-03-01T00:00:00Z")
+    assert old.scan("rebalances").collect()["n_symbols"].to_list() == [1, 1]
+    assert opened.catalogue.refresh()
+    assert opened["Test_tiny"].scan("rebalances").collect()["n_symbols"].to_list() == [2, 2]
+    assert not opened.catalogue.refresh()
+
+
+def test_an_abandoned_build_shows_nothing_and_is_swept(root: Path, publish: Publish) -> None:
+    with Publication(Storage(root), "Test_tiny", "0" * 20) as publication:
+        (publication.folder / "half").write_text("half")
+    assert not list((root / STAGING).glob("build-*"))
+    assert "Test_tiny" not in datasets.open(root)
+
+    process = subprocess.Popen([sys.executable, "-c", _STAGE_AND_WAIT, str(root)], cwd=REPOSITORY)
+    while not list((root / STAGING).glob("build-*/snapshot/half")):
+        time.sleep(0.01)
+    publish("Test_other")
+    assert list((root / STAGING).glob("build-*")), "a build at work was swept"
+    process.kill()
+    process.wait()
+    publish("Test_third")
+    assert not list((root / STAGING).glob("build-*"))
+    assert sorted(datasets.open(root)) == ["Test_other", "Test_third"]
+
+
+def test_a_tampered_manifest_is_refused_by_name(root: Path, publish: Publish) -> None:
+    published = publish()
+    path = root / snapshot_path("Test_tiny", published.snapshot) / MANIFEST
+    path.write_bytes(path.read_bytes().replace(b"research", b"tampered"))
+    with pytest.raises(SnapshotCorrupt, match=r"manifest\.json"):
+        _ = datasets.open(root)["Test_tiny"].manifest
+
+
+def test_a_broken_pointer_leaves_the_others_served(root: Path, publish: Publish) -> None:
+    publish("Test_good")
+    publish("Test_bad")
+    catalogue = Catalogue(Storage(root))
+    catalogue.refresh()
+    (root / pointer_path("Test_bad")).write_text("{")
+    assert catalogue.refresh()
+    assert "Test_bad" in catalogue.broken
+    assert {pointer.alpha_id for pointer in catalogue.pointers()} == {"Test_good", "Test_bad"}
+    assert catalogue.resolve("Test_bad") is not None, "the last good pointer stays served"
+
+
+def test_the_list_is_ordered_latest_started_first_then_by_address(root: Path, publish: Publish) -> None:
+    publish("Test_b", started_at="2026-01-02T00:00:00Z")
+    publish("Test_a", started_at="2026-01-02T00:00:00Z")
+    publish("Test_c", started_at="2026-01-02T00:00:00.250000Z")
+    publish("Test_d", started_at="2025-01-02T00:00:00Z")
+    assert list(datasets.open(root)) == ["Test_c", "Test_a", "Test_b", "Test_d"]
+    assert datasets.open(root).list()["alpha_id"].to_list() == ["Test_c", "Test_a", "Test_b", "Test_d"]
+
+
+@pytest.mark.parametrize("address", ["../etc", "a/b", "", ".hidden", "a..b", "x" * 200, "a\n"])
+def test_no_path_is_built_from_a_bad_address(root: Path, address: str) -> None:
+    with pytest.raises(AlphaNotPublished):
+        pointer_path(address)
+    with pytest.raises(AlphaNotPublished):
+        datasets.open(root)[address]
+
+
+def test_an_absent_dataset_is_refused_with_what_there_is(root: Path, publish: Publish) -> None:
+    publish()
+    snapshot = datasets.open(root)["Test_tiny"]
+    with pytest.raises(KindNotPublished, match="rebalances, positions"):
+        snapshot.scan("trades")
+    with pytest.raises(KindNotPublished, match="long_short_settlements"):
+        snapshot.scan("positions", "long_short_settlements")
+
+
+def test_an_object_store_is_the_same_code(publish: Publish) -> None:
+    address = "memory://bucket/published"
+    publish(n_symbols=4, address=address)
+    snapshot = datasets.open(address)["Test_tiny"]
+    assert snapshot.scan("positions").collect().height == 2
+    assert snapshot.arrow("positions").to_table().num_rows == 2
+    assert not publish(n_symbols=4, address=address).changed

@@ -1,0 +1,200 @@
+"""Schemathesis against a running server: whatever is asked, the answer is one the OpenAPI document describes.
+
+``FUZZ_CASES`` says how many cases are made for each endpoint. The suite makes a few, always the same ones;
+``just fuzz`` makes 200 new ones each time.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final, cast
+from urllib.parse import parse_qsl, urlsplit
+
+import jsonschema_rs
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from schemathesis import Case, CheckContext, GenerationMode, HookContext, Response
+from schemathesis.checks import CHECKS
+from schemathesis.core.result import Ok
+
+from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.openapi import document
+from schemas.openapi.parameters import value_schema
+from schemas.parameters import Parameter, ParameterKind
+from tests.fuzz.server import Served, served
+
+CASES: Final = int(os.environ.get("FUZZ_CASES", "8"))
+CHOSEN: Final = settings(
+    max_examples=CASES,
+    deadline=None,
+    # A few cases in the suite are the same on every machine; many are new ones each time.
+    derandomize="FUZZ_CASES" not in os.environ,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+schema = schemathesis.openapi.from_dict(document())
+schema.config.generation.update(modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
+
+NOT_HELD: Final = {
+    # The interface answers 404 to other methods, not 405.
+    "unsupported_method",
+    "allow_header_conformance",
+    # Held by `refusals_have_a_reason`, which knows the rules that span two parameters.
+    "positive_data_acceptance",
+    # Held by `accepted_requests_keep_every_rule`, which knows that unknown parameters are ignored.
+    "negative_data_rejection",
+    # Held by `nothing_fails`, which knows what this server has not been given.
+    "not_a_server_error",
+}
+"""Checks of the library that are replaced or do not fit."""
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("fuzz")) as running:
+        PLACES.update(running.places)
+        yield running
+
+
+@pytest.fixture(scope="session")
+def session() -> Iterator[requests.Session]:
+    with requests.Session() as opened:
+        yield opened
+
+
+@schemathesis.check
+def nothing_fails(_: CheckContext, response: Response, case: Case[Any]) -> None:  # noqa: ARG001 - the library's signature
+    """No 5xx but what this server was not given: an object store."""
+    if response.status_code >= 500:
+        code = response.json()["error"]["code"]
+        assert code == "source_download_not_configured", response.text
+
+
+@schemathesis.check
+def refusals_have_a_reason(_: CheckContext, response: Response, case: Case[Any]) -> None:
+    """A request that keeps every declared rule is refused only for what no rule of one parameter says."""
+    made_to_break = case.meta is not None and case.meta.generation.mode is GenerationMode.NEGATIVE
+    if response.status_code != 400 or made_to_break:
+        return
+    error = response.json()["error"]
+    window = (case.query or {}).get("from", ""), (case.query or {}).get("to", "9999")
+    assert error["code"] == "unknown_book" or window[0] > window[1] or "available" in error["details"], (
+        response.text
+    )
+
+
+@schemathesis.check
+def accepted_requests_keep_every_rule(_: CheckContext, response: Response, case: Case[Any]) -> None:
+    """A request is answered only when each declared parameter stands in it once at most and keeps its rule."""
+    if response.status_code not in (200, 304):
+        return
+    query = urlsplit(str(response.request.url)).query
+    pairs = parse_qsl(query, keep_blank_values=True)
+    for parameter in endpoint_of(case).query:
+        texts = [text for name, text in pairs if name == parameter.name]
+        assert len(texts) <= 1, query
+        assert texts or not parameter.required, query
+        assert all(keeps_rule(parameter, text) for text in texts), query
+
+
+def keeps_rule(parameter: Parameter, text: str) -> bool:
+    """Judge a text by the schema the document gives, rather than by the reader under test."""
+    if parameter.kind is ParameterKind.SYMBOLS:
+        return all(item.strip() for item in text.split(","))
+    schema = value_schema(parameter)
+    value: Any = text.lower() if parameter.name == "direction" else text
+    try:
+        value = {"integer": int, "number": float}.get(schema.get("type", ""), str)(value)
+    except ValueError:
+        return False
+    return jsonschema_rs.Draft202012Validator(schema, validate_formats=True).is_valid(value)
+
+
+PLACES: Final[dict[str, tuple[str, ...]]] = {}
+"""Placeholder or parameter -> texts that name something there; filled when the server runs."""
+NAMED: Final = ("alpha", "date", "key_id", "book", "from", "to", "symbol")
+
+
+EXAMPLES: Final = {
+    parameter["name"]: parameter["example"]
+    for path in document()["paths"].values()
+    for parameter in path["get"]["parameters"]
+    if parameter["in"] == "path"
+}
+"""Placeholder -> the document's example of it, which the library puts into the cases it does not make at random."""
+TALLY: Final[Counter[tuple[str, int]]] = Counter()
+"""How often each endpoint answered with each status."""
+
+
+def endpoint_of(case: Case[Any]) -> Endpoint:
+    return ENDPOINTS[case.operation.definition.raw["operationId"]]
+
+
+@schema.hook
+def flatmap_case(_: HookContext, case: Case[Any]) -> st.SearchStrategy[Case[Any]]:
+    """Let most of the lawful cases ask for what is there: a random text hardly ever names anything."""
+    if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
+        return st.just(case)
+    parts = [part for part in (case.path_parameters, case.query) if part]
+    known = [(part, name) for part in parts for name in NAMED if name in part and _open(case, name)]
+    choices = {
+        str(place): _mostly(_texts(case, name), part[name]) for place, (part, name) in enumerate(known)
+    }
+
+    def put(chosen: dict[str, Any]) -> Case[Any]:
+        for place, (part, name) in enumerate(known):
+            part[name] = chosen[str(place)]
+        return case
+
+    return st.fixed_dictionaries(choices).map(put)
+
+
+def _mostly(there: tuple[str, ...], own: Any) -> st.SearchStrategy[Any]:
+    """Choose what is there in three cases of four: several are asked for together, and seldom all hit."""
+    return st.integers(0, 3).flatmap(lambda n: st.sampled_from(there) if n else st.just(own))
+
+
+def _open(case: Case[Any], name: str) -> bool:
+    """Tell whether a parameter takes more than a few listed words."""
+    return all(not x.choices for x in endpoint_of(case).parameters if x.name == name)
+
+
+def _texts(case: Case[Any], name: str) -> tuple[str, ...]:
+    return PLACES["benchmark" if "benchmarks" in case.path and name == "symbol" else name]
+
+
+@schema.parametrize()
+@CHOSEN
+def test_answers_keep_the_document(case: Case[Any], server: Served, session: requests.Session) -> None:
+    for name, value in case.path_parameters.items():
+        if value == EXAMPLES.get(name):
+            case.path_parameters[name] = _texts(case, name)[0]
+    views = ("administrator",) if endpoint_of(case).admin else tuple(server.tokens)
+    # The path, the query and the headers decide whose key is sent, so that a case is repeated by the same one.
+    made = repr((case.formatted_path, case.query, sorted((case.headers or {}).items())))
+    view = views[zlib.crc32(made.encode("utf-8", "backslashreplace")) % len(views)]
+    headers = {"Authorization": f"Bearer {server.tokens[view]}"}
+    # The library's own alias of a check leaves out the classes it has made of some.
+    left_out = cast(list[Any], CHECKS.get_by_names(sorted(NOT_HELD)))
+    response = case.call_and_validate(
+        base_url=server.url, session=session, headers=headers, excluded_checks=left_out
+    )
+    TALLY[endpoint_of(case).id, response.status_code] += 1
+
+
+def test_every_endpoint_is_in_the_document_that_is_asked() -> None:
+    read = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
+    assert {operation.definition.raw["operationId"] for operation in read} == set(ENDPOINTS)
+
+
+def test_every_endpoint_answered_something() -> None:
+    """The last test of the file: refusals alone would show little."""
+    answered = {name for name, status in TALLY if status == 200}
+    assert answered == set(ENDPOINTS) - {"catalog.alphas.source.download"}, dict(TALLY)

@@ -1,0 +1,101 @@
+"""A root with three snapshots of one alpha, built once by the pipeline and copied for every test."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from datasets.layout import MANIFEST, pointer_path, snapshot_path
+from datasets.manifest import FileEntry, Manifest, Pointer, digest
+from pipeline.__main__ import cli
+from pipeline.build import build_seal
+from tests.seals import make_seal
+
+ALPHA = "Test_kept"
+DAYS = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z")
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a command printed and how it ended."""
+
+    exit_code: int
+    output: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.output)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A root of this test's own, with the seals it was built from, oldest first."""
+
+    root: Path
+    seals: tuple[Path, ...]
+    snapshots: tuple[str, ...]
+
+    def run(self, command: str, *arguments: str) -> Told:
+        done = CliRunner().invoke(cli, [command, *arguments, "--datasets", str(self.root)])
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return Told(done.exit_code, done.stdout if "--json" in arguments else done.output)
+
+    @property
+    def pointer(self) -> Pointer:
+        path = self.root / pointer_path(ALPHA)
+        return Pointer.decode(path.read_bytes(), str(path))
+
+    def place(self, relative: str, snapshot: str | None = None) -> Path:
+        return self.root / snapshot_path(ALPHA, snapshot or self.pointer.snapshot) / relative
+
+    def there(self) -> set[str]:
+        folder = self.root / "alphas" / f"alpha_id={ALPHA}"
+        return {path.name.removeprefix("snapshot=") for path in folder.iterdir()}
+
+    def change_table(self, relative: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> str:
+        """Change a served table and sign manifest and pointer again: nothing but the rows is then wrong."""
+        path, manifest_path = self.place(relative), self.place(MANIFEST)
+        rows = change(pl.read_parquet(path.read_bytes(), hive_partitioning=False))
+        rows.write_parquet(path)
+        manifest = Manifest.decode(manifest_path.read_bytes(), "manifest")
+
+        def signed(entry: FileEntry) -> FileEntry:
+            if entry.path != relative:
+                return entry
+            data = path.read_bytes()
+            return replace(entry, rows=rows.height, bytes=len(data), sha256=digest(data))
+
+        encoded = replace(manifest, files=tuple(map(signed, manifest.files))).encode()
+        manifest_path.write_bytes(encoded)
+        pointer = replace(self.pointer, manifest_sha256=digest(encoded))
+        (self.root / pointer_path(ALPHA)).write_bytes(pointer.encode())
+        return str(path.relative_to(self.root))
+
+    def change_pointer(self, **values: Any) -> None:
+        (self.root / pointer_path(ALPHA)).write_bytes(replace(self.pointer, **values).encode())
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    folder = tmp_path_factory.mktemp("kept")
+    seals = tuple(
+        make_seal(folder / str(number), alpha_id=ALPHA, seed=number, sealed_at=day, weeks=20)
+        for number, day in enumerate(DAYS)
+    )
+    snapshots = tuple(build_seal(str(seal), folder / "root").snapshot for seal in seals)
+    return Kept(folder / "root", seals, snapshots)
+
+
+@pytest.fixture
+def kept(built: Kept, tmp_path: Path) -> Kept:
+    """Return a copy of the root; the last snapshot is served."""
+    shutil.copytree(built.root, tmp_path / "root")
+    return replace(built, root=tmp_path / "root")

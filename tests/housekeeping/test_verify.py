@@ -1,0 +1,133 @@
+"""verify finds whatever is not as it was published, and names the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from datasets.layout import MANIFEST, pointer_path
+from pipeline.build import build_seal
+from tests.housekeeping.conftest import ALPHA, Kept
+from tests.seals import make_seal
+
+Change = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+def _faults(kept: Kept, *arguments: str) -> list[dict[str, str]]:
+    told = kept.run("verify", "--json", *arguments)
+    faults: list[dict[str, str]] = [fault for alpha in told.json["alphas"] for fault in alpha["faults"]]
+    assert told.exit_code == (4 if faults else 0)
+    return faults
+
+
+def test_what_was_published_is_found_intact(kept: Kept) -> None:
+    told = kept.run("verify")
+    assert told.exit_code == 0
+    assert "1 of 1 alphas are intact" in told.output
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"raw": False, "half_life_weeks": None},
+        {"ranks": True, "skipped": False, "pending": False},
+        {"trades": False, "metrics": False, "description": False},
+        {"without_kinds": ("decisions",)},
+        {"without_kinds": ("portfolio", "positions", "pnl", "trades")},
+        {"without_columns": {"decisions": ("forward_return",)}},
+        {"equity_basis": 1e6},
+    ],
+)
+def test_partial_runs_are_found_intact(tmp_path: Path, options: dict[str, object]) -> None:
+    build_seal(str(make_seal(tmp_path, alpha_id=ALPHA, weeks=20, **options)), tmp_path / "root")  # type: ignore[arg-type]
+    assert _faults(Kept(tmp_path / "root", (), ())) == []
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("damage", ["cut", "flipped", "gone"])
+def test_a_damaged_file_is_named(kept: Kept, damage: str, quick: bool) -> None:
+    path = kept.place("positions/book=long_only/part-0.parquet")
+    data = path.read_bytes()
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(data[:-100] if damage == "cut" else data[:50] + bytes([data[50] ^ 1]) + data[51:])
+    faults = _faults(kept, *(["--quick"] if quick else []))
+    assert [fault["file"] for fault in faults] == [str(path.relative_to(kept.root))]
+    assert faults[0]["check"] == {"cut": "size", "flipped": "digest", "gone": "missing"}[damage]
+
+
+def test_a_manifest_with_a_wrong_digest_is_named(kept: Kept) -> None:
+    path = kept.place(MANIFEST)
+    path.write_bytes(path.read_bytes().replace(b'"missing": []', b'"missing": [ ]'))
+    (fault,) = _faults(kept)
+    assert fault["file"].endswith(MANIFEST)
+    assert "SHA-256" in fault["message"]
+
+
+def test_a_pointer_that_cannot_be_read_is_named_and_stops_no_other(kept: Kept, tmp_path: Path) -> None:
+    build_seal(str(make_seal(tmp_path, alpha_id="Test_sound", weeks=14)), kept.root)
+    (kept.root / pointer_path(ALPHA)).write_text("{")
+    told = kept.run("verify")
+    assert told.exit_code == 4
+    assert "1 of 2 alphas are intact" in told.output
+    assert [fault["file"] for fault in _faults(kept)] == [pointer_path(ALPHA)]
+
+
+def _scaled(column: str) -> Change:
+    return lambda rows: rows.with_columns(pl.col(column) * 1.001)
+
+
+@pytest.mark.parametrize(
+    ("relative", "change", "check"),
+    [
+        ("portfolio/book=long_short/part-0.parquet", _scaled("ending_equity"), "portfolio.identity"),
+        ("positions/book=long_short/part-0.parquet", _scaled("signed_notional"), "positions.notional"),
+        ("positions/book=long_short/part-0.parquet", _scaled("weight"), "positions.weight"),
+        ("pnl/book=long_only/part-0.parquet", _scaled("market_pnl"), "pnl.total"),
+        ("positions/book=long_short/part-0.parquet", lambda rows: rows[1:], "positions.total"),
+        ("decisions/part-0.parquet", _scaled("score_z"), "derived"),
+        ("decisions/part-0.parquet", lambda rows: rows.with_columns(cohort_size=pl.lit(7, pl.Int64)), "derived"),
+        ("pnl/book=long_only/part-0.parquet", _scaled("net_pnl"), "derived"),
+        ("equity_curve/book=long_only/part-0.parquet", _scaled("drawdown"), "derived"),
+        ("weekly_signal/part-0.parquet", _scaled("ic"), "derived"),
+        ("rebalances/part-0.parquet", lambda rows: rows.with_columns(pl.col("n_symbols") + 1), "derived"),
+        ("books/part-0.parquet", lambda rows: rows.with_columns(pl.col("rows") + 1), "derived"),
+        ("decisions/part-0.parquet", lambda rows: rows.reverse(), "order"),
+        ("decisions/part-0.parquet", lambda rows: pl.concat([rows[:1], rows]), "key"),
+        ("rebalances/part-0.parquet", lambda rows: rows.drop("n_symbols"), "columns"),
+        ("rebalances/part-0.parquet", lambda rows: rows[:-1], "span"),
+        ("equity_curve/book=long_only/part-0.parquet", lambda rows: rows.with_columns(drawdown=pl.lit(float("nan"))), "finite"),
+    ],
+)  # fmt: skip
+def test_a_table_that_was_signed_again_still_has_to_follow_from_the_run(
+    kept: Kept, relative: str, change: Change, check: str
+) -> None:
+    file = kept.change_table(relative, change)
+    found = [fault for fault in _faults(kept) if fault["check"] == check]
+    assert found, "not noticed"
+    assert any(file.startswith(fault["file"]) for fault in found)
+    assert _faults(kept, "--quick") == [], "its digests agree, which is all a quick look compares"
+
+
+def test_the_remedy_it_names_works(kept: Kept) -> None:
+    path = kept.place("trades/book=long_only/part-0.parquet")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    assert "--force" in kept.run("verify").output
+    assert not build_seal(str(kept.seals[-1]), kept.root).changed, (
+        "a build does not look at what is served already"
+    )
+    assert build_seal(str(kept.seals[-1]), kept.root, force=True).changed
+    assert path.read_bytes() == whole
+    assert _faults(kept) == []
+
+
+def test_an_alpha_that_is_not_there_is_an_error(kept: Kept) -> None:
+    assert kept.run("verify", "Test_none").exit_code == 1
+    told = Kept(kept.root / "nowhere", (), ()).run("verify")
+    assert told.exit_code == 2
+    assert "there is no folder" in told.output

@@ -1,0 +1,208 @@
+"""What a serving process holds of its market data, and what it answers when it holds nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from schemas.errors import ApiError, SettingsError
+from serve.market_data import MarketData
+
+File = Callable[..., bytes]
+Held = Callable[[], Awaitable[object]]
+
+
+@asynccontextmanager
+async def market(address: object, look_seconds: float = 0.02) -> AsyncIterator[MarketData]:
+    held = MarketData(str(address) if address else None, look_seconds=look_seconds)
+    held.start()
+    try:
+        yield held
+    finally:
+        await held.close()
+
+
+async def refused(held: MarketData, symbol: str = "ABC") -> ApiError:
+    with pytest.raises(ApiError) as error:
+        await held.benchmark(symbol)
+    return error.value
+
+
+async def soon(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until a condition holds; looks at the files happen behind the answers."""
+    async with asyncio.timeout(30):
+        while not await condition():  # noqa: ASYNC110 - what is waited for is a file system, which tells nobody
+            await asyncio.sleep(0.02)
+
+
+def test_a_file_and_a_folder_of_files_are_served(tmp_path: Path, market_file: File) -> None:
+    (tmp_path / "one.parquet").write_bytes(market_file())
+    (tmp_path / "two.parquet").write_bytes(market_file(symbol=["XYZ"] * 5))
+    (tmp_path / ".hidden.parquet").write_bytes(b"not looked at")
+    (tmp_path / "README.md").write_bytes(b"not looked at")
+
+    async def scenario() -> None:
+        async with market(tmp_path / "one.parquet") as held:
+            assert (await held.benchmark("abc")).symbol == "ABC"
+            assert held.healthy
+        async with market(tmp_path) as held:
+            assert (await held.benchmark("XYZ")).symbol == "XYZ"
+            error = await refused(held, "SPY")
+            assert (error.code, error.status) == ("bad_request", 400)
+            assert error.details == {
+                "parameters": [{"name": "symbol", "constraint": "one of ABC, XYZ"}],
+                "available": ["ABC", "XYZ"],
+            }
+
+    asyncio.run(scenario())
+
+
+def test_without_an_address_nothing_is_configured() -> None:
+    async def scenario() -> None:
+        async with market(None) as held:
+            error = await refused(held)
+            assert (error.code, error.status) == ("benchmark_not_configured", 503)
+            assert held.healthy, "a deployment without market data is whole"
+
+    asyncio.run(scenario())
+
+
+def test_an_address_nobody_answers_to_is_refused_at_once() -> None:
+    with pytest.raises(SettingsError, match="no address"):
+        MarketData("nosuchscheme://x")
+
+
+@pytest.mark.parametrize("content", [None, b"no parquet"])
+def test_misconfigured_data_is_said_to_be_so_and_is_taken_up_once_corrected(
+    tmp_path: Path, market_file: File, content: bytes | None
+) -> None:
+    file = tmp_path / "prices.parquet"
+    if content is not None:
+        file.write_bytes(content)
+
+    async def scenario() -> None:
+        async with market(file) as held:
+            error = await refused(held)
+            assert error.code == "benchmark_not_configured"
+            assert str(tmp_path) not in error.message
+            assert not held.healthy
+            file.write_bytes(market_file())
+
+            async def taken_up() -> bool:
+                try:
+                    return (await held.benchmark("ABC")).dates.size == 5
+                except ApiError:
+                    return False
+
+            await soon(taken_up)
+            assert held.healthy
+
+    asyncio.run(scenario())
+
+
+def test_changed_files_are_noticed_and_bad_ones_never_replace_good_ones(
+    tmp_path: Path, market_file: File
+) -> None:
+    file = tmp_path / "prices.parquet"
+    file.write_bytes(market_file())
+
+    async def scenario() -> None:
+        async with market(tmp_path) as held:
+            first = await held.benchmark("ABC")
+            assert await held.benchmark("ABC") is first
+            file.write_bytes(market_file(close=[100.0, 110.0, 99.0, 99.0, 200.0]))
+
+            async def changed() -> bool:
+                return (await held.benchmark("ABC")).close[-1] == 200.0
+
+            await soon(changed)
+            assert first.close[-1] == 121.0, "a request keeps what it began with"
+            file.write_bytes(b"half written")
+
+            async def noticed() -> bool:
+                await held.benchmark("ABC")
+                return not held.healthy
+
+            await soon(noticed)
+            assert (await held.benchmark("ABC")).close[-1] == 200.0
+            file.unlink()
+            assert (await held.benchmark("ABC")).close[-1] == 200.0
+
+    asyncio.run(scenario())
+
+
+def test_files_that_did_not_change_are_not_read_again(tmp_path: Path, market_file: File) -> None:
+    file = tmp_path / "prices.parquet"
+    file.write_bytes(market_file())
+
+    async def scenario() -> None:
+        async with market(file, look_seconds=0.0) as held:
+            first = await held.benchmark("ABC")
+            for _ in range(20):
+                assert await held.benchmark("ABC") is first
+                await asyncio.sleep(0.005)
+
+    asyncio.run(scenario())
+
+
+def test_the_event_loop_goes_on_while_a_store_hangs_and_recovers_when_it_answers(market_file: File) -> None:
+    content = market_file()
+    hanging: list[asyncio.StreamWriter] = []
+    answers = False
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await reader.readuntil(b"\r\n\r\n")
+        if not answers:
+            if hanging:
+                writer.close()
+            hanging.append(writer)
+            return
+        head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(content)}\r\nETag: x\r\nConnection: close\r\n\r\n"
+        writer.write(head.encode() + (b"" if request.startswith(b"HEAD") else content))
+        await writer.drain()
+        writer.close()
+
+    async def scenario() -> None:
+        nonlocal answers
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        held = MarketData(f"http://127.0.0.1:{port}/prices.parquet", look_seconds=0.02)
+        waiting = asyncio.create_task(held.benchmark("ABC"))
+        while not hanging:  # noqa: ASYNC110 - the store's side of the connection
+            await asyncio.sleep(0.01)
+        assert not waiting.done()
+        for writer in hanging:
+            writer.close()
+        with pytest.raises(ApiError) as away:
+            await waiting
+        assert away.value.code == "benchmark_unavailable"
+        assert int(away.value.headers["Retry-After"]) >= 1
+        answers = True
+
+        async def recovered() -> bool:
+            try:
+                return (await held.benchmark("ABC")).dates.size == 5
+            except ApiError:
+                return False
+
+        await soon(recovered)
+        await held.close()
+        server.close()
+
+    asyncio.run(scenario())
+
+
+def test_many_first_requests_share_one_look(tmp_path: Path, market_file: File) -> None:
+    (tmp_path / "prices.parquet").write_bytes(market_file())
+
+    async def scenario() -> None:
+        held = MarketData(str(tmp_path))
+        found = await asyncio.gather(*(held.benchmark("ABC") for _ in range(50)))
+        assert len({id(each) for each in found}) == 1
+        await held.close()
+
+    asyncio.run(scenario())

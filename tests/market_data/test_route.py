@@ -1,0 +1,133 @@
+"""The benchmark route over the real application."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from schemas.rows import ROWS
+from tests.serving.driving import Running, running
+
+File = Callable[..., bytes]
+PATH = "/v1/benchmarks/ABC/daily"
+
+
+@pytest.fixture
+def api(tmp_path: Path, market_file: File) -> Iterator[Running]:
+    (tmp_path / "published").mkdir()
+    (tmp_path / "market.parquet").write_bytes(market_file())
+    with running(tmp_path / "published", market_data=str(tmp_path / "market.parquet")) as found:
+        yield found
+
+
+def test_a_page_of_a_benchmark(api: Running) -> None:
+    token = api.key()
+    body = api.json(f"{PATH}?limit=2&offset=1", token)
+    assert list(body) == ["data", "pagination", "meta"]
+    assert [row["date"] for row in body["data"]] == ["2024-01-03", "2024-01-04"]
+    assert list(body["data"][0]) == [column.name for column in ROWS["benchmark"].columns]
+    assert body["pagination"] == {"limit": 2, "offset": 1, "returned": 2, "total": 5, "has_more": True}
+    assert body["meta"]["symbol"] == "ABC"
+    assert body["meta"]["source"] == "market data"
+    assert body["meta"]["summary"]["sessions"] == 5, "the summary is of the window, not of the page"
+    whole = api.json(PATH, token)
+    assert whole["pagination"]["limit"] == 500
+    assert whole["data"][1:3] == body["data"], "every page shares one baseline"
+    assert whole["data"][0]["period_return"] is None
+
+
+def test_letter_case_of_the_symbol_does_not_count(api: Running) -> None:
+    body = api.json("/v1/benchmarks/abc/daily", api.key())
+    assert body["meta"]["symbol"] == "abc", "as the path has it"
+    assert body["meta"]["summary"]["symbol"] == "ABC"
+
+
+def test_a_symbol_that_is_not_held_is_refused_with_those_that_are(api: Running) -> None:
+    for symbol in ("SPY", "A", "ABCD", "%20"):
+        error = api.json(f"/v1/benchmarks/{symbol}/daily", api.key(), 400)["error"]
+        assert error["code"] == "bad_request"
+        assert error["details"]["available"] == ["ABC"]
+        assert error["details"]["parameters"] == [{"name": "symbol", "constraint": "one of ABC"}]
+
+
+def test_windows_are_checked_and_may_be_empty(api: Running) -> None:
+    token = api.key()
+    assert (
+        api.json(f"{PATH}?from=2024-01-09&to=2024-01-01", token, 400)["error"]["details"]["parameters"][0][
+            "name"
+        ]
+        == "from"
+    )
+    empty = api.json(f"{PATH}?from=2030-01-01", token)
+    assert (empty["data"], empty["pagination"]["total"]) == ([], 0)
+    assert empty["meta"]["summary"]["total_return"] is None
+    beyond = api.json(f"{PATH}?offset=5", token)
+    assert (beyond["data"], beyond["pagination"]["total"]) == ([], 5)
+
+
+def test_the_same_page_is_not_sent_twice(api: Running) -> None:
+    token = api.key()
+    tag = api.get(PATH, token).headers["etag"]
+    again = api.get(PATH, token, headers={"if-none-match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_it_needs_a_key_that_may_call_it(api: Running) -> None:
+    assert api.get(PATH).status_code == 401
+    refused = api.json(PATH, api.key(endpoints="meta.me"), 403)["error"]
+    assert refused["details"] == {"endpoint": "benchmarks.daily"}
+
+
+def test_simulated_prices_say_so(tmp_path: Path, market_file: File) -> None:
+    (tmp_path / "published").mkdir()
+    (tmp_path / "market").mkdir()
+    (tmp_path / "market" / "a.parquet").write_bytes(market_file({"simulated": "true"}))
+    with running(tmp_path / "published", market_data=str(tmp_path / "market")) as api:
+        meta = api.json(PATH, api.key())["meta"]
+    assert meta["source"] == "simulated market data"
+    assert "simulated" in meta["summary"]["name"]
+
+
+def test_without_market_data_only_the_benchmarks_are_missing(tmp_path: Path) -> None:
+    (tmp_path / "published").mkdir()
+    with running(tmp_path / "published") as api:
+        token = api.key()
+        found = api.get(PATH, token)
+        assert (found.status_code, found.json()["error"]["code"]) == (503, "benchmark_not_configured")
+        assert api.get("/v1/alphas", token).status_code == 200
+
+
+def test_a_broken_file_is_told_to_the_operator_and_not_to_callers(
+    tmp_path: Path,
+    market_file: File,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    (tmp_path / "published").mkdir()
+    file = tmp_path / "market.parquet"
+    file.write_bytes(market_file(close=None))
+    with running(tmp_path / "published", market_data=str(file)) as api:
+        found = api.get(PATH, api.key())
+        assert (found.status_code, found.json()["error"]["code"]) == (503, "benchmark_not_configured")
+        assert str(tmp_path) not in found.text
+    # Where the line goes depends on whether logging was set up in this process already.
+    told = "".join(capfd.readouterr()) + caplog.text
+    assert str(file) in told
+    assert "there is no close" in told
+
+
+def test_real_prices_page_by_page(tmp_path: Path, shared: Path) -> None:
+    (tmp_path / "published").mkdir()
+    with running(tmp_path / "published", market_data=str(shared / "data" / "spy.parquet")) as api:
+        token = api.key()
+        path = "/v1/benchmarks/SPY/daily?from=2011-01-01&to=2022-12-31"
+        pages = [api.json(f"{path}&limit=1000&offset={offset}", token) for offset in range(0, 4000, 1000)]
+        whole = api.json(f"{path}&limit=5000", token)
+    assert [row for page in pages for row in page["data"]] == whole["data"]
+    assert {json.dumps(page["meta"]) for page in pages} == {json.dumps(whole["meta"])}
+    assert whole["meta"]["summary"]["return_basis"] == "adjusted_close"
+    assert whole["pagination"]["total"] == 3020
+    assert whole["meta"]["summary"]["max_drawdown_pct"] == pytest.approx(33.717, abs=5e-4)

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import datetime as dt
+import math
+
+import empyrical
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datasets.maths.equity import EquitySummary, equity_curve, equity_summary, period_returns
+from datasets.maths.price import PriceSummary, price_curve, price_summary
+from datasets.maths.series import Floats
+from tests.maths.panels import check
+
+NULL = math.nan
+returns_lists = st.lists(st.floats(-0.4, 0.6), min_size=1, max_size=40)
+
+
+def series(*values: float) -> Floats:
+    return np.array(values, dtype=np.float64)
+
+
+def days(count: int) -> np.ndarray:
+    return np.datetime64("2020-01-30") + np.arange(count)
+
+
+def ledger(returns: list[float]) -> tuple[Floats, Floats]:
+    equity = np.cumprod([1.0, *(1 + r for r in returns)])
+    return equity[:-1], equity[1:]
+
+
+@check
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([NULL, 0.0, 0.5, 1.0, 1.5, -0.25]), st.sampled_from([NULL, 0.0, 0.75, 1.0, 2.0])
+        ),
+        max_size=20,
+    )
+)
+def test_every_column_equals_the_loop_over_sessions(sessions: list[tuple[float, float]]) -> None:
+    starting, ending = (series(*column) for column in (zip(*sessions, strict=True) if sessions else ((), ())))
+    curve = equity_curve(starting, ending)
+    growth, peak = 1.0, NULL
+    for i, (start, end) in enumerate(sessions):
+        period = (end - start) / start if start else NULL
+        if not math.isnan(period):
+            growth *= 1 + period
+        for equity in (start, end):
+            if not equity <= peak and not math.isnan(equity):
+                peak = equity
+        expected = {
+            "period_return": period,
+            "cumulative_return": NULL if math.isnan(period) else growth - 1,
+            "peak_equity": peak,
+            "drawdown": peak - end,
+            "drawdown_pct": (peak - end) / peak * 100 if peak > 0 else NULL,
+        }
+        for name, value in expected.items():
+            assert getattr(curve, name)[i] == pytest.approx(value, nan_ok=True), (name, i)
+
+
+def test_a_session_that_opens_at_nothing_has_no_return_and_breaks_no_chain() -> None:
+    curve = equity_curve(series(1.0, NULL, 0.0, 1.0), series(1.1, 1.0, 1.0, 1.2))
+    assert curve.period_return == pytest.approx([0.1, NULL, NULL, 0.2], nan_ok=True)
+    assert curve.cumulative_return == pytest.approx([0.1, NULL, NULL, 0.32], nan_ok=True)
+
+
+def test_opening_equity_counts_towards_the_peak() -> None:
+    curve = equity_curve(series(2.0, 1.0), series(1.0, 1.5))
+    assert curve.peak_equity.tolist() == [2.0, 2.0]
+    assert curve.drawdown_pct.tolist() == [50.0, 25.0]
+
+
+@check
+@given(returns_lists)
+def test_compounding_and_drawdown_are_empyricals(returns: list[float]) -> None:
+    starting, ending = ledger(returns)
+    curve = equity_curve(starting, ending)
+    np.testing.assert_allclose(
+        curve.cumulative_return, empyrical.cum_returns(np.array(returns)), rtol=1e-9, atol=1e-12
+    )
+    assert -curve.drawdown_pct.max() / 100 == pytest.approx(
+        empyrical.max_drawdown(np.array(returns)), abs=1e-12
+    )
+
+
+@check
+@given(returns_lists)
+def test_the_last_compounded_return_is_the_total_one(returns: list[float]) -> None:
+    starting, ending = ledger(returns)
+    summary = equity_summary(days(len(returns)), starting, ending)
+    assert summary.total_return is not None
+    assert summary.cumulative_return_pct == pytest.approx(summary.total_return * 100, rel=1e-9, abs=1e-9)
+
+
+@check
+@given(returns_lists, st.sampled_from([0.25, 1e6]))
+def test_the_unit_of_equity_scales_money_and_leaves_ratios(returns: list[float], unit: float) -> None:
+    starting, ending = ledger(returns)
+    one, other = equity_curve(starting, ending), equity_curve(starting * unit, ending * unit)
+    np.testing.assert_allclose(other.drawdown, one.drawdown * unit, rtol=1e-9, atol=unit * 1e-12)
+    np.testing.assert_allclose(other.drawdown_pct, one.drawdown_pct, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(other.cumulative_return, one.cumulative_return, rtol=1e-9, atol=1e-12)
+
+
+def test_the_summary_of_a_window_written_out() -> None:
+    summary = equity_summary(days(4), series(1.0, 2.0, 1.0, 3.0), series(2.0, 1.0, 3.0, 1.5))
+    assert summary == EquitySummary(
+        first_date=dt.date(2020, 1, 30),
+        last_date=dt.date(2020, 2, 2),
+        sessions=4,
+        starting_equity=1.0,
+        ending_equity=1.5,
+        peak_equity=3.0,
+        total_return=0.5,
+        cumulative_return_pct=50.0,
+        max_drawdown=1.5,
+        max_drawdown_pct=50.0,
+        max_drawdown_date=dt.date(2020, 1, 31),  # reached here first, in money only later
+    )
+
+
+def test_a_window_of_nothing_has_a_summary_of_nothing() -> None:
+    none = series()
+    assert equity_summary(days(0), none, none) == EquitySummary(
+        None, None, 0, None, None, None, None, None, None, None, None
+    )
+    assert price_summary(days(0), none) == PriceSummary(None, None, 0, None, None, None, None, None, None)
+    assert equity_curve(none, none).drawdown.size == price_curve(none).drawdown.size == 0
+
+
+def test_a_window_of_unknown_equity_counts_its_sessions_only() -> None:
+    summary = equity_summary(days(2), series(NULL, NULL), series(NULL, NULL))
+    assert summary.sessions == 2
+    assert summary.total_return is summary.max_drawdown is summary.max_drawdown_date is None
+
+
+def test_a_price_starts_at_a_return_of_zero_that_no_period_made() -> None:
+    curve = price_curve(series(100.0, 110.0, 99.0))
+    assert curve.period_return == pytest.approx([NULL, 0.1, -0.1], nan_ok=True)
+    assert curve.cumulative_return == pytest.approx([0.0, 0.1, -0.01])
+    assert curve.drawdown_pct == pytest.approx([0.0, 0.0, 10.0])
+
+
+@check
+@given(returns_lists)
+def test_a_price_and_a_ledger_that_follows_it_agree(returns: list[float]) -> None:
+    starting, ending = ledger(returns)
+    close = np.concatenate([starting[:1], ending])
+    price, equity = (
+        price_summary(days(close.size), close),
+        equity_summary(days(ending.size), starting, ending),
+    )
+    assert price.total_return == equity.total_return
+    assert price.max_drawdown_pct == equity.max_drawdown_pct
+    assert (
+        price_curve(close).cumulative_return[1:].tolist()
+        == equity_curve(starting, ending).cumulative_return.tolist()
+    )
+    assert (price.first_close, price.last_close, price.sessions) == (close[0], close[-1], close.size)
+
+
+def test_a_drawdown_date_is_a_day_even_from_instants() -> None:
+    instants = days(2).astype("datetime64[us]") + np.timedelta64(20, "h")
+    assert price_summary(instants, series(2.0, 1.0)).max_drawdown_date == dt.date(2020, 1, 31)
+
+
+@pytest.mark.parametrize("opening", [0.0, NULL])
+def test_a_return_on_nothing_is_null(opening: float) -> None:
+    assert np.isnan(period_returns(series(opening), series(1.0))).all()

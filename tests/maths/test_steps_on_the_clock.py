@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.maths.autocorrelation import rank_autocorrelations
+from pipeline.maths.horizons import horizon_ics
+from pipeline.maths.information_coefficient import weekly_ic
+from pipeline.maths.week_clock import week_clock
+from tests.maths import oracles
+from tests.maths.panels import SCHEMA, Run, check, runs, shuffled, week
+
+
+def steady_run(statuses: list[str], names: int = 5) -> Run:
+    """Build a run whose every name keeps its place, and gains in that order."""
+    rows = [
+        (week(w), f"S{n}", float(n), float(n), None if status == "pending" else n / 16, 0.0, 0.0)
+        for w, status in enumerate(statuses)
+        for n in range(names)
+    ]
+    index = pl.DataFrame({"date": [week(w) for w in range(len(statuses))], "week_status": statuses})
+    return Run(index, pl.DataFrame(rows, schema=SCHEMA, orient="row"))
+
+
+@check
+@given(runs())
+@pytest.mark.parametrize("horizon", [1, 2, 4, 8])
+def test_horizons_equal_the_loop_over_names_and_weeks(horizon: int, run: Run) -> None:
+    found = horizon_ics(*run)
+    expected = oracles.horizon_ic(*run, horizon)
+    assert found["date"].to_list() == list(expected)
+    for ic, wanted in zip(found[f"ic_h{horizon}"], expected.values(), strict=True):
+        assert oracles.close(ic, wanted)
+
+
+@check
+@given(runs(max_weeks=12))
+@pytest.mark.parametrize("lag", [1, 2, 5, 8])
+def test_autocorrelations_equal_the_loop_over_names_and_weeks(lag: int, run: Run) -> None:
+    found = rank_autocorrelations(*run)
+    expected = oracles.autocorrelation(*run, lag)
+    assert found["date"].to_list() == list(expected)
+    for rho, wanted in zip(found[f"rho_lag{lag}"], expected.values(), strict=True):
+        assert oracles.close(rho, wanted)
+
+
+@check
+@given(runs())
+def test_one_week_ahead_is_the_weekly_ic_itself(run: Run) -> None:
+    ahead = horizon_ics(*run).select("date", "ic_h1")
+    ic = weekly_ic(run.decisions, "raw_score").select("date", "ic")
+    assert ahead["ic_h1"].equals(ahead.join(ic, on="date", how="left", maintain_order="left")["ic"])
+
+
+def test_returns_too_small_to_survive_adding_one_are_ranked_all_the_same() -> None:
+    run = steady_run(["traded", "traded"])
+    tiny = run.decisions.with_columns(forward_return=pl.col("forward_return") * 1e-18)
+    reach = horizon_ics(run.rebalances, tiny)
+    assert reach["ic_h1"].to_list() == [1.0, 1.0]
+    assert reach["ic_h2"].to_list() == [1.0, None]
+
+
+def test_a_skipped_week_takes_no_step_even_with_scores_sealed_for_it() -> None:
+    run = steady_run(["traded", "constant_scores", "traded", "pending"])
+    assert week_clock(run.rebalances).to_dict(as_series=False) == {
+        "date": [week(0), week(2), week(3)],
+        "tick": [0, 1, 2],
+    }
+    reach = horizon_ics(*run)
+    assert reach["ic_h1"].to_list() == [1.0, 1.0, None]
+    assert reach["ic_h2"].to_list() == [1.0, None, None]
+    assert rank_autocorrelations(*run)["rho_lag2"].to_list() == [None, None, 1.0]
+
+
+def test_a_name_that_misses_a_week_has_no_return_over_it_but_keeps_its_longer_lags() -> None:
+    run = steady_run(["traded"] * 3, names=2)
+    gap = run.decisions.filter(~((pl.col("symbol") == "S1") & (pl.col("date") == week(1))))
+    assert horizon_ics(run.rebalances, gap)["ic_h2"].to_list() == [None, None, None]
+    rho = rank_autocorrelations(run.rebalances, gap)
+    assert rho["rho_lag1"].to_list() == [None, None, None]
+    assert rho["rho_lag2"].to_list() == [None, None, 1.0]
+
+
+@check
+@given(runs(), st.integers(0, 10**6), st.sampled_from([0.001, 7.0, 1e6]))
+def test_neither_row_order_nor_names_nor_the_unit_of_the_signal_matter(
+    run: Run, seed: int, unit: float
+) -> None:
+    changed = shuffled(run.decisions, seed).with_columns(
+        symbol=pl.lit("other_") + pl.col("symbol").str.reverse(), raw_score=pl.col("raw_score") * unit
+    )
+    index = shuffled(run.rebalances, seed)
+    assert horizon_ics(index, changed).equals(horizon_ics(*run))
+    assert rank_autocorrelations(index, changed).equals(rank_autocorrelations(*run))
+
+
+def test_a_run_that_only_skipped_has_no_rows() -> None:
+    run = steady_run(["constant_scores"])
+    assert horizon_ics(*run).columns == ["date", "ic_h1", "ic_h2", "ic_h4", "ic_h8"]
+    assert horizon_ics(*run).height == rank_autocorrelations(*run).height == 0

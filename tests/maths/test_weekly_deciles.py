@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import pandas as pd
+import polars as pl
+import pytest
+from alphalens.performance import factor_information_coefficient, mean_return_by_quantile
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.maths.deciles import decile_spread, weekly_deciles
+from pipeline.maths.information_coefficient import weekly_ic
+from tests.maths import oracles
+from tests.maths.panels import SCHEMA, Run, check, shuffled, week, wide_runs
+
+
+def one_week(names: int, tie: float | None = None) -> pl.DataFrame:
+    rows = [
+        (week(0), f"S{n:03d}", None, float(n) if tie is None else tie, n / 16, n / 100, 0.0)
+        for n in range(names)
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+@check
+@given(wide_runs())
+def test_every_bucket_equals_the_loop_over_sorted_names(run: Run) -> None:
+    found = weekly_deciles(run.decisions)
+    expected = oracles.deciles(run.decisions)
+    assert found.height == len(expected)
+    for row, wanted in zip(found.iter_rows(named=True), expected, strict=True):
+        assert list(row) == list(wanted)
+        for name, value in wanted.items():
+            exact = name in {"date", "bucket", "n_symbols", "n_return_obs"}
+            assert row[name] == value if exact else oracles.close(row[name], value, 1e-10), (
+                name,
+                row,
+                wanted,
+            )
+
+
+@check
+@given(wide_runs())
+def test_the_spread_is_the_top_bucket_less_the_bottom_one(run: Run) -> None:
+    means = {
+        (row["date"], row["bucket"]): row["mean_forward_return"] for row in oracles.deciles(run.decisions)
+    }
+    dates = sorted({date for date, _ in means})
+    found = decile_spread(weekly_deciles(run.decisions))
+    assert found["date"].to_list() == dates
+    for date, spread in found.iter_rows():
+        top, bottom = means[date, 10], means[date, 1]
+        assert oracles.close(spread, None if top is None or bottom is None else top - bottom, 1e-10)
+
+
+@pytest.mark.parametrize(("names", "rows"), [(0, 0), (19, 0), (20, 10), (21, 10), (501, 10)])
+def test_a_week_is_cut_from_twenty_scored_names_up(names: int, rows: int) -> None:
+    deciles = weekly_deciles(one_week(names))
+    assert deciles.height == rows
+    assert deciles["n_symbols"].sum() == (names if rows else 0)
+    if rows:
+        assert deciles["n_symbols"].max() - deciles["n_symbols"].min() <= 1
+        assert deciles["ic"].to_list() == [1.0] * 10
+
+
+def test_names_without_a_signal_do_not_count_towards_the_twenty() -> None:
+    silent = one_week(20).with_columns(raw_score=pl.when(pl.col("symbol") != "S000").then("raw_score"))
+    assert weekly_deciles(silent).height == 0
+
+
+def test_equal_signals_are_cut_by_symbol_and_have_no_z_score() -> None:
+    deciles = weekly_deciles(shuffled(one_week(20, tie=0.1), 3))
+    assert deciles["mean_long_short_weight"].to_list() == pytest.approx(
+        [(4 * b + 1) / 200 for b in range(10)]
+    )
+    assert deciles["mean_score_z"].null_count() == deciles["ic"].null_count() == 10
+
+
+def test_a_week_without_forward_returns_keeps_its_rows() -> None:
+    deciles = weekly_deciles(one_week(20).with_columns(forward_return=pl.lit(None, pl.Float64)))
+    assert deciles["n_return_obs"].to_list() == [0] * 10
+    assert deciles["mean_forward_return"].null_count() == 10
+    assert deciles["mean_score"].null_count() == 0
+    assert decile_spread(deciles)["decile_spread"].to_list() == [None]
+
+
+@check
+@given(wide_runs(), st.integers(0, 10**6))
+def test_the_order_of_the_rows_does_not_change_a_bit(run: Run, seed: int) -> None:
+    assert weekly_deciles(shuffled(run.decisions, seed)).equals(weekly_deciles(run.decisions))
+
+
+@check
+@given(wide_runs())
+def test_names_matter_only_through_their_order(run: Run) -> None:
+    renamed = run.decisions.with_columns(symbol=pl.lit("other_") + pl.col("symbol"))
+    assert weekly_deciles(renamed).equals(weekly_deciles(run.decisions))
+
+
+def test_weekly_ic_and_bucket_returns_are_those_of_alphalens() -> None:
+    run = pl.concat(
+        one_week(37).with_columns(
+            date=pl.lit(week(w)),
+            raw_score=(pl.col("raw_score") * (7 + w)).mod(31.0) + pl.col("raw_score") / 100,
+            forward_return=(pl.col("raw_score") * (3 + w)).mod(11.0) / 64,
+        )
+        for w in range(6)
+    )
+    deciles = weekly_deciles(run)
+    data = run.select("date", "symbol", "raw_score", "forward_return").to_pandas()
+    data["date"] = pd.to_datetime(data["date"])
+    data = data.set_index(["date", "symbol"]).rename_axis(["date", "asset"])
+    data.columns = pd.Index(["factor", "1D"])
+    data["factor_quantile"] = data.groupby("date")["factor"].transform(
+        lambda s: (10 * (s.rank(method="first") - 1) // len(s) + 1).astype(int)
+    )
+    theirs = factor_information_coefficient(data[["1D", "factor", "factor_quantile"]])["1D"]
+    assert weekly_ic(run, "raw_score")["ic"].to_list() == pytest.approx(theirs.to_list(), abs=1e-12)
+
+    by_week, _ = mean_return_by_quantile(
+        data[["1D", "factor", "factor_quantile"]], by_date=True, demeaned=False
+    )
+    ours = deciles.sort("bucket", "date")["mean_forward_return"].to_list()
+    assert by_week["1D"].sort_index().to_list() == pytest.approx(ours, abs=1e-12)

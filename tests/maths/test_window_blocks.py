@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from datasets.maths.deciles import DecileBlock, WeeklyDeciles, decile_block
+from datasets.maths.panel import PanelCoverage, WeeklyMean, panel_coverage, weekly_means, weekly_series
+from datasets.maths.rank_correlation import spearman
+from datasets.maths.series import null_if_nan
+from datasets.maths.tenure import Tenure, rebalance_tenure, session_tenure
+from datasets.maths.withheld import Withheld
+from pipeline.maths.deciles import weekly_deciles
+from tests.maths import oracles
+from tests.maths.panels import Run, check, wide_runs
+
+NULL = np.nan
+DAYS = np.array(["2020-01-03", "2020-01-10", "2021-01-08"], dtype="datetime64[D]")
+
+
+def rows_of(run: Run, order: np.random.Generator) -> WeeklyDeciles:
+    frame = weekly_deciles(run.decisions)
+    frame = frame[order.permutation(frame.height).tolist()]
+    return WeeklyDeciles(
+        **{
+            name: frame[name].to_numpy()
+            if frame[name].dtype.is_integer() or name == "date"
+            else frame[name].fill_null(NULL).to_numpy()
+            for name in frame.columns
+        }
+    )
+
+
+@check
+@given(wide_runs(), st.integers(0, 2**32 - 1))
+def test_the_table_is_the_mean_of_weekly_means(run: Run, seed: int) -> None:
+    weekly = oracles.deciles(run.decisions)
+    measured = {row["date"] for row in weekly if row["n_return_obs"]}
+    block = decile_block(rows_of(run, np.random.default_rng(seed)), run.rebalances.height)
+    if not measured:
+        assert isinstance(block, Withheld)
+        assert block.reason_code == ("forward_returns_absent" if weekly else "insufficient_data")
+        return
+    assert isinstance(block, DecileBlock)
+    assert block.weeks == len(measured)
+    assert block.weeks_skipped == run.rebalances.height - len({row["date"] for row in weekly})
+    for bucket in block.buckets:
+        mine = [row for row in weekly if row["bucket"] == bucket.rank and row["date"] in measured]
+        assert bucket.weeks == len(mine)
+        assert bucket.n_return_obs == sum(row["n_return_obs"] for row in mine)
+        assert oracles.close(bucket.mean_n_symbols, oracles.mean([row["n_symbols"] for row in mine]))
+        for name in ("mean_score", "mean_score_z", "mean_forward_return", "ic"):
+            assert oracles.close(getattr(bucket, name), oracles.mean([row[name] for row in mine]), 1e-10), (
+                name
+            )
+        for name in ("mean_long_short_weight", "mean_long_only_weight"):
+            assert oracles.close(getattr(bucket, name), oracles.mean([row[name] for row in mine]), 1e-10), (
+                name
+            )
+
+
+def table(means: list[list[float]]) -> WeeklyDeciles:
+    """Lay out weeks of ten bucket means, one list a week."""
+    flat = np.array(means, dtype=np.float64).reshape(-1)
+    known = ~np.isnan(flat)
+    weeks = len(means)
+    return WeeklyDeciles(
+        date=np.repeat(np.datetime64("2020-01-03") + 7 * np.arange(weeks), 10),
+        bucket=np.tile(np.arange(1, 11), weeks),
+        n_symbols=np.full(flat.size, 5),
+        mean_score=flat,
+        mean_score_z=flat,
+        mean_long_short_weight=flat * NULL,
+        mean_long_only_weight=flat,
+        mean_forward_return=flat,
+        ic=flat * NULL,
+        n_return_obs=known * 5,
+    )
+
+
+def test_returns_that_rise_with_the_bucket_are_monotone() -> None:
+    rising = [float(b) for b in range(10)]
+    block = decile_block(table([rising, [2 * value for value in rising]]), rebalance_weeks=5)
+    assert isinstance(block, DecileBlock)
+    assert block.spearman_bucket_vs_mean_forward_return == 1.0
+    assert block.top_minus_bottom == 13.5
+    assert (block.weeks, block.weeks_skipped) == (2, 3)
+    assert [bucket.rank for bucket in block.buckets] == list(range(1, 11))
+    assert {bucket.mean_long_short_weight for bucket in block.buckets} == {None}
+    assert {bucket.n_return_obs for bucket in block.buckets} == {10}
+
+
+def test_a_week_without_returns_enters_no_column_and_is_not_called_skipped() -> None:
+    rising = [float(b) for b in range(10)]
+    with_pending = table([rising, [NULL] * 10])
+    with_pending.mean_score[10:] = 99.0
+    block = decile_block(with_pending, rebalance_weeks=2)
+    assert isinstance(block, DecileBlock)
+    assert (block.weeks, block.weeks_skipped) == (1, 0)
+    assert [bucket.mean_score for bucket in block.buckets] == rising
+
+
+@pytest.mark.parametrize(
+    ("means", "monotone", "spread"),
+    [
+        ([0.25] * 10, None, 0.0),
+        ([*[NULL] * 9, 1.0], None, None),
+        ([NULL, *[float(b) for b in range(9)]], 1.0, None),
+    ],
+)
+def test_monotonicity_that_cannot_be_measured_is_null(
+    means: list[float], monotone: float | None, spread: float | None
+) -> None:
+    block = decile_block(table([means]), rebalance_weeks=1)
+    assert isinstance(block, DecileBlock)
+    assert block.spearman_bucket_vs_mean_forward_return == monotone
+    assert block.top_minus_bottom == spread
+
+
+values = st.sampled_from([NULL, -1.0, -0.0, 0.0, 0.1, 0.30000000000000004, 0.3])
+
+
+@check
+@given(st.lists(st.tuples(values, values), max_size=12))
+def test_the_correlation_of_two_series_is_scipys(pairs: list[tuple[float, float]]) -> None:
+    x, y = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
+    expected, _ = oracles.spearman([(null_if_nan(a), null_if_nan(b)) for a, b in pairs])
+    found = spearman(x, y)
+    assert oracles.close(None if np.isnan(found) else found, expected)
+
+
+def test_the_correlation_of_ten_buckets_against_scipy_ranks() -> None:
+    means = np.array([0.3, 0.1, 0.1, 0.2, 0.5, 0.4, 0.4, 0.4, 0.9, 0.6])
+    assert spearman(np.arange(10.0), means) == pytest.approx(
+        stats.spearmanr(range(10), means).statistic, abs=1e-15
+    )
+
+
+def test_a_weekly_series_holds_the_measured_weeks_only() -> None:
+    assert weekly_series(DAYS, np.array([0.5, NULL, -0.25])) == [
+        (dt.date(2020, 1, 3), 0.5),
+        (dt.date(2021, 1, 8), -0.25),
+    ]
+    assert weekly_series(DAYS[:0], np.array([])) == []
+
+
+def test_means_by_step_come_in_order_with_their_weeks() -> None:
+    assert weekly_means({8: np.full(3, NULL), 1: np.array([0.5, NULL, 0.25]), 2: np.array([])}) == (
+        WeeklyMean(1, 0.375, 2),
+        WeeklyMean(2, None, 0),
+        WeeklyMean(8, None, 0),
+    )
+
+
+def test_coverage_of_the_panel_is_over_traded_weeks_with_names() -> None:
+    sizes, cohorts, returns = (
+        np.array([10.0, 20.0, 30.0, 0.0]),
+        np.array([8.0, 20.0, 9.0, 0.0]),
+        np.array([5.0, 20.0, 0.0, 0.0]),
+    )
+    assert panel_coverage(sizes, cohorts, returns, np.array([True, True, False, True])) == PanelCoverage(
+        2, 15.0, 14.0, 0.75
+    )
+    assert panel_coverage(sizes, cohorts, returns, np.zeros(4, np.bool_)) == PanelCoverage(
+        0, None, None, None
+    )
+
+
+def test_tenure_spans_the_rebalances_whatever_their_status() -> None:
+    assert rebalance_tenure(DAYS, np.array([True, False, True])) == Tenure(
+        weeks=3,
+        traded_weeks=2,
+        first_rebalance=dt.date(2020, 1, 3),
+        last_rebalance=dt.date(2021, 1, 8),
+        calendar_days=371,
+        years=371 / 365.25,
+    )
+    assert rebalance_tenure(DAYS[:0], np.zeros(0, np.bool_)) is None
+
+
+def test_tenure_of_a_ledger_knows_no_weeks() -> None:
+    assert session_tenure(DAYS[:1]) == Tenure(None, None, dt.date(2020, 1, 3), dt.date(2020, 1, 3), 0, 0.0)
+    assert session_tenure(DAYS[:0]) is None

@@ -1,0 +1,132 @@
+"""What is declared is what is computed, served and documented, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+import pytest
+
+from datasets.maths import conventions
+from schemas.endpoints import ENDPOINTS
+from schemas.kinds import KINDS
+from schemas.metrics.core import ALIASES, CORE, RANK_IC, RANK_IC_CONDITIONED, RANK_IC_RAW
+from schemas.metrics.documentation import SCHEMA_VERSION, documentation
+from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, MONEY_UNIT, SOURCES, Statistic
+from schemas.tables.sealed_metrics import METRIC_UNITS
+from schemas.warning_codes import WARNING_CODES
+from serve.metrics.derivations import FROM_CROSS_SECTIONS, FROM_LEDGER, FROM_RAW
+from serve.metrics.service import encoded_documentation
+from tests.metrics import made_up
+
+STATISTICS = [*CORE, *RANK_IC_CONDITIONED, *RANK_IC_RAW]
+
+
+def every_kind_of_answer() -> list[dict[str, Any]]:
+    """Answers that between them hold every key there is."""
+    full, bare = made_up.run(), made_up.run(sealed=None, ledger=None, kinds=made_up.KINDS - {"portfolio"})
+    unsealed = made_up.run(sealed=None, cross_sections=None, deciles=None)
+    answers = [
+        made_up.ask(figures, granularity=granularity).data
+        for figures in (full, bare, unsealed)
+        for granularity in ("overall", "yearly", "monthly")
+    ]
+    nothing = made_up.run(cross_sections=made_up.cross_sections(weeks=1), sealed=None)
+    return [{**answer, "doc": documentation()} for answer in (*answers, made_up.ask(nothing).data)]
+
+
+def test_every_path_of_an_answer_is_documented_and_every_documented_path_is_served() -> None:
+    served = {path for answer in every_kind_of_answer() for path, _ in made_up.walk(answer)}
+    documented = set(documentation()["fields"])
+    assert served - documented == set()
+    assert documented - served == set()
+
+
+def test_every_entry_says_everything() -> None:
+    for path, entry in documentation()["fields"].items():
+        assert {"meaning", "formula", "horizon", "granularity", "source", "unit"} <= entry.keys(), path
+        assert all(isinstance(text, str) and text for text in entry.values()), path
+        assert entry.keys() - {"signal", "availability"} == {
+            "meaning", "formula", "horizon", "granularity", "source", "unit",
+        }  # fmt: skip
+
+
+def test_the_ic_family_and_only_it_names_its_signal() -> None:
+    fields = documentation()["fields"]
+    assert {fields[path]["signal"] for path in ("core.ic", "core.icir", "nwt.ic", "panel.ic_weekly")} == {
+        "conditioned"
+    }
+    raw = (
+        "rank_ic.raw.ic",
+        "nwt.ic_score_panel",
+        "ic_deciles",
+        "panel.decile_spread_weekly",
+        "panel.coverage",
+    )
+    assert {fields[path]["signal"] for path in raw} == {"raw"}
+    for path in ("core", "core.pnl", "core.information_ratio", "core.tenure", "nwt", "nwt.ir", "periods"):
+        assert "signal" not in fields[path]
+    assert fields["ic_deciles"]["availability"]
+
+
+def test_the_documentation_block_has_its_parts() -> None:
+    block = documentation()
+    assert list(block) == ["schema_version", "endpoint", "fields", "warnings"]
+    assert block["schema_version"] == SCHEMA_VERSION == "2.0.0"
+    assert {
+        "path", "identity", "parameters", "window_semantics", "access", "signal_families",
+    } <= block["endpoint"].keys()  # fmt: skip
+    assert all(isinstance(text, str) and len(text) > 40 for text in block["endpoint"].values())
+    assert block["warnings"] == WARNING_CODES
+    for source in SOURCES:
+        assert source.endpoint in block["endpoint"]["access"]
+    for parameter in ENDPOINTS["performance.metrics"].query:
+        assert f"{parameter.name}: " in block["endpoint"]["parameters"]
+
+
+def test_the_encoded_block_is_the_block() -> None:
+    assert orjson.loads(orjson.dumps(encoded_documentation())) == documentation()
+
+
+@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda x: f"{x.source.kind}.{x.name}")
+def test_every_statistic_can_be_computed_and_says_how(statistic: Statistic) -> None:
+    assert statistic.unit in METRIC_UNITS or statistic.unit == MONEY_UNIT
+    assert statistic.sealed
+    assert statistic.formula
+    if statistic.source is LEDGER:
+        assert statistic.name in FROM_LEDGER
+        assert statistic.signal is None
+    else:
+        assert statistic.source is CROSS_SECTIONS
+        assert statistic.name in (FROM_RAW if statistic.signal == "raw" else FROM_CROSS_SECTIONS)
+
+
+def test_nothing_is_computed_that_is_not_declared() -> None:
+    assert FROM_LEDGER.keys() == {x.name for x in CORE if x.source is LEDGER}
+    conditioned = {x.name for x in (*CORE, *RANK_IC_CONDITIONED) if x.source is CROSS_SECTIONS}
+    assert FROM_CROSS_SECTIONS.keys() == conditioned
+    assert FROM_RAW.keys() == {x.name for x in RANK_IC_RAW}
+    assert set(ALIASES.values()) <= {x.name for x in CORE}
+    assert [x for family in RANK_IC.values() for x in family] == [*RANK_IC_CONDITIONED, *RANK_IC_RAW]
+
+
+def test_stated_formulas_hold_the_numbers_that_are_used() -> None:
+    by_name = {x.name: x.formula for x in CORE}
+    assert f"sqrt({conventions.WEEKS_PER_YEAR})" in by_name["icir"]
+    for name in ("information_ratio", "excess_sharpe"):
+        assert f"sqrt({conventions.SESSIONS_PER_YEAR})" in by_name[name]
+    assert by_name["turnover"].endswith(f"x {conventions.SESSIONS_PER_YEAR}")
+    fields = documentation()["fields"]
+    assert str(conventions.DAYS_PER_YEAR) in fields["core.tenure.years"]["formula"]
+
+
+def test_sources_name_kinds_and_endpoints_there_are() -> None:
+    for source in SOURCES:
+        assert source.endpoint in ENDPOINTS
+        assert {source.kind, *source.needs} <= set(KINDS)
+
+
+def test_no_key_could_be_taken_for_a_raw_field() -> None:
+    names = {part for path in documentation()["fields"] for part in re.split(r"\.|\[\]", path)}
+    assert not [name for name in names if name.startswith("raw_")]

@@ -1,0 +1,247 @@
+"""The two endpoints, asked as a client asks."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.build import build_seal
+from schemas.endpoints import ENDPOINTS
+from tests import seals
+from tests.contract import conformance
+from tests.metrics import made_up
+from tests.serving.driving import Running, running
+
+ALPHA = "Test_metrics"
+PATH = f"/v1/alphas/{ALPHA}/metrics"
+LACKING = {
+    "Test_no_metrics": {"metrics": False},
+    "Test_no_raw": {"raw": False},
+    "Test_no_ledger": {"without_kinds": {"portfolio", "positions", "pnl", "trades"}},
+    "Test_no_decisions": {"without_kinds": {"decisions"}},
+    "Test_no_weeks": {"without_kinds": {"decisions", "rebalances"}},
+    "Test_no_returns": {"without_columns": {"decisions": {"forward_return"}}, "metrics": False},
+    "Test_nothing": {
+        "without_kinds": {"decisions", "rebalances", "portfolio", "positions", "pnl", "trades"},
+        "metrics": False,
+    },
+    "Test_notional": {"equity_basis": 1e6, "metrics": False},
+}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("metrics")
+    published = folder / "root"
+    published.mkdir()
+    for alpha, changes in {ALPHA: {"source_alpha_id": "research-7"}, **LACKING}.items():
+        build_seal(str(seals.make_seal(folder, alpha_id=alpha, **changes)), published)  # type: ignore[arg-type]
+    return published
+
+
+@pytest.fixture(scope="module")
+def api(root: Path) -> Iterator[Running]:
+    with running(root) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def key(api: Running) -> str:
+    return api.key()
+
+
+def test_an_answer_has_its_parts(api: Running, key: str) -> None:
+    found = api.json(f"{PATH}?panel=1&doc=1&granularity=monthly", key)
+    data, meta = found["data"], found["meta"]
+    assert list(found) == ["data", "meta"]
+    assert set(data) == {
+        "granularity", "window", "core", "rank_ic", "signal_processing", "periods", "ic_deciles", "nwt", "panel",
+        "doc", "doc_url", "alpha", "alpha_id",
+    }  # fmt: skip
+    assert (data["alpha"], data["alpha_id"], data["granularity"]) == (ALPHA, "research-7", "monthly")
+    assert data["window"] == {"from": None, "to": None}
+    assert meta["run"] == ALPHA
+    assert meta["source_alpha_id"] == "research-7"
+    assert meta.keys() >= {"request_id", "generated_at", "source"}
+    assert "warnings" not in meta
+    assert data["doc_url"] == f"{PATH}/_doc"
+    assert data["doc"] == api.json(data["doc_url"], key)["data"]
+
+
+def test_by_default_there_is_neither_panel_nor_documentation_nor_period(api: Running, key: str) -> None:
+    data = api.json(PATH, key)["data"]
+    assert data["granularity"] == "overall"
+    assert data["periods"] is None
+    assert not {"panel", "doc"} & data.keys()
+    assert api.json(f"{PATH}?panel=0&doc=false&granularity=overall", key)["data"] == data
+
+
+def test_a_window_is_echoed_and_narrows(api: Running, key: str) -> None:
+    whole = api.json(PATH, key)["data"]
+    first, last = whole["core"]["tenure"]["first_rebalance"], whole["core"]["tenure"]["last_rebalance"]
+    found = api.json(f"{PATH}?from={first}&to={first}", key)
+    assert found["data"]["window"] == {"from": first, "to": first}
+    assert found["data"]["core"]["tenure"]["weeks"] == 1
+    assert found["data"]["core"]["pnl"] == whole["core"]["pnl"]
+    assert {x["code"] for x in found["meta"]["warnings"]} >= {"window_lifetime_only", "insufficient_data"}
+    everything = api.json(f"{PATH}?from={first}&to={last}", key)["data"]
+    assert everything["ic_deciles"] == whole["ic_deciles"]
+
+
+@pytest.mark.parametrize(
+    ("query", "parameters"),
+    [
+        ("granularity=weekly", {"granularity"}),
+        ("granularity=", {"granularity"}),
+        ("panel=2&doc=yes", {"panel", "doc"}),
+        ("from=2020-13-01&to=yesterday&granularity=daily", {"from", "to", "granularity"}),
+        ("from=2020-02-02&to=2020-02-01", {"from"}),
+        ("panel=1&panel=1", {"panel"}),
+    ],
+)
+def test_broken_parameters_are_all_named(api: Running, key: str, query: str, parameters: set[str]) -> None:
+    error = api.json(f"{PATH}?{query}", key, 400)["error"]
+    assert error["code"] == "bad_request"
+    assert {x["name"] for x in error["details"]["parameters"]} >= parameters
+
+
+@pytest.mark.parametrize("path", ["", "/_doc"])
+def test_a_forbidden_alpha_is_forbidden_whether_or_not_it_exists(api: Running, path: str) -> None:
+    narrow = api.key(runs="list:Test_other")
+    for alpha in (ALPHA, "Test_not_there"):
+        error = api.json(f"/v1/alphas/{alpha}/metrics{path}", narrow, 403)["error"]
+        assert error["code"] == "run_not_allowed"
+
+
+@pytest.mark.parametrize("path", ["", "/_doc"])
+def test_a_missing_alpha_is_missing(api: Running, key: str, path: str) -> None:
+    assert api.json(f"/v1/alphas/Test_not_there/metrics{path}", key, 404)["error"]["code"] == "run_not_found"
+
+
+def test_each_endpoint_needs_its_own_grant(api: Running) -> None:
+    for granted, closed in ((PATH, f"{PATH}/_doc"), (f"{PATH}/_doc", PATH)):
+        ids = "performance.metrics" if granted == PATH else "performance.metrics.doc"
+        key = api.key(endpoints=f"list:{ids}")
+        assert api.get(granted, key).status_code == 200
+        error = api.json(closed, key, 403)["error"]
+        assert error["code"] == "endpoint_not_allowed"
+
+
+def test_the_documentation_is_one_and_the_same_for_every_alpha_and_key(api: Running, key: str) -> None:
+    raw = api.key(raw=True)
+    found = [
+        api.get(f"/v1/alphas/{alpha}/metrics/_doc", token)
+        for alpha in (ALPHA, "Test_nothing")
+        for token in (key, raw)
+    ]
+    assert len({data_bytes(x.content) for x in found}) == 1
+    assert {x.headers["cache-control"] for x in found} == {"public, max-age=86400, immutable"}
+    conformance.check(ENDPOINTS["performance.metrics.doc"], found[0])
+    assert found[0].json()["data"]["schema_version"] == "2.0.0"
+
+
+def data_bytes(body: bytes) -> bytes:
+    """Return the text of `data` as it was sent."""
+    start, end = body.index(b'{"data":'), body.rindex(b',"meta":')
+    return body[start:end]
+
+
+def test_a_key_without_access_to_the_data_gets_the_sealed_figures(api: Running) -> None:
+    narrow = api.key(endpoints="list:performance.metrics")
+    found = api.json(f"{PATH}?panel=1", narrow)
+    data = found["data"]
+    assert None not in [x["value"] for name, x in data["core"].items() if name != "tenure"]
+    assert data["core"]["tenure"] is data["ic_deciles"] is data["panel"] is None
+    assert set(data["nwt"].values()) == {None}
+    assert {x["code"] for x in found["meta"]["warnings"]} == {"access_limited"}
+    endpoints = {word for x in found["meta"]["warnings"] for word in ENDPOINTS if word in x["message"]}
+    assert endpoints == {"portfolio.ledger", "signals.rebalances.get", "signals.rebalances.list"}
+
+
+def test_answers_are_kept_apart_by_what_the_key_may_see(api: Running, key: str) -> None:
+    whole = api.json(PATH, key)["data"]
+    narrow = api.key(endpoints="list:performance.metrics,portfolio.ledger")
+    limited = api.json(PATH, narrow)["data"]
+    assert limited["nwt"]["ir"] == whole["nwt"]["ir"]
+    assert limited["ic_deciles"] is None
+    assert api.json(PATH, key)["data"] == whole
+
+
+@pytest.mark.parametrize("alpha", [ALPHA, *LACKING])
+@pytest.mark.parametrize(
+    "query", ["panel=1&doc=1&granularity=monthly", "from=1990-01-01&to=1990-12-31&panel=1"]
+)
+def test_whatever_a_run_lacks_it_is_answered(api: Running, key: str, alpha: str, query: str) -> None:
+    response = api.get(f"/v1/alphas/{alpha}/metrics?{query}", key)
+    assert response.status_code == 200
+    conformance.check(ENDPOINTS["performance.metrics"], response)
+    found = json.loads(response.content, parse_constant=pytest.fail)
+    codes = {x["code"] for x in found["meta"].get("warnings", ())}
+    assert "block_error" not in codes
+    assert "kind_missing" not in codes
+    paths = {path for path, _ in made_up.walk(found)}
+    assert not [path for path in paths if path.rpartition(".")[2].startswith("raw_")]
+    for block in ("ic_deciles", "rank_ic", "panel"):
+        if found["data"][block] is None:
+            assert block in {x["block"] for x in found["meta"]["warnings"]}
+
+
+@pytest.mark.parametrize(
+    ("alpha", "block", "code"),
+    [
+        ("Test_no_metrics", "nwt.ic", "ic_reproduction_mismatch"),
+        ("Test_no_raw", "ic_deciles", "missing_kind"),
+        ("Test_no_ledger", "nwt.ir", "missing_kind"),
+        ("Test_no_decisions", "nwt.ic", "ic_family_mismatch"),
+        ("Test_no_weeks", "nwt.ic", "ic_family_mismatch"),
+        ("Test_no_returns", "ic_deciles", "forward_returns_absent"),
+        ("Test_nothing", "core.tenure", "missing_kind"),
+    ],
+)
+def test_what_a_run_lacks_is_said_of_the_block_that_needs_it(
+    api: Running, key: str, alpha: str, block: str, code: str
+) -> None:
+    warnings = api.json(f"/v1/alphas/{alpha}/metrics", key)["meta"]["warnings"]
+    assert code in {x["code"] for x in warnings if x["block"] == block}
+
+
+def test_tenure_falls_back_on_the_ledger(api: Running, key: str) -> None:
+    assert api.json(PATH, key)["data"]["core"]["tenure"]["source"] == "rebalances"
+    decided = api.json("/v1/alphas/Test_no_decisions/metrics", key)["data"]["core"]["tenure"]
+    assert decided["source"] == "rebalances"
+    assert decided["weeks"] > decided["traded_weeks"] > 0
+    tenure = api.json("/v1/alphas/Test_no_weeks/metrics", key)["data"]["core"]["tenure"]
+    assert (tenure["source"], tenure["weeks"], tenure["traded_weeks"]) == ("portfolio", None, None)
+
+
+def test_money_of_a_notional_ledger_is_in_its_currency(api: Running, key: str) -> None:
+    core = api.json("/v1/alphas/Test_notional/metrics", key)["data"]["core"]
+    assert core["pnl"]["unit"] == core["max_drawdown"]["unit"] == "base_currency_units"
+    assert abs(core["pnl"]["value"]) > 100
+
+
+def test_a_new_snapshot_is_answered_from_its_own_files(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    build_seal(str(seals.make_seal(tmp_path / "one", alpha_id=ALPHA, metrics=False)), root)
+    with running(root) as api:
+        key = api.key()
+        before = api.json(PATH, key)
+        later = {"seed": 9, "metrics": False, "sealed_at": "2026-01-06T07:30:00Z"}
+        build_seal(str(seals.make_seal(tmp_path / "two", alpha_id=ALPHA, **later)), root)  # type: ignore[arg-type]
+        after = wait_for_change(api, key, before["meta"]["source"])
+    assert after["data"]["core"]["pnl"]["value"] != before["data"]["core"]["pnl"]["value"]
+
+
+def wait_for_change(api: Running, key: str, source: str) -> Any:
+    for _ in range(200):
+        found = api.json(PATH, key)
+        if found["meta"]["source"] != source:
+            return found
+        time.sleep(0.02)
+    return pytest.fail("the new snapshot was never served")

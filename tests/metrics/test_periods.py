@@ -1,0 +1,93 @@
+"""The years and months of a run: sealed first, computed second, for every period that the window touches."""
+
+from __future__ import annotations
+
+import pytest
+
+from serve.metrics.assembly import Answer
+from tests.metrics import made_up
+from tests.metrics.made_up import ask, codes, record, sealed
+
+
+def periods(answer: Answer) -> list[str]:
+    return [x["period"] for x in answer.data["periods"]]
+
+
+def test_overall_has_none() -> None:
+    assert ask(made_up.run()).data["periods"] is None
+
+
+@pytest.mark.parametrize(("granularity", "length"), [("yearly", 4), ("monthly", 7)])
+def test_every_period_with_a_row_is_there_once_ascending(granularity: str, length: int) -> None:
+    figures = made_up.run()
+    found = periods(ask(figures, granularity=granularity))
+    assert found == sorted(set(found))
+    assert {len(x) for x in found} == {length}
+    assert figures.ledger is not None
+    assert figures.index is not None
+    days = {str(day)[:length] for part in (figures.ledger, figures.index) for day in part.date}
+    assert set(found) == days
+
+
+def test_a_period_has_the_names_of_the_whole_but_no_tenure() -> None:
+    answer = ask(made_up.run(sealed=None), granularity="monthly")
+    names = answer.data["core"].keys() - {"tenure"}
+    assert all(x["core"].keys() == names for x in answer.data["periods"])
+
+
+def test_sealed_figures_of_a_period_come_first_and_the_others_are_computed_on_it() -> None:
+    figures = made_up.run(sealed=sealed([record("pnl", 9.0)], p2020_03=[record("pnl", 0.5, kind="fact")]))
+    by_period = {x["period"]: x["core"] for x in ask(figures, granularity="monthly").data["periods"]}
+    assert by_period["2020-03"]["pnl"]["value"] == 0.5
+    assert by_period["2020-03"]["pnl"]["source_kind"] == "fact"
+    april = ask(figures, first="2020-04-01", last="2020-04-30").data["core"]
+    for name in ("ic", "icir", "information_ratio", "max_drawdown", "turnover"):
+        assert by_period["2020-04"][name]["value"] == april[name]["value"]
+        assert by_period["2020-04"][name]["source_kind"] == "derived"
+    # The whole run's sealed profit is no month's.
+    assert by_period["2020-04"]["pnl"]["source_kind"] == "derived"
+    assert by_period["2020-04"]["pnl"]["value"] != 9.0
+
+
+def test_a_period_that_only_records_know_is_there() -> None:
+    stated = {
+        "p1999": [record("pnl", 1.0)],
+        "p1999_07": [record("pnl", 0.5)],
+        "p1999_13": [record("pnl", 0.1)],
+    }
+    figures = made_up.run(sealed=sealed([], **stated))
+    assert periods(ask(figures, granularity="yearly"))[0] == "1999"
+    monthly = ask(figures, granularity="monthly")
+    # A record of a thirteenth month has no days to belong to.
+    assert periods(monthly)[:2] == ["1999-07", "2020-01"]
+    first = monthly.data["periods"][0]["core"]
+    assert first["pnl"]["value"] == 0.5
+    assert first["ic"]["status"] == "not_measurable"
+
+
+def test_a_window_keeps_the_periods_it_touches() -> None:
+    stated = {f"p2020_{month:02}": [record("pnl", 0.01 * month)] for month in range(1, 9)}
+    figures = made_up.run(sealed=sealed([], **stated))
+    touched = ask(figures, first="2020-02-29", last="2020-04-01", granularity="monthly")
+    assert periods(touched) == ["2020-02", "2020-03", "2020-04"]
+    # Sealed figures stay those of the whole month; the computed ones are of its part.
+    assert touched.data["periods"][0]["core"]["pnl"]["value"] == 0.02
+    part = ask(figures, first="2020-04-01", last="2020-04-01").data["core"]["max_drawdown"]
+    assert touched.data["periods"][-1]["core"]["max_drawdown"]["value"] == part["value"]
+    assert "window_lifetime_only" in codes(touched, "periods")
+
+
+def test_periods_without_access_are_those_that_were_sealed() -> None:
+    figures = made_up.run(sealed=sealed([], p2020_03=[record("pnl", 0.5)]))
+    answer = ask(figures, granularity="monthly", may_call=frozenset())
+    assert periods(answer) == ["2020-03"]
+    core = answer.data["periods"][0]["core"]
+    assert core["pnl"]["value"] == 0.5
+    assert core["turnover"]["status"] == "not_measurable"
+    assert "access_limited" in codes(answer, "periods")
+
+
+def test_many_periods_warn_once_of_the_same_thing() -> None:
+    figures = made_up.run(sealed=None, ledger=None, kinds=made_up.KINDS - {"portfolio"})
+    answer = ask(figures, granularity="monthly")
+    assert len([x for x in answer.warnings if x["block"] == "periods"]) == 1

@@ -1,0 +1,312 @@
+"""Each warning the metrics can give, what brings it about, and what the answer then holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from schemas.kinds import KINDS
+from schemas.metrics.core import REPRODUCTION_TOLERANCE
+from schemas.metrics.documentation import documentation
+from schemas.warning_codes import WARNING_CODES
+from tests.metrics import made_up
+from tests.metrics.made_up import EVERYTHING, ask, codes, record, sealed
+
+NO_LEDGER = {"ledger": None, "kinds": made_up.KINDS - {"portfolio"}}
+NO_DECISIONS = {"cross_sections": None, "deciles": None, "kinds": made_up.KINDS - {"decisions"}}
+NO_REBALANCES = {**NO_DECISIONS, "index": None, "kinds": frozenset({"portfolio", "decisions", "metrics"})}
+
+
+@pytest.fixture
+def logged() -> Iterator[list[Any]]:
+    """Return what is logged, as entries: rendering a traceback with all its arrays takes seconds."""
+    with capture_logs() as entries:
+        yield entries
+
+
+def index() -> Any:
+    return made_up.run().index
+
+
+def complete() -> Any:
+    """Return a run of which nothing is to be warned."""
+    return made_up.run()
+
+
+def without_returns(figures: Any) -> Any:
+    sections, rows = figures.cross_sections, figures.deciles
+    raw = replace(
+        sections.raw,
+        ic=np.full(sections.date.size, np.nan),
+        n_return_obs=np.zeros(sections.date.size),
+        decile_spread=np.full(sections.date.size, np.nan),
+    )
+    return replace(
+        figures,
+        cross_sections=replace(
+            sections,
+            ic=np.full(sections.date.size, np.nan),
+            n_return_obs=np.zeros(sections.date.size),
+            raw=raw,
+        ),
+        deciles=replace(
+            rows,
+            n_return_obs=np.zeros_like(rows.n_return_obs),
+            mean_forward_return=np.full(rows.date.size, np.nan),
+        ),
+    )
+
+
+def test_a_complete_run_is_answered_without_warnings() -> None:
+    answer = ask(complete(), granularity="monthly")
+    assert answer.warnings == ()
+    blocks = {**answer.data, **answer.data["nwt"], "tenure": answer.data["core"]["tenure"]}
+    assert not [name for name, value in blocks.items() if value is None]
+
+
+def test_missing_ledger() -> None:
+    answer = ask(made_up.run(sealed=None, **NO_LEDGER))
+    assert answer.data["nwt"]["ir"] is None
+    assert {(x["block"], x["kind"]) for x in answer.warnings if x["code"] == "missing_kind"} == {
+        ("core", "metrics"), ("core", "portfolio"), ("nwt.ir", "portfolio"),
+    }  # fmt: skip
+
+
+def test_missing_cross_sections() -> None:
+    answer = ask(made_up.run(index=index(), sealed=None, **NO_DECISIONS))
+    data = answer.data
+    assert data["rank_ic"] is data["ic_deciles"] is data["panel"] is data["nwt"]["ic_score_panel"] is None
+    assert data["core"]["tenure"]["source"] == "rebalances"
+    assert {x["block"] for x in answer.warnings if x.get("kind") == "decisions" and x["code"] == "missing_kind"} == {
+        "core", "rank_ic", "ic_deciles", "panel", "nwt.ic_score_panel",
+    }  # fmt: skip
+    assert codes(answer, "nwt.ic") == {"ic_family_mismatch"}
+
+
+def test_missing_rebalances_leave_the_ledger_to_tell_the_tenure() -> None:
+    figures = made_up.run(**NO_REBALANCES)
+    answer = ask(figures)
+    assert answer.data["core"]["tenure"] == {
+        "weeks": None,
+        "traded_weeks": None,
+        "first_rebalance": str(figures.ledger.date[0]),
+        "last_rebalance": str(figures.ledger.date[-1]),
+        "calendar_days": int((figures.ledger.date[-1] - figures.ledger.date[0]).astype(int)),
+        "years": pytest.approx(int((figures.ledger.date[-1] - figures.ledger.date[0]).astype(int)) / 365.25),
+        "source": "portfolio",
+    }
+    assert {x["kind"] for x in answer.warnings if x["block"] == "ic_deciles"} == {"rebalances"}
+    neither = ask(made_up.run(**{**NO_REBALANCES, "ledger": None, "kinds": frozenset({"metrics"})}))
+    assert neither.data["core"]["tenure"] is None
+    assert codes(neither, "core.tenure") == {"missing_kind"}
+
+
+def test_missing_raw_signal() -> None:
+    answer = ask(made_up.run(cross_sections=made_up.cross_sections(raw=False), sealed=None))
+    assert answer.data["ic_deciles"] is answer.data["panel"] is answer.data["nwt"]["ic_score_panel"] is None
+    assert {x["block"] for x in answer.warnings if "raw_score" in x["message"]} == {
+        "rank_ic.raw", "ic_deciles", "panel", "nwt.ic_score_panel",
+    }  # fmt: skip
+    assert codes(answer, "ic_deciles") == {"missing_kind"}
+
+
+def test_missing_core_metrics_names_what_was_computed_and_what_is_withheld() -> None:
+    stated = [record("mean_ic", 0.1), record("pnl", None)]
+    answer = ask(made_up.run(sealed=sealed(stated), ledger=made_up.ledger(sessions=1)))
+    (found,) = [x for x in answer.warnings if x["code"] == "missing_core_metrics"]
+    assert found["block"] == "core"
+    computed, withheld = found["message"].split("withheld: ")
+    assert re.findall(r"\w+", computed.split("instead: ")[1]) == [
+        "icir", "pnl", "max_drawdown", "max_drawdown_pct", "turnover",
+    ]  # fmt: skip
+    assert re.findall(r"\w+", withheld) == ["information_ratio", "excess_sharpe"]
+
+
+@pytest.mark.parametrize(
+    ("closed", "null"),
+    [
+        ("portfolio.ledger", {"nwt.ir"}),
+        ("signals.rebalances.list", {"core.tenure"}),
+        ("signals.rebalances.get", {"rank_ic", "ic_deciles", "panel", "nwt.ic", "nwt.ic_score_panel"}),
+    ],
+)
+def test_access_limited(closed: str, null: set[str]) -> None:
+    answer = ask(made_up.run(sealed=None), may_call=EVERYTHING - {closed}, granularity="yearly")
+    limited = {x["block"] for x in answer.warnings if x["code"] == "access_limited"}
+    assert null <= limited
+    assert limited - null <= {"core", "periods"}
+    assert all(closed in x["message"] for x in answer.warnings if x["code"] == "access_limited")
+    for path, value in made_up.walk(answer.data):
+        if path in null:
+            assert value is None
+    open_blocks = {"rank_ic", "ic_deciles", "panel", "nwt.ir", "nwt.ic_score_panel", "core.tenure"} - null
+    assert all(value is not None for path, value in made_up.walk(answer.data) if path in open_blocks)
+
+
+def test_sealed_values_need_no_access_to_the_data() -> None:
+    answer = ask(made_up.run(), may_call=frozenset())
+    values = {name: x["value"] for name, x in answer.data["core"].items() if name != "tenure"}
+    assert None not in values.values()
+    assert None not in [x["value"] for family in answer.data["rank_ic"].values() for x in family.values()]
+    assert codes(answer) == {"access_limited"}
+
+
+def test_a_closed_source_tells_nothing_of_whether_the_run_has_it() -> None:
+    with_ledger = ask(made_up.run(sealed=None), may_call=frozenset())
+    without = ask(made_up.run(sealed=None, **NO_LEDGER), may_call=frozenset())
+    assert with_ledger == without
+
+
+def test_a_closed_index_is_not_replaced_by_the_ledger() -> None:
+    answer = ask(made_up.run(**NO_REBALANCES), may_call=EVERYTHING - {"signals.rebalances.list"})
+    assert answer.data["core"]["tenure"] is None
+    assert codes(answer, "core.tenure") == {"access_limited"}
+
+
+def test_forward_returns_absent() -> None:
+    answer = ask(without_returns(made_up.run(sealed=None)))
+    assert {x["block"] for x in answer.warnings if x["code"] == "forward_returns_absent"} == {
+        "ic_deciles", "panel", "nwt.ic", "nwt.ic_score_panel",
+    }  # fmt: skip
+    assert answer.data["ic_deciles"] is answer.data["panel"] is None
+    # Not even the coverage, which would be measured as nothing.
+    entries = [x for family in answer.data["rank_ic"].values() for x in family.values()]
+    assert {x["value"] for x in entries} == {None}
+    assert all("forward return" in x["withheld_reason"] for x in entries)
+
+
+def test_insufficient_data() -> None:
+    few = made_up.run(cross_sections=made_up.cross_sections(weeks=10, pending=1), ledger=made_up.ledger(9))
+    answer = ask(few)
+    assert {x["block"] for x in answer.warnings if x["code"] == "insufficient_data"} == {
+        "nwt.ic", "nwt.ic_score_panel", "nwt.ir",
+    }  # fmt: skip
+    enough = ask(made_up.run(cross_sections=made_up.cross_sections(weeks=11), ledger=made_up.ledger(10)))
+    assert "insufficient_data" not in codes(enough)
+    assert enough.data["nwt"]["ic"]["n"] == 10
+
+
+def test_no_week_with_enough_names_leaves_no_deciles() -> None:
+    figures = made_up.run()
+    none = replace(figures, deciles=made_up.deciles(made_up.cross_sections(weeks=0, pending=0)))
+    answer = ask(none)
+    assert answer.data["ic_deciles"] is answer.data["panel"] is None
+    assert codes(answer, "ic_deciles") == codes(answer, "panel") == {"insufficient_data"}
+
+
+def test_nonpositive_variance() -> None:
+    sections = made_up.cross_sections(pending=0)
+    constant = np.full(sections.date.size, 0.05)
+    assert sections.raw is not None
+    steady = replace(sections, ic=constant, raw=replace(sections.raw, ic=constant))
+    still = replace(made_up.ledger(), starting=np.ones(200), ending=np.ones(200))
+    answer = ask(made_up.run(cross_sections=steady, ledger=still))
+    assert {x["block"] for x in answer.warnings if x["code"] == "nonpositive_variance"} == {
+        "nwt.ic", "nwt.ic_score_panel", "nwt.ir",
+    }  # fmt: skip
+    assert set(answer.data["nwt"].values()) == {None}
+
+
+def test_window_lifetime_only() -> None:
+    figures = complete()
+    answer = ask(figures, first="2020-02-01")
+    assert {x["block"] for x in answer.warnings if x["code"] == "window_lifetime_only"} == {
+        "core", "rank_ic", "nwt.ic",
+    }  # fmt: skip
+    whole = ask(figures)
+    for name in ("ic", "pnl", "turnover"):
+        assert answer.data["core"][name] == whole.data["core"][name]
+    assert answer.data["nwt"]["ic"] == whole.data["nwt"]["ic"]
+    assert "window_lifetime_only" not in codes(ask(made_up.run(sealed=None), first="2020-02-01"))
+
+
+def test_window_lifetime_only_on_a_period_that_is_cut() -> None:
+    stated = {f"p2020_{month:02}": [record("pnl", 0.01 * month)] for month in (1, 2, 3)}
+    figures = made_up.run(sealed=sealed([], **stated))
+    assert codes(ask(figures, first="2020-02-10", granularity="monthly"), "periods") == {
+        "window_lifetime_only"
+    }
+    assert codes(ask(figures, first="2020-02-01", granularity="monthly"), "periods") == set()
+
+
+def test_ic_reproduction_mismatch() -> None:
+    figures = complete()
+    mean = figures.sealed.of("overall")["mean_ic"].value
+    for off, published in ((0.5, True), (2.0, False), (-2.0, False)):
+        stated = sealed([record("mean_ic", mean + off * REPRODUCTION_TOLERANCE)])
+        answer = ask(replace(figures, sealed=stated))
+        assert (answer.data["nwt"]["ic"] is not None) == published
+        assert codes(answer, "nwt.ic") == (set() if published else {"ic_reproduction_mismatch"})
+    unstated = ask(replace(figures, sealed=None))
+    assert codes(unstated, "nwt.ic") == {"ic_reproduction_mismatch"}
+
+
+@pytest.mark.parametrize(
+    ("part", "null"),
+    [
+        ("deciles", {"ic_deciles", "panel"}),
+        ("cross_sections", {"nwt.ic_score_panel"}),
+        ("ledger", {"nwt.ir"}),
+    ],
+)
+def test_a_block_that_fails_is_null_and_leaves_the_others(
+    part: str, null: set[str], logged: list[Any]
+) -> None:
+    figures = made_up.run()
+    if part == "deciles":  # a column that is shorter than the others
+        broken = replace(figures, deciles=replace(figures.deciles, bucket=figures.deciles.bucket[:-3]))
+    elif part == "cross_sections":  # text where numbers belong
+        words = np.array(["?"] * figures.cross_sections.date.size)
+        raw = replace(figures.cross_sections.raw, ic=words)
+        broken = replace(figures, cross_sections=replace(figures.cross_sections, raw=raw))
+    else:
+        broken = replace(figures, ledger=replace(figures.ledger, ending=figures.ledger.ending[:-3]))
+    answer = ask(broken)
+    assert {x["block"] for x in answer.warnings if x["code"] == "block_error"} == null
+
+    def others(data: Any) -> list[Any]:
+        return [x for x in made_up.walk(data) if not x[0].startswith(tuple(null)) and x[0] != "nwt"]
+
+    assert {value for path, value in made_up.walk(answer.data) if path in null} == {None}
+    assert others(answer.data) == others(ask(figures).data)
+    assert {x["block"] for x in logged} == null - {"panel"}
+    # The failure's own text is for the log, not for the caller.
+    assert not [x for x in answer.warnings if "operands" in x["message"] or "Error" in x["message"]]
+
+
+def test_a_statistic_that_fails_is_withheld_and_leaves_the_others(logged: list[Any]) -> None:
+    figures = made_up.run(sealed=None)
+    broken = replace(figures, ledger=replace(figures.ledger, turnover=np.array(["?"] * 200)))
+    answer = ask(broken)
+    assert codes(answer, "core.turnover") == {"block_error"}
+    assert [x["block"] for x in logged] == ["core.turnover"]
+    assert answer.data["core"]["turnover"]["status"] == "not_measurable"
+    assert answer.data["core"]["pnl"] == ask(figures).data["core"]["pnl"]
+
+
+@pytest.mark.usefixtures("logged")
+def test_every_code_but_the_one_of_pages_is_given_by_some_run() -> None:
+    broken = replace(made_up.run(), ledger=replace(made_up.ledger(), ending=np.zeros(3)))
+    answers = [
+        ask(made_up.run(sealed=None, **NO_LEDGER), may_call=EVERYTHING - {"signals.rebalances.get"}),
+        ask(made_up.run(sealed=sealed([record("pnl", 0.1)]), **NO_DECISIONS), first="2020-02-01"),
+        ask(without_returns(made_up.run())),
+        ask(made_up.run(sealed=None), last="2020-01-20"),
+        ask(made_up.run(ledger=replace(made_up.ledger(), starting=np.ones(200), ending=np.ones(200)))),
+        ask(broken),
+    ]
+    given = {code for answer in answers for code in codes(answer)}
+    assert given == WARNING_CODES.keys() - {"kind_missing"}
+    blocks = {"rank_ic.raw", "rank_ic.conditioned", *documentation()["fields"]}
+    for answer in answers:
+        for entry in answer.warnings:
+            assert entry.keys() <= {"code", "message", "kind", "block"}
+            assert entry["block"] in blocks
+            assert entry.get("kind", "metrics") in KINDS
+            assert entry["message"].endswith(".")

@@ -1,0 +1,201 @@
+"""A window narrows what is computed to what its own rows would give, and nothing else."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from datasets.maths.deciles import WeeklyDeciles
+from pipeline.maths.deciles import weekly_deciles
+from pipeline.maths.weekly_signal import weekly_signal
+from schemas.metrics.deciles import BUCKET_MEANS
+from schemas.tables.weekly_signal import HORIZONS, LAGS
+from serve.metrics.figures import CrossSections, Index, Ledger, RawSignal
+from serve.metrics.window import Window
+from tests.metrics import made_up
+from tests.metrics.made_up import ask, codes
+
+STATUSES = ("traded", "traded", "traded", "constant_scores", "pending")
+
+
+def decisions(weeks: int = 24, names: int = 30, seed: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Made-up cross-sections with skipped weeks, gaps and ties."""
+    draw = np.random.default_rng(seed)
+    first = dt.date(2020, 1, 3)
+    dates = [first + dt.timedelta(weeks=week) for week in range(weeks)]
+    status = [*draw.choice(STATUSES[:4], weeks - 1), "pending"]
+    rows = [
+        {
+            "date": date,
+            "symbol": f"N{name:02}",
+            "score": None if draw.random() < 0.05 else round(float(draw.normal()), 1),
+            "raw_score": None if draw.random() < 0.05 else round(float(draw.normal()), 1),
+            "forward_return": None
+            if week == "pending" or draw.random() < 0.1
+            else float(draw.normal(0, 0.02)),
+            "long_short_target_weight": float(draw.normal(0, 0.01)),
+            "long_only_target_weight": float(draw.uniform(0, 0.01)),
+        }
+        for date, week in zip(dates, status, strict=True)
+        for name in range(names)
+    ]
+    return (
+        pl.DataFrame({"date": dates, "week_status": status}),
+        pl.DataFrame(
+            rows, schema_overrides=dict.fromkeys(("score", "raw_score", "forward_return"), pl.Float64)
+        ),
+    )
+
+
+def floats(frame: pl.DataFrame, column: str) -> Any:
+    return frame[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def measured(rebalances: pl.DataFrame, cross: pl.DataFrame, book: Ledger) -> Any:
+    """Build a run from its decisions, as the pipeline does."""
+    weeks, buckets = weekly_signal(rebalances, cross), weekly_deciles(cross)
+    date = weeks["date"].to_numpy()
+    traded = (weeks["week_status"] == "traded").to_numpy()
+    counts = {name: buckets[name].to_numpy() for name in ("bucket", "n_symbols", "n_return_obs")}
+    return made_up.run(
+        sealed=None,
+        index=Index(date, traded),
+        cross_sections=CrossSections(
+            date=date,
+            traded=traded,
+            in_force=weeks["week_status"].is_in(["traded", "pending"]).to_numpy(),
+            n_symbols=floats(weeks, "n_symbols"),
+            cohort_size=floats(weeks, "cohort_size"),
+            n_return_obs=floats(weeks, "n_return_obs"),
+            ic=floats(weeks, "ic"),
+            raw=RawSignal(
+                ic=floats(weeks, "raw_ic"),
+                n_return_obs=floats(weeks, "n_return_obs_raw"),
+                decile_spread=floats(weeks, "decile_spread"),
+                ic_by_horizon={k: floats(weeks, f"ic_h{k}") for k in HORIZONS},
+                rho_by_lag={k: floats(weeks, f"rho_lag{k}") for k in LAGS},
+            ),
+        ),
+        deciles=WeeklyDeciles(
+            date=buckets["date"].to_numpy(),
+            **counts,
+            **{name: floats(buckets, name) for name in BUCKET_MEANS},
+        ),
+        ledger=book,
+    )
+
+
+REBALANCES, CROSS = decisions()
+BOOK = made_up.ledger(120)
+RUN = measured(REBALANCES, CROSS, BOOK)
+DAYS = st.dates(dt.date(2019, 12, 25), dt.date(2020, 7, 5))
+
+
+@settings(max_examples=40)  # every example is a run measured from its decisions
+@given(days=st.tuples(DAYS, DAYS).map(sorted), granularity=st.sampled_from(["overall", "yearly", "monthly"]))
+def test_a_window_gives_what_its_own_rows_give(days: list[dt.date], granularity: str) -> None:
+    first, last = days
+    inside = pl.col("date").is_between(first, last)
+    rows = Window(first, last).rows(BOOK.date)
+    book = Ledger(*(getattr(BOOK, x)[rows] for x in ("date", "starting", "ending", "risk_free", "turnover")))
+    alone = measured(REBALANCES.filter(inside), CROSS.filter(inside), book)
+    window = {"first": first.isoformat(), "last": last.isoformat(), "granularity": granularity}
+    narrowed = ask(RUN, **window)  # type: ignore[arg-type]
+    from_scratch = ask(alone, granularity=granularity)
+    expected = {**from_scratch.data, "window": {"from": first.isoformat(), "to": last.isoformat()}}
+    assert narrowed.data == approximately(expected)
+    assert "block_error" not in codes(narrowed)
+
+
+def approximately(value: Any) -> Any:
+    """Allow for sums that run over other strides of memory."""
+    if isinstance(value, dict):
+        return {key: approximately(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [approximately(member) for member in value]
+    return pytest.approx(value, rel=1e-12, abs=1e-15) if isinstance(value, float) else value
+
+
+def test_an_open_end_reaches_to_the_end_of_the_run() -> None:
+    whole = ask(RUN).data
+    for window in (
+        {"first": "2000-01-01"},
+        {"last": "2100-01-01"},
+        {"first": "2000-01-01", "last": "2100-01-01"},
+    ):
+        found = ask(RUN, **window)  # type: ignore[arg-type]
+        assert found.data["window"] == {"from": window.get("first"), "to": window.get("last")}
+        assert {**found.data, "window": None} == {**whole, "window": None}
+
+
+def test_an_end_is_inclusive() -> None:
+    first, last = str(RUN.index.date[3]), str(RUN.index.date[5])
+    tenure = ask(RUN, first=first, last=last).data["core"]["tenure"]
+    assert (tenure["weeks"], tenure["first_rebalance"], tenure["last_rebalance"]) == (3, first, last)
+    assert tenure["calendar_days"] == 14
+
+
+def test_an_empty_window_measures_nothing_and_fails_nowhere() -> None:
+    for granularity in ("overall", "yearly"):
+        answer = ask(RUN, first="1999-01-01", last="1999-12-31", granularity=granularity)
+        core = answer.data["core"]
+        assert core["tenure"] is None
+        assert {x["status"] for name, x in core.items() if name != "tenure"} == {"not_measurable"}
+        assert answer.data["ic_deciles"] is answer.data["panel"] is None
+        assert set(answer.data["nwt"].values()) == {None}
+        assert answer.data["periods"] == (None if granularity == "overall" else [])
+        assert codes(answer) == {
+            "missing_kind",
+            "missing_core_metrics",
+            "insufficient_data",
+            "ic_reproduction_mismatch",
+        }
+
+
+def test_a_window_between_two_rebalances_keeps_the_sessions() -> None:
+    answer = ask(RUN, first="2020-01-06", last="2020-01-08")
+    assert answer.data["core"]["tenure"] is None
+    assert codes(answer, "core.tenure") == {"insufficient_data"}
+    assert answer.data["core"]["pnl"]["status"] == "available"
+    assert answer.data["core"]["ic"]["status"] == "not_measurable"
+
+
+def test_the_whole_run_test_of_the_mean_ic_ignores_the_window() -> None:
+    figures = made_up.run()
+    whole = ask(figures).data["nwt"]["ic"]
+    assert whole is not None
+    assert ask(figures, first="1999-01-01", last="1999-12-31").data["nwt"]["ic"] == whole
+    assert ask(figures, first="2020-03-01").data["nwt"]["ic_score_panel"]["n"] < whole["n"]
+
+
+def test_the_panel_comes_only_when_asked_for() -> None:
+    assert "panel" not in ask(RUN, panel=False).data
+    panel = ask(RUN).data["panel"]
+    assert [x["horizon_weeks"] for x in panel["ic_term_structure"]] == list(HORIZONS)
+    assert [x["lag_weeks"] for x in panel["rank_autocorrelation"]] == list(LAGS)
+    mean = np.mean([x["ic"] for x in panel["ic_weekly"]])
+    assert ask(RUN).data["core"]["ic"]["value"] == pytest.approx(mean, rel=1e-12)
+
+
+def test_what_spans_weeks_beyond_the_window_is_left_out() -> None:
+    days = RUN.cross_sections.date
+    first, last = str(days[4]), str(days[15])
+    panel = ask(RUN, first=first, last=last).data["panel"]
+    weeks = [x["weeks"] for x in panel["ic_term_structure"]]
+    assert weeks == sorted(weeks, reverse=True)
+    assert weeks[-1] < weeks[0]
+    lags = [x["weeks"] for x in panel["rank_autocorrelation"]]
+    assert all(later < earlier for earlier, later in itertools.pairwise(lags))
+
+
+def test_rows_are_cut_without_touching_the_run() -> None:
+    before = ask(RUN).data
+    ask(RUN, first="2020-02-01", last="2020-03-01")
+    assert ask(RUN).data == before

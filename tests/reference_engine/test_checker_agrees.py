@@ -1,0 +1,26 @@
+"""The project's own checker has nothing to say about a seal of the reference engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.reference_engine import simulate
+from pipeline.rules import check
+from pipeline.seal import Seal
+
+
+def test_a_simulated_run_breaks_no_rule_and_earns_no_warning(seal: Any) -> None:
+    report = check(Seal.open(str(seal.folder)))
+    assert report.violations == ()
+    assert report.warnings == ()
+    assert report.not_checked == ()
+
+
+@pytest.mark.parametrize("seed", [2, 11])
+def test_nor_do_the_demonstration_runs(tmp_path: Path, seed: int) -> None:
+    for folder in simulate(tmp_path / "out", seed=seed, names=60, weeks=60):
+        report = check(Seal.open(str(folder)))
+        assert (report.violations, report.warnings, report.not_checked) == ((), (), ())

@@ -1,0 +1,755 @@
+"""One broken seal a rule, as an operator meets it: through the command that checks seals."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from pipeline.check_command import check
+from pipeline.rules import RULES
+from schemas.table import Column
+from schemas.tables import SEALED_TABLES
+from tests.seals import make_seal, resign, rewrite
+
+Change = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+def outcome(seal: Path) -> tuple[int, dict[str, Any]]:
+    result = CliRunner().invoke(check, [str(seal), "--json"])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+    return result.exit_code, json.loads(result.stdout)["seals"][0]
+
+
+def put(column: str, value: Any, rows: int = 1, where: pl.Expr | None = None) -> Change:
+    """Write a value (or an expression) into the first rows, or the first of those that match."""
+
+    def change(frame: pl.DataFrame) -> pl.DataFrame:
+        matching = pl.int_range(pl.len()) >= 0 if where is None else where
+        chosen = frame.select(matching.cast(pl.Int32).cum_sum().le(rows) & matching).to_series()
+        assert chosen.sum() == rows
+        new = value if isinstance(value, pl.Expr) else pl.lit(value, dtype=frame.schema[column])
+        return frame.with_columns(pl.when(chosen).then(new).otherwise(pl.col(column)).alias(column))
+
+    return change
+
+
+def both(*changes: Change) -> Change:
+    def change(frame: pl.DataFrame) -> pl.DataFrame:
+        for step in changes:
+            frame = step(frame)
+        return frame
+
+    return change
+
+
+def col(name: str) -> pl.Expr:
+    return pl.col(name)
+
+
+def manifest(**changes: Any) -> Callable[[Path], None]:
+    def alter(seal: Path) -> None:
+        rewrite(seal, "seal", lambda document: document | changes)
+
+    return alter
+
+
+def entry(kind: str, **changes: Any) -> Callable[[Path], None]:
+    def alter(seal: Path) -> None:
+        def change(document: dict[str, Any]) -> dict[str, Any]:
+            document["kinds"][kind] |= changes
+            return document
+
+        rewrite(seal, "seal", change)
+
+    return alter
+
+
+def table(kind: str, change: Callable[[Any], Any]) -> Callable[[Path], None]:
+    return lambda seal: rewrite(seal, kind, change) and None
+
+
+def link_positions(seal: Path) -> None:
+    moved = seal.parent / "elsewhere.parquet"
+    (seal / "positions.parquet").rename(moved)
+    (seal / "positions.parquet").symlink_to(moved)
+
+
+def link_source_folder(seal: Path) -> None:
+    (seal / "source").rename(seal.parent / "elsewhere")
+    (seal / "source").symlink_to(seal.parent / "elsewhere")
+
+
+def flip_one_byte(seal: Path) -> None:
+    path = seal / "trades.parquet"
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    path.write_bytes(raw)
+
+
+def no_parquet(seal: Path) -> None:
+    (seal / "pnl.parquet").unlink()
+    (seal / "pnl.bin").write_bytes(b"PAR1 this is text PAR1")
+    entry("pnl", path="pnl.bin")(seal)
+    resign(seal)
+
+
+def repeat_first(frame: pl.DataFrame) -> pl.DataFrame:
+    return pl.concat([frame, frame.head(1)])
+
+
+def more_records(*records: dict[str, Any]) -> Callable[[Any], Any]:
+    return lambda document: {"records": [*document["records"], *records]}
+
+
+RECORD: dict[str, Any] = {
+    "name": "hand_made",
+    "scope": "overall",
+    "period": None,
+    "value": 1.0,
+    "unit": "ratio",
+    "source_kind": "fact",
+    "annualised": False,
+}
+TRADEABLE = col("next_open_tradeable")
+TRADED_FILL = col("fill_at").is_not_null()
+FIRST_PENDING = col("date") == col("date").max()
+MONDAY_IN_2031 = datetime(2031, 6, 2, 13, 30, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Case:
+    rule: str
+    what: str
+    alter: Callable[[Path], Any]
+    file: str
+    rows: int
+    shows: str
+    also: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.what}"
+
+
+def case(
+    rule: str, what: str, alter: Callable[[Path], Any], file: str, rows: int, shows: str, *also: str
+) -> Case:
+    return Case(rule, what, alter, file, rows, shows, frozenset(also))
+
+
+CASES = (
+    case("seal.manifest", "no equity", manifest(equity_basis=0), "seal.json", 1, "equity_basis"),
+    case("seal.manifest", "two keys", manifest(alpha_id="a/b", engine="x"), "seal.json", 2, "alpha_id"),
+    case("seal.path", "climbs", entry("pnl", path="../pnl.parquet"), "../pnl.parquet", 1, "../pnl.parquet"),
+    case("seal.path", "absolute", entry("pnl", path="/etc/passwd"), "/etc/passwd", 1, "absolute"),
+    case("seal.path", "backslash", entry("pnl", path="..\\pnl"), "..\\pnl", 1, "backslash"),
+    case("seal.path", "a link", link_positions, "positions.parquet", 1, "link"),
+    case("seal.path", "a folder that is a link", link_source_folder, "source/", 8, "link"),
+    case(
+        "seal.path",
+        "a source file outside",
+        entry("source", files={"../seal.json": "0" * 64, "ok.py": "0" * 64}),
+        "source/",
+        1,
+        "../seal.json",
+    ),
+    case("seal.digest", "one bit", flip_one_byte, "trades.parquet", 1, "sha256"),
+    case(
+        "seal.digest", "no file", lambda seal: (seal / "metrics.json").unlink(), "metrics.json", 1, "missing"
+    ),
+    case("seal.digest", "size", entry("pnl", bytes=1), "pnl.parquet", 1, "bytes"),
+    case("seal.digest", "rows", entry("pnl", rows=1), "pnl.parquet", 1, "rows"),
+    case("seal.digest", "a folder", entry("pnl", path="source"), "source", 1, "missing"),
+    case(
+        "table.columns",
+        "a missing column",
+        table("positions", lambda frame: frame.drop("quantity").head(7)),
+        "positions.parquet",
+        7,
+        "quantity",
+        "positions.total",
+    ),
+    case(
+        "table.columns",
+        "text for a number",
+        table("trades", lambda frame: frame.head(3).with_columns(col("fee").cast(pl.String))),
+        "trades.parquet",
+        3,
+        "fee",
+    ),
+    case(
+        "table.columns",
+        "an instant without a zone",
+        table("trades", lambda f: f.head(3).with_columns(col("timestamp").dt.replace_time_zone(None))),
+        "trades.parquet",
+        3,
+        "timestamp",
+    ),
+    case("table.columns", "no Parquet", no_parquet, "pnl.bin", 0, "Parquet"),
+    case(
+        "table.finite",
+        "NaN",
+        table("positions", put("weight", float("nan"), 7)),
+        "positions.parquet",
+        7,
+        "nan",
+    ),
+    case("table.finite", "inf", table("pnl", put("market_pnl", float("-inf"))), "pnl.parquet", 1, "-inf"),
+    case(
+        "table.finite",
+        "an optional column",
+        table("decisions", put("forward_return", float("inf"), 2, TRADED_FILL)),
+        "decisions.parquet",
+        2,
+        "forward_return",
+    ),
+    case(
+        "table.finite",
+        "a sealed figure",
+        table("metrics", lambda _: {"records": [RECORD | {"value": float("nan")}]}),
+        "metrics.json",
+        1,
+        "nan",
+    ),
+    case("table.null", "a book", table("trades", put("book", None, 2)), "trades.parquet", 2, "book"),
+    case(
+        "table.null",
+        "a flag",
+        table("decisions", put("next_open_tradeable", None)),
+        "decisions.parquet",
+        1,
+        "null",
+    ),
+    case("table.key", "a name twice", table("positions", repeat_first), "positions.parquet", 2, "symbol"),
+    case("table.key", "a week twice", table("rebalances", repeat_first), "rebalances.parquet", 2, "date"),
+    case("table.key", "a session twice", table("portfolio", repeat_first), "portfolio.parquet", 2, "book"),
+    case(
+        "table.vocabulary",
+        "a phase",
+        table("trades", put("phase", "opened", 6, col("phase") == "open")),
+        "trades.parquet",
+        6,
+        "opened",
+    ),
+    case(
+        "table.vocabulary",
+        "a reason",
+        table("decisions", put("unavailability_reason", "", where=~TRADEABLE)),
+        "decisions.parquet",
+        1,
+        "unavailability_reason",
+    ),
+    case(
+        "table.vocabulary",
+        "a unit",
+        table("metrics", more_records(RECORD | {"unit": "percent"})),
+        "metrics.json",
+        1,
+        "percent",
+    ),
+    case(
+        "table.bound", "above 0", table("trades", put("fill_price", 0.0)), "trades.parquet", 1, "fill_price"
+    ),
+    case("table.bound", "not below 0", table("trades", put("fee", -1e-12)), "trades.parquet", 1, "fee"),
+    case("table.bound", "not 0", table("trades", put("quantity", 0.0, 2)), "trades.parquet", 2, "quantity"),
+    case(
+        "table.bound",
+        "not above 0",
+        table("pnl", put("execution_cost", 0.5)),
+        "pnl.parquet",
+        1,
+        "execution_cost",
+        "pnl.total",
+    ),
+    case("table.bound", "a ticker", table("decisions", put("symbol", "A,B")), "decisions.parquet", 1, "A,B"),
+    case(
+        "table.bound", "white space", table("decisions", put("symbol", "A B")), "decisions.parquet", 1, "A B"
+    ),
+    case("table.bound", "no ticker", table("decisions", put("symbol", "")), "decisions.parquet", 1, "symbol"),
+    case(
+        "table.bound",
+        "no book",
+        table("trades", put("book", "")),
+        "trades.parquet",
+        1,
+        "book",
+        "trades.session",
+    ),
+    case(
+        "rebalances.status",
+        "skipped",
+        table("rebalances", put("week_status", "skipped")),
+        "rebalances.parquet",
+        1,
+        "skipped",
+    ),
+    case(
+        "rebalances.status",
+        "prose",
+        table("rebalances", put("week_status", "Not enough", 3)),
+        "rebalances.parquet",
+        3,
+        "Not enough",
+    ),
+    case(
+        "decisions.week",
+        "an unknown week",
+        table("decisions", put("date", col("date") - pl.duration(days=1000), 2)),
+        "decisions.parquet",
+        2,
+        "2018-",
+    ),
+    case(
+        "decisions.untradeable",
+        "a reason too many",
+        table("decisions", put("unavailability_reason", "halted", 2, TRADEABLE)),
+        "decisions.parquet",
+        2,
+        "halted",
+    ),
+    case(
+        "decisions.untradeable",
+        "a reason too few",
+        table("decisions", put("unavailability_reason", None, where=~TRADEABLE)),
+        "decisions.parquet",
+        1,
+        "false",
+    ),
+    *(
+        case(
+            "decisions.untradeable",
+            f"a {column}",
+            table("decisions", put(column, value, where=~TRADEABLE)),
+            "decisions.parquet",
+            1,
+            column,
+        )
+        for column, value in (
+            ("long_short_target_weight", -0.25),
+            ("raw_long_short_target_weight", 0.25),
+            ("fill_at", MONDAY_IN_2031),
+            ("raw_fill_at", MONDAY_IN_2031),
+        )
+    ),
+    *(
+        case(
+            "decisions.pending",
+            f"a {column}",
+            table("decisions", put(column, value, 2, FIRST_PENDING & TRADEABLE)),
+            "decisions.parquet",
+            2,
+            column,
+        )
+        for column, value in (
+            ("fill_at", MONDAY_IN_2031),
+            ("raw_fill_at", MONDAY_IN_2031),
+            ("forward_return", 0.01),
+        )
+    ),
+    case(
+        "decisions.long_only",
+        "short in a pending week",
+        table("decisions", put("long_only_target_weight", -0.1, where=FIRST_PENDING & TRADEABLE)),
+        "decisions.parquet",
+        1,
+        "-0.1",
+    ),
+    case(
+        "decisions.rank",
+        "rank 0",
+        table("decisions", put("average_rank", 0.0, where=col("average_rank") == 1)),
+        "decisions.parquet",
+        1,
+        "average_rank",
+    ),
+    case(
+        "decisions.rank",
+        "beyond the cohort",
+        table("decisions", put("raw_average_rank", 500.0, where=col("raw_average_rank").is_not_null())),
+        "decisions.parquet",
+        1,
+        "cohort_size",
+    ),
+    case(
+        "portfolio.identity",
+        "carry",
+        table("portfolio", put("cash_carry", col("cash_carry") + 1e-3, 7)),
+        "portfolio.parquet",
+        7,
+        "expected",
+    ),
+    case(
+        "portfolio.cash",
+        "cash",
+        table("portfolio", put("cash_end", col("cash_end") + 1e-3)),
+        "portfolio.parquet",
+        1,
+        "expected",
+    ),
+    case(
+        "portfolio.continuity",
+        "a jump",
+        table(
+            "portfolio",
+            both(
+                put("starting_equity", col("starting_equity") + 1e-3, where=col("date") > col("date").min()),
+                put("cash_carry", col("cash_carry") - 1e-3, where=col("date") > col("date").min()),
+            ),
+        ),
+        "portfolio.parquet",
+        1,
+        "starting_equity",
+    ),
+    case(
+        "portfolio.signs",
+        "a cost that pays",
+        table(
+            "portfolio",
+            both(
+                put("cash_carry", col("cash_carry") + col("execution_cost") - 1e-3),
+                put("execution_cost", 1e-3),
+            ),
+        ),
+        "portfolio.parquet",
+        1,
+        "execution_cost",
+        "pnl.total",
+    ),
+    case(
+        "positions.notional",
+        "a mark",
+        table("positions", put("mark_price", col("mark_price") * 1.001, 6)),
+        "positions.parquet",
+        6,
+        "expected",
+    ),
+    case(
+        "positions.weight",
+        "a weight",
+        table("positions", put("weight", col("weight") * 1.001, 6)),
+        "positions.parquet",
+        6,
+        "ending_equity",
+    ),
+    case(
+        "positions.total",
+        "a name left out",
+        table("positions", lambda frame: frame.slice(1)),
+        "positions.parquet",
+        1,
+        "expected",
+    ),
+    case(
+        "positions.total",
+        "a session of no ledger",
+        table(
+            "positions",
+            put("date", col("date") + pl.duration(days=5000), where=col("date") == col("date").max()),
+        ),
+        "positions.parquet",
+        2,
+        "no such session",
+    ),
+    case(
+        "pnl.total",
+        "a flow",
+        table("pnl", put("market_pnl", col("market_pnl") + 1e-3)),
+        "pnl.parquet",
+        1,
+        "market_pnl",
+    ),
+    case(
+        "pnl.total",
+        "no rows at all for a day with costs",
+        table(
+            "pnl",
+            lambda frame: frame.filter((col("date") != col("date").min()) | (col("book") != "long_only")),
+        ),
+        "pnl.parquet",
+        1,
+        "expected",
+    ),
+    case(
+        "trades.session",
+        "a holiday",
+        table("trades", put("timestamp", MONDAY_IN_2031, 6)),
+        "trades.parquet",
+        6,
+        "2031-06-02T13:30:00",
+    ),
+    case(
+        "trades.session",
+        "an adjustment of no book",
+        table("trades", put("book", "ghost_adjustments")),
+        "trades.parquet",
+        1,
+        "ghost_adjustments",
+    ),
+    case(
+        "trades.reasons",
+        "an exit on open",
+        table("trades", put("exit_reason", "risk_exit", 2, col("phase") == "open")),
+        "trades.parquet",
+        2,
+        "risk_exit",
+    ),
+    case(
+        "metrics.record",
+        "twice",
+        table("metrics", more_records(RECORD, RECORD)),
+        "metrics.json",
+        2,
+        "more than once",
+    ),
+    case(
+        "metrics.record",
+        "a field less",
+        table("metrics", more_records({"name": "x"})),
+        "metrics.json",
+        1,
+        "(absent)",
+    ),
+    case(
+        "metrics.record",
+        "no period",
+        table("metrics", more_records(RECORD | {"scope": "yearly"})),
+        "metrics.json",
+        1,
+        "2020",
+    ),
+    case(
+        "metrics.record",
+        "no list",
+        table("metrics", lambda document: document["records"]),
+        "metrics.json",
+        1,
+        "records",
+    ),
+    case(
+        "description.object",
+        "a list",
+        table("description", lambda document: [document]),
+        "description.json",
+        1,
+        "object",
+    ),
+)
+
+WARNED = (
+    case("seal.unknown", "a key", manifest(colour="blue"), "seal.json", 1, "colour"),
+    case(
+        "seal.unknown",
+        "a kind",
+        lambda seal: rewrite(
+            seal,
+            "seal",
+            lambda found: found | {"kinds": found["kinds"] | {"notes": found["kinds"]["description"]}},
+        ),
+        "seal.json",
+        1,
+        "kinds.notes",
+    ),
+    case(
+        "table.extra",
+        "a column",
+        table("pnl", lambda frame: frame.with_columns(mood=pl.lit("good"))),
+        "pnl.parquet",
+        1,
+        "mood",
+    ),
+    case("table.extra", "a field", table("metrics", more_records(RECORD | {"p": 1})), "metrics.json", 1, "p"),
+    case(
+        "decisions.rank_order",
+        "two names exchanged",
+        table(
+            "decisions",
+            put(
+                "average_rank",
+                3 - col("average_rank"),
+                2,
+                (col("date") == col("date").max()) & col("average_rank").is_in([1.0, 2.0]),
+            ),
+        ),
+        "decisions.parquet",
+        1,
+        "rank_of_stronger",
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def lawful(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_seal(tmp_path_factory.mktemp("lawful"), ranks=True)
+
+
+@pytest.fixture
+def seal(lawful: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(lawful, tmp_path / lawful.name))
+
+
+def test_every_rule_has_a_seal_that_breaks_it() -> None:
+    assert {broken.rule for broken in (*CASES, *WARNED)} == set(RULES)
+    assert {broken.rule for broken in WARNED} == {rule.id for rule in RULES.values() if rule.warns}
+
+
+@pytest.mark.parametrize("raw", [True, False], ids=["with raw books", "without"])
+@pytest.mark.parametrize("equity_basis", [1.0, 2_500_000.0])
+def test_a_lawful_seal_is_accepted(tmp_path: Path, raw: bool, equity_basis: float) -> None:
+    exit_code, report = outcome(make_seal(tmp_path, raw=raw, ranks=True, equity_basis=equity_basis))
+    assert exit_code == 0
+    assert not report["refused"]
+    assert report["violations"] == report["warnings"] == report["not_checked"] == []
+    assert report["rows"]["positions"] > 0
+
+
+@pytest.mark.parametrize("broken", CASES, ids=str)
+def test_a_broken_rule_refuses_the_seal_and_is_the_only_one_named(seal: Path, broken: Case) -> None:
+    broken.alter(seal)
+    exit_code, report = outcome(seal)
+    assert exit_code == 1
+    assert report["refused"]
+    named = {violation["rule"] for violation in report["violations"]}
+    assert named == {broken.rule} | broken.also
+    violation = next(v for v in report["violations"] if v["rule"] == broken.rule)
+    assert violation["file"] == broken.file
+    assert violation["rows"] == broken.rows
+    assert 1 <= len(violation["examples"]) <= 5
+    assert broken.shows in json.dumps(violation["examples"])
+    assert violation["remedy"] == RULES[broken.rule].remedy
+    assert violation["message"]
+
+
+@pytest.mark.parametrize("warned", WARNED, ids=str)
+def test_a_warning_does_not_refuse_the_seal(seal: Path, warned: Case) -> None:
+    warned.alter(seal)
+    exit_code, report = outcome(seal)
+    assert (exit_code, report["violations"]) == (0, [])
+    (warning,) = report["warnings"]
+    assert (warning["rule"], warning["file"], warning["rows"]) == (warned.rule, warned.file, warned.rows)
+    assert warned.shows in json.dumps(warning["examples"])
+
+
+def test_at_most_five_examples_are_shown_and_all_rows_are_counted(seal: Path) -> None:
+    rewrite(seal, "positions", put("weight", 17.0, 40))
+    (violation,) = outcome(seal)[1]["violations"]
+    assert violation["rows"] == 40
+    assert len(violation["examples"]) == 5
+    assert {"book", "date", "symbol", "expected", "actual"} <= set(violation["examples"][0])
+    assert violation["examples"][0]["actual"] == 17.0
+
+
+def test_all_broken_rules_are_reported_together_in_the_order_of_the_list(seal: Path) -> None:
+    rewrite(seal, "trades", put("exit_reason", "risk_exit", where=col("phase") == "open"))
+    rewrite(seal, "rebalances", put("week_status", "skipped"))
+    rewrite(seal, "portfolio", put("cash_end", 9.0))
+    rewrite(seal, "positions", put("weight", float("nan")))
+    report = outcome(seal)[1]
+    assert [violation["rule"] for violation in report["violations"]] == [
+        "table.finite",
+        "rebalances.status",
+        "portfolio.cash",
+        "trades.reasons",
+    ]
+    assert report["not_checked"] == [
+        {"rule": "positions.weight", "reason": "positions.weight failed table.finite"}
+    ]
+
+
+def test_what_a_bad_file_keeps_from_being_checked_is_said(seal: Path) -> None:
+    entry("portfolio", sha256="0" * 64)(seal)
+    report = outcome(seal)[1]
+    skipped = {entry["rule"]: entry["reason"] for entry in report["not_checked"]}
+    assert skipped["positions.total"] == "portfolio failed seal.digest"
+    assert skipped["table.null"] == "portfolio failed seal.digest"
+    assert "positions.notional" not in skipped
+
+
+@pytest.mark.parametrize(
+    ("absent", "unchecked"),
+    [
+        (
+            "portfolio",
+            {"portfolio.identity", "positions.weight", "positions.total", "pnl.total", "trades.session"},
+        ),
+        ("positions", {"positions.notional", "positions.weight", "positions.total"}),
+        ("rebalances", {"rebalances.status", "decisions.week", "decisions.pending", "decisions.long_only"}),
+        ("decisions", {"decisions.week", "decisions.untradeable", "decisions.pending", "decisions.rank"}),
+        ("trades", {"trades.session", "trades.reasons"}),
+        ("pnl", {"pnl.total"}),
+    ],
+)
+def test_a_missing_kind_is_lawful_and_its_rules_are_named_as_unchecked(
+    tmp_path: Path, absent: str, unchecked: set[str]
+) -> None:
+    exit_code, report = outcome(make_seal(tmp_path, without_kinds={absent}))
+    assert exit_code == 0
+    assert unchecked <= {entry["rule"] for entry in report["not_checked"]}
+    assert all(absent in entry["reason"] for entry in report["not_checked"])
+
+
+def test_optional_columns_may_be_absent(tmp_path: Path) -> None:
+    absent = {"decisions": ["forward_return", "entry_at", "maturity_at", "decision_reason"]}
+    exit_code, report = outcome(make_seal(tmp_path, raw=False, without_columns=absent))
+    assert (exit_code, report["warnings"], report["not_checked"]) == (0, [], [])
+
+
+def test_tables_without_rows_are_lawful(seal: Path) -> None:
+    for kind in ("rebalances", "decisions", "portfolio", "positions", "pnl", "trades"):
+        rewrite(seal, kind, lambda frame: frame.clear())
+    rewrite(seal, "metrics", lambda _: {"records": []})
+    exit_code, report = outcome(seal)
+    assert (exit_code, report["violations"]) == (0, [])
+    assert set(report["rows"].values()) == {0}
+
+
+def test_the_order_of_the_rows_changes_nothing(seal: Path) -> None:
+    rewrite(seal, "positions", put("weight", 17.0, 3))
+    rewrite(seal, "pnl", put("market_pnl", 1.0, 2))
+    rewrite(seal, "decisions", repeat_first)
+    before = outcome(seal)[1]
+    for kind in ("rebalances", "decisions", "portfolio", "positions", "pnl", "trades"):
+        rewrite(seal, kind, lambda frame: frame.sample(fraction=1, shuffle=True, seed=3))
+    after = outcome(seal)[1]
+    assert [(v["rule"], v["rows"]) for v in after["violations"]] == [
+        (v["rule"], v["rows"]) for v in before["violations"]
+    ]
+
+
+SEALED_COLUMNS = [
+    pytest.param(kind, column, id=f"{kind}.{column.name}")
+    for kind, declared in SEALED_TABLES.items()
+    for column in declared.sealed_columns
+]
+
+
+@pytest.mark.parametrize(("kind", "column"), SEALED_COLUMNS)
+def test_any_column_may_be_missing_without_silencing_the_rest(seal: Path, kind: str, column: Column) -> None:
+    other = "portfolio" if kind != "portfolio" else "positions"
+    spoilt = {"portfolio": "cash_end", "positions": "mark_price"}[other]
+    rewrite(seal, kind, lambda frame: frame.drop(column.name))
+    rewrite(seal, other, put(spoilt, 9.0))
+    exit_code, report = outcome(seal)
+    assert exit_code == 1
+    named = {violation["rule"] for violation in report["violations"]}
+    assert {"portfolio.cash", "positions.notional"} & named
+    assert ("table.columns" in named) is not column.optional
+
+
+@pytest.mark.parametrize(
+    ("kind", "column"), [entry for entry in SEALED_COLUMNS if not entry.values[1].nullable]
+)
+def test_any_column_may_hold_a_forbidden_null(seal: Path, kind: str, column: Column) -> None:
+    rewrite(seal, kind, put(column.name, None, 2))
+    exit_code, report = outcome(seal)
+    assert exit_code == 1
+    violation = next(v for v in report["violations"] if v["rule"] == "table.null")
+    assert violation["rows"] == 2
+    assert column.name in violation["message"]

@@ -1,0 +1,135 @@
+"""The commands as started from a shell."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from pipeline import __main__ as program
+from pipeline.rules import RULES
+from pipeline.rules.document import rules_markdown
+from schemas.errors import SealRefused, StorageUnavailable
+from tests.seals import make_seal, rewrite
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pipeline", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def test_several_seals_and_the_worst_exit_code(tmp_path: Path) -> None:
+    good, bad = make_seal(tmp_path, alpha_id="good"), make_seal(tmp_path, alpha_id="bad")
+    rewrite(bad, "rebalances", lambda frame: frame.with_columns(week_status=frame["week_status"] + " [bold]"))
+    told = run("check", str(good), str(bad))
+    assert told.returncode == 1
+    assert "good  accepted" in told.stdout
+    assert "bad  refused" in told.stdout
+    assert "rebalances.status" in told.stdout
+    assert "[bold]" in told.stdout
+    assert told.stderr == ""
+    told = run("check", str(good), str(tmp_path / "none"), str(bad))
+    assert told.returncode == 2
+    assert told.stderr.startswith("error: ")
+    assert told.stderr.count("\n") == 1
+    assert "bad  refused" in told.stdout
+
+
+def test_json_of_several_seals(tmp_path: Path) -> None:
+    told = run("check", "--json", str(make_seal(tmp_path)), str(tmp_path / "none"))
+    assert told.returncode == 2
+    good, none = json.loads(told.stdout)["seals"]
+    assert good["refused"] is False
+    assert none["error"] == "SealUnreadable"
+    assert told.stderr == ""
+
+
+def test_a_broken_manifest_is_shown_as_a_refusal(tmp_path: Path) -> None:
+    seal = make_seal(tmp_path)
+    rewrite(seal, "seal", lambda found: found | {"started_at": "yesterday"})
+    told = CliRunner().invoke(program.cli, ["check", str(seal)])
+    assert told.exit_code == 1
+    assert "seal.manifest" in told.stdout
+    assert "yesterday" in told.stdout
+
+
+def test_no_seal_at_all_is_a_usage_error() -> None:
+    assert CliRunner().invoke(program.cli, ["check"]).exit_code == 2
+
+
+def test_help_imports_no_command() -> None:
+    script = (
+        "import sys; from pipeline.__main__ import cli; cli(['--help'], standalone_mode=False);"
+        "assert not [m for m in sys.modules if m.split('.')[0] in ('polars', 'duckdb', 'fsspec')]"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 0, told.stderr
+    assert all(name in told.stdout for name in program.COMMANDS)
+
+
+def test_checking_loads_neither_the_builder_nor_a_query_engine() -> None:
+    script = (
+        "import sys; import pipeline.check_command;"
+        "assert not [m for m in sys.modules if m.startswith(('pipeline.build', 'duckdb'))]"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 0, told.stderr
+
+
+@pytest.mark.parametrize("name", program.COMMANDS)
+def test_every_command_explains_itself(name: str) -> None:
+    told = CliRunner().invoke(program.cli, [name, "--help"])
+    assert told.exit_code == 0
+    assert told.output.startswith("Usage: ")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [StorageUnavailable("the store\nis away"), SealRefused("broken", [{"rule": "seal.path"}])],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_of_the_tree_is_one_line_and_its_exit_code(
+    monkeypatch: pytest.MonkeyPatch, error: SealRefused | StorageUnavailable
+) -> None:
+    @click.command()
+    @click.option("--json", "_as_json", is_flag=True)
+    def fail(_as_json: bool) -> None:
+        raise error
+
+    module = ModuleType("failing")
+    vars(module)["fail"] = fail
+    monkeypatch.setitem(sys.modules, "failing", module)
+    monkeypatch.setitem(program.COMMANDS, "fail", program.LazyCommand("failing", "fail", ""))
+    plain = CliRunner().invoke(program.cli, ["fail"])
+    assert plain.exit_code == error.exit_code
+    assert plain.stderr.startswith("error: ")
+    assert plain.stderr.count("\n") == 1
+    told = CliRunner().invoke(program.cli, ["fail", "--json"])
+    assert told.exit_code == error.exit_code
+    assert json.loads(told.stdout)["error"] == type(error).__name__
+
+
+def test_the_rules_are_listed() -> None:
+    listed = json.loads(CliRunner().invoke(program.cli, ["rules", "--json"]).stdout)
+    assert [rule["id"] for rule in listed] == list(RULES)
+    assert all(rule["meaning"] and rule["remedy"] for rule in listed)
+    assert "portfolio.continuity" in CliRunner().invoke(program.cli, ["rules"]).stdout
+
+
+def test_the_document_of_the_rules_is_up_to_date() -> None:
+    written = (ROOT / "docs" / "rules.md").read_text()
+    assert written == rules_markdown(), "run: python -m pipeline rules --markdown > docs/rules.md"
+    assert CliRunner().invoke(program.cli, ["rules", "--markdown"]).stdout == written

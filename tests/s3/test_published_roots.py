@@ -1,0 +1,147 @@
+"""A datasets root in a bucket behaves as a folder does: the same code, a real server."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from s3fs import S3FileSystem
+
+import datasets
+from datasets.catalogue import Catalogue
+from datasets.storage import Storage
+from pipeline.build import build_seal
+from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
+from tests.s3.conftest import Bucket
+
+Seals = Callable[..., Path]
+
+
+def test_a_published_run_reads_the_same_from_a_bucket_and_from_a_folder(
+    bucket: Bucket, small_seal: Seals, tmp_path: Path
+) -> None:
+    seal = small_seal()
+    build_seal(str(seal), bucket.url("roots/one"))
+    build_seal(str(seal), tmp_path / "published")
+    remote = datasets.open(bucket.url("roots/one"))["Test_small"]
+    local = datasets.open(tmp_path / "published")["Test_small"]
+    assert remote.id == local.id
+    assert remote.manifest == local.manifest
+    assert remote.description() == local.description()
+    for name in local.datasets():
+        expected = local.scan(name).collect()
+        assert_frame_equal(remote.scan(name).collect(), expected)
+        assert remote.arrow(name).count_rows() == expected.height
+    assert_frame_equal(
+        remote.relation("positions", "long_only").pl(), local.scan("positions", "long_only").collect()
+    )
+    assert not [key for key in bucket.objects() if not key.startswith("roots/one/")]
+
+
+def test_building_the_same_seal_again_writes_nothing(bucket: Bucket, small_seal: Seals) -> None:
+    seal = small_seal()
+    assert build_seal(str(seal), bucket.url()).changed
+    before = bucket.client.list_objects_v2(Bucket=bucket.name)["Contents"]
+    assert not build_seal(str(seal), bucket.url()).changed
+    assert bucket.client.list_objects_v2(Bucket=bucket.name)["Contents"] == before
+
+
+def test_a_catalogue_follows_pointers_in_a_bucket(bucket: Bucket, small_seal: Seals) -> None:
+    catalogue = Catalogue(Storage(bucket.url("root")))
+    assert not catalogue.refresh(), "a bucket without a catalogue is an empty one"
+    build_seal(str(small_seal(alpha_id="Test_a")), bucket.url("root"))
+    assert catalogue.refresh()
+    assert not catalogue.refresh()
+    first = catalogue.resolve("Test_a")
+    assert first is not None
+    build_seal(str(small_seal(alpha_id="Test_b")), bucket.url("root"))
+    assert catalogue.refresh()
+    assert {pointer.alpha_id for pointer in catalogue.pointers()} == {"Test_a", "Test_b"}
+    assert catalogue.resolve("Test_a") is first, "what did not change is not read again"
+    bucket.client.delete_object(Bucket=bucket.name, Key="root/catalog/Test_b.json")
+    assert catalogue.refresh()
+    assert catalogue.resolve("Test_b") is None
+
+
+def test_a_store_that_is_away_is_told_from_a_file_that_is_not_there(bucket: Bucket) -> None:
+    storage = Storage(bucket.url("root"))
+    storage.write("catalog/x.json", b"one")
+    catalogue = Catalogue(storage)
+    with bucket.server.away():
+        for ask in (
+            lambda: storage.read("catalog/x.json"),
+            lambda: storage.exists("catalog/x.json"),
+            lambda: storage.signature("catalog/x.json"),
+            lambda: storage.entries("catalog"),
+            lambda: storage.write("catalog/x.json", b"two"),
+            catalogue.refresh,
+        ):
+            with pytest.raises(StorageUnavailable, match="did not answer"):
+                ask()
+    assert storage.read("catalog/x.json") == b"one"
+    with pytest.raises(FileNotFoundError):
+        storage.read("catalog/y.json")
+    assert not storage.exists("catalog/y.json")
+    assert storage.signature("catalog/y.json") is None
+    assert storage.entries("nothing/here") == {}
+
+
+def test_signatures_change_when_and_only_when_a_file_does(bucket: Bucket) -> None:
+    storage = Storage(bucket.url("root"))
+    storage.write("a/x", b"one")
+    first = storage.signature("a/x")
+    assert first == storage.signature("a/x")
+    assert storage.entries("a")["x"] == storage.entries("a")["x"]
+    listed = storage.entries("a")["x"]
+    storage.write("a/x", b"two")
+    assert storage.signature("a/x") != first
+    assert storage.entries("a")["x"] != listed
+
+
+def test_large_files_arrive_whole(bucket: Bucket, tmp_path: Path) -> None:
+    storage = Storage(bucket.url())
+    content = bytes(range(256)) * 500_000
+    source = tmp_path / "large"
+    source.write_bytes(content)
+    storage.place(source, "deep/large.bin")
+    assert not source.exists()
+    assert storage.read("deep/large.bin") == content
+
+
+@pytest.mark.usefixtures("bucket")
+def test_a_bucket_that_does_not_exist_is_named_and_never_taken_for_an_empty_one() -> None:
+    storage = Storage("s3://no-such-bucket-here/root")
+    for ask in (
+        lambda: storage.entries("catalog"),
+        lambda: storage.read("catalog/x.json"),
+        lambda: storage.write("x", b"1"),
+    ):
+        with pytest.raises(StorageUnavailable, match="create the bucket"):
+            ask()
+    with pytest.raises(SettingsError, match="names no bucket"):
+        Storage("s3://")
+
+
+def test_wrong_credentials_are_said_to_be_wrong(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    Storage(bucket.url()).write("x", b"1")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret")
+    S3FileSystem.clear_instance_cache()
+    storage = Storage(bucket.url())
+    with pytest.raises(StorageUnavailable, match="check the credentials") as refused:
+        storage.read("x")
+    assert "another-secret" not in str(refused.value)
+
+
+def test_a_file_changed_behind_the_manifest_is_refused(bucket: Bucket, small_seal: Seals) -> None:
+    build_seal(str(small_seal()), bucket.url())
+    snapshot = datasets.open(bucket.url())["Test_small"]
+    key = snapshot.file("rebalances").removeprefix(bucket.url() + "/")
+    other = io.BytesIO()
+    pl.DataFrame({"date": []}).write_parquet(other)
+    bucket.client.put_object(Bucket=bucket.name, Key=key, Body=other.getvalue())
+    with pytest.raises(SnapshotCorrupt, match="SHA-256"):
+        snapshot.scan("rebalances")

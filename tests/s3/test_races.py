@@ -1,0 +1,145 @@
+"""Writers that race for one pointer in a bucket: a real server decides, and exactly one wins each time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import datasets
+from datasets.conditional import Version, read_version, write_if_unchanged
+from datasets.layout import pointer_path
+from datasets.manifest import Pointer, digest
+from datasets.pointers import change, served
+from datasets.storage import Storage
+from datasets.turn import taken
+from schemas.errors import StorageUnavailable
+from tests.s3.conftest import Bucket
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+Seals = Callable[..., Path]
+
+_BUILD = """
+import sys
+from pipeline.build import build_seal
+import pipeline.maths.weekly_signal
+print("ready", flush=True)
+sys.stdin.readline()
+print(build_seal(sys.argv[1], sys.argv[2]).snapshot)
+"""
+
+
+def test_a_write_on_what_has_changed_since_is_refused(bucket: Bucket) -> None:
+    storage = Storage(bucket.url("root"))
+    assert write_if_unchanged(storage, "x", b"one", Version(None))
+    assert not write_if_unchanged(storage, "x", b"two", Version(None)), "somebody was first"
+    seen = read_version(storage, "x")
+    assert seen.data == b"one"
+    assert write_if_unchanged(storage, "x", b"two", seen)
+    assert not write_if_unchanged(storage, "x", b"three", seen)
+    assert read_version(storage, "x").data == b"two"
+    assert read_version(storage, "y") == Version(None)
+    bucket.client.delete_object(Bucket=bucket.name, Key="root/x")
+    assert not write_if_unchanged(storage, "x", b"four", seen), "removed meanwhile"
+
+
+def test_changes_from_many_writers_are_all_kept(bucket: Bucket, small_seal: Seals) -> None:
+    from pipeline.build import build_seal  # noqa: PLC0415 - loads the engine, which tests of the server alone do not need
+
+    build_seal(str(small_seal()), bucket.url())
+
+    def mark(name: str) -> None:
+        storage = Storage(bucket.url())
+        for number in range(5):
+            change(
+                storage,
+                "Test_small",
+                partial(_withdraw, snapshot=f"{name}{number}"),
+            )
+
+    writers = [threading.Thread(target=mark, args=(name,)) for name in "abcd"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    found = served(Storage(bucket.url()), "Test_small")
+    assert found is not None
+    assert sorted(found.withdrawn) == sorted(f"{name}{n}" for name in "abcd" for n in range(5))
+
+
+@pytest.mark.parametrize("later_first", [False, True])
+def test_two_builds_at_once_end_with_the_later_seal_whole(
+    bucket: Bucket, small_seal: Seals, tmp_path: Path, later_first: bool
+) -> None:
+    later = _moved(small_seal(seed=2, sealed_at="2026-01-02T00:00:00Z"), tmp_path / "later")
+    seals = [small_seal(seed=1, sealed_at="2026-01-01T00:00:00Z"), later]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", _BUILD, str(seal), bucket.url()],
+            cwd=REPOSITORY,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for seal in (reversed(seals) if later_first else seals)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        process.stdout.readline()
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        _, told = process.communicate()
+        assert process.returncode == 0 or "--force" in told, told
+    snapshot = datasets.open(bucket.url())["Test_small"]
+    assert snapshot.manifest.sealed_at == "2026-01-02T00:00:00Z"
+    storage = Storage(bucket.url())
+    folder = f"alphas/alpha_id=Test_small/snapshot={snapshot.id}"
+    for entry in snapshot.manifest.files:
+        assert digest(storage.read(f"{folder}/{entry.path}")) == entry.sha256
+    assert snapshot.scan("positions").collect().height
+
+
+def test_one_at_a_time_has_the_turn_and_a_dead_holder_loses_it(bucket: Bucket) -> None:
+    storage = Storage(bucket.url("root"))
+    with taken(storage, "gc", "one"):
+        with (
+            pytest.raises(StorageUnavailable, match=r"another gc \(one\) is at work"),
+            taken(storage, "gc", "two"),
+        ):
+            pytest.fail("two had the turn at once")
+        # As a killed holder leaves it, long after.
+        seen = read_version(storage, ".staging/gc.turn")
+        assert seen.data is not None
+        write_if_unchanged(
+            storage, ".staging/gc.turn", b'{"holder": "one", "until": "2020-01-01T00:00:00Z"}', seen
+        )
+        with taken(storage, "gc", "two"):
+            pass
+    with taken(storage, "gc", "three"):
+        pass
+
+
+def test_a_pointer_is_one_object(bucket: Bucket, small_seal: Seals) -> None:
+    from pipeline.build import build_seal  # noqa: PLC0415 - as above
+
+    build_seal(str(small_seal()), bucket.url("a"))
+    assert [key for key in bucket.objects() if "catalog" in key] == [f"a/{pointer_path('Test_small')}"]
+
+
+def _withdraw(pointer: Pointer | None, snapshot: str) -> Pointer | None:
+    return replace(pointer, withdrawn=(*pointer.withdrawn, snapshot)) if pointer else None
+
+
+def _moved(seal: Path, parent: Path) -> Path:
+    parent.mkdir()
+    return seal.rename(parent / seal.name)

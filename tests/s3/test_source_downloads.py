@@ -1,0 +1,249 @@
+"""A source archive from the seal to the reader's disk, and every way it may not get there."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import logging
+import re
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+import datasets
+from datasets.archives import ArchiveState, read_archive_state, write_archive_state
+from datasets.storage import Storage
+from pipeline.archive import package
+from pipeline.build import build_seal
+from pipeline.seal import Seal
+from schemas.errors import SettingsError
+from serve import source_download
+from serve.source_download import SourceDownloads
+from tests.s3.conftest import Bucket
+from tests.serving.driving import Running, running
+
+Seals = Callable[..., Path]
+PATH = "/v1/alphas/Test_small/source/download"
+
+
+class Run:
+    """One published run, whose archive may be delivered to a bucket."""
+
+    def __init__(self, bucket: Bucket, seal: Path, root: Path) -> None:
+        self.bucket, self.root, self.archives = bucket, root, bucket.url("archives")
+        self.seal = Seal.open(str(seal))
+        self.storage = Storage(root)
+        build_seal(str(seal), root)
+
+    def deliver(self) -> ArchiveState:
+        state = package(self.seal, self.storage, self.archives)
+        assert state is not None
+        return state
+
+    def state(self) -> ArchiveState | None:
+        return read_archive_state(self.storage, self.seal.alpha_id, self.seal.digest)
+
+
+@pytest.fixture
+def run(bucket: Bucket, small_seal: Seals, tmp_path: Path) -> Run:
+    return Run(bucket, small_seal(), tmp_path / "published")
+
+
+def failure(api: Running, code: str, status: int) -> httpx.Response:
+    found = api.get(PATH, api.key())
+    assert (found.status_code, found.json()["error"]["code"]) == (status, code), found.text
+    return found
+
+
+def error_code(response: httpx.Response) -> str:
+    found = re.search(r"<Code>(.*?)</Code>", response.text)
+    return found.group(1) if found else ""
+
+
+def test_an_archive_is_signed_and_fetched(
+    run: Run, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    state = run.deliver()
+    caplog.set_level(logging.DEBUG)
+    with running(run.root, archives=run.archives) as api:
+        answer = api.get(PATH, api.key())
+        other = api.json(PATH, api.key())["data"]
+    logged = caplog.text + "".join(capfd.readouterr())
+    assert answer.status_code == 200
+    assert answer.headers["cache-control"] == "no-store"
+    body = answer.json()
+    data = body["data"]
+    assert list(data) == ["url", "expires_in", "filename", "size_bytes", "sha256"]
+    assert (data["expires_in"], data["filename"]) == (3600, "Test_small.zip")
+    assert (data["size_bytes"], data["sha256"]) == (state.size_bytes, state.sha256)
+    assert body["meta"]["run"] == "Test_small"
+    assert {"request_id", "generated_at", "source"} <= set(body["meta"])
+    query = parse_qs(urlsplit(data["url"]).query)
+    assert query["X-Amz-Algorithm"] == ["AWS4-HMAC-SHA256"]
+    assert query["X-Amz-Expires"] == ["3600"]
+    fetched = httpx.get(data["url"])
+    assert fetched.status_code == 200
+    assert fetched.headers["content-disposition"] == 'attachment; filename="Test_small.zip"'
+    assert len(fetched.content) == data["size_bytes"]
+    assert hashlib.sha256(fetched.content).hexdigest() == data["sha256"]
+    with zipfile.ZipFile(io.BytesIO(fetched.content)) as archive:
+        assert "README.md" in archive.namelist()
+        assert not [name for name in archive.namelist() if ".env" in name or "__pycache__" in name]
+    assert httpx.get(other["url"]).status_code == 200
+    assert "source/download" in logged
+    assert query["X-Amz-Signature"][0] not in logged, "a signed address is never logged"
+
+
+def test_a_signed_address_opens_one_object_to_readers_only_until_it_expires(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.deliver()
+    run.bucket.client.put_object(Bucket=run.bucket.name, Key="archives/other.zip", Body=b"of another run")
+    with running(run.root, archives=run.archives) as api:
+        url = api.json(PATH, api.key())["data"]["url"]
+        monkeypatch.setattr(source_download, "SOURCE_LIFETIME", 1)
+        short = api.json(PATH, api.key())["data"]["url"]
+    signature = parse_qs(urlsplit(url).query)["X-Amz-Signature"][0]
+    path = urlsplit(url).path
+    forged = ("1" if signature[0] == "0" else "0") + signature[1:]
+    for tampered in (
+        url.replace(signature, forged),
+        url.replace("X-Amz-Expires=3600", "X-Amz-Expires=7200"),
+        url.replace(path, f"/{run.bucket.name}/archives/other.zip"),
+        url.replace("Test_small.zip", "other.zip"),
+    ):
+        assert tampered != url
+        refused = httpx.get(tampered)
+        assert (refused.status_code, error_code(refused)) == (403, "SignatureDoesNotMatch")
+    assert httpx.get(url.split("?", maxsplit=1)[0]).status_code == 403
+    assert httpx.put(url, content=b"evil").status_code == 403
+    assert httpx.delete(url).status_code == 403
+    time.sleep(3)
+    expired = httpx.get(short)
+    assert (expired.status_code, error_code(expired)) == (403, "AccessDenied")
+    assert httpx.get(url).status_code == 200
+
+
+def test_addresses_are_signed_for_the_place_where_callers_reach_the_store(run: Run) -> None:
+    run.deliver()
+    port = urlsplit(run.bucket.server.endpoint).port
+    public = f"http://localhost:{port}"
+    with running(run.root, archives=run.archives, archives_public_endpoint=public) as api:
+        url = api.json(PATH, api.key())["data"]["url"]
+    assert url.startswith(f"{public}/{run.bucket.name}/archives/Test_small/")
+    assert httpx.get(url).status_code == 200
+    elsewhere = url.replace("localhost", "127.0.0.1")
+    assert httpx.get(elsewhere).status_code == 403, "the host is part of what is signed"
+
+
+def test_an_archive_that_is_not_ready_says_how_far_it_is(run: Run) -> None:
+    with running(run.root, archives=run.archives) as api:
+        never = failure(api, "source_not_ready", 404).json()["error"]
+        assert never["details"] is None
+        for status in ("packaging", "failed"):
+            write_archive_state(
+                run.storage,
+                ArchiveState("Test_small", run.seal.digest, status, "2026-01-05T07:30:00Z", "Test_small.zip"),
+            )
+            error = failure(api, "source_not_ready", 404).json()["error"]
+            assert error["details"] == {"status": status}
+        run.deliver()
+        assert api.get(PATH, api.key()).status_code == 200
+
+
+def test_a_run_without_source_has_no_archive(bucket: Bucket, small_seal: Seals, tmp_path: Path) -> None:
+    run = Run(bucket, small_seal(source=False), tmp_path / "published")
+    assert package(run.seal, run.storage, run.archives) is None
+    with running(run.root, archives=run.archives) as api:
+        assert failure(api, "source_not_ready", 404).json()["error"]["details"] is None
+
+
+def test_an_object_that_is_gone_or_another_is_not_signed(run: Run) -> None:
+    state = run.deliver()
+    key = f"archives/{state.key}"
+    with running(run.root, archives=run.archives) as api:
+        run.bucket.client.put_object(Bucket=run.bucket.name, Key=key, Body=b"something shorter")
+        failure(api, "source_object_missing", 404)
+        run.bucket.client.delete_object(Bucket=run.bucket.name, Key=key)
+        failure(api, "source_object_missing", 404)
+        assert package(run.seal, run.storage, run.archives) is not None
+        assert api.get(PATH, api.key()).status_code == 200, "packaging again restores it"
+
+
+def test_a_store_that_is_away_is_told_and_found_again_without_a_restart(run: Run) -> None:
+    run.deliver()
+    with running(run.root, archives=run.archives) as api:
+        assert api.get(PATH, api.key()).status_code == 200
+        with run.bucket.server.away():
+            away = failure(api, "source_download_unavailable", 503)
+            assert int(away.headers["retry-after"]) >= 1
+            assert "127.0.0.1" not in away.text
+            assert api.get("/v1/alphas/Test_small/portfolio", api.key()).status_code == 200
+        assert api.get(PATH, api.key()).status_code == 200
+
+
+def test_wrong_credentials_hand_out_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.deliver()
+    for name, wrong in (("AWS_SECRET_ACCESS_KEY", "not-the-secret"), ("AWS_ACCESS_KEY_ID", "NOBODYSKEY")):
+        with monkeypatch.context() as changed:
+            changed.setenv(name, wrong)
+            with running(run.root, archives=run.archives) as api:
+                refused = failure(api, "source_download_unavailable", 503)
+                assert wrong not in refused.text
+    with running(run.root, archives=run.archives) as api:
+        assert api.get(PATH, api.key()).status_code == 200
+
+
+@pytest.mark.parametrize("archives", [None, "folder", "without credentials"])
+def test_without_a_place_or_credentials_downloads_are_not_configured(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archives: str | None
+) -> None:
+    run.deliver()
+    address = {None: None, "folder": str(tmp_path / "archives")}.get(archives, run.archives)
+    if archives == "without credentials":
+        monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+        monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+        monkeypatch.setenv("HOME", str(tmp_path))
+    with running(run.root, archives=address) as api:
+        failure(api, "source_download_not_configured", 503)
+
+
+def test_the_gate_stands_before_everything_else(run: Run) -> None:
+    run.deliver()
+    with running(run.root, archives=run.archives) as api:
+        other = api.key(runs="list:Test_other")
+        for alpha in ("Test_small", "Test_absent"):
+            error = api.json(f"/v1/alphas/{alpha}/source/download", other, 403)["error"]
+            assert error["code"] == "run_not_allowed"
+        missing = api.json("/v1/alphas/Test_absent/source/download", api.key(), 404)["error"]
+        assert missing["code"] == "run_not_found"
+        closed = api.json(PATH, api.key(endpoints="meta.me"), 403)["error"]
+        assert closed["details"] == {"endpoint": "catalog.alphas.source.download"}
+
+
+def test_an_upload_that_failed_is_recorded_and_tried_again(run: Run) -> None:
+    with run.bucket.server.away():
+        failed = run.deliver()
+        assert failed.status == "failed"
+        assert failed.reason is not None
+        assert run.archives in failed.reason
+        assert run.state() == failed
+    assert datasets.open(run.root)["Test_small"].scan("rebalances").collect().height, "the data is served"
+    assert run.deliver().status == "delivered"
+    assert run.deliver() == run.state()
+    assert [key for key in run.bucket.objects() if key.startswith("archives/")] == [
+        f"archives/{run.deliver().key}"
+    ]
+
+
+def test_settings_that_make_no_sense_are_refused_at_the_start(tmp_path: Path) -> None:
+    storage = Storage(tmp_path)
+    with pytest.raises(SettingsError, match="names no bucket"):
+        SourceDownloads(storage, "s3://")
+    with pytest.raises(SettingsError, match="PUBLIC_ENDPOINT"):
+        SourceDownloads(storage, "s3://bucket", "archives.example.org")

@@ -1,0 +1,182 @@
+"""The OpenAPI document and the page of the interface say what the declarations say, and nothing stale."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from click.testing import CliRunner
+from schemathesis.specs.openapi.definitions import OPENAPI_31
+
+from schemas.__main__ import main
+from schemas.api_page import api_page
+from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.error_codes import ERROR_CODES
+from schemas.objects import PAYLOADS
+from schemas.openapi import document, rendered
+from schemas.parameters import ParameterKind
+from schemas.rows import ROWS, RowModel
+from schemas.units import Type
+from serve.openapi_command import openapi
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+@pytest.fixture(scope="module")
+def described() -> dict[str, Any]:
+    return document()
+
+
+def nodes(node: Any, path: str = "#") -> Iterator[tuple[str, Any]]:
+    yield path, node
+    children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, child in children:
+        yield from nodes(child, f"{path}/{key}")
+
+
+def resolved(described: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" not in node:
+        return node
+    found: Any = described
+    for part in node["$ref"].removeprefix("#/").split("/"):
+        found = found[part]
+    return resolved(described, found)
+
+
+def against(described: dict[str, Any], schema: dict[str, Any]) -> jsonschema_rs.Validator:
+    components = {"components": {"schemas": described["components"]["schemas"]}}
+    return jsonschema_rs.Draft202012Validator({**schema, **components}, validate_formats=True)
+
+
+def test_the_document_keeps_the_public_schema_of_openapi(described: dict[str, Any]) -> None:
+    problems = list(jsonschema_rs.validator_for(OPENAPI_31).iter_errors(described))
+    assert not problems, [(list(x.instance_path), x.message[:200]) for x in problems]
+
+
+def test_every_definition_is_a_json_schema_and_every_reference_leads_somewhere(
+    described: dict[str, Any],
+) -> None:
+    for name, schema in described["components"]["schemas"].items():
+        assert jsonschema_rs.meta.is_valid({"$schema": DIALECT, **schema}), name
+    used = {node["$ref"] for _, node in nodes(described) if isinstance(node, dict) and "$ref" in node}
+    for reference in used:
+        assert resolved(described, {"$ref": reference}), reference
+    defined = {f"#/components/schemas/{name}" for name in described["components"]["schemas"]}
+    assert defined <= used, "a definition that nothing refers to"
+
+
+def test_the_published_documents_are_fresh() -> None:
+    assert (DOCS / "openapi.json").read_text() == rendered(), (
+        "run `just docs` to write docs/openapi.json again"
+    )
+    assert (DOCS / "api.md").read_text() == api_page(), "run `just docs` to write docs/api.md again"
+
+
+def test_the_commands_print_the_documents() -> None:
+    runner = CliRunner()
+    assert runner.invoke(main, ["openapi"]).output == rendered()
+    assert runner.invoke(main, ["api-docs"]).output == api_page()
+    assert runner.invoke(openapi, []).output == rendered()
+    assert json.loads(rendered()) == document()
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS.values(), ids=lambda x: x.id)
+def test_an_operation_has_the_endpoints_parameters_with_their_rules(
+    described: dict[str, Any], endpoint: Endpoint
+) -> None:
+    operation = described["paths"][endpoint.path]["get"]
+    assert operation["operationId"] == endpoint.id
+    assert operation.get("security") == ([] if endpoint.public else None)
+    declared = {x["name"]: x for x in operation["parameters"] if x["in"] != "header"}
+    refused = [x for x in endpoint.parameters if x.kind is ParameterKind.FORBIDDEN]
+    assert list(declared) == [x.name for x in endpoint.parameters if x not in refused]
+    assert all(x.constraint in operation["description"] for x in refused)
+    for parameter in endpoint.parameters:
+        if parameter in refused:
+            continue
+        found = declared[parameter.name]
+        assert found["in"] == ("path" if parameter.in_path else "query")
+        assert found["required"] == parameter.required
+        schema = found["schema"]
+        if parameter.default is not None:
+            spelled = (
+                str(parameter.default).lower() if isinstance(parameter.default, bool) else parameter.default
+            )
+            assert schema["default"] == spelled
+        assert schema.get("minimum") == parameter.minimum
+        assert schema.get("maximum") == parameter.maximum
+        if parameter.choices:
+            assert schema["enum"] == [text for text, _ in parameter.choices]
+        if parameter.kind is not ParameterKind.TEXT:
+            assert parameter.constraint in found["description"]
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS.values(), ids=lambda x: x.id)
+def test_an_operation_lists_every_error_under_its_status(
+    described: dict[str, Any], endpoint: Endpoint
+) -> None:
+    answers = described["paths"][endpoint.path]["get"]["responses"]
+    bodies = {
+        int(status): found["content"]["application/json"]
+        for status, answer in answers.items()
+        if "content" in (found := resolved(described, answer))
+    }
+    validators = {status: against(described, body["schema"]) for status, body in bodies.items()}
+    for code in endpoint.all_errors:
+        body = bodies[ERROR_CODES[code].status]
+        example = resolved(described, body["examples"][code])["value"]
+        assert example["error"]["code"] == code
+        # Each code belongs to one status: no other answer of the operation accepts its envelope.
+        accepting = [status for status, validator in validators.items() if validator.is_valid(example)]
+        assert accepting == [ERROR_CODES[code].status]
+        assert not validators[ERROR_CODES[code].status].is_valid({**example, "undeclared": 1})
+
+
+@pytest.mark.parametrize("model", ROWS.values(), ids=lambda x: x.name)
+def test_a_row_says_unit_meaning_and_presence_of_each_column(
+    described: dict[str, Any], model: RowModel
+) -> None:
+    schema = described["components"]["schemas"][PAYLOADS[model.name].model]
+    assert list(schema["properties"]) == [column.name for column in model.columns]
+    assert schema["additionalProperties"] is False
+    for column in model.columns:
+        found = schema["properties"][column.name]
+        assert column.meaning in found["description"]
+        if column.type is Type.F64:
+            assert found["x-unit"] == column.unit.value
+            assert column.unit.value in found["description"]
+        nullable = column.nullable or column.name in model.null_when_absent
+        assert ("null" in found["type"]) == nullable, column.name
+        assert found.get("x-raw", False) == column.raw
+        if column.raw or (column.optional and column.name not in model.null_when_absent and not column.needs):
+            assert column.name not in schema["required"]
+
+
+def test_columns_every_run_has_are_required_and_others_are_not(described: dict[str, Any]) -> None:
+    schemas = described["components"]["schemas"]
+    decision = set(schemas["DecisionRow"]["required"])
+    # A rank is derived where it was not sealed, a forward return is not.
+    assert {"symbol", "score", "average_rank", "cohort_size", "fill_at", "unavailability_reason"} <= decision
+    assert decision.isdisjoint(
+        {"forward_return", "entry_at", "decision_reason", "raw_score", "raw_direction"}
+    )
+    assert "forward_return" in schemas["ScoreRow"]["required"]
+    assert schemas["RebalanceRow"]["required"] == ["date", "week_status"]
+    assert schemas["DecisionRow"]["properties"]["direction"]["enum"] == [1, 0, -1, None]
+
+
+def test_every_number_of_an_answer_has_a_unit_or_is_a_parameter_of_the_alpha(
+    described: dict[str, Any],
+) -> None:
+    for name, schema in described["components"]["schemas"].items():
+        for path, node in nodes(schema, name):
+            kinds = node.get("type") if isinstance(node, dict) else None
+            if kinds is not None and {"number", "integer"} & {
+                *([kinds] if isinstance(kinds, str) else kinds)
+            }:
+                assert "x-unit" in node or "direction" in path or "range" in path, path

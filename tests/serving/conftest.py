@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.serving import published
+from tests.serving.driving import Running, running
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a root that publishes the hand-made run."""
+    folder = tmp_path_factory.mktemp("serving") / "published"
+    folder.mkdir()
+    published.publish(folder, published.full(), description={"name": "By hand"}, name="By hand")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def api(root: Path) -> Iterator[Running]:
+    """Return the application over that root."""
+    with running(root) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def plain(api: Running) -> str:
+    """Return a key that may read everything but the unconditioned signal."""
+    return api.key()
+
+
+@pytest.fixture(scope="module")
+def raw(api: Running) -> str:
+    """Return a key that sees the unconditioned signal too."""
+    return api.key(raw=True)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from schemas.errors import SnapshotCorrupt
+from serve.query.statement import Paged, Statement, source
+from serve.reader import Reader, to_json
+from serve.week_index import Weeks
+
+
+@pytest.fixture
+def numbered(tmp_path: Path) -> list[Path]:
+    paths = [tmp_path / f"{n}.parquet" for n in range(6)]
+    for n, path in enumerate(paths):
+        pl.DataFrame({"n": [n] * 20_000, "row": range(20_000)}).write_parquet(path)
+    return paths
+
+
+def test_threads_never_see_each_others_rows(numbered: list[Path]) -> None:
+    reader = Reader()
+
+    def ask(job: int) -> set[int]:
+        n = job % len(numbered)
+        table = source(str(numbered[n]))
+        frame = reader.frame(Statement(f"SELECT n, row FROM {table.sql} ORDER BY row DESC", table.binds))
+        return {n, *frame["n"].unique().to_list()}
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(len(found) == 1 for found in pool.map(ask, range(120)))
+    reader.close()
+
+
+def test_a_failed_query_leaves_the_thread_able_to_ask_again(numbered: list[Path], tmp_path: Path) -> None:
+    reader = Reader()
+    table = source(str(numbered[1]))
+    good = Statement(f"SELECT n FROM {table.sql} LIMIT 1", table.binds)
+    for bad in (source(str(tmp_path / "absent.parquet")), source(__file__)):
+        with pytest.raises(SnapshotCorrupt):
+            reader.frame(Statement(f"SELECT * FROM {bad.sql}", bad.binds))
+        assert reader.frame(good).item() == 1
+    reader.close()
+
+
+def test_the_last_page_tells_the_total_without_counting() -> None:
+    reader = Reader()
+    rows = Statement("SELECT * FROM range(?) t(n) LIMIT ? OFFSET ?", (10, 4, 8))
+    impossible = Statement("SELECT error('counted')")
+    assert reader.page(Paged(rows, impossible, 4, 8)).total == 10
+    reader.close()
+
+
+def test_an_empty_page_past_the_end_counts() -> None:
+    reader = Reader()
+    rows = Statement("SELECT * FROM range(?) t(n) LIMIT ? OFFSET ?", (10, 4, 80))
+    found = reader.page(Paged(rows, Statement("SELECT count(*) FROM range(?)", (10,)), 4, 80))
+    assert (found.json, found.returned, found.total) == (b"[]", 0, 10)
+    reader.close()
+
+
+def test_queries_can_neither_load_code_nor_change_the_engines_settings() -> None:
+    import duckdb  # noqa: PLC0415 - the engine's own error is what is expected
+
+    reader = Reader()
+    for sql in ("SET threads = 8", "SET autoinstall_known_extensions = true"):
+        with pytest.raises((duckdb.Error, SnapshotCorrupt), match="locked"):
+            reader.frame(Statement(sql))
+    reader.close()
+
+
+def test_neighbours_of_a_day_in_an_index() -> None:
+    days = [dt.date(2020, 1, 3), dt.date(2020, 1, 10)]
+    weeks = Weeks(days, ["traded", "traded"], None)
+    assert weeks.rows is None
+    assert weeks.rows_between(None, None) is None
+    assert weeks.position(days[1]) == 1
+    assert weeks.position(dt.date(2020, 1, 4)) is None
+    assert weeks.around(dt.date(2020, 1, 4)) == {
+        "first": "2020-01-03",
+        "last": "2020-01-10",
+        "previous": "2020-01-03",
+        "next": "2020-01-10",
+    }
+    assert set(Weeks([], [], None).around(days[0]).values()) == {None}
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "span"),
+    [
+        (None, None, (0, 60)),
+        (3, None, (0, 60)),
+        (4, None, (10, 50)),
+        (10, 10, (10, 0)),
+        (11, 16, (10, 0)),
+        (None, 17, (0, 30)),
+        (18, 30, (30, 30)),
+        (25, None, (60, 0)),
+        (None, 2, (0, 0)),
+    ],
+)
+def test_rows_of_a_span_of_days(first: int | None, last: int | None, span: tuple[int, int]) -> None:
+    days = [dt.date(2020, 1, n) for n in (3, 10, 17, 24)]
+    weeks = Weeks(days, ["traded"] * 4, [10, 0, 20, 30])
+    ends = [None if n is None else dt.date(2020, 1, n) for n in (first, last)]
+    assert weeks.rows == 60
+    assert weeks.rows_between(*ends) == span
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
+def test_instants_are_written_in_utc_whatever_zone_they_come_in(zone: str) -> None:
+    moments = [dt.datetime(2020, 7, 3, 14, 30, tzinfo=dt.UTC), None, dt.datetime(1999, 12, 31, tzinfo=dt.UTC)]
+    frame = pl.DataFrame(
+        {"at": pl.Series(moments, dtype=pl.Datetime("us", "UTC")).dt.convert_time_zone(zone)}
+    )
+    assert to_json(frame) == b'[{"at":"2020-07-03T14:30:00Z"},{"at":null},{"at":"1999-12-31T00:00:00Z"}]'
+    split = frame.with_columns(pl.col("at") + pl.duration(microseconds=7))
+    assert b'"2020-07-03T14:30:00.000007Z"' in to_json(split)
+    assert to_json(frame.head(0)) == b"[]"

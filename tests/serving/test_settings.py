@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from schemas.errors import SettingsError
+from serve.build import build_version
+from serve.settings import compute_threads, declared, resolve, variables
+
+
+def test_flags_win_over_variables_and_variables_over_defaults() -> None:
+    env = {"ALPHA_RESULTS_DATASETS": "/a", "ALPHA_RESULTS_PORT": "9000", "ALPHA_RESULTS_HOST": ""}
+    found = resolve(env, {"port": "9001", "workers": None})
+    assert (found.datasets, found.port, found.workers, found.host) == ("/a", 9001, 1, "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "-1"),
+        ("PORT", "65536"),
+        ("PORT", "x"),
+        ("WORKERS", "0"),
+        ("THREADS", "1.5"),
+        ("REFRESH_SECONDS", "nan"),
+        ("REFRESH_SECONDS", "0.01"),
+        ("LOG_LEVEL", "loud"),
+        ("LOG_FORMAT", "xml"),
+        ("HOST", "  "),
+    ],
+)
+def test_a_value_that_makes_no_sense_names_its_variable(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"ALPHA_RESULTS_{name}"):
+        resolve({"ALPHA_RESULTS_DATASETS": "/a", f"ALPHA_RESULTS_{name}": value})
+
+
+def test_without_a_root_the_ways_to_name_one_are_told() -> None:
+    with pytest.raises(SettingsError, match=r"--datasets.*ALPHA_RESULTS_DATASETS"):
+        resolve({})
+
+
+def test_what_a_parent_leaves_its_workers_resolves_to_the_same() -> None:
+    found = resolve({}, {"datasets": "/a b", "port": "1", "refresh_seconds": "0.5", "build": "7"})
+    assert resolve(variables(found)) == found
+
+
+def test_every_setting_says_what_it_is() -> None:
+    for setting in declared():
+        assert setting.variable == f"ALPHA_RESULTS_{setting.name.upper()}"
+        assert setting.meaning.endswith(".")
+    assert compute_threads(resolve({}, {"datasets": "/a", "threads": "3"})) == 3
+    assert compute_threads(resolve({}, {"datasets": "/a"})) >= 1
+
+
+def test_the_build_is_what_the_deployment_says_or_the_projects_version() -> None:
+    assert build_version("abc") == "abc"
+    assert build_version(None)[0].isdigit()

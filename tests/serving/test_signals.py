@@ -1,0 +1,279 @@
+from __future__ import annotations
+
+import datetime as dt
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.serving import published
+from tests.serving.driving import Running, running
+
+RUN = "/v1/alphas/Test_hand"
+WEEK = f"{RUN}/rebalances/2020-01-03"
+
+
+def frame_rows(frame: Any) -> list[dict[str, Any]]:
+    """The rows a frame should be served as, written without the server's own code."""
+    rows = frame.to_dicts()
+    for row in rows:
+        for name, value in row.items():
+            if isinstance(value, dt.datetime):
+                text = value.replace(tzinfo=None).isoformat(timespec="microseconds")
+                row[name] = text.removesuffix(".000000") + "Z"
+            elif isinstance(value, dt.date):
+                row[name] = value.isoformat()
+    return list(rows)
+
+
+ALL = frame_rows(published.decisions())
+
+
+def week_of(day: str) -> list[dict[str, Any]]:
+    return [{k: v for k, v in row.items() if k != "date"} for row in ALL if row["date"] == day]
+
+
+def in_order(rows: list[dict[str, Any]], column: str, falling: bool) -> list[str]:
+    known = sorted((r for r in rows if r[column] is not None), key=lambda r: r["symbol"])
+    known.sort(key=lambda r: r[column], reverse=falling)
+    unknown = sorted(r["symbol"] for r in rows if r[column] is None)
+    return [r["symbol"] for r in known] + unknown
+
+
+def test_the_index_lists_every_week_skipped_and_pending_ones_too(api: Running, plain: str) -> None:
+    body = api.json(f"{RUN}/rebalances", plain)
+    assert body["data"] == frame_rows(published.rebalances())
+    assert body["meta"] == {"run": "Test_hand", "alpha_id": published.SOURCE}
+
+
+@pytest.mark.parametrize(
+    ("query", "days"),
+    [
+        ("from=2020-01-10", ["2020-01-10", "2020-01-17", "2020-01-24"]),
+        ("to=2020-01-10", ["2020-01-03", "2020-01-10"]),
+        ("from=2020-01-04&to=2020-01-16", ["2020-01-10"]),
+        ("from=2021-01-01", []),
+    ],
+)
+def test_a_window_of_the_index_includes_both_its_ends(
+    api: Running, plain: str, query: str, days: list[str]
+) -> None:
+    body = api.json(f"{RUN}/rebalances?{query}", plain)
+    assert [row["date"] for row in body["data"]] == days
+    assert body["pagination"]["total"] == len(days)
+    assert "warnings" not in body["meta"]
+
+
+def test_a_week_is_served_whole_strongest_first(api: Running, raw: str) -> None:
+    body = api.json(WEEK, raw)
+    expected = week_of("2020-01-03")
+    assert [row["symbol"] for row in body["data"]] == in_order(expected, "score", falling=True)
+    assert sorted(body["data"], key=lambda r: r["symbol"]) == expected
+    assert body["meta"] == {
+        "run": "Test_hand",
+        "alpha_id": published.SOURCE,
+        "book": "long_short",
+        "date": "2020-01-03",
+        "week_status": "traded",
+        "n_symbols": len(published.NAMES),
+    }
+
+
+def test_instants_show_microseconds_only_when_there_are_any(api: Running, plain: str) -> None:
+    rows = {row["symbol"]: row for row in api.json(WEEK, plain)["data"]}
+    assert rows["A"]["fill_at"] == "2020-01-06T14:30:00.250000Z"
+    assert rows["B"]["fill_at"] == "2020-01-06T14:30:00Z"
+    assert rows["E"]["fill_at"] is None
+
+
+def test_what_the_run_never_recorded_is_left_out_and_what_is_unknown_is_null(api: Running, raw: str) -> None:
+    for row in api.json(WEEK, raw)["data"]:
+        assert not {"entry_at", "maturity_at", "decision_reason", "raw_score_z"} & set(row)
+    unscored = next(row for row in api.json(WEEK, raw)["data"] if row["symbol"] == "F")
+    assert unscored["score"] is None
+    assert unscored["direction"] is None
+
+
+def test_numbers_read_back_to_the_same_double(api: Running, plain: str) -> None:
+    served = {r["symbol"]: r["average_rank"] for r in api.json(WEEK, plain)["data"]}
+    for row in week_of("2020-01-03"):
+        expected = row["average_rank"]
+        assert served[row["symbol"]] == expected
+        assert expected is None or math.isfinite(served[row["symbol"]])
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "falling"),
+    [
+        ("sort=score", "score", True),
+        ("sort=score&order=asc", "score", False),
+        ("sort=rank", "average_rank", False),
+        ("sort=rank&order=desc", "average_rank", True),
+        ("sort=weight", "long_short_target_weight", True),
+        ("sort=weight&order=asc", "long_short_target_weight", False),
+        ("sort=weight&book=long_only", "long_only_target_weight", True),
+        ("sort=symbol", "symbol", False),
+        ("sort=symbol&order=desc", "symbol", True),
+        ("order=asc", "score", False),
+    ],
+)
+def test_orders_with_a_ticker_tiebreak_and_nulls_last(
+    api: Running, plain: str, query: str, column: str, falling: bool
+) -> None:
+    served = [row["symbol"] for row in api.json(f"{WEEK}?{query}", plain)["data"]]
+    assert served == in_order(week_of("2020-01-03"), column, falling)
+
+
+@pytest.mark.parametrize(
+    ("query", "keep"),
+    [
+        ("direction=long", lambda r: r["direction"] == 1),
+        ("direction=-1", lambda r: r["direction"] == -1),
+        ("direction=NEUTRAL", lambda r: r["direction"] == 0),
+        ("symbol=C,A,nobody", lambda r: r["symbol"] in "AC"),
+        ("symbol=nobody", lambda _: False),
+        ("symbol=a", lambda _: False),
+        ("min_abs_weight=0.125", lambda r: abs(r["long_short_target_weight"]) >= 0.125),
+        ("min_abs_weight=0.2", lambda r: abs(r["long_short_target_weight"]) >= 0.2),
+        ("min_abs_weight=0.5&book=long_only", lambda r: abs(r["long_only_target_weight"]) >= 0.5),
+        ("min_abs_weight=0", lambda _: True),
+        (
+            "direction=1&symbol=A,B,C&min_abs_weight=0.1",
+            lambda r: r["direction"] == 1 and r["symbol"] in "ABC",
+        ),
+    ],
+)
+def test_filters_narrow_the_rows_and_the_total_but_not_the_names_of_the_week(
+    api: Running, plain: str, query: str, keep: Any
+) -> None:
+    body = api.json(f"{WEEK}?{query}", plain)
+    expected = {row["symbol"] for row in week_of("2020-01-03") if keep(row)}
+    assert {row["symbol"] for row in body["data"]} == expected
+    assert body["pagination"]["total"] == len(expected)
+    assert body["meta"]["n_symbols"] == len(published.NAMES)
+    assert "warnings" not in body["meta"]
+
+
+def test_a_ticker_with_a_zero_byte_matches_nothing(api: Running, plain: str) -> None:
+    assert api.json(f"{WEEK}?symbol=A%00", plain)["data"] == []
+    assert api.json(f"{RUN}/scores?symbol=%ff", plain)["data"] == []
+
+
+def test_a_skipped_week_is_an_address_with_nothing_in_it(api: Running, plain: str) -> None:
+    body = api.json(f"{RUN}/rebalances/2020-01-10", plain)
+    assert body["data"] == []
+    assert body["pagination"]["total"] == 0
+    assert body["meta"]["week_status"] == "constant_scores"
+    assert body["meta"]["n_symbols"] == 0
+    assert "warnings" not in body["meta"]
+
+
+def test_a_pending_week_is_served_like_any_other(api: Running, plain: str) -> None:
+    body = api.json(f"{RUN}/rebalances/2020-01-24", plain)
+    assert body["meta"]["week_status"] == "pending"
+    assert len(body["data"]) == len(published.NAMES)
+    assert {row["fill_at"] for row in body["data"]} == {None}
+    assert {row["forward_return"] for row in body["data"]} == {None}
+
+
+@pytest.mark.parametrize(
+    ("day", "previous", "following"),
+    [
+        ("2020-01-02", None, "2020-01-03"),
+        ("2020-01-04", "2020-01-03", "2020-01-10"),
+        ("2020-02-01", "2020-01-24", None),
+        ("0001-01-01", None, "2020-01-03"),
+    ],
+)
+def test_another_day_is_not_found_and_its_neighbours_are_named(
+    api: Running, plain: str, day: str, previous: str | None, following: str | None
+) -> None:
+    error = api.json(f"{RUN}/rebalances/{day}", plain, 404)["error"]
+    assert error["code"] == "rebalance_not_found"
+    assert error["details"] == {
+        "first": "2020-01-03",
+        "last": "2020-01-24",
+        "previous": previous,
+        "next": following,
+    }
+
+
+def test_the_core_panel_has_its_columns_in_order(api: Running, plain: str, raw: str) -> None:
+    core = [
+        "date",
+        "symbol",
+        "score",
+        "score_z",
+        "average_rank",
+        "direction",
+        "long_short_target_weight",
+        "long_only_target_weight",
+        "forward_return",
+    ]
+    body = api.json(f"{RUN}/scores", plain)
+    assert all(list(row) == core for row in body["data"])
+    assert body["meta"]["fields"] == "core"
+    assert all(list(row) == [*core, "raw_score"] for row in api.json(f"{RUN}/scores", raw)["data"])
+    assert [(r["date"], r["symbol"]) for r in body["data"]] == [(r["date"], r["symbol"]) for r in ALL]
+
+
+def test_the_whole_panel_is_the_decision_record_with_its_date(api: Running, plain: str, raw: str) -> None:
+    body = api.json(f"{RUN}/scores?fields=all", raw)
+    assert body["meta"]["fields"] == "all"
+    assert body["data"] == ALL
+    hidden = [{k: v for k, v in row.items() if not k.startswith("raw_")} for row in ALL]
+    assert api.json(f"{RUN}/scores?fields=all", plain)["data"] == hidden
+
+
+def test_windows_and_symbols_narrow_the_panel(api: Running, plain: str) -> None:
+    body = api.json(f"{RUN}/scores?from=2020-01-10&to=2020-01-17&symbol=C,B", plain)
+    assert [(r["date"], r["symbol"]) for r in body["data"]] == [("2020-01-17", "B"), ("2020-01-17", "C")]
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Path:
+    folder = tmp_path / "odd [1]*?"
+    folder.mkdir()
+    return folder
+
+
+def test_forward_returns_the_run_did_not_seal_are_null_in_the_panel_and_absent_in_the_week(odd: Path) -> None:
+    kinds = {**published.full(), "decisions": published.decisions().drop("forward_return")}
+    published.publish(odd, kinds)
+    with running(odd) as api:
+        token = api.key()
+        for fields in ("core", "all"):
+            rows = api.json(f"{RUN}/scores?fields={fields}", token)["data"]
+            assert {row["forward_return"] for row in rows} == {None}
+        assert all("forward_return" not in row for row in api.json(WEEK, token)["data"])
+
+
+def test_a_run_without_decisions_says_so(odd: Path) -> None:
+    weeks = published.rebalances().drop("n_symbols")
+    published.publish(odd, {"rebalances": weeks})
+    with running(odd) as api:
+        token = api.key()
+        index = api.json(f"{RUN}/rebalances", token)
+        assert index["data"] == frame_rows(weeks)
+        assert "warnings" not in index["meta"]
+        for path in ("scores", "rebalances/2020-01-03"):
+            body = api.json(f"{RUN}/{path}", token)
+            assert body["data"] == []
+            assert body["pagination"]["total"] == 0
+            assert [(w["code"], w["kind"]) for w in body["meta"]["warnings"]] == [
+                ("kind_missing", "decisions")
+            ]
+        assert api.get(f"{RUN}/rebalances/2020-01-04", token).status_code == 404
+
+
+def test_a_run_without_weeks_has_an_empty_index(odd: Path) -> None:
+    published.publish(odd, {"portfolio": {"long_short": published.ledger("long_short")}})
+    with running(odd) as api:
+        token = api.key()
+        for path in ("rebalances", "rebalances/2020-01-03"):
+            body = api.json(f"{RUN}/{path}", token)
+            assert body["data"] == []
+            assert [(w["code"], w["kind"]) for w in body["meta"]["warnings"]] == [
+                ("kind_missing", "rebalances")
+            ]

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.serving import published
+from tests.serving.driving import Running, running
+
+RUN = "/v1/alphas/Test_hand"
+HURRY = 3.0
+"""Seconds within which the interface promises to serve a new snapshot."""
+
+
+def eventually(ask: Callable[[], Any], wanted: Any) -> None:
+    """Ask until the answer is the wanted one; the promise is seconds, so a failure is no matter of timing."""
+    deadline = time.monotonic() + HURRY
+    while (found := ask()) != wanted:
+        assert time.monotonic() < deadline, f"still {found!r}"
+        time.sleep(0.02)
+
+
+def publish(root: Path, drift: float) -> str:
+    kinds = {**published.full(), "decisions": published.decisions(drift=drift)}
+    stamp = f"2026-01-{6 + int(drift):02d}T00:00:00Z"
+    return published.publish(root, kinds, mark=f"drift {drift}", sealed_at=stamp).snapshot
+
+
+def score(api: Running, token: str) -> float:
+    return float(api.json(f"{RUN}/scores?symbol=A&limit=1", token)["data"][0]["score"])
+
+
+def test_a_new_snapshot_is_served_without_restart_and_has_new_tags(tmp_path: Path) -> None:
+    publish(tmp_path, 0)
+    with running(tmp_path) as api:
+        token = api.key()
+        before, etag = score(api, token), api.get(f"{RUN}/scores", token).headers["etag"]
+        publish(tmp_path, 10)
+        eventually(lambda: score(api, token), before + 10)
+        found = api.get(f"{RUN}/scores", token, headers={"if-none-match": etag})
+        assert found.status_code == 200
+        assert found.headers["etag"] != etag
+
+
+def test_an_alpha_can_appear_and_disappear(tmp_path: Path) -> None:
+    with running(tmp_path) as api:
+        token = api.key()
+
+        def status() -> int:
+            return api.get(f"{RUN}/scores", token).status_code
+
+        assert status() == 404
+        publish(tmp_path, 0)
+        eventually(status, 200)
+        (tmp_path / "catalog" / "Test_hand.json").unlink()
+        eventually(status, 404)
+
+
+def test_one_request_sees_one_snapshot_while_others_are_published(tmp_path: Path) -> None:
+    """Every row of an answer must come from one build: their scores differ by the build's drift."""
+    publish(tmp_path, 0)
+    base = {(r["date"], r["symbol"]): r["score"] for r in published.decisions().to_dicts()}
+    with running(tmp_path) as api:
+        token = api.key()
+        seen = set()
+        for drift in range(1, 12):
+            publish(tmp_path, drift)
+            for response in api.gather([f"{RUN}/scores"] * 6 + [f"{RUN}/rebalances/2020-01-17"] * 2, token):
+                body = response.json()
+                day = body["meta"].get("date")
+                drifts = {
+                    round(row["score"] - known)
+                    for row in body["data"]
+                    if (known := base[_day(day or row["date"]), row["symbol"]])  # neither null nor fixed at 0
+                }
+                assert len(drifts) == 1
+                seen |= drifts
+            time.sleep(0.05)
+        assert len(seen) > 2
+
+
+def _day(text: str) -> Any:
+    return next(day for day in published.WEEKS if day.isoformat() == text)
+
+
+def health(api: Running) -> str:
+    return str(api.get("/v1/health").json()["status"])
+
+
+def test_a_root_that_goes_away_is_degraded_and_what_was_known_stays_listed(tmp_path: Path) -> None:
+    root = tmp_path / "published"
+    root.mkdir()
+    publish(root, 0)
+    with running(root) as api:
+        token = api.key()
+        assert api.get(f"{RUN}/scores", token).status_code == 200
+        root.rename(tmp_path / "away")
+        eventually(lambda: health(api), "degraded")
+        assert [row["alpha_id"] for row in api.json("/v1/alphas", token)["data"]] == ["Test_hand"]
+        gone = api.get(f"{RUN}/scores?offset=1", token)
+        assert (gone.status_code, gone.json()["error"]["code"]) == (503, "upstream_unavailable")
+        (tmp_path / "away").rename(root)
+        eventually(lambda: health(api), "ok")
+        assert api.get(f"{RUN}/scores?offset=1", token).status_code == 200
+
+
+def test_a_broken_pointer_is_degraded_and_leaves_the_served_snapshot(tmp_path: Path) -> None:
+    publish(tmp_path, 0)
+    pointer = tmp_path / "catalog" / "Test_hand.json"
+    with running(tmp_path) as api:
+        token = api.key()
+        whole = pointer.read_bytes()
+        pointer.write_bytes(b"{")
+        eventually(lambda: health(api), "degraded")
+        assert api.get(f"{RUN}/scores", token).status_code == 200
+        pointer.write_bytes(whole)
+        eventually(lambda: health(api), "ok")
+
+
+def test_files_that_are_gone_or_damaged_are_503_without_a_word_on_where_they_lay(tmp_path: Path) -> None:
+    publish(tmp_path, 0)
+    folder = next((tmp_path / "alphas" / "alpha_id=Test_hand").glob("snapshot=*"))
+    with running(tmp_path) as api:
+        token = api.key()
+        (folder / "decisions" / "part-0.parquet").write_bytes(b"not a table, by any measure")
+        shutil.rmtree(folder / "positions")
+        for path in ("scores", "rebalances/2020-01-03", "positions"):
+            found = api.get(f"{RUN}/{path}", token)
+            assert found.status_code == 503
+            assert found.json()["error"]["code"] == "upstream_unavailable"
+            assert int(found.headers["retry-after"]) >= 1
+            assert "x-ratelimit-limit-day" in found.headers
+            assert str(tmp_path) not in found.text
+        # The same threads go on answering what can be read.
+        assert {api.get(f"{RUN}/portfolio", token).status_code for _ in range(6)} == {200}
+
+
+def test_a_manifest_that_is_not_the_pointers_is_never_used(tmp_path: Path) -> None:
+    publish(tmp_path, 0)
+    folder = next((tmp_path / "alphas" / "alpha_id=Test_hand").glob("snapshot=*"))
+    (folder / "manifest.json").write_bytes((folder / "manifest.json").read_bytes() + b" ")
+    with running(tmp_path) as api:
+        assert api.get(f"{RUN}/scores", api.key()).status_code == 503
