@@ -1,0 +1,156 @@
+"""How long the heaviest metrics request takes, cold and warm, through the real server.
+
+    uv run python benchmarks/metrics.py SEAL [--rounds 5] [--requests 200]
+    uv run python benchmarks/metrics.py --datasets ROOT --alpha ALPHA
+
+The request is ``/metrics?panel=1&doc=1&granularity=monthly``. Three measurements:
+
+cold   the first request of a fresh process that has answered nothing but its health probe
+again  the same request over and over: the figures and the answer are kept
+other  each time another window, so that only the figures are kept and every answer is computed
+
+Wall time is what a client on this machine sees, over one connection. CPU is what the server's process spent on a
+request, read from the kernel's accounts: it tells what a busy machine hides. Both are medians.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import httpx
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(REPOSITORY))
+
+from pipeline.build import build_seal  # noqa: E402 - the repository is put on the path first
+from serve.access.administration import open_administration  # noqa: E402 - as above
+from serve.access.settings import AccessSettings  # noqa: E402 - as above
+
+QUESTION = "panel=1&doc=1&granularity=monthly"
+TICK = os.sysconf("SC_CLK_TCK")
+RATE = "per_second=100000,per_minute=1000000,per_day=10000000,monthly=null"
+
+
+@click.command()
+@click.argument("seal", required=False)
+@click.option("--datasets", help="Root that publishes the run already, instead of a seal to build.")
+@click.option("--alpha", help="Which run of that root.")
+@click.option("--rounds", default=5, show_default=True, help="Fresh processes for the cold request.")
+@click.option("--requests", default=200, show_default=True, help="Warm requests.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def main(
+    *, seal: str | None, datasets: str | None, alpha: str | None, rounds: int, requests: int, as_json: bool
+) -> None:
+    """Measure the metrics endpoint on a run."""
+    with tempfile.TemporaryDirectory() as folder:
+        if seal is not None:
+            datasets = str(Path(folder) / "root")
+            alpha = build_seal(seal, datasets).alpha_id
+        if datasets is None or alpha is None:
+            raise click.UsageError("name a seal to build, or --datasets and --alpha")
+        store = f"{folder}/access.sqlite"
+        token = asyncio.run(issue(datasets, store))
+        found = measure(datasets, alpha, store=store, token=token, rounds=rounds, requests=requests)
+    if as_json:
+        print(json.dumps(found))
+        return
+    for name, (wall, cpu) in found.items():
+        print(f"{name:6} wall {wall:8.2f} ms   cpu {cpu:8.2f} ms")
+
+
+async def issue(datasets: str, store: str) -> str:
+    """Issue a key that is never limited."""
+    settings = AccessSettings.from_environment({}, datasets, {"store": store})
+    async with open_administration(settings, "benchmark") as acts:
+        await acts.accounts.create("benchmark@example.org")
+        issued = await acts.keys.issue(
+            "benchmark@example.org", "benchmark", endpoints="all", alphas="all", runs="all", rate=RATE
+        )
+    return issued.token
+
+
+def measure(
+    datasets: str, alpha: str, *, store: str, token: str, rounds: int, requests: int
+) -> dict[str, tuple[float, float]]:
+    """Return wall and CPU milliseconds of each measurement."""
+    address = f"/v1/alphas/{alpha}/metrics?{QUESTION}"
+    cold: list[tuple[float, float]] = []
+    for _ in range(rounds):
+        with server(datasets, store, token) as (client, spent):
+            cold.append(timed(client, spent, [address]))
+    with server(datasets, store, token) as (client, spent):
+        client.get(address).raise_for_status()
+        again = timed(client, spent, [address] * requests)
+        first = dt.date(1990, 1, 1)
+        others = [f"{address}&from={first + dt.timedelta(days=n)}" for n in range(requests)]
+        other = timed(client, spent, others)
+    middle = (statistics.median(wall for wall, _ in cold), statistics.median(cpu for _, cpu in cold))
+    return {"cold": middle, "again": again, "other": other}
+
+
+def timed(client: httpx.Client, spent: Callable[[], float], addresses: list[str]) -> tuple[float, float]:
+    """Return the median wall time of the requests, and the CPU time of the server for each, in milliseconds."""
+    walls = []
+    before = spent()
+    for address in addresses:
+        begin = time.perf_counter()
+        client.get(address).raise_for_status()
+        walls.append(time.perf_counter() - begin)
+    return statistics.median(walls) * 1e3, (spent() - before) / len(addresses) * 1e3
+
+
+@contextmanager
+def server(datasets: str, store: str, token: str) -> Iterator[tuple[httpx.Client, Callable[[], float]]]:
+    """Run a server of its own, ready to answer; with what tells its CPU seconds so far."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "serve", "run", "--datasets", datasets, "--access", store]
+    command += ["--port", str(port), "--log-level", "error"]
+    process = subprocess.Popen(command, cwd=REPOSITORY)
+    headers = {"authorization": f"Bearer {token}", "accept-encoding": "identity"}
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client:
+            wait_until_up(client, process)
+            yield client, lambda: cpu_seconds(process.pid)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def wait_until_up(client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
+    """Ask for the health until it is answered; SystemExit when the process ends first."""
+    for _ in range(600):
+        if process.poll() is not None:
+            raise SystemExit(f"the server ended with code {process.returncode}")
+        try:
+            client.get("/v1/health").raise_for_status()
+        except httpx.TransportError:
+            time.sleep(0.1)
+        else:
+            return
+    raise SystemExit("the server did not come up within a minute")
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return what a process has spent, of all its threads, user and system; in steps of the kernel's tick."""
+    text = Path(f"/proc/{pid}/stat").read_text()
+    fields = text[text.rindex(")") + 2 :].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+if __name__ == "__main__":
+    main()
