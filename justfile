@@ -11,9 +11,10 @@ default:
 demo *args:
     @python -m serve demo {{ args }}
 
-# the whole test-suite
+# the whole test-suite, or the files given; the made-up requests run by themselves, in one process that tallies them
 test *args:
-    pytest -q -n auto --dist loadfile {{ args }}
+    pytest -q -n auto --dist loadfile -p no:schemathesis {{ if args == "" { "--ignore=tests/fuzz" } else { args } }}
+    {{ if args == "" { "pytest -q tests/fuzz" } else { "" } }}
 
 # 200 made-up requests for each endpoint against a running server; `just fuzz 50` makes fewer
 fuzz cases="200":
