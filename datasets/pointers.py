@@ -12,7 +12,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -176,11 +176,13 @@ def change(
 
 def succeed(current: Pointer, following: Pointer) -> Pointer:
     """Return the pointer that follows another one, remembering what was served when."""
-    # A clock that was set back must not make the new snapshot look older than the one it replaces.
-    now = max(_now(), current.published_at)
+    # A clock that was set back, or is coarser than two builds are apart, must not hide which snapshot came later.
+    now = _now(after=datetime.fromisoformat(current.published_at))
     earlier = {**current.replaced, current.snapshot: now}
     earlier.pop(following.snapshot, None)
-    latest = sorted(earlier, key=lambda snapshot: (earlier[snapshot], snapshot))[-REMEMBERED:]
+    latest = sorted(earlier, key=lambda snapshot: (datetime.fromisoformat(earlier[snapshot]), snapshot))[
+        -REMEMBERED:
+    ]
     return replace(
         following,
         published_at=now,
@@ -245,5 +247,9 @@ def _exclusive(storage: Storage, alpha_id: str) -> Iterator[None]:
         yield
 
 
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _now(after: datetime | None = None) -> str:
+    """Write the time to the microsecond, and always one later than another moment."""
+    now = datetime.now(UTC)
+    if after is not None:
+        now = max(now, after + timedelta(microseconds=1))
+    return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
