@@ -1,4 +1,4 @@
-"""Atomic publication: files first, then the manifest, the pointer last.
+"""Atomic publication: files first (on an object store several at a time), then the manifest, the pointer last.
 
 A reader starts from the pointer, so nothing is visible before the last step, and that step replaces one small
 file in one operation. A build killed at any instant leaves what was published untouched; what it left behind in
@@ -18,10 +18,10 @@ from typing import Self
 
 from datasets.disk import locked, writing
 from datasets.layout import MANIFEST, STAGING, snapshot_path
-from datasets.manifest import Manifest, Pointer, digest
+from datasets.manifest import FileEntry, Manifest, Pointer, digest
 from datasets.pointers import Published, point
 from datasets.storage import Storage
-from datasets.transfer import files_below
+from datasets.transfer import files_below, for_each_file
 
 __all__ = ["Publication", "Published", "file_digest"]
 
@@ -98,12 +98,16 @@ class Publication:
         """
         encoded = manifest.encode()
         present = files_below(self._storage, self._destination)
-        placed = False
-        for entry in manifest.files:
+
+        def put(entry: FileEntry) -> bool:
             target = f"{self._destination}/{entry.path}"
-            if entry.path not in present or not self._in_place(target, entry.sha256):
-                self._storage.place(self.folder / entry.path, target)
-                placed = True
+            if entry.path in present and self._in_place(target, entry.sha256):
+                return False
+            self._storage.place(self.folder / entry.path, target)
+            return True
+
+        # In any order among themselves, and all of them before the manifest.
+        placed = any(for_each_file(self._storage, put, manifest.files))
         if MANIFEST not in present or not self._in_place(f"{self._destination}/{MANIFEST}", digest(encoded)):
             self._storage.write(f"{self._destination}/{MANIFEST}", encoded)
             placed = True

@@ -1,14 +1,15 @@
-"""Moving several or large files: many small reads at once, one large download in pieces, lists and removals."""
+"""Moving several or large files: many reads or writes at once, one large download in pieces, lists and removals."""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from datasets.disk import writing
 from datasets.object_store import error_code, names_missing_bucket
@@ -18,6 +19,11 @@ from schemas.errors import StorageUnavailable
 BATCH: Final = 1000
 CONCURRENT_READS: Final = 64
 """Requests in flight at once: small objects are all waiting and no work."""
+CONCURRENT_WRITES: Final = 8
+"""Uploads in flight at once: enough to hide the waiting, few enough that their buffers stay small."""
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,37 @@ def read_many(storage: Storage, relatives: Sequence[str]) -> dict[str, bytes | N
                 elif not isinstance(data, FileNotFoundError) or names_missing_bucket(data):
                     raise data
     return found
+
+
+def for_each_file(storage: Storage, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """Do work that writes one file for each item, several at a time where the root is remote.
+
+    On a folder of this machine they go one by one: the disk would only seek between them.
+
+    Parameters
+    ----------
+    work
+        Called from several threads.
+
+    Returns
+    -------
+    list
+        Results in the order of `items`, once all is done.
+
+    Raises
+    ------
+    Exception
+        The first failure, in the order of `items`; nothing more is begun after it, and what was begun has ended.
+    """
+    if storage.is_local or len(items) < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(min(CONCURRENT_WRITES, len(items)), thread_name_prefix="upload") as pool:
+        futures = [pool.submit(work, item) for item in items]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
 
 
 def download(storage: Storage, relative: str, target: Path) -> None:

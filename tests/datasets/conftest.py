@@ -35,9 +35,9 @@ def publish(root: Path) -> Publish:
         sealed_at: str = "2026-01-01T00:00:00Z",
         started_at: str = "2026-01-01T00:00:00Z",
         force: bool = False,
-        address: str | Path | None = None,
+        address: str | Path | Storage | None = None,
     ) -> Published:
-        storage = Storage(address or root)
+        storage = address if isinstance(address, Storage) else Storage(address or root)
         snapshot = snapshot_id(f"{alpha}{n_symbols}{sealed_at}")
         with Publication(storage, alpha, snapshot) as publication:
             manifest, pointer = _write(publication.folder, alpha, snapshot, n_symbols, sealed_at, started_at)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +17,14 @@ from datasets.catalogue import Catalogue
 from datasets.layout import MANIFEST, STAGING, pointer_path, snapshot_path
 from datasets.publication import Publication, Published
 from datasets.storage import Storage
-from schemas.errors import AlphaNotPublished, KindNotPublished, PublicationRefused, SnapshotCorrupt
+from datasets.transfer import CONCURRENT_WRITES
+from schemas.errors import (
+    AlphaNotPublished,
+    KindNotPublished,
+    PublicationRefused,
+    SnapshotCorrupt,
+    StorageUnavailable,
+)
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 Publish = Callable[..., Published]
@@ -152,3 +161,58 @@ def test_an_object_store_is_the_same_code(publish: Publish) -> None:
     assert snapshot.scan("positions").collect().height == 2
     assert snapshot.arrow("positions").to_table().num_rows == 2
     assert not publish(n_symbols=4, address=address).changed
+
+
+class _Watched(Storage):
+    """A remote root that notes what is uploaded when, and can refuse one file."""
+
+    def __init__(self, address: str, refused: str = "nothing") -> None:
+        super().__init__(address)
+        self.finished: list[str] = []
+        self.most = 0
+        self._refused = refused
+        self._now = 0
+        self._lock = threading.Lock()
+        self._company = threading.Event()
+
+    def place(self, source: Path, relative: str) -> None:
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+            if self._now > 1:
+                self._company.set()
+        self._company.wait(30)  # the first upload waits for a second one: they are on their way together
+        try:
+            if relative.endswith(self._refused):
+                raise StorageUnavailable(f"{relative} was refused")
+            super().place(source, relative)
+        finally:
+            with self._lock:
+                self._now -= 1
+        self.finished.append(relative)
+
+    def write(self, relative: str, data: bytes) -> None:
+        super().write(relative, data)
+        self.finished.append(relative)
+
+
+def test_uploads_go_together_and_the_pointer_goes_last(publish: Publish) -> None:
+    storage = _Watched(f"memory://{uuid.uuid4().hex}")
+    published = publish(address=storage)
+    folder = snapshot_path("Test_tiny", published.snapshot)
+    assert 1 < storage.most <= CONCURRENT_WRITES
+    assert storage.finished[-2:] == [f"{folder}/{MANIFEST}", pointer_path("Test_tiny")]
+    assert len(storage.finished) == 6
+
+
+def test_an_upload_that_fails_among_others_publishes_nothing(publish: Publish) -> None:
+    address = f"memory://{uuid.uuid4().hex}"
+    publish(n_symbols=1, address=address)
+    later = {"n_symbols": 2, "sealed_at": "2026-03-01T00:00:00Z"}
+    refusing = _Watched(address, refused="rebalances/part-0.parquet")
+    with pytest.raises(StorageUnavailable, match="rebalances"):
+        publish(address=refusing, **later)
+    assert not [path for path in refusing.finished if path.endswith(".json") and "description" not in path]
+    assert datasets.open(address)["Test_tiny"].description() == {"name": "Tiny", "tldr": "1 names"}
+    assert publish(address=address, **later).changed
+    assert datasets.open(address)["Test_tiny"].description() == {"name": "Tiny", "tldr": "2 names"}
