@@ -65,6 +65,11 @@ class Snapshot:
         path = f"{self._folder}/{MANIFEST}"
         return Manifest.decode(self._document(path, self.pointer.manifest_sha256), path)
 
+    @property
+    def opened(self) -> bool:
+        """Whether the manifest was read, so that what it says costs nothing."""
+        return "manifest" in self.__dict__
+
     def _document(self, path: str, sha256: str) -> bytes:
         """Return the bytes of a JSON document, from the cache where it holds them."""
         try:

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from serve.json_rows import type_pieces
+
 if TYPE_CHECKING:
     from serve.context import Context
 
@@ -20,7 +22,7 @@ class Page:
     Attributes
     ----------
     rows
-        The page's JSON array.
+        The page's JSON array, whole or in pieces.
     returned, total
         Its length, and the rows of all pages.
     meta
@@ -29,7 +31,7 @@ class Page:
         Shown in ``meta.warnings`` when there are any.
     """
 
-    rows: bytes
+    rows: bytes | type_pieces
     returned: int
     total: int
     meta: Mapping[str, Any]

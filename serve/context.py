@@ -8,8 +8,11 @@ from typing import Any
 from datasets.snapshot import Snapshot
 from schemas.endpoints import Endpoint
 from serve.access.caller import Caller
+from serve.held.not_held import NotHeld
 from serve.parameters import Values
+from serve.reader import Reader
 from serve.service import Service
+from serve.week_index import Weeks
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ class Context:
         Its parameters, typed, defaults filled in.
     request_id
         For objects, which carry it; a page must not.
+    hurried
+        Whether the route is asked on the event loop, to answer from memory or not at all.
     """
 
     service: Service
@@ -32,6 +37,7 @@ class Context:
     request_id: str
     admitted: Caller | None
     resolved: Snapshot | None
+    hurried: bool = False
 
     @property
     def caller(self) -> Caller:
@@ -44,6 +50,23 @@ class Context:
         """The one snapshot this request sees; routes of an alpha have one."""
         assert self.resolved is not None
         return self.resolved
+
+    @property
+    def reader(self) -> Reader:
+        """What reads files; a hurried route must do without, and raises NotHeld here."""
+        if self.hurried:
+            raise NotHeld
+        return self.service.reader
+
+    @property
+    def weeks(self) -> Weeks:
+        """The rebalance index of the snapshot, which must have one; NotHeld as of `reader`."""
+        known = self.service.weeks.known(self.snapshot)
+        if known is not None:
+            return known
+        if self.hurried:
+            raise NotHeld
+        return self.service.weeks.of(self.snapshot)
 
     @property
     def raw(self) -> bool:

@@ -12,7 +12,7 @@ _EMPTY_WHEN_UNSEALED: Final = frozenset({"falsification_criteria", "source_paper
 """Lists that say "none" by being empty, where others are null because nothing was said."""
 
 
-def complete(sealed: Mapping[str, Any], alpha_id: str) -> dict[str, Any]:
+def complete(sealed: Mapping[str, Any], alpha_id: str, *, raw: bool) -> dict[str, Any]:
     """Put a sealed description into the served shape.
 
     Parameters
@@ -21,6 +21,8 @@ def complete(sealed: Mapping[str, Any], alpha_id: str) -> dict[str, Any]:
         As the run wrote it: any key may be missing, at any depth, and others may be there.
     alpha_id
         The alpha's address.
+    raw
+        Whether the key sees the unconditioned signal. Without it, values of any shape lose their ``raw_`` keys.
 
     Returns
     -------
@@ -30,7 +32,7 @@ def complete(sealed: Mapping[str, Any], alpha_id: str) -> dict[str, Any]:
     """
     own = {"algo_id": alpha_id, "alpha_id": alpha_id, "name": sealed.get("name") or alpha_id}
     found: dict[str, Any] = _filled(DESCRIPTION, {**sealed, **own})
-    return found
+    return found if raw else _without_raw(found)
 
 
 def _filled(field: Field, value: Any) -> Any:
@@ -43,3 +45,9 @@ def _filled(field: Field, value: Any) -> Any:
     if entry is not None and entry.type is FieldType.OBJECT and isinstance(value, list):
         return [_filled(entry, item) for item in value]
     return value
+
+
+def _without_raw(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_raw(entry) for key, entry in value.items() if not key.startswith("raw_")}
+    return [_without_raw(entry) for entry in value] if isinstance(value, list) else value

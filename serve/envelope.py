@@ -10,17 +10,18 @@ import orjson
 from schemas.errors import ApiError
 from schemas.warning_codes import WARNING_CODES
 from serve.instants import now
+from serve.json_rows import type_pieces
 
 
 def collection(
-    rows: bytes, *, returned: int, total: int, limit: int, offset: int, meta: Mapping[str, Any]
+    rows: bytes | type_pieces, *, returned: int, total: int, limit: int, offset: int, meta: Mapping[str, Any]
 ) -> bytes:
     """Assemble a page around rows that are JSON already.
 
     Parameters
     ----------
     rows
-        A JSON array of `returned` objects.
+        A JSON array of `returned` objects, whole or in pieces.
     total
         Rows of all pages together.
     limit, offset
@@ -38,7 +39,7 @@ def collection(
     return b"".join(
         (
             b'{"data":',
-            rows,
+            *((rows,) if isinstance(rows, bytes) else rows),
             b',"pagination":',
             orjson.dumps(pagination),
             b',"meta":',

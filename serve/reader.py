@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import threading
 from dataclasses import dataclass
 from typing import Final
@@ -11,6 +10,7 @@ import duckdb
 import polars as pl
 
 from schemas.errors import SnapshotCorrupt
+from serve.json_rows import to_json, type_pieces
 from serve.query.statement import Paged, Statement
 
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
@@ -20,8 +20,6 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
-_WHOLE: Final = "%Y-%m-%dT%H:%M:%SZ"
-_SPLIT: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
 _UNREADABLE: Final = (
     duckdb.IOException,
     duckdb.InvalidInputException,
@@ -33,9 +31,9 @@ _UNREADABLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A page as it is sent: a JSON array, its length, and the rows of all pages."""
+    """A page as it is sent: the pieces of a JSON array, its length, and the rows of all pages."""
 
-    json: bytes
+    pieces: type_pieces
     returned: int
     total: int
 
@@ -95,7 +93,7 @@ class Reader:
             total = query.offset + returned  # the page is the last one, so it tells the total itself
         else:
             total = int(self.frame(query.total).item())
-        return Rows(to_json(frame), returned, total)
+        return Rows((to_json(frame),), returned, total)
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         cursor: duckdb.DuckDBPyConnection | None = getattr(self._mine, "cursor", None)
@@ -109,23 +107,3 @@ class Reader:
         cursor = self._cursor()
         self._mine.cursor = None
         cursor.close()
-
-
-def to_json(frame: pl.DataFrame) -> bytes:
-    """Write a frame as a JSON array of objects.
-
-    Numbers stand in the shortest form that reads back to the same double, days as ``2020-01-03``, instants as
-    ``2020-01-03T14:30:00Z`` with microseconds only where they are not zero.
-    """
-    instants = [_instant(frame[name]) for name, type_ in frame.schema.items() if type_ == pl.Datetime]
-    buffer = io.BytesIO()
-    frame.with_columns(instants).write_json(buffer)
-    return buffer.getvalue()
-
-
-def _instant(moments: pl.Series) -> pl.Series:
-    # The zone is that of the engine's session, which follows the machine's.
-    utc = moments.dt.convert_time_zone("UTC")
-    whole = utc.dt.strftime(_WHOLE)
-    split = (utc.dt.microsecond() != 0).fill_null(value=False)
-    return whole.zip_with(~split, utc.dt.strftime(_SPLIT)) if split.any() else whole

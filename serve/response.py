@@ -13,6 +13,8 @@ from serve.answer import PRIVATE, Answer, Bare, Page
 from serve.asgi import Receive, Scope, Send
 from serve.context import Context
 from serve.etag import quoted, tag_of_body
+from serve.held.bodies import Body
+from serve.held.kept import owner_of
 
 RETRY_SECONDS: Final = 2
 """What ``Retry-After`` says of a failure whose length nobody knows."""
@@ -42,6 +44,20 @@ def not_modified(etag: str, headers: Mapping[str, str]) -> Response:
     return Response(304, b"", sent)
 
 
+def page_response(body: Body, tag: str, coding: str, headers: Mapping[str, str]) -> Response:
+    """Return the response that carries a page's finished body.
+
+    Parameters
+    ----------
+    tag, coding
+        Of the page, and as negotiated; together they name the representation.
+    """
+    sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE, "etag": quoted(tag, coding)}
+    if body.coding != compression.IDENTITY:
+        sent["content-encoding"] = body.coding
+    return Response(200, body.content, sent)
+
+
 def answered(
     context: Context, answer: Answer, *, tag: str | None, coding: str, headers: Mapping[str, str]
 ) -> Response:
@@ -56,11 +72,15 @@ def answered(
     headers
         To be sent whatever the answer is.
     """
-    sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE}
     if isinstance(answer, Page):
         body = page_body(context, answer)
-        sent["etag"] = quoted(tag_of_body(body) if tag is None else tag, coding)
-    elif isinstance(answer, Bare):
+        name = tag_of_body(body) if tag is None else tag
+        coded = Body(*compression.encode(body, coding))
+        if tag is not None and context.resolved is not None:
+            context.service.bodies.put(owner_of(context.resolved), (tag, coding), coded, coded.bytes)
+        return page_response(coded, name, coding, headers)
+    sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE}
+    if isinstance(answer, Bare):
         body = envelope.bare(answer.body)
         sent["cache-control"] = "no-store"
     else:

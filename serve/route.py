@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -18,11 +19,13 @@ from serve.access.caller import Caller
 from serve.answer import Answer, Answerer
 from serve.asgi import Scope
 from serve.books import visible_books
-from serve.compression import negotiate
+from serve.compression import IDENTITY, negotiate
 from serve.context import Context
 from serve.etag import matches, matches_any, quoted, tag_of_request
+from serve.held.kept import owner_of
+from serve.held.not_held import NotHeld
 from serve.parameters import Values, parse, query_pairs
-from serve.response import Response, answered, failed, not_modified
+from serve.response import Response, answered, failed, not_modified, page_response
 from serve.service import Service
 from serve.trace import Trace, header
 
@@ -142,14 +145,35 @@ class _Passage:
         tag = self._tag_beforehand()
         if tag is not None and matches(wanted, quoted(tag, coding)):
             return not_modified(quoted(tag, coding), self.headers)
+        if tag is not None and self.snapshot is not None:
+            finished = self.service.bodies.get(owner_of(self.snapshot), (tag, coding))
+            if finished is not None:
+                return self._unless_held_by_caller(page_response(finished, tag, coding, self.headers), wanted)
         context = Context(
             self.service, self.endpoint, self.values, self.trace.request_id, self.caller, self.snapshot
         )
         encode = partial(answered, context, tag=tag, coding=coding, headers=self.headers)
-        if inspect.iscoroutinefunction(self.answerer):
+        answer = self._at_hand(context)
+        if answer is not None:
+            # Cutting a page is nothing; packing a large one is.
+            packed = coding == IDENTITY
+            response = encode(answer) if packed else await self.service.compute(partial(encode, answer))
+        elif inspect.iscoroutinefunction(self.answerer):
             response = encode(await self.answerer(context))
         else:
             response = await self.service.compute(lambda: encode(cast(Answer, self.answerer(context))))
+        return self._unless_held_by_caller(response, wanted)
+
+    def _at_hand(self, context: Context) -> Answer | None:
+        """Ask the route to answer from memory; None when it cannot, or when nothing of the snapshot was read yet."""
+        if self.snapshot is None or not self.snapshot.opened or self.endpoint.shape is not Shape.COLLECTION:
+            return None
+        try:
+            return cast(Answer, self.answerer(replace(context, hurried=True)))
+        except NotHeld:
+            return None
+
+    def _unless_held_by_caller(self, response: Response, wanted: str | None) -> Response:
         etag = response.headers.get("etag")
         if etag is not None and (matches(wanted, etag) or matches_any(wanted)):
             return not_modified(etag, self.headers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from datasets.cache import Cache
 from datasets.storage import Storage
@@ -13,7 +13,12 @@ from schemas.errors import SettingsError
 from serve.access.gate import Access
 from serve.access.settings import AccessSettings
 from serve.build import build_version
+from serve.held.bodies import Body
+from serve.held.kept import KeptByBytes
+from serve.held.pages import Pages
+from serve.held.store import HeldDatasets
 from serve.market_data import MarketData
+from serve.memory import kept_bytes
 from serve.metrics.service import Metrics
 from serve.reader import Reader
 from serve.settings import Settings, compute_threads
@@ -22,6 +27,8 @@ from serve.source_download import SourceDownloads
 from serve.week_index import WeekIndex
 
 T = TypeVar("T")
+_BODIES: Final = 8
+"""One part in this many of the memory is for finished bodies; cutting a page from held rows costs little."""
 
 
 class Service:
@@ -47,9 +54,13 @@ class Service:
         self.access_settings = access_settings
         self.build = build_version(settings.build)
         storage = open_storage(settings)
-        self.snapshots = Snapshots(storage, settings.refresh_seconds)
+        self.snapshots = Snapshots(storage, settings.refresh_seconds, self._forget_replaced)
         self.reader = Reader()
         self.weeks = WeekIndex(self.reader)
+        memory = kept_bytes(settings.memory_bytes, settings.workers)
+        self.bodies: KeptByBytes[Body] = KeptByBytes(memory // _BODIES)
+        self.datasets = HeldDatasets(memory - self.bodies.limit)
+        self.pages = Pages(self.reader, self.datasets)
         self.metrics = Metrics(self.reader)
         self.market_data = MarketData(settings.market_data)
         self.source_downloads = SourceDownloads(storage, settings.archives, settings.archives_public_endpoint)
@@ -67,9 +78,18 @@ class Service:
         await asyncio.to_thread(self.snapshots.stop)
         await self.market_data.close()
         self.source_downloads.close()
+        await asyncio.to_thread(self.datasets.close)
         await asyncio.to_thread(self._executor.shutdown)
         self.reader.close()
         await self.access.close()
+
+    def _forget_replaced(self) -> None:
+        """Let go what is kept of snapshots that are no longer served."""
+        for kept in (self.datasets.kept, self.bodies):
+            for alpha_id, snapshot_id in kept.owners:
+                served = self.snapshots.resolve(alpha_id)
+                if served is None or served.id != snapshot_id:
+                    kept.drop((alpha_id, snapshot_id))
 
     async def compute(self, work: Callable[[], T]) -> T:
         """Run work on a compute thread, so that the event loop keeps answering."""

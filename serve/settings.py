@@ -145,6 +145,13 @@ class Settings:
     threads: int = _field(
         _whole(0, 1024), "integer", "Compute threads of each process; 0 takes one a core.", default=0
     )
+    memory_bytes: int = _field(
+        _whole(0, 2**62),
+        "integer",
+        "How much rendered rows and finished bodies may take in each process; 0 takes a quarter of the memory there "
+        "is, shared between the workers.",
+        default=0,
+    )
     refresh_seconds: float = _field(
         _seconds, "seconds", "How often the catalogue is looked at for new snapshots.", default=1.0
     )

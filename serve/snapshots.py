@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -33,9 +33,12 @@ class Snapshots:
         The datasets root.
     seconds
         Pause between two looks.
+    changed
+        Called after a look that found something else than the one before.
     """
 
-    def __init__(self, storage: Storage, seconds: float) -> None:
+    def __init__(self, storage: Storage, seconds: float, changed: Callable[[], None] = lambda: None) -> None:
+        self._changed = changed
         self._storage = storage
         self._catalogue = Catalogue(storage)
         self._seconds = seconds
@@ -97,6 +100,7 @@ class Snapshots:
             self._failure = None
         self._lease.refresh(began)
         if changed:
+            self._changed()
             _log.info(
                 "catalogue_changed", alphas=len(self.pointers()), unreadable=sorted(self._catalogue.broken)
             )

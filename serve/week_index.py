@@ -94,6 +94,15 @@ class WeekIndex:
         self._known: OrderedDict[tuple[str, str], Weeks] = OrderedDict()
         self._lock = threading.Lock()
 
+    def known(self, snapshot: Snapshot) -> Weeks | None:
+        """Return the weeks of a snapshot when they were read before."""
+        key = (snapshot.alpha_id, snapshot.id)
+        with self._lock:
+            found = self._known.get(key)
+            if found is not None:
+                self._known.move_to_end(key)
+            return found
+
     def of(self, snapshot: Snapshot) -> Weeks:
         """Return the weeks of a snapshot that has the dataset.
 
@@ -102,16 +111,14 @@ class WeekIndex:
         SnapshotCorrupt
             When the file cannot be read.
         """
-        key = (snapshot.alpha_id, snapshot.id)
-        with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
+        known = self.known(snapshot)
+        if known is not None:
+            return known
         frame = self._reader.frame(all_weeks(snapshot.file("rebalances"), snapshot.columns("rebalances")))
         names = frame["n_symbols"].to_list() if "n_symbols" in frame.columns else None
         weeks = Weeks(frame["date"].to_list(), frame["week_status"].to_list(), names)
         with self._lock:
-            self._known[key] = weeks
+            self._known[snapshot.alpha_id, snapshot.id] = weeks
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
         return weeks

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from schemas.rows import ROWS
+from schemas.rows import ROWS, RowModel
 from schemas.tables import TABLES
 from serve.query import filters
 from serve.query.statement import (
@@ -25,6 +26,13 @@ from serve.query.statement import (
 _INDEX: Final = TABLES["rebalances"]
 _DECISIONS: Final = TABLES["decisions"]
 _SORT_COLUMNS: Final = {"score": "score", "rank": "average_rank", "symbol": "symbol"}
+FIGURES: Final = (
+    "direction",
+    "score",
+    "average_rank",
+    *(column.name for column in _DECISIONS if column.name.endswith("_target_weight") and not column.raw),
+)
+"""Numbers a week's rows are filtered and sorted by."""
 _FALLING: Final = frozenset({"score", "weight"})
 """What sorts descending unless the request says otherwise."""
 
@@ -32,6 +40,43 @@ _FALLING: Final = frozenset({"score", "weight"})
 def weight_column(book: str) -> str:
     """Name the target weight of a book."""
     return f"{book}_target_weight"
+
+
+@dataclass(frozen=True, slots=True)
+class WeekConditions:
+    """Which rows of a week are asked for, and in which order.
+
+    Attributes
+    ----------
+    symbols, direction, min_abs_weight
+        None leaves a condition out; a null meets none.
+    weight
+        The column `min_abs_weight` bounds.
+    sort
+        The column sorted by. Nulls come last either way, and ties by ascending name.
+    falling
+        Whether the largest comes first.
+    """
+
+    symbols: tuple[str, ...] | None
+    direction: int | None
+    weight: str
+    min_abs_weight: float | None
+    sort: str
+    falling: bool
+
+
+def conditions(values: Mapping[str, Any]) -> WeekConditions:
+    """Say what the parameters of a week's cross-section come to."""
+    weight, sort, direction = weight_column(values["book"]), values["sort"], values["direction"]
+    return WeekConditions(
+        symbols=values["symbol"],
+        direction=None if direction is None else int(direction),
+        weight=weight,
+        min_abs_weight=values["min_abs_weight"],
+        sort=weight if sort == "weight" else _SORT_COLUMNS[sort],
+        falling=sort in _FALLING if values["order"] is None else values["order"] == "desc",
+    )
 
 
 def weeks(file: str, present: Collection[str], values: Mapping[str, Any], *, raw: bool, rows: int) -> Paged:
@@ -65,26 +110,27 @@ def cross_section(
     names
         Rows of the week before any filter.
     """
-    weight = _DECISIONS[weight_column(values["book"])]
-    direction = values["direction"]
+    wanted = conditions(values)
     narrowing = [
-        *filters.tickers(_DECISIONS["symbol"], values["symbol"]),
-        *filters.equals(_DECISIONS["direction"], None if direction is None else int(direction)),
-        *filters.at_least_in_size(weight, values["min_abs_weight"]),
+        *filters.tickers(_DECISIONS["symbol"], wanted.symbols),
+        *filters.equals(_DECISIONS["direction"], wanted.direction),
+        *filters.at_least_in_size(_DECISIONS[wanted.weight], wanted.min_abs_weight),
     ]
-    sort = values["sort"]
-    falling = sort in _FALLING if values["order"] is None else values["order"] == "desc"
-    column = weight.name if sort == "weight" else _SORT_COLUMNS[sort]
-    terms = [(column, falling), ("symbol", False)]
+    terms = [(wanted.sort, wanted.falling), ("symbol", False)]
     return paged(
         projection(ROWS["decision"], present, raw=raw),
         source(file),
         [*filters.equals(_DECISIONS["date"], date), *narrowing],
-        order_of(*(terms[:1] if sort == "symbol" else terms)),
+        order_of(*(terms[:1] if wanted.sort == "symbol" else terms)),
         limit=values["limit"],
         offset=values["offset"],
         total=None if narrowing else names,
     )
+
+
+def panel_row(values: Mapping[str, Any]) -> RowModel:
+    """Return what a row of the panel shows."""
+    return ROWS["score" if values["fields"] == "core" else "score_all"]
 
 
 def panel(
@@ -103,8 +149,11 @@ def panel(
         Number of the first row of the requested days in the file, and how many rows they have; None when
         that is not known.
     """
-    model = ROWS["score" if values["fields"] == "core" else "score_all"]
-    columns, table, order = projection(model, present, raw=raw), source(file), stored_order(_DECISIONS)
+    columns, table, order = (
+        projection(panel_row(values), present, raw=raw),
+        source(file),
+        stored_order(_DECISIONS),
+    )
     page = {"limit": values["limit"], "offset": values["offset"]}
     if values["symbol"] is None and window is not None:
         return stretch(columns, table, order, first=window[0], total=window[1], **page)

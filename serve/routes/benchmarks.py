@@ -8,8 +8,8 @@ from typing import Final
 
 from serve.answer import Answerer, Page
 from serve.context import Context
+from serve.json_rows import to_json
 from serve.market_data import measure
-from serve.reader import to_json
 
 
 async def daily(context: Context) -> Page:

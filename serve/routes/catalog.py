@@ -38,7 +38,7 @@ def description(context: Context) -> Single:
             "The run sealed no written description; its data endpoints answer.",
         )
     return Single(
-        complete(sealed, snapshot.alpha_id),
+        complete(sealed, snapshot.alpha_id, raw=context.raw),
         source=f"snapshot {snapshot.id}",
         meta={"run": snapshot.alpha_id, "alpha_id": snapshot.alpha_id},
     )

@@ -12,8 +12,10 @@ from serve.books import NothingOfKind, choose_book, visible_books
 from serve.context import Context
 from serve.envelope import kind_missing
 from serve.equity import LEDGER_COLUMNS, curve
+from serve.held.pages import Asked
+from serve.json_rows import to_json
 from serve.query import books as query
-from serve.reader import to_json
+from serve.query.statement import Paged
 
 
 def books(context: Context) -> Page:
@@ -23,12 +25,12 @@ def books(context: Context) -> Page:
     meta = _portfolio_meta(context)
     if not visible or not snapshot.has("books"):
         return empty(meta, *(kind_missing(kind) for kind in BOOK_KINDS))
-    rows = context.service.reader.page(
+    rows = context.reader.page(
         query.summary(
             snapshot.file("books"), snapshot.columns("books"), context.values, raw=context.raw, books=visible
         )
     )
-    return Page(rows.json, rows.returned, rows.total, meta)
+    return Page(rows.pieces, rows.returned, rows.total, meta)
 
 
 def rows_of_book(context: Context) -> Page:
@@ -39,18 +41,22 @@ def rows_of_book(context: Context) -> Page:
     chosen = choose_book(snapshot, kind, values["book"], raw=context.raw)
     if isinstance(chosen, NothingOfKind):
         return empty(meta, kind_missing(chosen.kind))
-    rows = context.service.reader.page(
-        query.rows_of_book(
-            ROWS[context.endpoint.row],
-            snapshot.file(kind, chosen.name),
+    model, book = ROWS[context.endpoint.row], chosen.name
+
+    def direct() -> Paged:
+        return query.rows_of_book(
+            model,
+            snapshot.file(kind, book),
             snapshot.columns(kind),
             values,
             raw=context.raw,
-            book=chosen.name,
-            rows=snapshot.entry(kind, chosen.name).rows,
+            book=book,
+            rows=snapshot.entry(kind, book).rows,
         )
-    )
-    return Page(rows.json, rows.returned, rows.total, meta)
+
+    asked = Asked(snapshot, kind, model, context.raw, book)
+    rows = context.service.pages.window(asked, values, direct, hurried=context.hurried)
+    return Page(rows.pieces, rows.returned, rows.total, meta)
 
 
 def equity_curve(context: Context) -> Page:
@@ -62,7 +68,7 @@ def equity_curve(context: Context) -> Page:
     if isinstance(chosen, NothingOfKind):
         found = curve(None, values["book"])
         return empty({**meta, "summary": found.summary}, kind_missing(chosen.kind))
-    ledger = context.service.reader.frame(
+    ledger = context.reader.frame(
         query.ledger_window(snapshot.file(kind, chosen.name), LEDGER_COLUMNS, values["from"], values["to"])
     )
     found = curve(ledger, chosen.name)

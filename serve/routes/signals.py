@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from schemas.errors import ApiError
+from schemas.rows import ROWS
 from serve.answer import Answerer, Page, empty
 from serve.context import Context
 from serve.envelope import kind_missing
+from serve.held.pages import Asked
 from serve.query import signals as query
+from serve.query.statement import Paged
 
 
 def rebalances(context: Context) -> Page:
@@ -17,16 +20,19 @@ def rebalances(context: Context) -> Page:
     snapshot = context.snapshot
     if not snapshot.has("rebalances"):
         return empty(context.run_meta, kind_missing("rebalances"))
-    rows = context.service.reader.page(
-        query.weeks(
+
+    def direct() -> Paged:
+        return query.weeks(
             snapshot.file("rebalances"),
             snapshot.columns("rebalances"),
             context.values,
             raw=context.raw,
             rows=snapshot.entry("rebalances").rows,
         )
-    )
-    return Page(rows.json, rows.returned, rows.total, context.run_meta)
+
+    asked = Asked(snapshot, "rebalances", ROWS["rebalance"], context.raw)
+    rows = context.service.pages.window(asked, context.values, direct, hurried=context.hurried)
+    return Page(rows.pieces, rows.returned, rows.total, context.run_meta)
 
 
 def cross_section(context: Context) -> Page:
@@ -36,7 +42,7 @@ def cross_section(context: Context) -> Page:
     meta = {**context.run_meta, "book": values["book"], "date": date.isoformat()}
     if not snapshot.has("rebalances"):
         return empty({**meta, "week_status": None, "n_symbols": 0}, kind_missing("rebalances"))
-    weeks = context.service.weeks.of(snapshot)
+    weeks = context.weeks
     place = weeks.position(date)
     if place is None:
         raise ApiError(
@@ -46,17 +52,23 @@ def cross_section(context: Context) -> Page:
     if weeks.names is None or not snapshot.has("decisions"):
         return empty({**meta, "n_symbols": 0}, kind_missing("decisions"))
     meta["n_symbols"] = weeks.names[place]
-    rows = context.service.reader.page(
-        query.cross_section(
+    names = weeks.names[place]
+
+    def direct() -> Paged:
+        return query.cross_section(
             snapshot.file("decisions"),
             snapshot.columns("decisions"),
             values,
             raw=context.raw,
             date=date,
-            names=weeks.names[place],
+            names=names,
         )
+
+    asked = Asked(snapshot, "decisions", ROWS["decision"], context.raw, figures=query.FIGURES)
+    rows = context.service.pages.week(
+        asked, values, date, direct, conditions=query.conditions(values), hurried=context.hurried
     )
-    return Page(rows.json, rows.returned, rows.total, meta)
+    return Page(rows.pieces, rows.returned, rows.total, meta)
 
 
 def scores(context: Context) -> Page:
@@ -65,16 +77,19 @@ def scores(context: Context) -> Page:
     meta = {**context.run_meta, "fields": context.values["fields"]}
     if not snapshot.has("decisions"):
         return empty(meta, kind_missing("decisions"))
-    rows = context.service.reader.page(
-        query.panel(
+
+    def direct() -> Paged:
+        return query.panel(
             snapshot.file("decisions"),
             snapshot.columns("decisions"),
             context.values,
             raw=context.raw,
             window=_window(context),
         )
-    )
-    return Page(rows.json, rows.returned, rows.total, meta)
+
+    asked = Asked(snapshot, "decisions", query.panel_row(context.values), context.raw)
+    rows = context.service.pages.window(asked, context.values, direct, hurried=context.hurried)
+    return Page(rows.pieces, rows.returned, rows.total, meta)
 
 
 def _window(context: Context) -> tuple[int, int] | None:
@@ -85,7 +100,7 @@ def _window(context: Context) -> tuple[int, int] | None:
         return 0, rows
     if not snapshot.has("rebalances"):
         return None
-    weeks = context.service.weeks.of(snapshot)
+    weeks = context.weeks
     return weeks.rows_between(values["from"], values["to"]) if weeks.rows == rows else None
 
 

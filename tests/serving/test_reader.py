@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 from schemas.errors import SnapshotCorrupt
+from serve.json_rows import to_json
 from serve.query.statement import Paged, Statement, source
-from serve.reader import Reader, to_json
+from serve.reader import Reader
 from serve.week_index import Weeks
 
 
@@ -58,7 +59,7 @@ def test_an_empty_page_past_the_end_counts() -> None:
     reader = Reader()
     rows = Statement("SELECT * FROM range(?) t(n) LIMIT ? OFFSET ?", (10, 4, 80))
     found = reader.page(Paged(rows, Statement("SELECT count(*) FROM range(?)", (10,)), 4, 80))
-    assert (found.json, found.returned, found.total) == (b"[]", 0, 10)
+    assert (found.pieces, found.returned, found.total) == ((b"[]",), 0, 10)
     reader.close()
 
 

@@ -1,0 +1,160 @@
+"""Where rows stand in a file: by day, by name, and a week's names in the order asked for."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from serve.query.signals import WeekConditions
+
+type_numbers = npt.NDArray[np.int64]
+"""Numbers of rows in the file, from 0."""
+_EPOCH: Final = dt.date(1970, 1, 1).toordinal()
+_NONE: Final = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The columns that rows are found and ordered by, held as arrays as long as the file.
+
+    Attributes
+    ----------
+    days
+        int32 days since 1970, ascending.
+    names
+        Name -> its code, in ascending order of names.
+    codes
+        int32 code of each row's name; None when the file has no names.
+    by_name
+        int64 numbers of the rows, by code and then as they stand in the file.
+    name_ends
+        int64: rows of code c are ``by_name[name_ends[c]:name_ends[c + 1]]``.
+    figures
+        float64 columns to filter and sort by, NaN for null.
+    """
+
+    days: npt.NDArray[np.int32]
+    names: Mapping[str, int] = field(default_factory=dict)
+    codes: npt.NDArray[np.int32] | None = None
+    by_name: type_numbers = field(default_factory=lambda: _NONE)
+    name_ends: type_numbers = field(default_factory=lambda: np.zeros(1, np.int64))
+    figures: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        """Memory taken, the names' texts estimated."""
+        arrays = (self.days, self.codes, self.by_name, self.name_ends, *self.figures.values())
+        return sum(x.nbytes for x in arrays if x is not None) + 128 * len(self.names)
+
+    def between(self, first: dt.date | None, last: dt.date | None) -> tuple[int, int]:
+        """Return the number of the first row of a span of days, and of the one after its last.
+
+        Parameters
+        ----------
+        first, last
+            Inclusive; None leaves that end open.
+        """
+        start = 0 if first is None else int(self.days.searchsorted(first.toordinal() - _EPOCH, "left"))
+        end = (
+            len(self.days)
+            if last is None
+            else int(self.days.searchsorted(last.toordinal() - _EPOCH, "right"))
+        )
+        return start, max(start, end)
+
+    def rows_of(self, symbols: Sequence[str]) -> int:
+        """Return how many rows some names have in the whole file, unknown ones none."""
+        codes = [self.names[x] for x in symbols if x in self.names]
+        return int(sum(self.name_ends[code + 1] - self.name_ends[code] for code in codes))
+
+    def of(self, symbols: Sequence[str], start: int, end: int) -> type_numbers:
+        """Return the numbers of some names' rows within a stretch of the file, ascending.
+
+        Parameters
+        ----------
+        symbols
+            Without repeats; a name the file does not have has no rows.
+        start, end
+            As of :meth:`between`.
+        """
+        parts = []
+        for symbol in symbols:
+            code = self.names.get(symbol)
+            if code is None:
+                continue
+            own = self.by_name[self.name_ends[code] : self.name_ends[code + 1]]
+            if start > 0 or end < len(self.by_name):
+                own = own[own.searchsorted(start) : own.searchsorted(end)]
+            parts.append(own)
+        if not parts:
+            return _NONE
+        return parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+
+    def week(
+        self,
+        start: int,
+        end: int,
+        wanted: WeekConditions,
+    ) -> type_numbers:
+        """Return the numbers of one week's rows that meet the conditions, in the order asked for.
+
+        Parameters
+        ----------
+        start, end
+            The week's stretch, in which names ascend.
+        wanted
+            Conditions and order; its columns are among the figures.
+        """
+        kept = np.arange(start, end) if wanted.symbols is None else self.of(wanted.symbols, start, end)
+        if wanted.direction is not None:
+            kept = kept[self.figures["direction"][kept] == wanted.direction]
+        if wanted.min_abs_weight is not None:
+            kept = kept[np.abs(self.figures[wanted.weight][kept]) >= wanted.min_abs_weight]
+        if wanted.sort == "symbol":
+            return kept[::-1] if wanted.falling else kept
+        values = self.figures[wanted.sort][kept]
+        # A stable sort keeps tied names ascending, and NaN goes last.
+        return kept[np.argsort(-values if wanted.falling else values, kind="stable")]
+
+
+def index_of(*, days: pl.Series, symbols: pl.Series | None, figures: Mapping[str, pl.Series]) -> Index | None:
+    """Index the columns of a file, all of its length; None when its days do not ascend.
+
+    Parameters
+    ----------
+    days
+        Days or instants, without nulls.
+    symbols
+        Names; a row without one is never asked for by name.
+    figures
+        Whatever numbers are filtered or sorted by.
+    """
+    utc = days.dt.convert_time_zone("UTC").dt.date() if days.dtype == pl.Datetime else days
+    numbers = utc.to_physical().to_numpy().astype(np.int32)
+    if np.any(np.diff(numbers) < 0):
+        return None
+    columns = {
+        name: np.asarray(values.cast(pl.Float64).fill_null(float("nan")).to_numpy(), np.float64)
+        for name, values in figures.items()
+    }
+    if symbols is None:
+        return Index(numbers, figures=columns)
+    # Python orders texts by code points, which is the order of their UTF-8 bytes, the engine's.
+    distinct = sorted(symbols.drop_nulls().unique().to_list())
+    nameless = len(distinct)  # a code of its own, which no name leads to
+    codes = symbols.cast(pl.Enum(distinct)).to_physical().fill_null(nameless).to_numpy().astype(np.int32)
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(codes, minlength=nameless + 1))])
+    return Index(
+        numbers,
+        {name: code for code, name in enumerate(distinct)},
+        codes,
+        np.argsort(codes, kind="stable").astype(np.int64),
+        ends.astype(np.int64),
+        columns,
+    )

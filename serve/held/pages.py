@@ -1,0 +1,165 @@
+"""Pages of stored rows: cut from what is held, else asked of the engine."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from datasets.snapshot import Snapshot
+from schemas.rows import RowModel
+from serve.held.dataset import HeldDataset, estimated_bytes, held, whole
+from serve.held.kept import owner_of
+from serve.held.not_held import NotHeld
+from serve.held.store import HeldDatasets
+from serve.query.signals import WeekConditions
+from serve.query.statement import Paged
+from serve.reader import Reader, Rows
+
+_AT_ONCE: Final = 50_000
+"""Rows that may be gone through on the event loop; more would keep other requests waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A dataset, and how its rows are shown.
+
+    Attributes
+    ----------
+    snapshot, dataset, book
+        Whose file; `book` is None for a dataset that is not kept by book.
+    model
+        What a row shows.
+    raw
+        Whether the key sees the columns of the unconditioned signal.
+    figures
+        Columns the rows may be filtered and sorted by, besides day and name.
+    """
+
+    snapshot: Snapshot
+    dataset: str
+    model: RowModel
+    raw: bool
+    book: str | None = None
+    figures: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> Hashable:
+        """Tells the datasets and views of a snapshot apart."""
+        return (self.dataset, self.book, self.model.name, self.raw)
+
+
+class Pages:
+    """Answers pages of stored rows. Safe to share between threads.
+
+    Parameters
+    ----------
+    reader
+        What reads the files.
+    datasets
+        What is held of them.
+    """
+
+    def __init__(self, reader: Reader, datasets: HeldDatasets) -> None:
+        self._reader = reader
+        self._datasets = datasets
+
+    def window(
+        self, asked: Asked, values: Mapping[str, Any], direct: Callable[[], Paged], *, hurried: bool
+    ) -> Rows:
+        """Return a page of the rows of some days, of some names where they are given, in the order of the file.
+
+        Parameters
+        ----------
+        values
+            Parsed parameters: ``from``, ``to``, ``limit``, ``offset``, and ``symbol`` where the route has it.
+        direct
+            Makes the query that answers the same from the file.
+        hurried
+            Answer from memory alone.
+
+        Raises
+        ------
+        NotHeld
+            When `hurried` and the answer is not at hand.
+        SnapshotCorrupt
+            When the file is gone or cannot be read.
+        """
+        found = self._datasets.find(owner_of(asked.snapshot), asked.name)
+        if found is None:
+            return self._directly(asked, direct, hurried=hurried)
+        start, end = found.index.between(values["from"], values["to"])
+        offset, limit, symbols = values["offset"], values["limit"], values.get("symbol")
+        if symbols is None:
+            first = min(start + offset, end)
+            last = min(first + limit, end)
+            return Rows(found.rows.between(first, last), last - first, end - start)
+        if hurried and found.index.rows_of(symbols) > _AT_ONCE:
+            raise NotHeld
+        numbers = found.index.of(symbols, start, end)
+        page = numbers[offset : offset + limit]
+        return Rows(found.rows.chosen(page), len(page), len(numbers))
+
+    def week(
+        self,
+        asked: Asked,
+        values: Mapping[str, Any],
+        day: dt.date,
+        direct: Callable[[], Paged],
+        *,
+        conditions: WeekConditions,
+        hurried: bool,
+    ) -> Rows:
+        """Return a page of one day's rows, filtered and sorted.
+
+        Parameters
+        ----------
+        values
+            Parsed parameters; of these ``limit`` and ``offset``.
+        conditions
+            What the others come to.
+        direct, hurried
+            As of :meth:`window`.
+
+        Raises
+        ------
+        NotHeld, SnapshotCorrupt
+            As :meth:`window`.
+        """
+        found = self._datasets.find(owner_of(asked.snapshot), asked.name)
+        if found is None:
+            return self._directly(asked, direct, hurried=hurried)
+        numbers = found.index.week(*found.index.between(day, day), conditions)
+        page = numbers[values["offset"] : values["offset"] + values["limit"]]
+        return Rows(found.rows.chosen(page), len(page), len(numbers))
+
+    def _directly(self, asked: Asked, direct: Callable[[], Paged], *, hurried: bool) -> Rows:
+        if hurried:
+            raise NotHeld
+        started = time.perf_counter()
+        rows = self._reader.page(direct())
+        self._datasets.answered_directly(
+            owner_of(asked.snapshot),
+            asked.name,
+            seconds=time.perf_counter() - started,
+            size=estimated_bytes(asked.model, asked.snapshot.entry(asked.dataset, asked.book).rows),
+            build=lambda: self._read(asked),
+        )
+        return rows
+
+    def _read(self, asked: Asked) -> HeldDataset | None:
+        snapshot = asked.snapshot
+        present = snapshot.columns(asked.dataset)
+        if not set(asked.figures) <= set(present):
+            return None
+        statement = whole(
+            asked.model,
+            snapshot.file(asked.dataset, asked.book),
+            present,
+            raw=asked.raw,
+            constants=None if asked.book is None else {"book": asked.book},
+            figures=asked.figures,
+        )
+        return held(asked.model, self._reader.frame(statement))

@@ -1,0 +1,110 @@
+"""Which datasets are worth memory, and their rendering beside the requests."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import structlog
+
+from serve.held.dataset import HeldDataset
+from serve.held.kept import KeptByBytes, type_owner
+
+_RENDERED_BYTES_A_SECOND: Final = 150e6
+"""What one core renders, by which the price of holding a dataset is guessed."""
+_SHARE_WHEN_FREE: Final = 0.02
+"""Part of that price that direct answers must have cost before it is paid, while memory lies idle."""
+_REMEMBERED: Final = 4096
+"""Datasets whose direct answers are added up."""
+
+_log = structlog.get_logger("serve.held")
+
+
+class HeldDatasets:
+    """Datasets kept in memory, chosen by what answering them from the files has cost.
+
+    Rendering pays when it costs less than the direct answers it saves, which nobody knows beforehand. While there is
+    room a dataset is rendered after a few direct answers; when others would have to go for it, only after the direct
+    answers have cost as much as the rendering will: whatever is asked, no more than twice the best is spent.
+
+    Parameters
+    ----------
+    limit
+        Bytes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._kept: KeptByBytes[HeldDataset] = KeptByBytes(limit)
+        self._spent: OrderedDict[tuple[type_owner, Hashable], float] = OrderedDict()
+        self._begun: set[tuple[type_owner, Hashable]] = set()
+        self._lock = threading.Lock()
+        # One at a time: rendering takes memory for a moment, and must leave cores to the requests.
+        self._renderer = ThreadPoolExecutor(1, thread_name_prefix="render")
+
+    @property
+    def kept(self) -> KeptByBytes[HeldDataset]:
+        """What is held."""
+        return self._kept
+
+    def close(self) -> None:
+        """Begin no rendering any more, and wait for the one at work."""
+        self._renderer.shutdown(cancel_futures=True)
+
+    def find(self, owner: type_owner, name: Hashable) -> HeldDataset | None:
+        """Return a dataset that is held."""
+        return self._kept.get(owner, name)
+
+    def answered_directly(
+        self,
+        owner: type_owner,
+        name: Hashable,
+        *,
+        seconds: float,
+        size: int,
+        build: Callable[[], HeldDataset | None],
+    ) -> None:
+        """Note what a direct answer cost, and have the dataset rendered once that pays.
+
+        Parameters
+        ----------
+        owner, name
+            Of the dataset.
+        seconds
+            The answer took.
+        size
+            Bytes the dataset is guessed to take.
+        build
+            Reads and renders it; called on a thread of its own.
+        """
+        if size > self._kept.limit:
+            return
+        free = self._kept.bytes + size <= self._kept.limit
+        price = size / _RENDERED_BYTES_A_SECOND * (_SHARE_WHEN_FREE if free else 1.0)
+        key = (owner, name)
+        with self._lock:
+            spent = self._spent.pop(key, 0.0) + seconds
+            self._spent[key] = spent
+            while len(self._spent) > _REMEMBERED:
+                self._spent.popitem(last=False)
+            if spent < price or key in self._begun:
+                return
+            self._begun.add(key)
+        try:
+            self._renderer.submit(self._render, key, build)
+        except RuntimeError:  # the service is going down
+            self._begun.discard(key)
+
+    def _render(self, key: tuple[type_owner, Hashable], build: Callable[[], HeldDataset | None]) -> None:
+        try:
+            found = build()
+            if found is not None:
+                self._kept.put(*key, found, found.bytes)
+        except Exception as error:  # noqa: BLE001 - the files answer as before, and say what is wrong with them
+            _log.warning("dataset_not_held", alpha=key[0][0], kind=type(error).__name__, reason=str(error))
+        finally:
+            with self._lock:
+                self._spent.pop(key, None)
+                self._begun.discard(key)
