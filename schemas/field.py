@@ -58,13 +58,11 @@ class Field:
     above
         Exclusive lower bound of a number.
     pattern
-        Regular expression a text keeps.
+        Regular expression a text keeps, or every key of a map.
     raw
         Whether only keys with raw-book access see it.
     deprecated
         Whether another field says the same and is to be used instead.
-    sealed
-        Whether an object shows what the engine sealed, so that it may hold keys that are not documented.
     model
         Name under which documents define the object once; empty to define it in place.
     unit_text
@@ -87,7 +85,6 @@ class Field:
     pattern: str | None = None
     raw: bool = False
     deprecated: bool = False
-    sealed: bool = False
     model: str = ""
     unit_text: str = ""
 

@@ -14,9 +14,17 @@ from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 from pipeline.rules.tables import Tables
 from pipeline.seal import Seal
-from pipeline.seal.document_rules import description_object, metrics_record
+from pipeline.seal.description_shape import compare
+from pipeline.seal.document_rules import (
+    DESCRIPTION_AS_A_WHOLE,
+    description_extra,
+    description_object,
+    description_shape,
+    metrics_record,
+)
 from pipeline.seal.file_rules import seal_digest, seal_path, seal_unknown, table_columns, table_extra
 from pipeline.seal.records import METRICS
+from pipeline.seal.strict_json import NotJson
 from schemas.kinds import KINDS, TABLE_KINDS
 
 _READERS: Final = 8
@@ -149,7 +157,25 @@ def _decode(state: _Check, kind: str) -> None:
         state.counts[kind] = records.frame.height
         state.frames[METRICS.name] = records.frame
     elif kind == "description":
-        state.note(description_object(seal.description_problem()))
+        _check_description(state)
+
+
+def _check_description(state: _Check) -> None:
+    """Apply the rules on the written description: each takes what the one before it found lawful for granted."""
+    document = state.seal.described()
+    if isinstance(document, NotJson):
+        state.note(description_object(document))
+        for rule in (description_shape, description_extra, *DESCRIPTION_AS_A_WHOLE):
+            state.skip(rule, "description failed description.object")
+        return
+    shape = compare(document)
+    state.note(description_extra(shape))
+    if state.note(description_shape(shape)):
+        for rule in DESCRIPTION_AS_A_WHOLE:
+            state.skip(rule, "description failed description.shape")
+        return
+    for rule in DESCRIPTION_AS_A_WHOLE:
+        state.note(rule(document))
 
 
 def _check_tables(state: _Check, rule: Rule[Any], tables: Tables) -> None:

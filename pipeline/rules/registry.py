@@ -39,6 +39,10 @@ _ALL: Final[tuple[Rule[Any], ...]] = (
     trade_rules.trades_reasons,
     document_rules.metrics_record,
     document_rules.description_object,
+    document_rules.description_shape,
+    document_rules.description_extra,
+    document_rules.description_seed,
+    document_rules.description_history,
 )
 
 RULES: Final[dict[str, Rule[Any]]] = {entry.id: entry for entry in _ALL}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Final
+
 import polars as pl
 
 from pipeline.rule import MAX_EXAMPLES, Finding, Level, rule
+from pipeline.seal.description_shape import DescriptionShape, ShapeProblem
 from pipeline.seal.records import METRICS, RecordProblem, SealedRecords
 from pipeline.seal.strict_json import NotJson
 
@@ -57,6 +61,85 @@ def description_object(problem: NotJson | None) -> Finding | None:
     return Finding("description", 1, ({"found": str(problem)},), f"it cannot be read: {problem}")
 
 
-def _text(problem: RecordProblem) -> str:
+@rule(
+    "description.shape",
+    "What description.json holds has the documented shape: texts, lists, objects, numbers and days where they "
+    "belong, and only listed words where words are listed. Any key may be left out or null.",
+    "Write each part as docs/api.md and the OpenAPI document describe it, or leave it out.",
+    level=Level.FILE,
+    needs={"description": ()},
+)
+def description_shape(shape: DescriptionShape) -> Finding | None:
+    """Report parts of a description that could not be served as documented."""
+    if not shape.problems:
+        return None
+    examples = tuple(
+        {"field": problem.path, "found": _text(problem), "expected": problem.expected}
+        for problem in shape.problems[:MAX_EXAMPLES]
+    )
+    first = shape.problems[0]
+    return Finding("description", len(shape.problems), examples, f"{first.path} must be {first.expected}")
+
+
+@rule(
+    "description.extra",
+    "description.json has no keys that are not documented.",
+    "Check the spelling; what is not documented is not served.",
+    level=Level.FILE,
+    needs={"description": ()},
+    warns=True,
+)
+def description_extra(shape: DescriptionShape) -> Finding | None:
+    """Report the keys of a description that will not be served."""
+    if not shape.extra:
+        return None
+    examples = tuple({"field": path} for path in shape.extra[:MAX_EXAMPLES])
+    return Finding("description", len(shape.extra), examples, f"{shape.extra[0]} is not a documented key")
+
+
+@rule(
+    "description.seed",
+    "Of the source papers, when there are any, exactly one has the role seed.",
+    "Mark the one paper the alpha was made from; the others are mechanism, validation or contradiction.",
+    level=Level.FILE,
+    needs={"description": ()},
+    warns=True,
+)
+def description_seed(document: Mapping[str, Any]) -> Finding | None:
+    """Report a list of papers without a seed, or with several."""
+    papers = document.get("source_papers") or []
+    seeds = [place for place, paper in enumerate(papers) if paper.get("role") == "seed"]
+    if not papers or len(seeds) == 1:
+        return None
+    examples = [{"field": f"source_papers[{place}].role", "found": "seed"} for place in seeds]
+    found = tuple(examples[:MAX_EXAMPLES]) or ({"field": "source_papers", "found": "no seed"},)
+    return Finding(
+        "description", max(1, len(seeds)), found, f"{len(seeds)} of {len(papers)} papers are the seed"
+    )
+
+
+@rule(
+    "description.history",
+    "The history an alpha needs is counted in bars or told in prose, not both.",
+    "Seal lookback_bars and warmup_bars, or history_requirement; leave the other null.",
+    level=Level.FILE,
+    needs={"description": ()},
+    warns=True,
+)
+def description_history(document: Mapping[str, Any]) -> Finding | None:
+    """Report a requirement stated in both forms."""
+    needed = document.get("data_requirements") or {}
+    counts = [name for name in ("lookback_bars", "warmup_bars") if needed.get(name) is not None]
+    if not counts or needed.get("history_requirement") is None:
+        return None
+    examples = tuple({"field": f"data_requirements.{name}"} for name in (*counts, "history_requirement"))
+    return Finding("description", 1, examples, "the history needed is stated in bars and in prose")
+
+
+DESCRIPTION_AS_A_WHOLE: Final = (description_seed, description_history)
+"""Rules on how the parts of a description go together; they take parts of the right shape for granted."""
+
+
+def _text(problem: RecordProblem | ShapeProblem) -> str:
     text = "null" if problem.value is None else str(problem.value)
     return text if len(text) <= 80 else f"{text[:77]}..."

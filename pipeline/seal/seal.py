@@ -10,7 +10,8 @@ from typing import Any
 import polars as pl
 
 from pipeline.rule import Violation
-from pipeline.seal.document_rules import description_object, metrics_record
+from pipeline.seal.description_shape import compare
+from pipeline.seal.document_rules import description_object, description_shape, metrics_record
 from pipeline.seal.file_rules import (
     FileFact,
     PathFault,
@@ -177,13 +178,12 @@ class Seal:
         self._require(metrics_record(records))
         return records.frame
 
-    def description_problem(self) -> NotJson | None:
-        """Say why the description is no JSON object; None when it is one."""
+    def described(self) -> dict[str, Any] | NotJson:
+        """Return the description as sealed, whatever its shape, or why it is no JSON object."""
         try:
-            decode_description(self.read("description"))
+            return decode_description(self.read("description"))
         except NotJson as error:
             return error
-        return None
 
     def description(self) -> dict[str, Any] | None:
         """Return the written description; None when the run sealed none.
@@ -191,14 +191,16 @@ class Seal:
         Raises
         ------
         SealRefused
-            When it breaks the rule ``description.object``.
+            When it breaks the rule ``description.object`` or ``description.shape``.
         """
         if not self.has("description"):
             return None
         try:
-            return decode_description(self.read("description"))
+            document = decode_description(self.read("description"))
         except NotJson as error:
             raise _refused(self.address, description_object(error)) from error
+        self._require(description_shape(compare(document)))
+        return document
 
     def source_files(self) -> Mapping[str, str]:
         """Return relative path -> SHA-256 of the run's source files; empty when it sealed none."""

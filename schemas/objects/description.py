@@ -10,6 +10,10 @@ from schemas.units import Unit
 PAPER_ROLES: Final = ("seed", "mechanism", "validation", "contradiction")
 CADENCES: Final = ("intraday", "daily", "weekly")
 
+ADDRESS_KEYS: Final = ("algo_id", "alpha_id")
+"""Keys that say where the description is served; the manifest of a seal says so, its description does not."""
+YEAR: Final = r"^\d{4}$"
+
 _NULL: Final = {"nullable": True}
 
 CLASSIFICATION: Final = record(
@@ -33,11 +37,10 @@ THESIS: Final = record(
         "Conditions, fixed in advance, under which the alpha is given up.",
         record(
             "",
-            "One condition, as sealed.",
-            text("metric", "The figure watched.", optional=True, **_NULL),
-            anything("threshold", "The value that breaks the thesis.", optional=True),
-            anything("horizon", "Over what span it is watched.", optional=True),
-            sealed=True,
+            "One condition.",
+            text("metric", "The figure watched.", **_NULL),
+            anything("threshold", "The value that breaks the thesis.", **_NULL),
+            anything("horizon", "Over what span it is watched.", **_NULL),
         ),
     ),
 )
@@ -76,6 +79,7 @@ PARAMETER: Final = record(
         "selected_value_by_test_year",
         "Test year to the value chosen for it.",
         text("", "The value, as text."),
+        pattern=YEAR,
         **_NULL,
     ),
 )

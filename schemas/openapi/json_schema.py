@@ -44,8 +44,8 @@ def reference(model: str) -> Schema:
 def schema_of(field: Field, *, define: bool = False) -> Schema:
     """Return the schema of a declaration, with its unit in ``x-unit`` and in the description.
 
-    Objects are closed: a key that is not declared does not conform, except where an object shows what was
-    sealed. Absent keys are told from null ones: `required` lists what is always there.
+    Objects are closed: a key that is not declared does not conform. Absent keys are told from null ones:
+    `required` lists what is always there.
 
     Parameters
     ----------
@@ -93,7 +93,8 @@ def _spelled(field: Field) -> Schema:
     if field.vocabulary:
         schema["enum"] = list(field.vocabulary)
     if field.pattern is not None:
-        schema["pattern"] = field.pattern
+        keyed = field.type is FieldType.MAP
+        schema |= {"propertyNames": {"pattern": field.pattern}} if keyed else {"pattern": field.pattern}
     for keyword, bound in zip(_BOUNDS.get(field.type, ()), (field.minimum, field.maximum), strict=False):
         if bound is not None:
             schema[keyword] = bound if field.type is FieldType.NUMBER else int(bound)
@@ -111,7 +112,7 @@ def _add_members(schema: Schema, field: Field) -> None:
         required = [part.name for part in field.fields if not part.optional]
         if required:
             schema["required"] = required
-        schema["additionalProperties"] = field.sealed
+        schema["additionalProperties"] = False
     if field.type is FieldType.ARRAY:
         schema["items"] = schema_of(field.items) if field.items is not None else {}
     if field.type is FieldType.MAP and field.items is not None:

@@ -16,6 +16,8 @@ from click.testing import CliRunner
 
 from pipeline.check_command import check
 from pipeline.rules import RULES
+from schemas.field import Field
+from schemas.objects.description import ADDRESS_KEYS, DESCRIPTION
 from schemas.table import Column
 from schemas.tables import SEALED_TABLES
 from tests.seals import make_seal, resign, rewrite
@@ -104,6 +106,20 @@ def no_parquet(seal: Path) -> None:
 
 def repeat_first(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([frame, frame.head(1)])
+
+
+def at(path: str, value: Any) -> Callable[[Any], Any]:
+    """Write a value into a JSON document, at keys and places joined by dots."""
+
+    def change(document: Any) -> Any:
+        *above, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+        node = document
+        for part in above:
+            node = node[part]
+        node[last] = value
+        return document
+
+    return change
 
 
 def more_records(*records: dict[str, Any]) -> Callable[[Any], Any]:
@@ -541,6 +557,45 @@ CASES = (
         1,
         "object",
     ),
+    *(
+        case(
+            "description.shape",
+            f"{path} is {value!r}",
+            table("description", at(path, value)),
+            "description.json",
+            1,
+            shows,
+        )
+        for path, value, shows in (
+            ("name", ["A"], '"name"'),
+            ("tldr", 7, "a string"),
+            ("copyright", {}, "a string"),
+            ("classification", "equity", "an object"),
+            ("classification.tags", "one", "a list"),
+            ("classification.tags", ["one", None], "classification.tags[1]"),
+            ("classification.frequency.0", 1, "classification.frequency[0]"),
+            ("thesis.falsification_criteria", [{"metric": 1}], "thesis.falsification_criteria[0].metric"),
+            ("thesis.falsification_criteria", [None], "an object"),
+            ("signal.pseudocode", "s = f(x)", "a list"),
+            ("parameters", {}, "a list"),
+            ("parameters.0.range", [1.0], "a list of 2"),
+            ("parameters.0.range", [1.0, "4"], "parameters[0].range[1]"),
+            ("parameters.0.tunable", 1, "true or false"),
+            ("parameters.0.default", 2**53 + 1, "2**53"),
+            ("parameters.0.search_values", [{"deep": [10**30]}], "parameters[0].search_values[0]"),
+            ("parameters.0.selected_value_by_test_year", {"20": "2.0"}, "keys that match"),
+            ("parameters.0.selected_value_by_test_year", {"2020": 2.0}, "a string"),
+            ("data_requirements.lookback_bars", True, "an integer"),
+            ("data_requirements.lookback_bars", 252.0, "an integer"),
+            ("data_requirements.warmup_bars", -1, "at least 0"),
+            ("data_requirements.fields.0.required", "yes", "data_requirements.fields[0].required"),
+            ("source_papers", "none", "a list"),
+            ("source_papers.0.role", "Seed", "one of seed, mechanism"),
+            ("source_papers.0.role", ["seed"], "one of seed, mechanism"),
+            ("source_papers.0.published_date", "1993-02-30", "YYYY-MM-DD"),
+            ("source_papers.0.published_date", "1993", "YYYY-MM-DD"),
+        )
+    ),
 )
 
 WARNED = (
@@ -564,6 +619,46 @@ WARNED = (
         "pnl.parquet",
         1,
         "mood",
+    ),
+    case(
+        "description.extra",
+        "a key",
+        table("description", at("thesis.moral", "none")),
+        "description.json",
+        1,
+        "thesis.moral",
+    ),
+    case(
+        "description.extra",
+        "the address, which the manifest holds",
+        table("description", at("alpha_id", "Test_other")),
+        "description.json",
+        1,
+        "alpha_id",
+    ),
+    case(
+        "description.seed",
+        "none",
+        table("description", at("source_papers.0.role", "validation")),
+        "description.json",
+        1,
+        "no seed",
+    ),
+    case(
+        "description.seed",
+        "two",
+        table("description", lambda found: found | {"source_papers": found["source_papers"] * 2}),
+        "description.json",
+        2,
+        "source_papers[1].role",
+    ),
+    case(
+        "description.history",
+        "counted and told",
+        table("description", at("data_requirements.history_requirement", "a year")),
+        "description.json",
+        1,
+        "lookback_bars",
     ),
     case("table.extra", "a field", table("metrics", more_records(RECORD | {"p": 1})), "metrics.json", 1, "p"),
     case(
@@ -693,6 +788,39 @@ def test_a_missing_kind_is_lawful_and_its_rules_are_named_as_unchecked(
     assert exit_code == 0
     assert unchecked <= {entry["rule"] for entry in report["not_checked"]}
     assert all(absent in entry["reason"] for entry in report["not_checked"])
+
+
+@pytest.mark.parametrize("field", DESCRIPTION.fields, ids=lambda field: field.name)
+def test_any_part_of_a_description_may_be_null_or_left_out(seal: Path, field: Field) -> None:
+    def drop(document: Any) -> Any:
+        return {name: value for name, value in document.items() if name != field.name}
+
+    for change in (at(field.name, None), drop):
+        rewrite(seal, "description", change)
+        report = outcome(seal)[1]
+        assert not report["refused"]
+        # The address is the only one of them that is not the description's to say.
+        extra = change is not drop and field.name in ADDRESS_KEYS
+        assert [entry["rule"] for entry in report["warnings"]] == (["description.extra"] if extra else [])
+
+
+def test_a_description_with_nothing_in_it_is_lawful(seal: Path) -> None:
+    rewrite(seal, "description", lambda _: {})
+    report = outcome(seal)[1]
+    assert report["violations"] == report["warnings"] == report["not_checked"] == []
+
+
+def test_every_fault_of_a_description_is_counted_and_the_rules_on_the_whole_wait(seal: Path) -> None:
+    rewrite(seal, "description", at("tldr", 7))
+    rewrite(seal, "description", at("source_papers.0.role", 7))
+    report = outcome(seal)[1]
+    (violation,) = report["violations"]
+    assert (violation["rule"], violation["rows"]) == ("description.shape", 2)
+    assert [(entry["field"], entry["found"]) for entry in violation["examples"]] == [
+        ("tldr", "7"),
+        ("source_papers[0].role", "7"),
+    ]
+    assert {entry["rule"] for entry in report["not_checked"]} == {"description.seed", "description.history"}
 
 
 def test_optional_columns_may_be_absent(tmp_path: Path) -> None:

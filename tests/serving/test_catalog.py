@@ -120,6 +120,7 @@ def test_lists_of_objects_are_filled_and_other_sealed_keys_are_not_served() -> N
             "source_papers": [{"title": "T", "role": "seed"}],
         },
         "Test_x",
+        raw=False,
     )
     assert served["alpha_id"] == served["name"] == "Test_x"
     assert "secret_note" not in served
@@ -145,3 +146,15 @@ def test_a_published_run_is_readable_only_under_its_exact_address(tmp_path: Path
         token = api.key()
         for address in ("test_hand", "Test_hand%20", "Test_hand%00", "..", "%2e", "Test_hand.json", "é"):
             assert api.get(f"/v1/alphas/{address}/rebalances", token).status_code == 404
+
+
+def test_what_is_not_said_of_a_condition_is_null_and_raw_keys_need_raw_access() -> None:
+    sealed = {
+        "thesis": {"falsification_criteria": [{"metric": "ic", "threshold": {"below": 0, "raw_ic": 1}}]},
+        "parameters": [{"default": [{"raw_x": 1, "x": 2}]}],
+    }
+    shown = {raw: complete(sealed, "Test_x", raw=raw) for raw in (False, True)}
+    criteria = {raw: shown[raw]["thesis"]["falsification_criteria"] for raw in shown}
+    assert criteria[False] == [{"metric": "ic", "threshold": {"below": 0}, "horizon": None}]
+    assert criteria[True] == [{"metric": "ic", "threshold": {"below": 0, "raw_ic": 1}, "horizon": None}]
+    assert [shown[raw]["parameters"][0]["default"] for raw in shown] == [[{"x": 2}], [{"raw_x": 1, "x": 2}]]

@@ -1,0 +1,188 @@
+"""The written description of a run against its declaration: what is of the wrong shape, what is not declared."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pipeline.seal.manifest import is_finite_number
+from schemas.field import Field, FieldType
+from schemas.objects.description import ADDRESS_KEYS, DESCRIPTION
+
+_EXACT: Final = 2**53
+"""Beyond it an integer is not the same to every reader of JSON."""
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeProblem:
+    """One part of a description that cannot be served as documented.
+
+    Attributes
+    ----------
+    path
+        Dotted, with the place in a list, such as ``source_papers[1].role``.
+    value
+        What stands there.
+    expected
+        What may stand there.
+    """
+
+    path: str
+    value: Any
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptionShape:
+    """How a description compares with its declaration.
+
+    Attributes
+    ----------
+    problems
+        Values of the wrong shape, in the order of the file.
+    extra
+        Dotted paths of keys that are not declared, and therefore not served.
+    """
+
+    problems: tuple[ShapeProblem, ...]
+    extra: tuple[str, ...]
+
+
+def compare(document: Mapping[str, Any]) -> DescriptionShape:
+    """Compare a description with :data:`schemas.objects.description.DESCRIPTION`.
+
+    Every key may be left out or null, at any depth: that says it was not sealed. Entries of lists, and values
+    of maps, may be null only where the declaration says so.
+
+    Parameters
+    ----------
+    document
+        The whole description, as parsed.
+
+    Returns
+    -------
+    DescriptionShape
+        Everything found; nothing is raised.
+    """
+    problems: list[ShapeProblem] = []
+    extra: list[str] = []
+    for found in _object(DESCRIPTION, document, ""):
+        if isinstance(found, ShapeProblem):
+            problems.append(found)
+        else:
+            extra.append(found)
+    return DescriptionShape(tuple(problems), tuple(extra))
+
+
+_Found = Iterator[ShapeProblem | str]
+
+
+def _walk(field: Field, value: Any, path: str) -> _Found:
+    """Yield what is wrong below one value that is there: problems, and as text the paths of undeclared keys."""
+    listed = not field.vocabulary or value in field.vocabulary
+    if not (listed and _TESTS[field.type](value) and _bounded(field, value)):
+        yield ShapeProblem(path, value, expectation(field))
+    elif field.type is FieldType.OBJECT:
+        yield from _object(field, value, path)
+    elif field.type is FieldType.MAP:
+        yield from _map(field, value, path)
+    elif field.type is FieldType.ARRAY and field.items is not None:
+        for place, entry in enumerate(value):
+            yield from _entry(field.items, entry, f"{path}[{place}]")
+
+
+def _object(field: Field, value: Mapping[str, Any], path: str) -> _Found:
+    declared = {member.name: member for member in field.fields}
+    for name, entry in value.items():
+        below = f"{path}.{name}" if path else name
+        if name not in declared or (not path and name in ADDRESS_KEYS):
+            yield below
+        elif entry is not None:
+            yield from _walk(declared[name], entry, below)
+
+
+def _map(field: Field, value: Mapping[str, Any], path: str) -> _Found:
+    for name, entry in value.items():
+        if field.pattern is not None and re.search(field.pattern, name, re.ASCII) is None:
+            yield ShapeProblem(path, name, f"keys that match {field.pattern}")
+        elif field.items is not None:
+            yield from _entry(field.items, entry, f"{path}.{name}")
+
+
+def _entry(field: Field, value: Any, path: str) -> _Found:
+    if value is not None:
+        yield from _walk(field, value, path)
+    elif not field.nullable:
+        yield ShapeProblem(path, value, expectation(field))
+
+
+def expectation(field: Field) -> str:
+    """Say in words what may stand where a field is declared."""
+    if field.vocabulary:
+        return "one of " + ", ".join(str(word) for word in field.vocabulary)
+    if field.type is FieldType.ARRAY and field.minimum is not None and field.minimum == field.maximum:
+        return f"a list of {field.minimum:g}"
+    if field.type is FieldType.INTEGER and field.minimum is not None:
+        return f"an integer, at least {field.minimum:g}"
+    return _WORDS[field.type]
+
+
+def _bounded(field: Field, value: Any) -> bool:
+    if field.type is FieldType.ARRAY:
+        value = len(value)
+    elif field.type not in (FieldType.INTEGER, FieldType.NUMBER):
+        return True
+    low = field.minimum is None or value >= field.minimum
+    return low and (field.maximum is None or value <= field.maximum)
+
+
+def _is_day(value: Any) -> bool:
+    if not isinstance(value, str) or _DAY.fullmatch(value) is None:
+        return False
+    try:
+        dt.date.fromisoformat(value)
+    except ValueError:  # a day no calendar has
+        return False
+    return True
+
+
+def _is_exact(value: Any) -> bool:
+    """Tell whether every reader of JSON takes a number for the same one."""
+    return isinstance(value, float) or -_EXACT <= value <= _EXACT
+
+
+def _is_plain(value: Any) -> bool:
+    """Tell whether a value of any shape holds nothing but what every reader of JSON takes alike."""
+    if isinstance(value, dict):
+        return all(_is_plain(entry) for entry in value.values())
+    if isinstance(value, list):
+        return all(_is_plain(entry) for entry in value)
+    return not isinstance(value, int) or _is_exact(value)
+
+
+_TESTS: Final[Mapping[FieldType, Callable[[Any], bool]]] = {
+    FieldType.OBJECT: lambda value: isinstance(value, dict),
+    FieldType.ARRAY: lambda value: isinstance(value, list),
+    FieldType.MAP: lambda value: isinstance(value, dict),
+    FieldType.TEXT: lambda value: isinstance(value, str),
+    FieldType.DATE: _is_day,
+    FieldType.INTEGER: lambda value: type(value) is int and _is_exact(value),
+    FieldType.NUMBER: lambda value: is_finite_number(value) and _is_exact(value),
+    FieldType.BOOLEAN: lambda value: isinstance(value, bool),
+    FieldType.ANY: _is_plain,
+}
+_WORDS: Final[Mapping[FieldType, str]] = {
+    FieldType.OBJECT: "an object",
+    FieldType.ARRAY: "a list",
+    FieldType.MAP: "an object",
+    FieldType.TEXT: "a string",
+    FieldType.DATE: "a real calendar day written YYYY-MM-DD",
+    FieldType.INTEGER: "an integer",
+    FieldType.NUMBER: "a number",
+    FieldType.BOOLEAN: "true or false",
+    FieldType.ANY: "any JSON whose integers lie within 2**53 of 0",
+}
