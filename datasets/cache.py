@@ -81,7 +81,8 @@ class Cache:
         """
         path = self._path(storage, relative)
         if not self._room.use(path, size):
-            with locked(self._locks / f"{int(digest(str(path).encode())[:8], 16) % _STRIPES:02x}"):
+            stripe = f"{int(digest(str(path).encode())[:8], 16) % _STRIPES:02x}"
+            with writing(path), locked(self._locks / stripe):
                 if not self._room.use(path, size):  # another process may have made the copy meanwhile
                     self._fill(storage, relative, path, size, sha256)
         return str(path)

@@ -18,6 +18,7 @@ HELD_SECONDS: Final = 30.0
 """How long after its last use a copy is certainly kept: a reader opens the path it was given within moments."""
 _FRESH_SECONDS: Final = 2.0
 """How often the use of a copy is written down, in its time on disk: far oftener than it is forgotten."""
+_USE_LOCKS: Final = 64
 _KEPT: Final = 0.9
 """Share of the bound that is left in use when room is made, so that not every new copy has to look for some."""
 
@@ -46,6 +47,9 @@ class Room:
         self._locks = folder / ".locks"
         self._guard = self._locks / "room"
         self._filling.mkdir(parents=True, exist_ok=True)
+        # Made ahead: to make room on a disk that is full to the last inode must not take a new file.
+        for number in range(_USE_LOCKS):
+            (self._locks / f"use-{number:02x}").touch()
         with locked(self._guard):
             # Counted anew at every start: whatever was killed before may have left drafts and promises.
             self._record(self._make_room())
@@ -56,11 +60,18 @@ class Room:
             return False
         if _used_within(path, _FRESH_SECONDS):
             return True  # nobody removes it for a while yet
-        with locked(self._lock_of(path)):
-            if not _fits(path, size):
-                return False
-            with contextlib.suppress(PermissionError):  # another user's copy, which this one can still read
-                os.utime(path)
+        try:
+            with locked(self._lock_of(path)):
+                if not _fits(path, size):
+                    return False
+                with contextlib.suppress(
+                    PermissionError
+                ):  # another user's copy, which this one can still read
+                    os.utime(path)
+        except OSError:
+            # No lock file can be made on a full disk, or opened on one that turned read-only: the copy is there all
+            # the same, and whoever would remove it needs that lock as well.
+            return _fits(path, size)
         return True
 
     @contextlib.contextmanager
@@ -74,13 +85,19 @@ class Room:
         """
         draft = self._filling / f"{uuid.uuid4().hex}.{size}.tmp"
         with writing(target), locked(self._guard):
+            # Made and locked under the guard: else it would be swept between the two as that of a dead process.
             descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o644)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            used = self._recorded()
-            if used is None or used + size > self._max_bytes:
-                used = self._make_room() - size  # this very draft is among what is promised
-            # Before the copy, never after: a process killed between the two must not leave bytes uncounted.
-            self._record(used + size)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                used = self._recorded()
+                if used is None or used + size > self._max_bytes:
+                    used = self._make_room() - size  # this very draft is among what is promised
+                # Before the copy, never after: a process killed between the two must not leave bytes uncounted.
+                self._record(used + size)
+            except BaseException:
+                draft.unlink(missing_ok=True)
+                os.close(descriptor)
+                raise
         try:
             yield draft
         finally:
@@ -114,7 +131,7 @@ class Room:
         return used
 
     def _lock_of(self, path: Path) -> Path:
-        return self._locks / f"use-{zlib.crc32(os.fsencode(path)) % 64:02x}"
+        return self._locks / f"use-{zlib.crc32(os.fsencode(path)) % _USE_LOCKS:02x}"
 
     def _copies(self) -> list[tuple[float, int, Path]]:
         found = []

@@ -12,20 +12,32 @@ from typing import Final
 
 from schemas.errors import StorageUnavailable
 
-REASONS: Final = {
+_LOST: Final = {
+    errno.EIO: "its disk reports a hardware fault; look after the disk",
+    errno.ENODEV: "its disk is gone; mount it again",
+    errno.ENXIO: "its disk is gone; mount it again",
+    errno.ESTALE: "its file system is gone on the server; mount it again",
+    errno.ENOTCONN: "its file system is no longer connected; mount it again",
+    errno.ETIMEDOUT: "its file system does not answer",
+}
+_FULL: Final = {
     errno.ENOSPC: "no space is left on its disk; free some",
     errno.EDQUOT: "the quota of its disk is used up; free some space",
-    errno.EROFS: "its file system is mounted read-only",
-    errno.EACCES: "this user may not write there",
-    errno.EPERM: "this user may not write there",
-    errno.EIO: "its disk reports a hardware fault",
+    errno.EFBIG: "it would be larger than a file may be here; raise the limit (ulimit -f)",
+    errno.EROFS: "its file system is mounted read-only; mount it for writing",
+    errno.EACCES: "this user may not write there; permit it",
+    errno.EPERM: "this user may not write there; permit it",
 }
-"""What the operating system says -> what to tell; any other failure is a mistake of the program's own."""
+_CLOSED: Final = {
+    errno.EACCES: "this user may not read it; permit it",
+    errno.EPERM: "this user may not read it; permit it",
+}
+# What the operating system says -> what to tell; any other failure is a mistake of the program's own.
 
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file that a full, read-only or failing disk kept from being written.
+    """Name the file that a full, read-only, failing or lost disk kept from being written.
 
     Raises
     ------
@@ -35,12 +47,30 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = REASONS.get(error.errno or 0)
+        reason = (_FULL | _LOST).get(error.errno or 0)
         if reason is None:
             raise
         raise StorageUnavailable(
             f"{os.fspath(path)} cannot be written: {reason}, then try again. What was published is unchanged"
         ) from error
+
+
+@contextlib.contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file that a failing or lost disk, or a missing permission, kept from being read.
+
+    Raises
+    ------
+    StorageUnavailable
+        In place of the OSError. That a file is not there stays a FileNotFoundError: it says nothing of the disk.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = (_CLOSED | _LOST).get(error.errno or 0)
+        if reason is None:
+            raise
+        raise StorageUnavailable(f"{os.fspath(path)} cannot be read: {reason}, then try again") from error
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import uuid
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from datasets.disk import locked, writing
 from datasets.layout import MANIFEST, STAGING, snapshot_path
@@ -23,7 +23,10 @@ from datasets.pointers import Published, point
 from datasets.storage import Storage
 from datasets.transfer import files_below, for_each_file
 
-__all__ = ["Publication", "Published", "file_digest"]
+__all__ = ["Publication", "Published", "file_digest", "sweep_dead_builds"]
+
+
+_LOCAL_PREFIX: Final = "build"
 
 
 class Publication:
@@ -54,17 +57,25 @@ class Publication:
         """Make the staging folder and hold its lock, by which a dead build is told from a live one."""
         local = self._storage.is_local
         parent = Path(self._storage.full(STAGING) if local else tempfile.gettempdir())
-        prefix = "build" if local else f"alpha-results-build-{os.getuid()}"
+        prefix = _LOCAL_PREFIX if local else f"alpha-results-build-{os.getuid()}"
         self._work = parent / f"{prefix}-{uuid.uuid4().hex}"
         with writing(self._work):
             parent.mkdir(parents=True, exist_ok=True)
             with locked(parent / f".{prefix}.lock"):
                 _sweep(parent, prefix)
-                self._work.mkdir(mode=0o777 if local else 0o700)
-                self._lock = os.open(self._work / ".lock", os.O_CREAT | os.O_RDWR)
+                try:
+                    self._work.mkdir(mode=0o777 if local else 0o700)
+                    self._lock = os.open(self._work / ".lock", os.O_CREAT | os.O_RDWR)
+                except OSError:
+                    shutil.rmtree(self._work, ignore_errors=True)
+                    raise
                 fcntl.flock(self._lock, fcntl.LOCK_EX)
             self.folder = self._work / "snapshot"
-            self.folder.mkdir()
+            try:
+                self.folder.mkdir()
+            except OSError:
+                self.__exit__()
+                raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -126,6 +137,21 @@ def file_digest(path: Path) -> str:
     """Return the SHA-256 of a local file in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sweep_dead_builds(storage: Storage) -> None:
+    """Remove what killed builds left in the staging folder; builds of an object store leave nothing in it.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the disk is read-only, or too full for a lock file.
+    """
+    if not storage.is_local:
+        return
+    parent = Path(storage.full(STAGING))
+    with writing(parent), locked(parent / f".{_LOCAL_PREFIX}.lock"):
+        _sweep(parent, _LOCAL_PREFIX)
 
 
 def _sweep(parent: Path, prefix: str) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from datasets.disk import writing
+from datasets.disk import reading, writing
 from datasets.layout import STAGING
 from datasets.object_store import (
     S3_SCHEMES,
@@ -113,10 +113,11 @@ class Storage:
         FileNotFoundError
             When it does not exist.
         StorageUnavailable
-            When the store does not answer.
+            When the store does not answer, or the disk fails or does not permit it.
         """
         if self.is_local:
-            return Path(self.full(relative)).read_bytes()
+            with reading(self.full(relative)):
+                return Path(self.full(relative)).read_bytes()
         with self.answering(relative):
             data: bytes = self.fs.cat_file(self.full(relative), **self.reading)
             return data
@@ -163,7 +164,8 @@ class Storage:
         store that does not answer. One listing, no read of any file.
         """
         if self.is_local:
-            return _scan(self.full(relative))
+            with reading(self.full(relative)):
+                return _scan(self.full(relative))
         with self.answering(relative):
             self.fs.invalidate_cache()
             try:
@@ -227,7 +229,10 @@ class Storage:
                 f"{self.address} does not exist in its store: create the bucket, or correct the address"
             ) from error
         except Exception as error:
-            if self.is_local or not is_store_failure(error):
+            if self.is_local:
+                with reading(self.full(relative)):
+                    raise
+            if not is_store_failure(error):
                 raise
             if is_refusal(error):
                 raise StorageUnavailable(
@@ -270,15 +275,18 @@ def _signature(entry: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _scan(folder: str) -> dict[str, tuple[Any, ...]]:
+    found = {}
     try:
-        with os.scandir(folder) as found:
-            return {
-                entry.name: (status.st_mtime_ns, status.st_size, status.st_ino)
-                for entry in found
-                if S_ISREG((status := entry.stat()).st_mode)
-            }
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                # One that is removed at this moment must not make the whole folder look empty.
+                with contextlib.suppress(FileNotFoundError):
+                    status = entry.stat()
+                    if S_ISREG(status.st_mode):
+                        found[entry.name] = (status.st_mtime_ns, status.st_size, status.st_ino)
     except FileNotFoundError:
         return {}
+    return found
 
 
 def _flush(path: Path) -> None:

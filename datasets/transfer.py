@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Final, TypeVar
 
-from datasets.disk import writing
+from datasets.disk import reading, writing
 from datasets.object_store import error_code, names_missing_bucket
 from datasets.storage import Storage
 from schemas.errors import StorageUnavailable
@@ -134,7 +136,8 @@ def folders(storage: Storage, relative: str) -> list[str]:
     """
     if storage.is_local:
         base = Path(storage.full(relative))
-        return sorted(entry.name for entry in base.iterdir() if entry.is_dir()) if base.is_dir() else []
+        with reading(base):
+            return sorted(entry.name for entry in base.iterdir() if entry.is_dir()) if base.is_dir() else []
     with storage.answering(relative):
         storage.fs.invalidate_cache()
         try:
@@ -158,15 +161,15 @@ def files_below(storage: Storage, relative: str) -> dict[str, Stored]:
     """
     base = storage.full(relative)
     if storage.is_local:
-        return {
-            path.relative_to(base).as_posix(): Stored(
-                f"{relative}/{path.relative_to(base).as_posix()}".lstrip("/"),
-                (status := path.stat()).st_size,
-                datetime.fromtimestamp(status.st_mtime, UTC),
-            )
-            for path in sorted(Path(base).rglob("*"))
-            if path.is_file()
-        }
+        with reading(base):
+            return {
+                below: Stored(
+                    f"{relative}/{below}".lstrip("/"),
+                    status.st_size,
+                    datetime.fromtimestamp(status.st_mtime, UTC),
+                )
+                for below, status in sorted(_walk(base, ""))
+            }
     with storage.answering(relative):
         storage.fs.invalidate_cache()
         listed = storage.fs.find(base, detail=True)
@@ -223,3 +226,21 @@ def remove_folder(storage: Storage, relative: str, aside: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             source.replace(target)
     shutil.rmtree(target, ignore_errors=True)
+
+
+def _walk(base: str, below: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the files below a folder of this machine; what is removed meanwhile is left out, as if already gone."""
+    try:
+        entries = list(os.scandir(f"{base}/{below}"))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        path = f"{below}/{entry.name}".lstrip("/")
+        try:
+            status = entry.stat()
+        except FileNotFoundError:
+            continue
+        if S_ISDIR(status.st_mode) and not entry.is_symlink():
+            yield from _walk(base, path)
+        elif S_ISREG(status.st_mode):
+            yield path, status

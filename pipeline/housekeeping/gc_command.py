@@ -17,6 +17,7 @@ from rich.table import Column, Table
 
 from datasets.layout import ALPHAS, STAGING
 from datasets.leases import LEASES, Lease, horizon, is_stale, read_leases
+from datasets.publication import sweep_dead_builds
 from datasets.retention import Fate, Policy, collect
 from datasets.storage import Storage
 from datasets.transfer import folders, remove_files
@@ -83,8 +84,9 @@ def gc(
         fates, broken = _run(storage, alphas, policy, None)
     else:
         with taken(storage, "gc", f"{socket.gethostname()}-{os.getpid()}") as turn:
-            fates, broken = _run(storage, alphas, policy, turn)
+            # First of all: on a full disk the pointers below can only be written once there is some room.
             _tidy(storage)
+            fates, broken = _run(storage, alphas, policy, turn)
     gone = [(alpha, fate) for alpha, told in fates.items() for fate in told if fate.kept_because is None]
     freed = sum(fate.held.bytes for _, fate in gone)
     if as_json:
@@ -155,12 +157,13 @@ def _with_files(storage: Storage) -> list[str]:
 
 
 def _tidy(storage: Storage) -> None:
-    """Remove what dead processes left: folders on their way out, drafts of small files, leases of readers long gone."""
+    """Remove what dead processes left: builds, folders on their way out, drafts, leases of readers long gone."""
     now = datetime.now(UTC)
     stale = [lease for lease in read_leases(storage) if _forgotten(lease, now)]
     remove_files(storage, [f"{LEASES}/{lease.reader}.json" for lease in stale])
     if not storage.is_local:
         return
+    sweep_dead_builds(storage)
     for path in Path(storage.full(STAGING)).iterdir():
         if path.name.startswith("removed-"):
             shutil.rmtree(path, ignore_errors=True)

@@ -57,9 +57,9 @@ class SealStore:
             return self._storage.read(path)
         except _GONE:
             return None
-        except PermissionError as error:
-            raise SealUnreadable(f"{self.name}: reading {path} is not permitted") from error
-        except StorageUnavailable:
+        except StorageUnavailable as error:
+            if self._storage.is_local and isinstance(error.__cause__, PermissionError):
+                raise SealUnreadable(f"{self.name}: reading {path} is not permitted") from error
             raise
         except Exception as error:
             # Every file system raises its own client's exceptions here; none of them says the seal is wrong.

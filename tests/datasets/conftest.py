@@ -14,6 +14,8 @@ from datasets.manifest import FileEntry, Manifest, Pointer, digest, encode
 from datasets.publication import Publication, Published, file_digest
 from datasets.storage import Storage
 from schemas.version import snapshot_id
+from tests.cache.conftest import published_run, remote  # noqa: F401 - fixtures of these tests as well
+from tests.housekeeping.conftest import built  # noqa: F401 - as above
 
 Publish = Callable[..., Published]
 

@@ -1,0 +1,286 @@
+"""Disks that are full, read-only, limited or failing: every write fails by name, and what is served stays served.
+
+As root the tests mount a small disk of their own and fill it to the last page; without it they are bound by the
+largest size of a file instead, which the operating system enforces just as well, though only on larger files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import resource
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import datasets
+from datasets.cache import Cache
+from datasets.disk import reading, writing
+from datasets.integrity import check_files, check_manifest
+from datasets.layout import ALPHAS, CATALOG, MANIFEST, STAGING, pointer_path
+from datasets.leases import write_lease
+from datasets.pointers import served
+from datasets.storage import Storage
+from pipeline.build import build_seal
+from schemas.errors import SettingsError, StorageUnavailable
+from tests.cache.conftest import Remote
+from tests.housekeeping.conftest import ALPHA, Kept
+from tests.seals import make_seal
+
+PAGE = 4096
+DISK = 8 << 20
+FILLER = "filler"
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A small disk of its own, mounted for one test."""
+
+    folder: Path
+
+    def leave(self, room: int) -> None:
+        """Fill it until that many bytes are left."""
+        (self.folder / FILLER).unlink(missing_ok=True)
+        status = os.statvfs(self.folder)
+        with (self.folder / FILLER).open("wb") as stream:
+            os.posix_fallocate(stream.fileno(), 0, status.f_bavail * status.f_frsize - room)
+
+    def make_room(self) -> None:
+        (self.folder / FILLER).unlink()
+
+    @property
+    def free(self) -> int:
+        status = os.statvfs(self.folder)
+        return status.f_bavail * status.f_frsize
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "none", str(folder)]
+    if os.getuid() or subprocess.run(mounted, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a disk; the limit on the size of a file is tested instead")
+    yield Disk(folder)
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.fixture
+def kept(built: Kept, disk: Disk) -> Kept:
+    """Return three snapshots of one alpha on the small disk."""
+    shutil.copytree(built.root, disk.folder / "root")
+    return replace(built, root=disk.folder / "root")
+
+
+@pytest.fixture
+def next_seal(tmp_path: Path) -> Path:
+    return make_seal(tmp_path / "next", alpha_id=ALPHA, seed=7, sealed_at="2026-02-01T00:00:00Z", weeks=14)
+
+
+@contextlib.contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def served_whole(root: Path, snapshot: str) -> None:
+    """Assert that a snapshot is served, every byte of it, and that nothing half-written has a name of its own."""
+    storage = Storage(root)
+    pointer = served(storage, ALPHA)
+    assert pointer is not None
+    assert pointer.snapshot == snapshot
+    manifest, faults = check_manifest(storage, pointer)
+    assert manifest is not None
+    assert not faults + check_files(storage, manifest, ALPHA, snapshot)
+    assert datasets.open(root)[ALPHA].scan("decisions").collect().height
+    assert [path.name for path in (root / CATALOG).iterdir()] == [f"{ALPHA}.json"]
+    left = [path.name for path in (root / STAGING).iterdir()]
+    assert not [name for name in left if name.startswith("build-") or name.endswith(".tmp")]
+
+
+def test_a_build_fails_by_name_at_every_page_that_is_missing(disk: Disk, kept: Kept, next_seal: Path) -> None:
+    disk.leave(2 << 20)
+    before = disk.free
+    new = build_seal(str(next_seal), kept.root).snapshot
+    needed = before - disk.free
+    # As it was: the same build again takes the same room.
+    kept.run("rollback", ALPHA)
+    kept.run("gc", "--keep", "3", "--grace", "0s")
+    shutil.rmtree(next(kept.root.glob(f"{ALPHAS}/*/snapshot={new}")))
+    kept.change_pointer(replaced={}, withdrawn=())
+    named = set()
+    room = [0, PAGE, needed // 4, needed // 2, *range(needed - 8 * PAGE, needed + 4 * PAGE, PAGE)]
+    for bytes_free in room:
+        disk.leave(bytes_free)
+        reason = _refused(next_seal, kept.root)
+        if reason is None:
+            break
+        assert f"{kept.root}/" in reason
+        assert "no space is left" in reason
+        named.add(Path(reason.split(" cannot be written")[0]).name)
+        served_whole(kept.root, kept.snapshots[2])
+    else:
+        pytest.fail("there was room enough, yet nothing was published")
+    assert {"part-0.parquet", MANIFEST, f"{ALPHA}.json"} <= named
+    served_whole(kept.root, new)
+
+
+def _refused(seal: Path, root: Path) -> str | None:
+    """Build a seal; return why the disk refused it, None when it is published."""
+    try:
+        build_seal(str(seal), root)
+    except StorageUnavailable as error:
+        return str(error)
+    return None
+
+
+def test_rollback_and_gc_fail_by_name_and_work_once_there_is_room(disk: Disk, kept: Kept) -> None:
+    disk.leave(0)
+    for command in (("gc", "--keep", "1", "--grace", "0s"), ("rollback", ALPHA)):
+        told = kept.run(*command)
+        assert told.exit_code == StorageUnavailable.exit_code
+        assert f"{kept.root / pointer_path(ALPHA)} cannot be written: no space is left" in told.output
+        served_whole(kept.root, kept.snapshots[2])
+        assert kept.there() == set(kept.snapshots)
+    disk.make_room()
+    assert kept.run("rollback", ALPHA).exit_code == 0
+    served_whole(kept.root, kept.snapshots[1])
+    assert kept.run("gc", "--keep", "1", "--grace", "0s").exit_code == 0
+    assert kept.there() == {kept.snapshots[1]}
+
+
+def test_gc_makes_room_by_what_killed_builds_left(disk: Disk, kept: Kept) -> None:
+    dead = kept.root / STAGING / "build-dead"
+    (dead / "snapshot").mkdir(parents=True)
+    (dead / ".lock").touch()
+    (dead / "snapshot" / "half").write_bytes(bytes(10 * PAGE))
+    disk.leave(0)
+    assert kept.run("gc", "--keep", "1", "--grace", "0s").exit_code == 0
+    assert kept.there() == {kept.snapshots[2]}
+    served_whole(kept.root, kept.snapshots[2])
+
+
+def test_a_lease_that_does_not_fit_is_named(disk: Disk, kept: Kept) -> None:
+    disk.leave(0)
+    now = datetime.now(UTC)
+    with pytest.raises(StorageUnavailable, match=r"leases/node\.json cannot be written"):
+        write_lease(Storage(kept.root), "node", now, now)
+
+
+def test_a_disk_without_room_for_one_more_file_is_named(disk: Disk, kept: Kept, next_seal: Path) -> None:
+    inodes = os.statvfs(kept.root)
+    remounted = ["mount", "-o", f"remount,nr_inodes={inodes.f_files - inodes.f_ffree}", str(disk.folder)]
+    subprocess.run(remounted, check=True)
+    with pytest.raises(StorageUnavailable, match="cannot be written: no space is left"):
+        build_seal(str(next_seal), kept.root)
+    assert kept.run("gc", "--keep", "1", "--grace", "0s").exit_code == StorageUnavailable.exit_code
+    served_whole(kept.root, kept.snapshots[2])
+
+
+def test_a_disk_that_turned_read_only_is_named_and_goes_on_being_read(
+    disk: Disk, kept: Kept, next_seal: Path
+) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(disk.folder)], check=True)
+    with pytest.raises(StorageUnavailable, match="mounted read-only"):
+        build_seal(str(next_seal), kept.root)
+    for command in (("gc",), ("rollback", ALPHA)):
+        told = kept.run(*command)
+        assert told.exit_code == StorageUnavailable.exit_code
+        assert "mounted read-only" in told.output
+    assert kept.run("gc", "--dry-run").exit_code == 0
+    assert kept.run("verify").exit_code == 0
+    assert kept.run("show", ALPHA).exit_code == 0
+
+
+def test_a_disk_that_is_taken_away_is_told_from_an_empty_one(disk: Disk, kept: Kept) -> None:
+    catalogue = datasets.open(kept.root).catalogue
+    subprocess.run(["umount", "--lazy", str(disk.folder)], check=True)
+    told = kept.run("list")
+    assert told.exit_code == 2
+    assert "there is no folder" in told.output
+    assert catalogue.resolve(ALPHA) is not None
+    subprocess.run(["mount", "-t", "tmpfs", "none", str(disk.folder)], check=True)
+
+
+def test_a_cache_whose_disk_is_full_keeps_answering_what_it_has(disk: Disk, remote: Remote) -> None:
+    cache = Cache(disk.folder / "cache", 100_000_000)
+    snapshot = remote.snapshot(cache)
+    held = Path(snapshot.file("decisions"))
+    whole = held.read_bytes()
+    disk.leave(0)
+    for table in ("rebalances", "weekly_signal"):
+        with pytest.raises(
+            StorageUnavailable, match=rf"{table}/part-0\.parquet cannot be written: no space is left"
+        ):
+            snapshot.file(table)
+    # A document that could be read is answered with, though it cannot be kept.
+    assert remote.snapshot(cache).description() is not None
+    os.utime(held, (0, 0))  # used long ago, so that its use is to be written down
+    assert Path(snapshot.file("decisions")).read_bytes() == whole
+    assert not list((cache.folder / ".filling").iterdir())
+    with pytest.raises(SettingsError, match="No space left"):
+        Cache(disk.folder / "another", 1000)
+    disk.make_room()
+    again = remote.snapshot(Cache(cache.folder, cache.max_bytes))
+    assert (
+        Path(again.file("rebalances")).read_bytes() == remote.place("rebalances/part-0.parquet").read_bytes()
+    )
+
+
+@pytest.mark.parametrize("size", [0, 600, 3000])
+def test_a_limit_on_the_size_of_files_is_named_too(
+    built: Kept, tmp_path: Path, next_seal: Path, size: int
+) -> None:
+    kept = replace(built, root=tmp_path / "root")
+    shutil.copytree(built.root, kept.root)
+    with largest_file(size):
+        with pytest.raises(StorageUnavailable, match=f"{tmp_path}.*cannot be written: .*ulimit"):
+            build_seal(str(next_seal), kept.root)
+        if size < 700:  # a pointer takes some 800 bytes
+            for command in (("gc", "--keep", "1", "--grace", "0s"), ("rollback", ALPHA)):
+                told = kept.run(*command)
+                assert told.exit_code == StorageUnavailable.exit_code
+                assert f"{ALPHA}.json cannot be written" in told.output
+    served_whole(kept.root, kept.snapshots[2])
+    new = build_seal(str(next_seal), kept.root).snapshot
+    served_whole(kept.root, new)
+    assert kept.run("rollback", ALPHA).exit_code == 0
+    served_whole(kept.root, kept.snapshots[2])
+
+
+def test_a_file_its_disk_cannot_read_is_named(built: Kept, tmp_path: Path) -> None:
+    kept = replace(built, root=tmp_path / "root")
+    shutil.copytree(built.root, kept.root)
+    table = kept.place("books/part-0.parquet")
+    table.unlink()
+    # The first page of a process' own memory: reading it is a fault of the hardware's kind, on any Linux.
+    table.symlink_to("/proc/self/mem")
+    told = kept.run("verify")
+    assert told.exit_code == StorageUnavailable.exit_code
+    assert f"{table} cannot be read: its disk reports a hardware fault" in told.output
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(errno.ENODEV, "is gone"), (errno.ESTALE, "on the server"), (errno.ENOTCONN, "no longer connected")],
+)
+def test_a_disk_that_was_lost_is_told_how_to_get_back(number: int, said: str) -> None:
+    for guard in (reading, writing):
+        with (
+            pytest.raises(StorageUnavailable, match=f"^/mnt/a/b cannot be .*{said}.*mount it again"),
+            guard("/mnt/a/b"),
+        ):
+            raise OSError(number, os.strerror(number))
+        with pytest.raises(FileNotFoundError), guard("/mnt/a/b"):
+            raise FileNotFoundError(errno.ENOENT, "no such file")
