@@ -12,7 +12,13 @@ MARKET_DATA: Final = Table(
     meaning="One session of one benchmark.",
     columns=(
         Column("date", Type.DATE, Unit.DATE, "Trading session."),
-        Column("symbol", Type.STR, Unit.NONE, "Ticker; letter case does not count.", bound=Bound.TICKER),
+        Column(
+            "symbol",
+            Type.STR,
+            Unit.NONE,
+            "Ticker; served in upper case, whatever the file has.",
+            bound=Bound.TICKER,
+        ),
         Column("close", Type.F64, Unit.PRICE, "Close, not adjusted.", bound=Bound.POSITIVE),
         Column(
             "adj_close",

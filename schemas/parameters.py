@@ -12,6 +12,8 @@ DEFAULT_PAGE: Final = 100
 """Page size when the request names none."""
 DAILY_PAGE: Final = 500
 """Page size of the two daily series (equity curve and benchmark) when the request names none."""
+TICKERS: Final = r"[^,\s]+(,[^,\s]+)*"
+"""One ticker or several: no seal holds one with a comma or white space in it."""
 MAX_OFFSET: Final = 2**53 - 1
 """Largest offset: the largest integer every JSON reader keeps exact."""
 
@@ -78,7 +80,7 @@ class Parameter:
         if self.kind is ParameterKind.CHOICE:
             return "one of " + ", ".join(text for text, _ in self.choices)
         if self.kind is ParameterKind.SYMBOLS:
-            return "one ticker or several separated by commas, none of them empty"
+            return "one ticker or several separated by commas, none of them empty or with white space in it"
         if self.kind is ParameterKind.BOOK:
             return "the name of a book this key can read"
         if self.kind is ParameterKind.FORBIDDEN:
@@ -171,6 +173,10 @@ DATE_PATH: Final = Parameter(
     "date", ParameterKind.DATE, "A rebalance date of the index.", required=True, in_path=True
 )
 SYMBOL_PATH: Final = Parameter(
-    "symbol", ParameterKind.TEXT, "A benchmark this deployment holds.", required=True, in_path=True
+    "symbol",
+    ParameterKind.TEXT,
+    "A benchmark this deployment holds, in capitals; any other is a 400 that lists those it holds.",
+    required=True,
+    in_path=True,
 )
 KEY_PATH: Final = Parameter("key_id", ParameterKind.TEXT, "The id of a key.", required=True, in_path=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 WARNING_CODES: Final[dict[str, str]] = {
-    "missing_kind": "A block of the metrics needs a kind of data that the run did not seal; `kind` names it.",
+    "missing_kind": "A block of the metrics needs a kind of data that the run did not seal; `kind` names it. It is "
+    "`decisions` also when only the signal before smoothing was not recorded.",
     "missing_core_metrics": "Core statistics the run did not seal; they are derived where a formula exists, "
     "else withheld. The message lists them.",
     "access_limited": "A block was left null because the key may not call the endpoint whose data it reads.",
     "forward_returns_absent": "The run holds no forward return in the window, so the blocks built on them are null.",
-    "insufficient_data": "Too few observations in the window for a Newey-West block, which is null.",
+    "insufficient_data": "The window holds too little for a block, which is null: a Newey-West test takes ten "
+    "observations, `ic_deciles` and `panel` a week with enough scored names, `core.tenure` a date.",
     "nonpositive_variance": "The long-run variance of the series is not positive, so the Newey-West block is null.",
     "window_lifetime_only": "Sealed statistics describe the whole run; the requested window does not narrow them.",
     "block_error": "A block could not be computed; it is null and the rest of the answer is unaffected.",

@@ -11,11 +11,12 @@ from urllib.parse import parse_qsl
 
 from schemas.endpoints import Endpoint
 from schemas.errors import ApiError
-from schemas.parameters import Parameter, ParameterKind
+from schemas.parameters import TICKERS, Parameter, ParameterKind
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,20}\Z")
 _NUMBER: Final = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?\Z")
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
+_TICKERS: Final = re.compile(rf"(?:{TICKERS})\Z")
 _BOOLEANS: Final = {"1": True, "true": True, "0": False, "false": False}
 _CASELESS: Final = frozenset({"direction"})
 """Choices whose letter case does not count; the others are the exact words of a vocabulary."""
@@ -131,9 +132,8 @@ def _choice(parameter: Parameter, text: str) -> str | None:
 
 
 def _tickers(_: Parameter, text: str) -> tuple[str, ...] | None:
-    items = text.split(",")
     # Sorted and without repeats, so that two ways to ask the same question have one ETag.
-    return tuple(sorted(set(items))) if all(item.strip() for item in items) else None
+    return tuple(sorted(set(text.split(",")))) if _TICKERS.match(text) else None
 
 
 def _text(_: Parameter, text: str) -> str:

@@ -40,7 +40,7 @@ def too_few(found: int, needed: int, what: str) -> Withheld:
     Withheld
         With code ``insufficient_data``.
     """
-    return Withheld("insufficient_data", f"{found} {what} in the window; the figure needs at least {needed}")
+    return Withheld("insufficient_data", f"{what} in the window: {found}; the figure needs at least {needed}")
 
 
 def no_variation(what: str) -> Withheld:

@@ -22,6 +22,7 @@ from pipeline.reference_engine.texts import description, source_files
 from pipeline.reference_engine.weekly_tables import decisions_table, rebalances_table
 from pipeline.reference_engine.write import json_bytes, write_seal
 from schemas.errors import SettingsError
+from schemas.market_data import SIMULATED_KEY
 
 _RECEIPT = "simulation.json"
 
@@ -170,4 +171,9 @@ def _write_benchmark(folder: Path, market: Market) -> None:
             "close": market.benchmark,
             "adj_close": market.benchmark_adjusted,
         }
-    ).write_parquet(folder / f"{BENCHMARK_SYMBOL}.parquet", compression="zstd", compression_level=3)
+    ).write_parquet(
+        folder / f"{BENCHMARK_SYMBOL}.parquet",
+        compression="zstd",
+        compression_level=3,
+        metadata={SIMULATED_KEY: "true"},
+    )

@@ -33,7 +33,8 @@ _OWN: Final[dict[str, tuple[Field, ...]]] = {
         day("date", "The week served."),
         text(
             "week_status",
-            TABLES["rebalances"]["week_status"].meaning + " Null without an index.",
+            TABLES["rebalances"]["week_status"].meaning
+            + " Null only when the run sealed no rebalances, and the page is empty.",
             nullable=True,
         ),
         whole("n_symbols", Unit.COUNT, "Rows of the whole cross-section, before any filter."),

@@ -17,7 +17,11 @@ SOURCE_STATUSES: Final = ("packaging", "delivered", "failed")
 HEALTH: Final = record(
     "health",
     "Whether the service is up. The answer is 200 in both states.",
-    text("status", "`degraded` when part of it is away.", vocabulary=("ok", "degraded")),
+    text(
+        "status",
+        "`degraded` when the published results are not followed, or configured market data cannot be read.",
+        vocabulary=("ok", "degraded"),
+    ),
     text("service", "Name of the service."),
     text("environment", "The deployment, such as live."),
     text("version", "Version of the running build."),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from schemas.endpoints import Endpoint, Shape
 from schemas.openapi.json_schema import Schema
-from schemas.parameters import Parameter, ParameterKind
+from schemas.parameters import TICKERS, Parameter, ParameterKind
 
 BOOLEANS: Final = ("1", "true", "0", "false")
 _ALPHA_EXAMPLE: Final = "Test_momentum"
@@ -99,7 +99,7 @@ def value_schema(parameter: Parameter) -> Schema:
         case ParameterKind.CHOICE:
             schema = {"type": "string", "enum": [text for text, _ in parameter.choices]}
         case ParameterKind.SYMBOLS:
-            schema = {"type": "string", "pattern": r"^[^,\s]+(,[^,\s]+)*$"}
+            schema = {"type": "string", "pattern": f"^{TICKERS}$"}
         case ParameterKind.FORBIDDEN:
             schema = {"not": {}}
         case ParameterKind.TEXT | ParameterKind.BOOK:

@@ -68,6 +68,14 @@ class MarketData:
         if self._storage is not None:
             self._looking()
 
+    def look_when_due(self) -> None:
+        """Look again behind the answers when it is time to; to be called on the event loop.
+
+        What nobody asks for is otherwise not looked at, and :attr:`healthy` would stay what it was.
+        """
+        if self._storage is not None and time.monotonic() >= self._next:
+            self._looking()
+
     async def close(self) -> None:
         """Let the thread go; a look under way is not waited for."""
         if self._look is not None:
@@ -75,7 +83,7 @@ class MarketData:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def benchmark(self, symbol: str) -> Benchmark:
-        """Return what is held of a symbol, whatever its letter case.
+        """Return what is held of a symbol; symbols are in upper case, and compared as they stand.
 
         Raises
         ------
@@ -84,7 +92,7 @@ class MarketData:
             is no market data or it breaks a rule; ``benchmark_unavailable`` when its store does not answer.
         """
         held = await self._current()
-        found = held.get(symbol.upper())
+        found = held.get(symbol)
         if found is None:
             available = list(held)
             raise ApiError(

@@ -18,11 +18,13 @@ ACCESS: Final = "access store"
 
 
 async def health(context: Context) -> Bare:
-    """Tell whether everything published is known and followed."""
+    """Tell whether everything published is followed, and the market data read where there is to be some."""
     service = context.service
+    service.market_data.look_when_due()
+    healthy = service.snapshots.healthy and service.market_data.healthy
     return Bare(
         {
-            "status": "ok" if service.snapshots.healthy else "degraded",
+            "status": "ok" if healthy else "degraded",
             "service": SERVICE,
             "environment": service.access_settings.environment,
             "version": service.build,

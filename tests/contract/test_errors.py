@@ -15,6 +15,7 @@ from datasets.catalogue import Catalogue
 from datasets.storage import Storage
 from schemas.endpoints import ENDPOINTS, Endpoint, Gate
 from schemas.error_codes import ERROR_CODES
+from schemas.objects.envelope import ERROR_DETAILS
 from serve import app
 from serve.context import Context
 from tests.contract import world as w
@@ -223,6 +224,13 @@ def test_a_declared_error_can_be_had(
     assert list(error) == ["code", "message", "details", "request_id"]
     assert error["request_id"] == response.headers["x-request-id"]
     assert error["message"].endswith(".")
+    declared = ERROR_DETAILS.get(code)
+    if declared is None or error["details"] is None:
+        assert error["details"] is None
+        assert declared is None or declared.nullable
+    else:
+        assert {field.name for field in declared.fields if not field.optional} <= set(error["details"])
+        assert set(error["details"]) <= {field.name for field in declared.fields}, "a detail is not declared"
     if response.status_code in (429, 503):
         assert int(response.headers["retry-after"]) >= 1
 

@@ -65,7 +65,20 @@ def unlawful(parameter: Parameter) -> tuple[str, ...]:
         case ParameterKind.CHOICE:
             return ("", "nonsense", parameter.choices[0][0] + "x")
         case ParameterKind.SYMBOLS:
-            return ("", ",", "SIM001,", ",SIM001", "SIM001,,SIM002", " ")
+            return (
+                "",
+                ",",
+                "SIM001,",
+                ",SIM001",
+                "SIM001,,SIM002",
+                " ",
+                "SIM001, SIM002",
+                "SIM 001",
+                "SIM001 ",
+                "\tSIM001",
+                "SIM001\n",
+                "SIM\u2003001",
+            )
         case ParameterKind.FORBIDDEN:
             return ("SIM001", "")
         case ParameterKind.TEXT | ParameterKind.BOOK:

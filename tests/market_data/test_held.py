@@ -47,7 +47,7 @@ def test_a_file_and_a_folder_of_files_are_served(tmp_path: Path, market_file: Fi
 
     async def scenario() -> None:
         async with market(tmp_path / "one.parquet") as held:
-            assert (await held.benchmark("abc")).symbol == "ABC"
+            assert (await held.benchmark("ABC")).symbol == "ABC"
             assert held.healthy
         async with market(tmp_path) as held:
             assert (await held.benchmark("XYZ")).symbol == "XYZ"

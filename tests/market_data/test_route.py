@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -39,14 +40,8 @@ def test_a_page_of_a_benchmark(api: Running) -> None:
     assert whole["data"][0]["period_return"] is None
 
 
-def test_letter_case_of_the_symbol_does_not_count(api: Running) -> None:
-    body = api.json("/v1/benchmarks/abc/daily", api.key())
-    assert body["meta"]["symbol"] == "abc", "as the path has it"
-    assert body["meta"]["summary"]["symbol"] == "ABC"
-
-
 def test_a_symbol_that_is_not_held_is_refused_with_those_that_are(api: Running) -> None:
-    for symbol in ("SPY", "A", "ABCD", "%20"):
+    for symbol in ("SPY", "A", "ABCD", "abc", "Abc", "%20"):
         error = api.json(f"/v1/benchmarks/{symbol}/daily", api.key(), 400)["error"]
         assert error["code"] == "bad_request"
         assert error["details"]["available"] == ["ABC"]
@@ -98,6 +93,27 @@ def test_without_market_data_only_the_benchmarks_are_missing(tmp_path: Path) -> 
         found = api.get(PATH, token)
         assert (found.status_code, found.json()["error"]["code"]) == (503, "benchmark_not_configured")
         assert api.get("/v1/alphas", token).status_code == 200
+
+
+def test_health_is_degraded_while_the_market_data_cannot_be_read(tmp_path: Path, market_file: File) -> None:
+    (tmp_path / "published").mkdir()
+    file = tmp_path / "market.parquet"
+    file.write_bytes(b"no parquet")
+
+    def becomes(status: str) -> bool:
+        """Ask for nothing but the health, as a probe does, until it is as expected."""
+        for _ in range(200):
+            found = api.get("/v1/health")
+            assert found.status_code == 200
+            if found.json()["status"] == status:
+                return True
+            time.sleep(0.05)
+        return False
+
+    with running(tmp_path / "published", market_data=str(file)) as api:
+        assert becomes("degraded")
+        file.write_bytes(market_file())
+        assert becomes("ok")
 
 
 def test_a_broken_file_is_told_to_the_operator_and_not_to_callers(

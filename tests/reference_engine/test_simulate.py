@@ -17,6 +17,7 @@ from pipeline.reference_engine import DEFAULT_ALPHAS, AlphaSpec, already_simulat
 from pipeline.reference_engine.command import simulate as command
 from pipeline.reference_engine.record import RunRecord
 from schemas.errors import SettingsError
+from schemas.market_data import SIMULATED_KEY
 
 SIZE = {"seed": 3, "names": 24, "weeks": 16}
 OPTIONS = ["--seed", "3", "--names", "24", "--weeks", "16"]
@@ -111,6 +112,7 @@ def test_the_benchmark_covers_the_ledgers_and_is_called_simulated(out: Path) -> 
         "date": pl.Date(), "symbol": pl.String(), "close": pl.Float64(), "adj_close": pl.Float64(),
     }  # fmt: skip
     assert benchmark["symbol"].unique().to_list() == ["SIMSPY"]
+    assert pl.read_parquet_metadata(out / "market" / "SIMSPY.parquet")[SIMULATED_KEY] == "true"
     assert benchmark["date"].is_sorted()
     assert not benchmark["date"].is_duplicated().any()
     assert (benchmark["adj_close"] <= benchmark["close"]).all()
