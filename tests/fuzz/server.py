@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,10 +13,7 @@ import httpx
 
 from schemas.tables.books import BOOK_KINDS
 from tests.contract import world as w
-
-REPOSITORY: Final = Path(__file__).resolve().parents[2]
-STARTS_WITHIN: Final = 60.0
-"""Seconds a starting process is waited for; it takes one or two on an idle machine."""
+from tests.contract.process import serving
 
 
 @dataclass(frozen=True)
@@ -48,54 +40,12 @@ def served(folder: Path) -> Iterator[Served]:
     """Publish, issue keys, and run ``python -m serve run`` until the block is left."""
     root, prices = w.publish(folder), w.market_data(folder)
     keys = asyncio.run(w.issue_keys(w.access_settings(folder)))
-    port = _free_port()
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("ALPHA_RESULTS_")},
-        "ALPHA_RESULTS_DATASETS": str(root),
-        "ALPHA_RESULTS_ACCESS": f"sqlite:///{folder}/access.sqlite3",
-        "ALPHA_RESULTS_LIMITS_STATE": str(folder / "limits.sqlite3"),
-        "ALPHA_RESULTS_MARKET_DATA": str(prices),
-        "ALPHA_RESULTS_PORT": str(port),
-        "ALPHA_RESULTS_THREADS": "2",
-    }
-    log = folder / "server.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "serve", "run"],
-            cwd=REPOSITORY,
-            env=environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            url = f"http://127.0.0.1:{port}"
-            _wait(url, process, log)
-            yield Served(url, {name: keys[name] for name in VIEWS}, _places(url, keys))
-        finally:
-            process.terminate()
-            process.wait(timeout=30)
+    with serving(root, prices, folder) as url:
+        yield Served(url, {name: keys[name] for name in VIEWS}, _places(url, keys))
 
 
 VIEWS: Final = ("raw", "reader", "administrator", "testing")
 """Keys that between them see everything an answer can show or keep back."""
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + STARTS_WITHIN
-    while time.monotonic() < end:
-        assert process.poll() is None, log.read_text()
-        try:
-            if httpx.get(f"{url}/v1/health").status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.1)
-    raise AssertionError(f"the server did not start: {log.read_text()}")
 
 
 def _places(url: str, keys: w.Keys) -> dict[str, tuple[str, ...]]:
