@@ -40,15 +40,12 @@ def nwt_ic(whole: Sources, records: Records) -> Block | Absent:
         if sections.code == MISSING_KIND:
             return Absent("ic_family_mismatch", sections.text, sections.kind)
         return sections
-    lacking = without_returns(sections.n_return_obs)
-    if lacking is not None:
-        return absent(lacking)
     found = sealed_value(_IC, records)
     if found is None or found[1].value is None:
         return Absent(_MISMATCH, "the run sealed no mean IC that the rebuilt one could be held against")
     sealed, rebuilt = found[1].value, mean_or_null(sections.ic)
     if rebuilt is None:
-        return Absent(_MISMATCH, "no weekly IC can be measured on the cross-sections")
+        return Absent(_MISMATCH, "no weekly IC can be measured on the cross-sections of the run")
     if abs(rebuilt - sealed) > REPRODUCTION_TOLERANCE:
         return Absent(
             _MISMATCH, f"the rebuilt weekly IC has a mean of {rebuilt:.9g}, but {sealed:.9g} was sealed"
