@@ -81,9 +81,11 @@ class Cache:
         """
         path = self._path(storage, relative)
         if not self._room.use(path, size):
+            storage.require_prompt(relative)
             stripe = f"{int(digest(str(path).encode())[:8], 16) % _STRIPES:02x}"
             with writing(path), locked(self._locks / stripe):
                 if not self._room.use(path, size):  # another process may have made the copy meanwhile
+                    storage.require_prompt(relative)  # or found that the store hangs
                     self._fill(storage, relative, path, size, sha256)
         return str(path)
 
@@ -105,6 +107,7 @@ class Cache:
         if data is not None and digest(data) == sha256:
             self._room.use(path, len(data))
             return data
+        storage.require_prompt(relative)
         data = storage.read(relative)
         if digest(data) != sha256:
             raise SnapshotCorrupt(f"{relative} is not what its pointer or manifest names (SHA-256 differs)")

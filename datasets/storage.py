@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import re
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,9 +31,13 @@ if TYPE_CHECKING:
     from datasets.cache import Cache
 
 CONNECT_SECONDS: Final = 3.0
-READ_SECONDS: Final = 20.0
+READ_SECONDS: Final = 8.0
 ATTEMPTS: Final = 2
 """Tries of one request to an object store: enough for a dropped connection, few enough to say soon that it is away."""
+SLOW_SECONDS: Final = 2.0
+"""A failure that took longer than this is that of a store which takes requests and does not answer."""
+PAUSE_SECONDS: Final = 30.0
+"""How long such a store is then left alone by those who would wait for it in vain; the next answer ends it."""
 
 
 class Storage:
@@ -87,6 +92,7 @@ class Storage:
         self.is_local = isinstance(self.fs, LocalFileSystem)
         self.is_s3 = bool(self.reading)
         self.cache = None if self.is_local else cache
+        self._stalled_until = float("-inf")
         self.base = str(Path(path).resolve()) if self.is_local else path.rstrip("/")
         endpoint = S3Settings.from_environment(os.environ).endpoint if self.is_s3 else None
         self.identity = hashlib.sha256(f"{endpoint or ''} {self.address}".encode()).hexdigest()[:16]
@@ -220,8 +226,10 @@ class Storage:
     @contextlib.contextmanager
     def answering(self, relative: str, *, changing: bool = False) -> Iterator[None]:
         """Tell "the store is away" from "the file is not there"; `changing` expects no file to be there."""
+        began = time.monotonic()
         try:
             yield
+            self._stalled_until = float("-inf")
         except FileNotFoundError as error:
             if self.is_local or not (changing or names_missing_bucket(error)):
                 raise
@@ -239,9 +247,27 @@ class Storage:
                     f"the store of {self.address} refused access to {relative or 'its root'}: check the credentials "
                     f"and what they permit"
                 ) from error
+            if time.monotonic() - began > SLOW_SECONDS:
+                self._stalled_until = time.monotonic() + PAUSE_SECONDS
             raise StorageUnavailable(
                 f"the store of {self.address} did not answer for {relative or 'its root'}"
             ) from error
+
+    def require_prompt(self, relative: str) -> None:
+        """Refuse at once what a store that hangs would only refuse after a long wait.
+
+        A store that hangs must not hold every thread of a service, one request after the other, while the cache could
+        answer others. Whoever looks at the catalogue goes on asking it, and finds it answering again.
+
+        Raises
+        ------
+        StorageUnavailable
+            When the store left a request unanswered a moment ago and has answered none since.
+        """
+        if time.monotonic() < self._stalled_until:
+            raise StorageUnavailable(
+                f"the store of {self.address} does not answer, so it was not asked for {relative}"
+            )
 
 
 def without_secrets(address: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -62,6 +63,7 @@ rgw frontends = beast endpoint=127.0.0.1:{port}
 rgw thread pool size = 32
 rgw dns name = localhost
 rgw init timeout = 80
+rgw cache enabled = false
 """
 
 
@@ -135,6 +137,22 @@ class S3Server:
     def stop(self) -> None:
         """Take the gateway away; its objects stay in the object daemon."""
         self._end("radosgw")
+
+    def kill(self) -> None:
+        """Kill the gateway in the middle of whatever it does."""
+        daemon = self._daemons.pop("radosgw")
+        daemon.kill()
+        daemon.wait()
+
+    @contextlib.contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Let the gateway take connections and answer nothing for the length of a block."""
+        daemon = self._daemons["radosgw"]
+        daemon.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            daemon.send_signal(signal.SIGCONT)
 
     @contextlib.contextmanager
     def away(self) -> Iterator[None]:

@@ -1,0 +1,191 @@
+"""The whole way over a bucket with a real node: built, served, rebuilt, collected, rolled back, downloaded, survived."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from datasets import storage as storage_module
+from datasets.cache import Cache
+from datasets.catalogue import Catalogue
+from datasets.layout import alpha_path
+from datasets.storage import Storage
+from datasets.transfer import folders
+from pipeline.__main__ import cli
+from pipeline.build import build_seal
+from schemas.errors import StorageUnavailable
+from tests.s3.conftest import Bucket
+from tests.s3.serving import node, until
+from tests.serving.driving import running
+
+Seals = Callable[..., Path]
+SCORES = "alphas/Test_small/scores?limit=500"
+
+
+def pipeline(*arguments: str, exit_code: int = 0) -> Any:
+    done = CliRunner().invoke(cli, [*arguments, "--json"])
+    assert done.exit_code == exit_code, done.output
+    return json.loads(done.stdout)
+
+
+def uploaded(bucket: Bucket, seal: Path, prefix: str) -> str:
+    """Put a seal into the bucket, its manifest last, and return its address."""
+    for path in sorted(seal.rglob("*"), key=lambda path: path.name == "seal.json"):
+        if path.is_file():
+            key = f"{prefix}/{path.relative_to(seal).as_posix()}"
+            bucket.client.put_object(Bucket=bucket.name, Key=key, Body=path.read_bytes())
+    return bucket.url(prefix)
+
+
+def test_a_run_in_a_bucket_from_its_seal_to_its_last_reader(
+    bucket: Bucket, small_seal: Seals, tmp_path: Path
+) -> None:
+    root, archives = bucket.url("root"), bucket.url("archives")
+    seals = []
+    for seed in (1, 2):
+        seal = small_seal(seed=seed, sealed_at=f"2026-01-0{seed}T00:00:00Z").rename(tmp_path / f"seal-{seed}")
+        seals.append(uploaded(bucket, seal, f"seals/{seed}/Test_small"))
+    where = ("--datasets", root)
+    (first,) = pipeline("build", seals[0], "--archives", archives, *where)["seals"]
+    storage = Storage(root)
+
+    def there() -> set[str]:
+        return {name.removeprefix("snapshot=") for name in folders(storage, alpha_path("Test_small"))}
+
+    with node(tmp_path, root, archives=archives) as api:
+        old = api.body(SCORES)
+        build_seal(seals[0], tmp_path / "local" / "published")
+        with running(tmp_path / "local" / "published") as local:
+            assert local.get(f"/v1/{SCORES}", local.key()).content == old, "a bucket answers as a folder does"
+        # Rebuilt from a later seal, found by looking, as a scheduled job does it.
+        told = pipeline("build", "--from", bucket.url("seals"), "--archives", archives, *where)
+        assert sorted(entry["outcome"] for entry in told["seals"]) == ["built", "unchanged"]
+        second = next(entry["snapshot"] for entry in told["seals"] if entry["outcome"] == "built")
+        until(lambda: api.body(SCORES) != old, True)
+        new = api.body(SCORES)
+        # The node that serves holds a lease on what was replaced a moment ago.
+        told = pipeline("gc", "--keep", "1", "--grace", "0s", *where)
+        assert told["removed_snapshots"] == 0
+        kept = {row["snapshot"]: row["kept_because"] for row in told["alphas"]["Test_small"]}
+        assert kept == {first["snapshot"]: "a reader's lease", second: "served"}
+        assert pipeline("rollback", "Test_small", *where)["snapshot"] == first["snapshot"]
+        until(lambda: api.body(SCORES), old)
+        # The seal rolled back from stays away until it is forced.
+        told = pipeline("build", "--from", bucket.url("seals"), *where)
+        assert {entry["outcome"] for entry in told["seals"]} == {"rolled back", "unchanged"}
+        pipeline("build", seals[1], "--force", *where)
+        until(lambda: api.body(SCORES), new)
+        data = api.get("alphas/Test_small/source/download").json()["data"]
+    fetched = httpx.get(data["url"])
+    assert fetched.status_code == 200
+    assert hashlib.sha256(fetched.content).hexdigest() == data["sha256"]
+    assert httpx.get(data["url"][:-1] + ("0" if data["url"][-1] != "0" else "1")).status_code == 403
+    assert there() == {first["snapshot"], second}
+    assert pipeline("gc", "--keep", "1", "--grace", "0s", *where)["removed_snapshots"] == 1, (
+        "its lease went with it"
+    )
+    assert there() == {second}
+    pipeline("rollback", "Test_small", *where, exit_code=1)
+    (verdict,) = pipeline("verify", *where)["alphas"]
+    assert verdict["faults"] == []
+    assert not [key for key in bucket.objects() if key.startswith("root/leases/")]
+
+
+def test_a_store_killed_while_serving(bucket: Bucket, small_seal: Seals, tmp_path: Path) -> None:
+    root = bucket.url("root")
+    for alpha in ("Test_held", "Test_not"):
+        build_seal(str(small_seal(alpha_id=alpha)), root)
+    held = [
+        "alphas/Test_held/scores?limit=500",
+        "alphas/Test_held/positions?book=long_only",
+        "alphas",
+        "alphas/Test_held",
+    ]
+    with node(tmp_path, root) as api:
+        before = {path: api.body(path) for path in held[:3]}
+        described = json.loads(api.body(held[3]))["data"]
+        bucket.server.kill()
+        try:
+            until(api.health, "degraded")
+            assert {path: api.body(path) for path in held[:3]} == before
+            assert json.loads(api.body(held[3]))["data"] == described
+            # Another page of a copied file is computed anew; the other books and alphas are not here.
+            assert api.get("alphas/Test_held/scores?limit=7&offset=7&symbol=SIM001").status_code == 200
+            for path in (
+                "alphas/Test_not/scores",
+                "alphas/Test_held/positions?book=long_short",
+                "alphas/Test_not",
+            ):
+                found = api.get(path)
+                assert (found.status_code, found.json()["error"]["code"]) == (503, "upstream_unavailable")
+                assert int(found.headers["retry-after"]) >= 1
+                assert "127.0.0.1" not in found.text
+                assert bucket.name not in found.text
+            assert api.health() == "degraded"
+        finally:
+            bucket.server.start()
+        until(api.health, "ok")
+        assert api.get("alphas/Test_not/scores").status_code == 200
+        assert {path: api.body(path) for path in held[:3]} == before
+        assert api.process.poll() is None
+    # Started while the store is away, on the cache alone.
+    with bucket.server.away(), node(tmp_path, root) as api:
+        assert api.health() == "degraded"
+        assert {path: api.body(path) for path in held[:3]} == before
+        assert api.failure("alphas/Test_not/positions?book=long_only") == (503, "upstream_unavailable")
+
+
+def test_a_store_that_hangs_is_waited_for_once(
+    bucket: Bucket, small_seal: Seals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_seal(str(small_seal()), bucket.url("root"))
+    for name, value in (("READ_SECONDS", 1.0), ("SLOW_SECONDS", 0.5), ("ATTEMPTS", 1)):
+        monkeypatch.setattr(storage_module, name, value)
+    storage = Storage(bucket.url("root"), cache=Cache(tmp_path / "cache", 100_000_000))
+    catalogue = Catalogue(storage)
+    catalogue.refresh()
+    snapshot = catalogue.resolve("Test_small")
+    assert snapshot is not None
+    held = snapshot.file("decisions")
+    with bucket.server.hanging():
+        with pytest.raises(StorageUnavailable, match="did not answer"):
+            snapshot.file("rebalances")
+        # Nobody else waits for it, and what is here is handed out.
+        with pytest.raises(StorageUnavailable, match="was not asked"):
+            snapshot.file("weekly_signal")
+        assert snapshot.file("decisions") == held
+        with pytest.raises(StorageUnavailable, match="did not answer"):
+            catalogue.refresh()
+    assert not catalogue.refresh()
+    assert Path(snapshot.file("weekly_signal")).is_file()
+
+
+def test_a_file_damaged_in_the_bucket_is_never_answered_from(
+    bucket: Bucket, small_seal: Seals, tmp_path: Path
+) -> None:
+    root = bucket.url("root")
+    build_seal(str(small_seal()), root)
+    whole = {}
+    for key in bucket.objects():
+        if "/decisions/" in key or "/book=long_only/" in key:
+            data = whole[key] = bucket.client.get_object(Bucket=bucket.name, Key=key)["Body"].read()
+            wrong = data[:-9] if "/decisions/" in key else data[:99] + bytes([data[99] ^ 1]) + data[100:]
+            bucket.client.put_object(Bucket=bucket.name, Key=key, Body=wrong)
+    ledger = "alphas/Test_small/portfolio?book=long_only"
+    with node(tmp_path, root) as api:
+        assert api.failure(SCORES) == (503, "upstream_unavailable")
+        assert api.failure(ledger) == (503, "upstream_unavailable")
+        assert api.get("alphas/Test_small/portfolio?book=long_short").status_code == 200
+        for key, data in whole.items():
+            bucket.client.put_object(Bucket=bucket.name, Key=key, Body=data)
+        assert api.get(SCORES).status_code == 200
+        assert api.get(ledger).status_code == 200
+        told = api.log.read_text()
+    assert "decisions/part-0.parquet is not what its manifest says" in told
