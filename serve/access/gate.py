@@ -146,7 +146,7 @@ class Access:
             limit = rate.limits[standing.refused]
             raise ApiError(
                 standing.refused.refusal,
-                f"This key's envelope of {limit} calls a {standing.refused.name.lower()} is used up.",
+                f"The calls this key may make in a {standing.refused.name.lower()} are used up; their number is {limit}.",
                 {"window": standing.refused.name.lower(), "limit": limit},
                 rate_limits,
             )
