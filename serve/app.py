@@ -118,5 +118,8 @@ def _failure(request: Request[Any, Any, Any], error: ApiError) -> Response[bytes
     trace.code = error.code
     made = failed(error, trace.request_id)
     return Response(
-        made.body, status_code=made.status, headers=dict(made.headers), media_type="application/json"
+        b"".join(made.body),
+        status_code=made.status,
+        headers=dict(made.headers),
+        media_type="application/json",
     )

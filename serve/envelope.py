@@ -15,8 +15,8 @@ from serve.json_rows import type_pieces
 
 def collection(
     rows: bytes | type_pieces, *, returned: int, total: int, limit: int, offset: int, meta: Mapping[str, Any]
-) -> bytes:
-    """Assemble a page around rows that are JSON already.
+) -> type_pieces:
+    """Assemble a page around rows that are JSON already, and return its body in pieces: the rows are not copied.
 
     Parameters
     ----------
@@ -36,17 +36,12 @@ def collection(
         "total": total,
         "has_more": offset + returned < total,
     }
-    return b"".join(
-        (
-            b'{"data":',
-            *((rows,) if isinstance(rows, bytes) else rows),
-            b',"pagination":',
-            orjson.dumps(pagination),
-            b',"meta":',
-            orjson.dumps(meta),
-            b"}",
-        )
-    )
+    first, *middle = (rows,) if isinstance(rows, bytes) else rows
+    last = b"".join((b',"pagination":', orjson.dumps(pagination), b',"meta":', orjson.dumps(meta), b"}"))
+    if not middle:
+        return (b"".join((b'{"data":', first, last)),)
+    *middle, end = middle
+    return (b"".join((b'{"data":', first)), *middle, b"".join((end, last)))
 
 
 def single(data: Mapping[str, Any], *, request_id: str, source: str, meta: Mapping[str, Any]) -> bytes:

@@ -13,8 +13,9 @@ from serve.answer import PRIVATE, Answer, Bare, Page
 from serve.asgi import Receive, Scope, Send
 from serve.context import Context
 from serve.etag import quoted, tag_of_body
-from serve.held.bodies import Body
+from serve.held.bodies import Body, coded
 from serve.held.kept import owner_of
+from serve.json_rows import type_pieces
 
 RETRY_SECONDS: Final = 2
 """What ``Retry-After`` says of a failure whose length nobody knows."""
@@ -22,10 +23,10 @@ RETRY_SECONDS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole response, ready to be sent; all bodies are JSON."""
+    """A whole response, ready to be sent piece by piece; all bodies are JSON."""
 
     status: int
-    body: bytes
+    body: type_pieces
     headers: Mapping[str, str]
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
@@ -33,15 +34,18 @@ class Response:
         headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers.items()]
         if self.status != 304:
             headers.append((b"content-type", b"application/json"))
-            headers.append((b"content-length", str(len(self.body)).encode()))
+            headers.append((b"content-length", str(sum(map(len, self.body))).encode()))
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        await send({"type": "http.response.body", "body": self.body, "more_body": False})
+        *first, last = self.body or (b"",)
+        for piece in first:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": last, "more_body": False})
 
 
 def not_modified(etag: str, headers: Mapping[str, str]) -> Response:
     """Return the 304 of a page the caller holds already."""
     sent = {**headers, "etag": etag, "cache-control": PRIVATE, "vary": "Accept-Encoding"}
-    return Response(304, b"", sent)
+    return Response(304, (), sent)
 
 
 def page_response(body: Body, tag: str, coding: str, headers: Mapping[str, str]) -> Response:
@@ -55,7 +59,7 @@ def page_response(body: Body, tag: str, coding: str, headers: Mapping[str, str])
     sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE, "etag": quoted(tag, coding)}
     if body.coding != compression.IDENTITY:
         sent["content-encoding"] = body.coding
-    return Response(200, body.content, sent)
+    return Response(200, body.pieces, sent)
 
 
 def answered(
@@ -73,29 +77,34 @@ def answered(
         To be sent whatever the answer is.
     """
     if isinstance(answer, Page):
-        body = page_body(context, answer)
-        name = tag_of_body(body) if tag is None else tag
-        coded = Body(*compression.encode(body, coding))
-        if tag is not None and context.resolved is not None:
-            context.service.bodies.put(owner_of(context.resolved), (tag, coding), coded, coded.bytes)
-        return page_response(coded, name, coding, headers)
+        pieces = page_body(context, answer)
+        name = tag_of_body(b"".join(pieces)) if tag is None else tag
+        body = coded(pieces, coding)
+        # Rows that are held anyway are cut anew for less than it costs to keep them twice.
+        if (
+            tag is not None
+            and context.resolved is not None
+            and not (context.hurried and body.pieces is pieces)
+        ):
+            context.service.bodies.put(owner_of(context.resolved), (tag, coding), body, body.bytes)
+        return page_response(body, name, coding, headers)
     sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE}
     if isinstance(answer, Bare):
-        body = envelope.bare(answer.body)
+        content = envelope.bare(answer.body)
         sent["cache-control"] = "no-store"
     else:
         meta = dict(answer.meta)
         if answer.warnings:
             meta["warnings"] = list(answer.warnings)
-        body = envelope.single(answer.data, request_id=context.request_id, source=answer.source, meta=meta)
+        content = envelope.single(answer.data, request_id=context.request_id, source=answer.source, meta=meta)
         sent["cache-control"] = answer.cache_control
-    body, used = compression.encode(body, coding)
-    if used != compression.IDENTITY:
-        sent["content-encoding"] = used
-    return Response(200, body, sent)
+    packed = coded((content,), coding)
+    if packed.coding != compression.IDENTITY:
+        sent["content-encoding"] = packed.coding
+    return Response(200, packed.pieces, sent)
 
 
-def page_body(context: Context, page: Page) -> bytes:
+def page_body(context: Context, page: Page) -> type_pieces:
     """Assemble a page's body: a pure function of the snapshot, the request and the key's view."""
     meta = dict(page.meta)
     if page.warnings:
@@ -115,4 +124,4 @@ def failed(error: ApiError, request_id: str, headers: Mapping[str, str] | None =
     sent = {**(headers or {}), **error.headers, "cache-control": "no-store"}
     if error.status == 503:
         sent.setdefault("Retry-After", str(math.ceil(RETRY_SECONDS)))
-    return Response(error.status, envelope.failure(error, request_id), sent)
+    return Response(error.status, (envelope.failure(error, request_id),), sent)

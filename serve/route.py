@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -149,27 +148,40 @@ class _Passage:
             finished = self.service.bodies.get(owner_of(self.snapshot), (tag, coding))
             if finished is not None:
                 return self._unless_held_by_caller(page_response(finished, tag, coding, self.headers), wanted)
-        context = Context(
-            self.service, self.endpoint, self.values, self.trace.request_id, self.caller, self.snapshot
-        )
-        encode = partial(answered, context, tag=tag, coding=coding, headers=self.headers)
-        answer = self._at_hand(context)
+        encode = partial(answered, tag=tag, coding=coding, headers=self.headers)
+        hurried = self._context(hurried=True)
+        answer = self._at_hand(hurried)
+        if answer is not None and coding == IDENTITY:
+            return self._unless_held_by_caller(encode(hurried, answer), wanted)
+        context = self._context()
         if answer is not None:
             # Cutting a page is nothing; packing a large one is.
-            packed = coding == IDENTITY
-            response = encode(answer) if packed else await self.service.compute(partial(encode, answer))
+            response = await self.service.compute(partial(encode, context, answer))
         elif inspect.iscoroutinefunction(self.answerer):
-            response = encode(await self.answerer(context))
+            response = encode(context, await self.answerer(context))
         else:
-            response = await self.service.compute(lambda: encode(cast(Answer, self.answerer(context))))
+            response = await self.service.compute(
+                lambda: encode(context, cast(Answer, self.answerer(context)))
+            )
         return self._unless_held_by_caller(response, wanted)
+
+    def _context(self, *, hurried: bool = False) -> Context:
+        return Context(
+            self.service,
+            self.endpoint,
+            self.values,
+            self.trace.request_id,
+            self.caller,
+            self.snapshot,
+            hurried,
+        )
 
     def _at_hand(self, context: Context) -> Answer | None:
         """Ask the route to answer from memory; None when it cannot, or when nothing of the snapshot was read yet."""
         if self.snapshot is None or not self.snapshot.opened or self.endpoint.shape is not Shape.COLLECTION:
             return None
         try:
-            return cast(Answer, self.answerer(replace(context, hurried=True)))
+            return cast(Answer, self.answerer(context))
         except NotHeld:
             return None
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final
 
 SECOND_US: Final = 1_000_000
@@ -36,10 +37,12 @@ class RateLimit:
     per_day: int = 5_000
     monthly: int | None = 100_000
 
-    @property
-    def limits(self) -> tuple[int, int, int, int | None]:
-        """The four numbers in the order of :class:`Window`."""
-        return (self.per_second, self.per_minute, self.per_day, self.monthly)
+    limits: tuple[int, int, int, int | None] = field(init=False, repr=False, compare=False)
+    """The four numbers in the order of :class:`Window`."""
+
+    def __post_init__(self) -> None:
+        """Put the numbers in order once; every call reads them several times."""
+        object.__setattr__(self, "limits", (self.per_second, self.per_minute, self.per_day, self.monthly))
 
     def to_json(self) -> dict[str, int | None]:
         """Return the `rate_limit` object of the interface."""
@@ -49,6 +52,10 @@ class RateLimit:
             "per_day": self.per_day,
             "monthly_requests": self.monthly,
         }
+
+
+rate_limit = lru_cache(maxsize=4096)(RateLimit)
+"""The same envelope made once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,14 @@ class SqliteDatabase:
             raise StorageUnavailable(SILENT) from error
         return row
 
+    def version(self) -> int | None:
+        """Return the file's version as this connection sees it: a look at shared memory, a fifth of a query."""
+        try:
+            (found,) = self._connection.execute("PRAGMA data_version").fetchone()
+        except sqlite3.OperationalError as error:
+            raise StorageUnavailable(SILENT) from error
+        return int(found)
+
     async def execute(self, statement: ClauseElement) -> None:
         """Run a statement that changes rows."""
         prepared = self.prepare(statement)

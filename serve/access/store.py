@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from schemas.errors import SettingsError
 from serve.access.database import Database
-from serve.access.limits import RateLimit
+from serve.access.limits import RateLimit, rate_limit
 from serve.access.postgres import PostgresDatabase
 from serve.access.revisions import head, migrate
 from serve.access.settings import AccessSettings
@@ -51,7 +51,7 @@ class KeyRecord:
     @property
     def rate(self) -> RateLimit:
         """The envelope of the key."""
-        return RateLimit(self.per_second, self.per_minute, self.per_day, self.monthly)
+        return rate_limit(self.per_second, self.per_minute, self.per_day, self.monthly)
 
 
 _OF_ACCOUNT: Final = {"account_id": accounts.c.id, "account_active": accounts.c.active}
@@ -63,6 +63,9 @@ KEY_COLUMNS: Final = tuple(
 )
 SELECT_KEYS: Final = sa.select(*KEY_COLUMNS).join_from(keys, accounts, keys.c.account_id == accounts.c.id)
 """Every key beside its account; the one query of a call adds the id."""
+
+_REMEMBERED: Final = 10_000
+"""Keys whose records are kept while nothing changes."""
 
 
 class Store:
@@ -76,6 +79,8 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._version: int | None = None
+        self._unchanged: dict[str, KeyRecord] = {}
         self._one = database.prepare(SELECT_KEYS.where(keys.c.id == sa.bindparam("wanted")))
         self._owned = database.prepare(
             SELECT_KEYS.where(
@@ -87,9 +92,24 @@ class Store:
         )
 
     async def find(self, key_id: str) -> KeyRecord | None:
-        """Return a key with its account as they are at this moment; None when there is no such key."""
+        """Return a key with its account as they are at this moment; None when there is no such key.
+
+        A record read before is returned while the database says that nothing in it was changed since.
+        """
+        version = self._database.version()
+        if version is None or version != self._version:
+            self._unchanged.clear()
+            self._version = version
+        record = self._unchanged.get(key_id)
+        if record is not None:
+            return record
         row = await self._database.fetch_one(self._one, wanted=key_id)
-        return None if row is None else KeyRecord(*row)
+        if row is None:
+            return None
+        record = KeyRecord(*row)
+        if version is not None and len(self._unchanged) < _REMEMBERED:
+            self._unchanged[key_id] = record
+        return record
 
     async def owned_by(self, account_id: str) -> list[KeyRecord]:
         """Return the keys of an account that are not revoked, newest first."""

@@ -60,12 +60,9 @@ class Index:
         first, last
             Inclusive; None leaves that end open.
         """
-        start = 0 if first is None else int(self.days.searchsorted(first.toordinal() - _EPOCH, "left"))
-        end = (
-            len(self.days)
-            if last is None
-            else int(self.days.searchsorted(last.toordinal() - _EPOCH, "right"))
-        )
+        # Of the array's own type: any other would have the whole array converted.
+        start = 0 if first is None else int(self.days.searchsorted(_number(first), "left"))
+        end = len(self.days) if last is None else int(self.days.searchsorted(_number(last), "right"))
         return start, max(start, end)
 
     def rows_of(self, symbols: Sequence[str]) -> int:
@@ -121,6 +118,10 @@ class Index:
         values = self.figures[wanted.sort][kept]
         # A stable sort keeps tied names ascending, and NaN goes last.
         return kept[np.argsort(-values if wanted.falling else values, kind="stable")]
+
+
+def _number(day: dt.date) -> np.int32:
+    return np.int32(day.toordinal() - _EPOCH)
 
 
 def index_of(*, days: pl.Series, symbols: pl.Series | None, figures: Mapping[str, pl.Series]) -> Index | None:
