@@ -18,6 +18,7 @@ from serve import trace as tracing
 from serve.access.settings import AccessSettings
 from serve.answer import Answerer
 from serve.asgi import Application
+from serve.request_log import recorder
 from serve.response import Response as ServedResponse
 from serve.response import failed
 from serve.route import as_api_error, responder_of
@@ -71,7 +72,8 @@ def create(program: Settings, access: AccessSettings) -> Application:
         logging_config=None,
         debug=False,
     )
-    return Shell(cast(Any, inner))
+    console = logs.for_people(program.log_format)
+    return Shell(cast(Any, inner), recorder(program.log_level, console=console))
 
 
 def from_environment() -> Application:

@@ -12,6 +12,11 @@ _QUIET: Final = {"uvicorn.access": logging.CRITICAL, "alembic": logging.WARNING}
 """Loggers that repeat what ours say better, with the least severe line they may still write."""
 
 
+def for_people(form: str) -> bool:
+    """Tell whether lines are written to be read by people: asked for, or on a terminal."""
+    return form == "console" or (form == "auto" and sys.stderr.isatty())
+
+
 def configure(level: str, form: str) -> None:
     """Set up logging for the whole process.
 
@@ -22,7 +27,7 @@ def configure(level: str, form: str) -> None:
     form
         ``json``, ``console``, or ``auto``: console on a terminal, json elsewhere.
     """
-    console = form == "console" or (form == "auto" and sys.stderr.isatty())
+    console = for_people(form)
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import time
 
-import structlog
-
 from schemas.errors import ApiError
 from serve import trace as tracing
 from serve.asgi import Application, Message, Receive, Scope, Send
+from serve.request_log import Recorder
 from serve.response import failed
 from serve.route import as_api_error
-
-_log = structlog.get_logger("serve.access_log")
 
 
 class Shell:
@@ -22,10 +19,13 @@ class Shell:
     ----------
     inner
         The application with the routes.
+    record
+        Writes a request's log line.
     """
 
-    def __init__(self, inner: Application) -> None:
+    def __init__(self, inner: Application, record: Recorder) -> None:
         self._inner = inner
+        self._record = record
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or pass the lifespan through."""
@@ -63,17 +63,18 @@ class Shell:
             await failed(known, trace.request_id)(scope, receive, sending)
         finally:
             # The query string stays out: whoever puts a key there must not find it in a log as well.
-            _log.info(
-                "request",
-                method=scope["method"],
-                path=raw_path.decode("ascii", "backslashreplace"),
-                status=status,
-                code=trace.code,
-                bytes=size,
-                ms=round((time.perf_counter() - started) * 1e3, 3),
-                request_id=trace.request_id,
-                endpoint=trace.endpoint,
-                key_id=trace.key_id,
+            self._record(
+                {
+                    "method": scope["method"],
+                    "path": raw_path.decode("ascii", "backslashreplace"),
+                    "status": status,
+                    "code": trace.code,
+                    "bytes": size,
+                    "ms": round((time.perf_counter() - started) * 1e3, 3),
+                    "request_id": trace.request_id,
+                    "endpoint": trace.endpoint,
+                    "key_id": trace.key_id,
+                }
             )
 
 
