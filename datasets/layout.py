@@ -18,6 +18,7 @@ from typing import Final
 
 from schemas.errors import AlphaNotPublished, KindNotPublished
 from schemas.kinds import ALPHA_ID
+from schemas.table import PATTERNS, Bound
 from schemas.tables import PUBLISHED_TABLES
 
 CATALOG: Final = "catalog"
@@ -27,7 +28,7 @@ MANIFEST: Final = "manifest.json"
 DESCRIPTION: Final = "description.json"
 
 _SNAPSHOT: Final = re.compile(r"[0-9a-f]{20}\Z")
-BOOK_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
+BOOK_NAME: Final = re.compile(rf"{PATTERNS[Bound.BOOK]}\Z")
 """A book's name: it stands in a path, so it is as plain as an alpha's."""
 
 

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from schemas.table import PATTERNS, Bound
+
 MAX_PAGE: Final = 5000
 """Largest page any collection serves."""
 DEFAULT_PAGE: Final = 100
 """Page size when the request names none."""
 DAILY_PAGE: Final = 500
 """Page size of the two daily series (equity curve and benchmark) when the request names none."""
-TICKERS: Final = r"[^,\s]+(,[^,\s]+)*"
+TICKERS: Final = "{0}(,{0})*".format(PATTERNS[Bound.TICKER])
 """One ticker or several: no seal holds one with a comma or white space in it."""
 MAX_OFFSET: Final = 2**53 - 1
 """Largest offset: the largest integer every JSON reader keeps exact."""

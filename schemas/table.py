@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 from schemas.units import Type, Unit
 
@@ -29,7 +30,17 @@ class Bound(StrEnum):
     NOT_POSITIVE = "<= 0"
     NOT_ZERO = "not 0"
     TICKER = "non-empty, without comma or whitespace"
+    BOOK = "1 to 64 letters, digits, '_', '.' or '-', the first a letter or digit"
     NAME = "non-empty"
+
+
+PATTERNS: Final = {
+    # White space as any of the languages that read the pattern knows it: none of them may take another's ticker.
+    Bound.TICKER: r"[^,\s\x1c-\x1f\x85\uFEFF]+",
+    # It stands in a path.
+    Bound.BOOK: r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}",
+}
+"""Bound of a text -> the regular expression that the whole of it matches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def weekly_series(dates: Dates, values: Floats) -> list[tuple[dt.date, float]]:
         In order of date. A week that could not be measured has no entry, so the mean of the values is the figure
         reported elsewhere for the same series.
     """
-    return [(day(dates, week), float(values[week])) for week in np.flatnonzero(~np.isnan(values)).tolist()]
+    return [(day(dates, week), float(values[week])) for week in np.flatnonzero(np.isfinite(values)).tolist()]
 
 
 def weekly_means(series: Mapping[int, Floats]) -> tuple[WeeklyMean, ...]:

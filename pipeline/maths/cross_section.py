@@ -26,7 +26,7 @@ def cross_section(decisions: pl.DataFrame, score: str = "score", prefix: str = "
         - ``direction``: sign of the score, Int64; 0 only for exactly 0.
         - ``confidence``: absolute score.
         - ``score_z``: score less the week's mean, in population standard deviations (ddof 0) of the week; null where
-          all scores of the week are equal.
+          all scores of the week are equal, and where a double cannot hold their deviation.
         - ``average_rank``: 1 for the highest score of the week, ties averaged.
         - ``cohort_size``: names with a valid score that week, Int64, on every row of the week.
 
@@ -41,7 +41,7 @@ def cross_section(decisions: pl.DataFrame, score: str = "score", prefix: str = "
     columns = decisions.select(
         direction=value.sign().cast(pl.Int64),
         confidence=value.abs(),
-        score_z=pl.when(varies).then((value - mean) / deviation),
+        score_z=pl.when(varies & (deviation > 0) & deviation.is_finite()).then((value - mean) / deviation),
         average_rank=value.rank("average", descending=True).over("date"),
         cohort_size=value.count().over("date").cast(pl.Int64),
     )

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import reduce
 from operator import or_
-from typing import Final
 
 import polars as pl
 
 from pipeline.rule import Finding, Level, rule
 from pipeline.rules.examples import examples_of
 from pipeline.rules.tables import SESSION, Tables
-from schemas.table import Bound, Column
+from schemas.table import PATTERNS, Bound, Column
 from schemas.tables import TABLES
 from schemas.units import Type
-
-_TICKER: Final = r"^[^,\s]+$"
 
 
 @rule(
@@ -99,7 +96,7 @@ def table_vocabulary(kind: str, tables: Tables) -> Finding | None:
 @rule(
     "table.bound",
     "Single values keep the bound declared for their column: prices above 0, quantities not 0, "
-    "costs of one sign, names not empty, tickers without comma or whitespace.",
+    "costs of one sign, names not empty, tickers without comma or whitespace, books of letters and digits.",
     "Correct the sign or the name; a name that is not held or not traded has no row.",
     level=Level.TABLE,
 )
@@ -143,8 +140,8 @@ def _breaks(column: Column) -> pl.Expr:
             return value > 0
         case Bound.NOT_ZERO:
             return value == 0
-        case Bound.TICKER:
-            return value.str.contains(_TICKER).not_()
+        case Bound.TICKER | Bound.BOOK:
+            return value.str.contains(f"^{PATTERNS[column.bound]}$").not_()
         case Bound.NAME:
             return value == ""
         case Bound.ANY:

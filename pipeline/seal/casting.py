@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +22,10 @@ POLARS_TYPES: Final[dict[Type, pl.DataType]] = {
 
 _EXACT: Final = 2**53
 """Largest magnitude below which every integer is a double."""
+_EPOCH: Final = dt.date(1970, 1, 1).toordinal()
+_FIRST_DAY: Final = dt.date.min.toordinal() - _EPOCH
+_LAST_DAY: Final = dt.date.max.toordinal() - _EPOCH
+"""First and last day of the calendar, in days since 1970."""
 _DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
@@ -45,6 +50,30 @@ class CastProblem:
     found: str
     rows: int = 0
     examples: tuple[str, ...] = ()
+
+
+def beyond_calendar(series: pl.Series) -> CastProblem | None:
+    """Report days before the year 1 or after 9999, which nothing that writes ``YYYY-MM-DD`` can serve.
+
+    Parameters
+    ----------
+    series
+        The column as read, of any type; null is no such day.
+    """
+    if isinstance(series.dtype, pl.Datetime):
+        a_day = _DAY[series.dtype.time_unit]
+    elif series.dtype == pl.Date:
+        a_day = 1
+    else:
+        return None
+    days = series.to_physical()
+    beyond = (days < _FIRST_DAY * a_day) | (days >= (_LAST_DAY + 1) * a_day)
+    if not beyond.any():
+        return None
+    # No example: it could not be written either.
+    return CastProblem(
+        series.name, "a day of the years 1 to 9999", "here and there beyond the calendar", int(beyond.sum())
+    )
 
 
 def cast_losslessly(series: pl.Series, type_: Type) -> pl.Series | CastProblem:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from pipeline.seal.casting import POLARS_TYPES, CastProblem, cast_losslessly
+from pipeline.seal.casting import POLARS_TYPES, CastProblem, beyond_calendar, cast_losslessly
 from schemas.table import Column, Table
 
 
@@ -64,7 +64,7 @@ def decode_table(table: Table, raw: bytes) -> DecodedTable:
         if name not in stored:
             problems.extend(_absent(column))
             continue
-        cast = cast_losslessly(frame[name], column.type)
+        cast = beyond_calendar(frame[name]) or cast_losslessly(frame[name], column.type)
         if isinstance(cast, CastProblem):
             problems.append(cast)
         else:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from schemas.field import Field, FieldType, record
 from schemas.rows import ROWS, RowModel
-from schemas.table import Bound, Column, Origin, Table
+from schemas.table import PATTERNS, Bound, Column, Origin, Table
 from schemas.units import Type
 
 _TYPES: Final[Mapping[Type, FieldType]] = {
@@ -22,7 +22,7 @@ _BOUNDS: Final[Mapping[Bound, Mapping[str, Any]]] = {
     Bound.POSITIVE: {"above": 0},
     Bound.NOT_NEGATIVE: {"minimum": 0},
     Bound.NOT_POSITIVE: {"maximum": 0},
-    Bound.TICKER: {"pattern": r"^[^,\s]+$"},
+    **{bound: {"pattern": f"^{pattern}$"} for bound, pattern in PATTERNS.items()},
     Bound.NAME: {"minimum": 1},
 }
 """Bounds as rules of a field. Non-zero is left to the meaning: no such rule is worth a reader's while."""

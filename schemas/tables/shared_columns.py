@@ -13,7 +13,7 @@ BOOK: Final = Column(
     Unit.NONE,
     "Name of the simulated portfolio: long_short, long_only, or their raw_ twins; trades also know the "
     "trade-only variants ending in _adjustments and _settlements.",
-    bound=Bound.NAME,
+    bound=Bound.BOOK,
 )
 DATE: Final = Column("date", Type.DATE, Unit.DATE, "Trading session of the row.")
 WEEK: Final = Column("date", Type.DATE, Unit.DATE, "Weekly decision date.")

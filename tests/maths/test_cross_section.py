@@ -58,6 +58,13 @@ def test_equal_scores_have_no_z_score_though_their_floating_deviation_is_not_zer
     assert placed["average_rank"].to_list() == [(count + 1) / 2] * count
 
 
+@pytest.mark.parametrize("unit", [1e308, 1e-310])
+def test_scores_whose_deviation_no_double_holds_have_no_z_score(unit: float) -> None:
+    placed = cross_section(one_week(*(unit * score for score in (1.7, 1.1, -1.0, -1.6))))
+    assert placed["score_z"].to_list() == [None] * 4, "not 0, which would be the mean"
+    assert placed["average_rank"].to_list() == [1.0, 2.0, 3.0, 4.0]
+
+
 def test_a_score_of_zero_has_no_direction_whatever_its_sign_bit() -> None:
     placed = cross_section(one_week(-0.0, 0.0, 1e-300, -1e-300))
     assert placed["direction"].to_list() == [0, 0, 1, -1]

@@ -185,3 +185,9 @@ def test_tenure_spans_the_rebalances_whatever_their_status() -> None:
 def test_tenure_of_a_ledger_knows_no_weeks() -> None:
     assert session_tenure(DAYS[:1]) == Tenure(None, None, dt.date(2020, 1, 3), dt.date(2020, 1, 3), 0, 0.0)
     assert session_tenure(DAYS[:0]) is None
+
+
+def test_a_week_without_bounds_is_no_entry_of_a_series() -> None:
+    days = np.array(["2020-01-03", "2020-01-10", "2020-01-17", "2020-01-24"], dtype="datetime64[D]")
+    series = weekly_series(days, np.array([0.1, np.inf, np.nan, -np.inf]))
+    assert series == [(dt.date(2020, 1, 3), 0.1)]

@@ -209,6 +209,22 @@ CASES = (
         3,
         "timestamp",
     ),
+    case(
+        "table.columns",
+        "a day after the calendar's last",
+        table("trades", put("decision_at", col("decision_at") + pl.duration(days=365 * 9000), 3)),
+        "trades.parquet",
+        3,
+        "years 1 to 9999",
+    ),
+    case(
+        "table.columns",
+        "an instant before its first",
+        table("decisions", put("fill_at", col("fill_at") - pl.duration(days=365 * 2200), 2, TRADED_FILL)),
+        "decisions.parquet",
+        2,
+        "years 1 to 9999",
+    ),
     case("table.columns", "no Parquet", no_parquet, "pnl.bin", 0, "Parquet"),
     case(
         "table.finite",
@@ -288,6 +304,23 @@ CASES = (
     case("table.bound", "a ticker", table("decisions", put("symbol", "A,B")), "decisions.parquet", 1, "A,B"),
     case(
         "table.bound", "white space", table("decisions", put("symbol", "A B")), "decisions.parquet", 1, "A B"
+    ),
+    case(
+        "table.bound",
+        "white space to some readers only",
+        table("decisions", put("symbol", "\ufeffA")),
+        "decisions.parquet",
+        1,
+        "\\ufeffA",
+    ),
+    case(
+        "table.bound",
+        "a book that is a path",
+        table("trades", put("book", "../books", 2)),
+        "trades.parquet",
+        2,
+        "../books",
+        "trades.session",
     ),
     case("table.bound", "no ticker", table("decisions", put("symbol", "")), "decisions.parquet", 1, "symbol"),
     case(
