@@ -18,6 +18,7 @@ from serve import trace as tracing
 from serve.access.settings import AccessSettings
 from serve.answer import Answerer
 from serve.asgi import Application
+from serve.memory import settle
 from serve.request_log import recorder
 from serve.response import Response as ServedResponse
 from serve.response import failed
@@ -80,6 +81,7 @@ def from_environment() -> Application:
     """Assemble the application of a worker process, whose parent left the settings in its environment."""
     program = settings.resolve(os.environ)
     logs.configure(program.log_level, program.log_format)
+    settle()
     return create(program, AccessSettings.from_environment(os.environ, program.datasets))
 
 

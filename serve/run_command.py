@@ -17,6 +17,7 @@ from serve import logs, settings
 from serve.access.gate import Access
 from serve.access.settings import AccessSettings
 from serve.app import create
+from serve.memory import settle
 from serve.settings import PREFIX, Settings
 
 _APP: Final = "serve.app:from_environment"
@@ -57,6 +58,7 @@ def run(store: str | None, **flags: Any) -> None:
     logs.configure(program.log_level, program.log_format)
     _require_root(program)
     asyncio.run(_try(access))
+    settle()
     if program.workers > 1:
         # Workers are new processes: they read what they need from the environment, which shows in no list of
         # processes, unlike a command line.
