@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 
 from schemas.errors import SettingsError
 from schemas.market_data import DEFAULT_NAMES, MARKET_DATA, SIMULATED_KEY, SIMULATED_SYMBOLS
-from schemas.table import Bound, Column
+from schemas.table import PATTERNS, Bound, Column
 from schemas.units import Type
 from serve.market_data.series import Benchmark
 
@@ -132,11 +133,17 @@ def _refused(file: str, rule: str, found: str) -> SettingsError:
 def _days(values: pl.Series) -> pl.Series | None:
     """Accept days, and timestamps without a zone that all stand at midnight."""
     if values.dtype == pl.Date:
-        return values
+        return values if _written(values) else None
     if not isinstance(values.dtype, pl.Datetime) or values.dtype.time_zone is not None:
         return None
     days = values.cast(pl.Date)
-    return days if days.cast(values.dtype).equals(values, null_equal=True) else None
+    whole = days.cast(values.dtype).equals(values, null_equal=True)
+    return days if whole and _written(days) else None
+
+
+def _written(days: pl.Series) -> bool:
+    """Tell whether every day can be written YYYY-MM-DD."""
+    return bool(days.drop_nulls().is_between(dt.date.min, dt.date.max).all())
 
 
 def _numbers(values: pl.Series) -> pl.Series | None:
@@ -156,7 +163,7 @@ def _positive(values: pl.Series) -> pl.Series:
 
 
 def _ticker(values: pl.Series) -> pl.Series:
-    return (values.str.len_bytes() > 0) & ~values.str.contains(r"[\s,/]")
+    return values.str.contains(f"^{PATTERNS[Bound.TICKER]}$") & ~values.str.contains("/", literal=True)
 
 
 def _named(values: pl.Series) -> pl.Series:
@@ -170,7 +177,7 @@ _CASTS: Final[dict[Type, Callable[[pl.Series], pl.Series | None]]] = {
 }
 _STORED: Final = {Type.DATE: pl.Date, Type.F64: pl.Float64, Type.STR: pl.String}
 _WANTED: Final = {
-    Type.DATE: "a DATE, or a timestamp at midnight without a zone",
+    Type.DATE: "a DATE, or a timestamp at midnight without a zone, of the years 1 to 9999",
     Type.F64: "a number",
     Type.STR: "text",
 }
