@@ -42,6 +42,7 @@ docs:
     python -m schemas dictionary > docs/data-dictionary.md
     python -m schemas openapi > docs/openapi.json
     python -m schemas api-docs > docs/api.md
+    python -m schemas settings --into docs/operations.md
 
 # the heaviest metrics request, cold and warm, over the seal given
 bench-metrics seal *args:

@@ -24,11 +24,12 @@ from datasets.disk import locked, writing
 from datasets.manifest import digest
 from datasets.transfer import download
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
+from schemas.settings import SETTINGS
 
 if TYPE_CHECKING:
     from datasets.storage import Storage
 
-DEFAULT_BYTES: Final = 20_000_000_000
+DEFAULT_BYTES: Final[int] = SETTINGS["cache_bytes"].default
 _STRIPES: Final = 256
 _TRIES: Final = 2
 

@@ -7,66 +7,36 @@ from dataclasses import replace
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from pipeline.archive import exclusions
+from pipeline.batch.metrics_file import MetricsFile
 from pipeline.batch.report import print_document, tell
 from pipeline.batch.request import Outcome, Request, built, failed
 from pipeline.batch.run import Batch, build_once, follow
 from pipeline.build import build_seal
-from schemas.errors import AlphaResultsError
+from schemas.errors import AlphaResultsError, StorageUnavailable
+from schemas.settings.options import option
 
 
 @click.command()
 @click.argument("seals", nargs=-1, metavar="[SEAL]…")
-@click.option(
-    "--datasets",
-    "root",
-    required=True,
-    envvar="ALPHA_RESULTS_DATASETS",
-    show_envvar=True,
-    help="Root to publish under: a folder or an fsspec URL.",
-)
+@option("datasets", "root")
 @click.option(
     "--force",
     is_flag=True,
     help="Publish although a later seal is served or this one was rolled back; of what is served, replace damaged files.",
 )
-@click.option(
-    "--archives",
-    envvar="ALPHA_RESULTS_ARCHIVES",
-    show_envvar=True,
-    help="Where source archives are delivered: an fsspec URL such as s3://bucket/prefix, or a folder.",
-)
-@click.option(
-    "--exclude",
-    envvar="ALPHA_RESULTS_ARCHIVE_EXCLUDE",
-    show_envvar=True,
-    help="Source files to leave out of archives, as shell patterns separated by commas; with + first, beside the defaults.",
-)
-@click.option(
-    "--from",
-    "searched",
-    metavar="ROOT",
-    help="Look for seals below this folder or fsspec URL, and build those that are new or changed.",
-)
-@click.option(
-    "--jobs",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1, 256),
-    help="Builds at a time, a process each.",
-)
+@option("archives")
+@option("archive_exclude", "exclude")
+@option("seals", "searched")
+@option("jobs")
 @click.option("--watch", is_flag=True, help="Keep following --from until SIGTERM or Ctrl-C.")
-@click.option(
-    "--interval",
-    default=60.0,
-    show_default=True,
-    type=click.FloatRange(min=0.1),
-    help="Seconds between two looks of --watch.",
-)
-@click.option("--cluster", metavar="tcp://…", help="Build on the workers of this Dask scheduler.")
+@option("interval")
+@option("cluster")
+@option("metrics_file")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON report instead of tables.")
 def build(
     *,
@@ -80,6 +50,7 @@ def build(
     watch: bool,
     interval: float,
     cluster: str | None,
+    metrics_file: str | None,
     as_json: bool,
 ) -> None:
     """Check each SEAL and publish it as an immutable snapshot under the datasets root.
@@ -95,6 +66,9 @@ def build(
     store away or disk full, 6 published but its source archive was not delivered, 7 crashed), and 130 when the
     batch was ended before every seal had its turn.
     """
+    context = click.get_current_context()
+    if seals and context.get_parameter_source("searched") is ParameterSource.ENVIRONMENT:
+        searched = None  # what was named now is meant, whatever the machine follows otherwise
     patterns = exclusions(exclude)
     if bool(seals) == (searched is not None):
         raise click.UsageError(
@@ -103,14 +77,19 @@ def build(
     if watch and searched is None:
         raise click.UsageError("--watch follows a folder or prefix: give it with --from")
     common = Request("", root, force, archives, tuple(patterns))
-    context = click.get_current_context()
+    metrics = MetricsFile(metrics_file)
     if searched is None and jobs in {None, 1} and cluster is None:
-        context.exit(_build_here(seals, common, as_json=as_json))
-    batch = Batch(common, seals, searched, jobs, cluster, as_json)
-    context.exit(follow(batch, interval) if watch else build_once(batch))
+        context.exit(metrics.ended(_build_here(seals, common, metrics, as_json=as_json)))
+    batch = Batch(common, seals, searched, jobs, cluster, as_json, metrics)
+    try:
+        context.exit(follow(batch, interval) if watch else build_once(batch))
+    except AlphaResultsError as error:
+        metrics.looked(worked=not isinstance(error, StorageUnavailable))
+        metrics.ended(error.exit_code)
+        raise
 
 
-def _build_here(seals: tuple[str, ...], common: Request, *, as_json: bool) -> int:
+def _build_here(seals: tuple[str, ...], common: Request, metrics: MetricsFile, *, as_json: bool) -> int:
     """Build a few seals one after the other in this process, which tells their stages as they go."""
     screen = Console(stderr=True)
     entries: list[dict[str, Any]] = []
@@ -132,6 +111,7 @@ def _build_here(seals: tuple[str, ...], common: Request, *, as_json: bool) -> in
             outcome = _build(replace(common, seal=address), show)
             progress.remove_task(task)
             exit_code = exit_code or outcome.exit_code
+            metrics.add(outcome)
             entries.append(outcome.entry)
             if not as_json:
                 tell(screen, outcome)

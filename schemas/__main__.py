@@ -1,12 +1,15 @@
-"""``python -m schemas dictionary|openapi|api-docs``: print the documents derived from the declarations."""
+"""``python -m schemas dictionary|openapi|api-docs|settings``: print the documents derived from the declarations."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 
 from schemas.api_page import api_page
 from schemas.dictionary import data_dictionary
 from schemas.openapi import rendered
+from schemas.settings.markdown import settings_tables, with_settings
 
 
 @click.group(help="Documents derived from the declarations.")
@@ -30,6 +33,20 @@ def openapi() -> None:
 def api_docs() -> None:
     """Print the description of every endpoint as Markdown."""
     click.echo(api_page(), nl=False)
+
+
+@main.command()
+@click.option(
+    "--into",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Put the tables between the two marks of this document instead of printing them.",
+)
+def settings(into: Path | None) -> None:
+    """Print the tables of settings as Markdown."""
+    if into is None:
+        click.echo(settings_tables(), nl=False)
+    else:
+        into.write_text(with_settings(into.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

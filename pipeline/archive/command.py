@@ -14,31 +14,14 @@ from pipeline.archive.exclusions import exclusions
 from pipeline.archive.package import EXIT_ARCHIVE_FAILED, package
 from pipeline.seal import Seal
 from schemas.errors import AlphaResultsError
+from schemas.settings.options import option
 
 
 @click.command("archive")
 @click.argument("seals", nargs=-1, required=True, metavar="SEAL…")
-@click.option(
-    "--datasets",
-    "root",
-    required=True,
-    envvar="ALPHA_RESULTS_DATASETS",
-    show_envvar=True,
-    help="Root the states of archives are recorded under: a folder or an fsspec URL.",
-)
-@click.option(
-    "--archives",
-    required=True,
-    envvar="ALPHA_RESULTS_ARCHIVES",
-    show_envvar=True,
-    help="Where archives go: an fsspec URL such as s3://bucket/prefix, or a folder.",
-)
-@click.option(
-    "--exclude",
-    envvar="ALPHA_RESULTS_ARCHIVE_EXCLUDE",
-    show_envvar=True,
-    help="Names to leave out, as shell patterns separated by commas; beginning with +, in addition to the defaults.",
-)
+@option("datasets", "root")
+@option("archives", required=True)
+@option("archive_exclude", "exclude")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON report instead of lines.")
 @click.pass_context
 def archive(  # noqa: PLR0917 -- click passes every option by name

@@ -16,6 +16,7 @@ from datasets.catalogue import Catalogue
 from datasets.storage import Storage
 from pipeline.batch.discover import Delivered, Found, Seals, Sighting, choose, named
 from pipeline.batch.interruption import stoppable
+from pipeline.batch.metrics_file import MetricsFile
 from pipeline.batch.process import Processes
 from pipeline.batch.report import Display, Tally, print_document, print_line, tell
 from pipeline.batch.request import FINE, Outcome, Request
@@ -44,6 +45,8 @@ class Batch:
         Address of a Dask scheduler; None builds on this machine.
     as_json
         Whether a program reads the output.
+    metrics
+        Where results are counted for the monitoring.
     """
 
     common: Request
@@ -52,6 +55,7 @@ class Batch:
     jobs: int | None = None
     cluster: str | None = None
     as_json: bool = False
+    metrics: MetricsFile = field(default_factory=lambda: MetricsFile(None))
     screen: Console = field(default_factory=lambda: Console(stderr=True))
 
 
@@ -69,8 +73,10 @@ def build_once(batch: Batch) -> int:
     tally, entries = Tally(), []
     with _builder(batch) as (builder, end, jobs), stoppable(end) as stopping:
         found = finder.look()
+        batch.metrics.looked()
         for place, outcome in _outcomes(batch, found, builder, jobs, stopping):
             tally.add(place, outcome)
+            batch.metrics.add(outcome)
             if batch.as_json:
                 entries.append(outcome.entry)
         interrupted = sum(tally.counts.values()) < len(found.due) + len(found.settled)
@@ -78,7 +84,7 @@ def build_once(batch: Batch) -> int:
         print_document(entries, tally.summary())
     else:
         tally.print_table()
-    return tally.exit_code or (INTERRUPTED if interrupted else 0)
+    return batch.metrics.ended(tally.exit_code or (INTERRUPTED if interrupted else 0))
 
 
 def follow(batch: Batch, seconds: float) -> int:
@@ -108,8 +114,10 @@ def follow(batch: Batch, seconds: float) -> int:
                 if away is None:
                     click.echo(f"{error}; looking again every {seconds:g} s", err=True)
                 away = str(error)
+                batch.metrics.looked(worked=False)
                 stopping.wait(seconds)
                 continue
+            batch.metrics.looked()
             if away is not None:
                 click.echo("the store answers again", err=True)
                 away = None
@@ -119,12 +127,13 @@ def follow(batch: Batch, seconds: float) -> int:
             for place, outcome in _outcomes(
                 batch, replace(found, due=due, settled=[]), builder, jobs, stopping
             ):
+                batch.metrics.add(outcome)
                 if batch.as_json:
                     print_line(outcome.entry)
                 if outcome.kind not in FINE and not _passing(outcome):
                     given_up[due[place].address] = due[place].digest
             stopping.wait(seconds)
-    return 0
+    return batch.metrics.ended(0)
 
 
 class _Finder:

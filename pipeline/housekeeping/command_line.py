@@ -14,20 +14,14 @@ from datasets.layout import CATALOG
 from datasets.storage import Storage
 from schemas.errors import SettingsError
 from schemas.kinds import ALPHA_ID
+from schemas.settings.options import option
 
 _SUFFIX = ".json"
 
 
 def root_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command ``--datasets`` as its parameter `root`."""
-    return click.option(
-        "--datasets",
-        "root",
-        required=True,
-        envvar="ALPHA_RESULTS_DATASETS",
-        show_envvar=True,
-        help="Datasets root: a folder or an fsspec URL.",
-    )(command)
+    return option("datasets", "root")(command)
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from schemas.errors import SettingsError
+from schemas.settings import SETTINGS, given
 from serve.access.location import StoreLocation
-
-_WORD: Final = re.compile(r"[a-z][a-z0-9]{0,15}")
-MAX_HOPS: Final = 16
-MIN_PEPPER: Final = 16
-"""Shortest pepper, in characters: a shorter one adds little to a stolen store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,37 +37,20 @@ class AccessSettings:
     Raises
     ------
     SettingsError
-        When a value makes no sense; the message names its environment variable.
+        When the store's address makes no sense.
     """
 
     store: str = field(repr=False)
     state: Path | None = None
     redis: str | None = field(default=None, repr=False)
-    token_prefix: str = "ar"  # noqa: S105 - the public first word of tokens, no password
-    environment: str = "live"
+    token_prefix: str = SETTINGS["key_prefix"].default
+    environment: str = SETTINGS["environment"].default
     peppers: tuple[bytes, ...] = field(default=(), repr=False)
-    trusted_hops: int = 0
-    workers: int = 1
+    trusted_hops: int = SETTINGS["trusted_hops"].default
+    workers: int = SETTINGS["workers"].default
 
     def __post_init__(self) -> None:
         StoreLocation.parse(self.store)
-        for name, word in (("KEY_PREFIX", self.token_prefix), ("ENVIRONMENT", self.environment)):
-            if not _WORD.fullmatch(word):
-                raise SettingsError(
-                    f"ALPHA_RESULTS_{name} is {word!r}: a word of a token is 1 to 16 lower-case letters and digits, a letter first"
-                )
-        if not 0 <= self.trusted_hops <= MAX_HOPS:
-            raise SettingsError(
-                f"ALPHA_RESULTS_TRUSTED_HOPS is {self.trusted_hops}: give the number of your own proxies, 0 to {MAX_HOPS}"
-            )
-        if self.workers < 1:
-            raise SettingsError(f"ALPHA_RESULTS_WORKERS is {self.workers}: at least one worker has to serve")
-        if any(len(pepper) < MIN_PEPPER for pepper in self.peppers):
-            raise SettingsError(
-                f"ALPHA_RESULTS_PEPPER holds a pepper shorter than {MIN_PEPPER} characters: use 32 random bytes, written in hex"
-            )
-        if self.redis is not None and self.redis.partition("://")[0] not in ("redis", "rediss", "unix"):
-            raise SettingsError("ALPHA_RESULTS_REDIS has to start with redis://, rediss:// or unix://")
 
     @property
     def location(self) -> StoreLocation:
@@ -105,25 +83,25 @@ class AccessSettings:
         Parameters
         ----------
         env
-            Usually ``os.environ``. Read are ``ALPHA_RESULTS_ACCESS``, ``_LIMITS_STATE``, ``_REDIS``,
-            ``_KEY_PREFIX``, ``_ENVIRONMENT``, ``_PEPPER`` (several, newest first, separated by commas),
-            ``_TRUSTED_HOPS`` and ``_WORKERS``; an empty value counts as absent.
+            Usually ``os.environ``, read as declared; an empty value counts as absent.
         datasets_root
             The published root. The default files lie next to it and never inside it, so that nothing of
             them can be mistaken for published data: ``<root>.access.sqlite3``, ``<root>.limits.sqlite3``.
         overrides
-            Fields of this class by name, from flags; those that are None are ignored.
+            Fields of this class by name, as text or value, from flags; those that are None are ignored.
 
         Raises
         ------
         SettingsError
             When a value makes no sense, or no store is named and the root is not a local folder.
         """
-        given = {name: value for name, value in (overrides or {}).items() if value is not None}
+        flags = {name: value for name, value in (overrides or {}).items() if value is not None}
+
+        def told(field_name: str, setting: str | None = None) -> Any:
+            return given(SETTINGS[setting or field_name], env, flags.get(field_name))
+
         root = _local(datasets_root)
-        store = (
-            given.pop("store", None) or env.get("ALPHA_RESULTS_ACCESS") or (root and f"{root}.access.sqlite3")
-        )
+        store = told("store", "access") or (root and f"{root}.access.sqlite3")
         if not store:
             raise SettingsError(
                 "no store of accounts and keys is named: give --access or ALPHA_RESULTS_ACCESS"
@@ -134,31 +112,23 @@ class AccessSettings:
             raise SettingsError(
                 f"the access store {path} lies inside the published root: keep it outside, by default {root}.access.sqlite3"
             )
-        state = given.pop("state", None) or env.get("ALPHA_RESULTS_LIMITS_STATE")
+        state = told("state", "limits_state")
         if state is None and root is not None:
             state = f"{root}.limits.sqlite3"
         elif state is None and path is not None:
             state = f"{path}.limits"
-        values: dict[str, Any] = {
-            "redis": env.get("ALPHA_RESULTS_REDIS") or None,
-            "token_prefix": env.get("ALPHA_RESULTS_KEY_PREFIX") or "ar",
-            "environment": env.get("ALPHA_RESULTS_ENVIRONMENT") or "live",
-            "peppers": tuple(
-                x.strip().encode() for x in env.get("ALPHA_RESULTS_PEPPER", "").split(",") if x.strip()
-            ),
-            "trusted_hops": _integer(env, "ALPHA_RESULTS_TRUSTED_HOPS", 0),
-            "workers": _integer(env, "ALPHA_RESULTS_WORKERS", 1),
-        }
-        return cls(store=str(store), state=Path(state) if state else None, **{**values, **given})
+        return cls(
+            store=str(store),
+            state=Path(state) if state else None,
+            redis=told("redis"),
+            token_prefix=told("token_prefix", "key_prefix"),
+            environment=told("environment"),
+            peppers=told("peppers", "pepper"),
+            trusted_hops=told("trusted_hops"),
+            workers=told("workers"),
+        )
 
 
 def _local(root: str | Path | None) -> Path | None:
     text = str(root or "").removeprefix("file://")
     return None if not text or "://" in text else Path(text).expanduser().absolute()
-
-
-def _integer(env: Mapping[str, str], name: str, default: int) -> int:
-    text = env.get(name) or str(default)
-    if not text.isascii() or not text.isdecimal():
-        raise SettingsError(f"{name} is {text!r}: give a plain whole number")
-    return int(text)

@@ -72,8 +72,8 @@ def test_spellings_of_a_file(text: str, path: str) -> None:
         ({"ALPHA_RESULTS_ENVIRONMENT": "Live"}, "lower-case"),
         ({"ALPHA_RESULTS_PEPPER": "short"}, "32 random bytes"),
         ({"ALPHA_RESULTS_TRUSTED_HOPS": "-1"}, "whole number"),
-        ({"ALPHA_RESULTS_TRUSTED_HOPS": "99"}, "number of your own proxies"),
-        ({"ALPHA_RESULTS_WORKERS": "0"}, "at least one"),
+        ({"ALPHA_RESULTS_TRUSTED_HOPS": "99"}, "between 0 and 16"),
+        ({"ALPHA_RESULTS_WORKERS": "0"}, "between 1 and 256"),
         ({"ALPHA_RESULTS_REDIS": "localhost:6379"}, "redis://"),
     ],
 )

@@ -14,6 +14,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from schemas.settings import SETTINGS, given
+from schemas.settings.options import flag
 from serve.access.administration import Administration, open_administration
 from serve.access.settings import AccessSettings
 
@@ -23,20 +25,8 @@ Result = TypeVar("Result")
 
 def store_options(command: Command) -> Command:
     """Add the options that say where the store is."""
-    for option in (
-        click.option(
-            "--datasets",
-            metavar="ROOT",
-            help="Published root; the default store is the file <ROOT>.access.sqlite3. [env: ALPHA_RESULTS_DATASETS]",
-        ),
-        click.option(
-            "--access",
-            "access_url",
-            metavar="URL",
-            help="Store of accounts and keys: a file, sqlite:///FILE or postgresql://… [env: ALPHA_RESULTS_ACCESS]",
-        ),
-    ):
-        command = option(command)
+    for name, parameter in (("datasets", "datasets"), ("access", "access_url")):
+        command = flag(name, parameter)(command)
     return command
 
 
@@ -47,7 +37,7 @@ def json_option(command: Command) -> Command:
 
 def settings_of(access_url: str | None, datasets: str | None) -> AccessSettings:
     """Return the deployment's settings from options and environment."""
-    root = datasets or os.environ.get("ALPHA_RESULTS_DATASETS")
+    root = datasets or os.environ.get(SETTINGS["datasets"].variable)
     return AccessSettings.from_environment(os.environ, root, {"store": access_url})
 
 
@@ -67,7 +57,8 @@ def administer(
 def _actor() -> str:
     """Return who acts: ``ALPHA_RESULTS_ACTOR``, else the login name."""
     try:
-        return os.environ.get("ALPHA_RESULTS_ACTOR") or getpass.getuser()
+        told: str | None = given(SETTINGS["actor"], os.environ)
+        return told or getpass.getuser()
     except OSError:  # a container's user without a name
         return f"uid {os.getuid()}"
 

@@ -1,0 +1,134 @@
+"""What a build came to, for a monitoring that reads files: Prometheus' text format, for a node exporter."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+import click
+
+from pipeline.archive import EXIT_ARCHIVE_FAILED
+from pipeline.batch.request import Outcome
+from schemas.errors import SettingsError
+
+OUTCOMES: Final = ("built", "unchanged", "superseded", "rolled back", "refused", "failed", "crashed")
+"""Every word an outcome can be; each has its series from the beginning, so that an alert never waits for the first."""
+_SECONDS: Final = (1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
+
+
+class MetricsFile:
+    """Counts since the command began, written whole or not at all after each change.
+
+    No series names an alpha or a seal: there are as many of those as runs, and the file is read by whoever may read
+    the metrics of the machine.
+
+    Parameters
+    ----------
+    path
+        The file; None counts and writes nothing.
+
+    Raises
+    ------
+    SettingsError
+        When the file cannot be written.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+        if path is None:
+            return
+        self._make()
+        try:
+            self._write()
+        except OSError as error:
+            raise SettingsError(
+                f"--metrics-file: {path} cannot be written ({error.strerror}): name a file in a folder that is there"
+            ) from error
+        self._told = False
+
+    def add(self, outcome: Outcome) -> None:
+        """Count what became of one seal."""
+        if self._path is None:
+            return
+        self._builds.labels(outcome.kind).inc()
+        entry = outcome.entry
+        if outcome.kind == "built":
+            self._seconds.observe(sum(entry["seconds"].values()))
+            for stage, spent in entry["seconds"].items():
+                self._stages.labels(stage).inc(spent)
+            self._bytes.inc(entry["bytes"])
+        if outcome.exit_code == EXIT_ARCHIVE_FAILED:
+            self._undelivered.inc()
+        self._save()
+
+    def looked(self, *, worked: bool = True) -> None:
+        """Note a look for seals, and whether the stores answered."""
+        if self._path is None:
+            return
+        self._reachable.set(worked)
+        if worked:
+            self._looked.set(time.time())
+        self._save()
+
+    def ended(self, exit_code: int) -> int:
+        """Note the end of the command, and return its exit code."""
+        if self._path is not None:
+            self._exit_code.set(exit_code)
+            self._finished.set(time.time())
+            self._save()
+        return exit_code
+
+    def _make(self) -> None:
+        # Most builds write no such file, and the library takes a while to load.
+        from prometheus_client import (  # noqa: PLC0415
+            CollectorRegistry,
+            Counter,
+            Gauge,
+            Histogram,
+            disable_created_metrics,
+        )
+
+        disable_created_metrics()
+        self._registry = CollectorRegistry()
+        into: dict[str, Any] = {"registry": self._registry, "namespace": "alpha_results"}
+        self._builds = Counter(
+            "builds", "Seals by what became of them, since the command began.", ["outcome"], **into
+        )
+        for outcome in OUTCOMES:
+            self._builds.labels(outcome)
+        self._seconds = Histogram("build_seconds", "Seconds a build took.", buckets=_SECONDS, **into)
+        self._stages = Counter("build_stage_seconds", "Seconds builds spent in a stage.", ["stage"], **into)
+        self._bytes = Counter("build_published_bytes", "Bytes published.", **into)
+        self._undelivered = Counter(
+            "build_archives_undelivered", "Snapshots published without their source archive.", **into
+        )
+        self._looked = Gauge(
+            "build_looked_timestamp_seconds", "When seals were last looked for with success.", **into
+        )
+        self._reachable = Gauge(
+            "build_stores_reachable", "Whether the stores answered when seals were last looked for.", **into
+        )
+        started = Gauge("build_started_timestamp_seconds", "When the command began.", **into)
+        started.set(time.time())
+        self._finished = Gauge(
+            "build_finished_timestamp_seconds", "When the command ended; 0 while it runs.", **into
+        )
+        self._exit_code = Gauge("build_exit_code", "Exit code of the command; -1 while it runs.", **into)
+        self._exit_code.set(-1)
+
+    def _write(self) -> None:
+        from prometheus_client import write_to_textfile  # noqa: PLC0415 - as above
+
+        assert self._path is not None
+        # Written beside it and renamed: whoever reads it never sees half of it.
+        write_to_textfile(self._path, self._registry)
+
+    def _save(self) -> None:
+        try:
+            self._write()
+        except OSError as error:
+            if not self._told:
+                click.echo(f"--metrics-file: {self._path} cannot be written: {error.strerror}", err=True)
+            self._told = True
+        else:
+            self._told = False

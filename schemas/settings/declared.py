@@ -1,0 +1,286 @@
+"""The declarations."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.settings.readers import (
+    one_of,
+    peppers,
+    redis_url,
+    seconds,
+    text,
+    textfile,
+    whole,
+    word_of_a_token,
+)
+from schemas.settings.setting import Group, Setting
+
+_PORT: Final = 65535
+
+GROUPS: Final = (
+    Group(
+        "Both programs",
+        "Where the published data is.",
+        (
+            Setting(
+                name="datasets",
+                read=text,
+                type="path or URL",
+                meaning="Root of the published datasets.",
+                required=True,
+            ),
+            Setting(
+                name="archives",
+                read=text,
+                type="path or URL",
+                meaning="Where source archives are delivered, and where `serve` signs their downloads when it is "
+                "s3://bucket/prefix.",
+                otherwise="no archives",
+            ),
+        ),
+    ),
+    Group(
+        "Serving",
+        "Read by `python -m serve run`.",
+        (
+            Setting(
+                name="cache",
+                read=text,
+                type="path",
+                meaning="Folder for copies of a remote root's files; needed when the datasets are in an object store.",
+            ),
+            Setting(
+                name="cache_bytes",
+                read=whole(1, 2**62),
+                type="integer",
+                meaning="How much that folder may hold; what was used longest ago makes room for what is new.",
+                default=20_000_000_000,
+            ),
+            Setting(
+                name="market_data",
+                read=text,
+                type="path or URL",
+                meaning="Parquet file, or folder of them, with the prices of the benchmarks.",
+                otherwise="no benchmarks",
+            ),
+            Setting(
+                name="archives_public_endpoint",
+                read=text,
+                type="URL",
+                meaning="Where callers reach the store of the archives.",
+                otherwise="where this service does",
+            ),
+            Setting(
+                name="host", read=text, type="address", meaning="Address to listen on.", default="127.0.0.1"
+            ),
+            Setting(
+                name="port",
+                read=whole(0, _PORT),
+                type="integer",
+                meaning="Port to listen on; 0 takes a free one.",
+                default=8000,
+            ),
+            Setting(
+                name="workers",
+                read=whole(1, 256),
+                type="integer",
+                meaning="Serving processes; more than one needs a limiter they share.",
+                default=1,
+            ),
+            Setting(
+                name="threads",
+                read=whole(0, 1024),
+                type="integer",
+                meaning="Compute threads of each process; 0 takes one a core.",
+                default=0,
+            ),
+            Setting(
+                name="memory_bytes",
+                read=whole(0, 2**62),
+                type="integer",
+                meaning="How much rendered rows and finished bodies may take in each process; 0 takes a quarter of the "
+                "memory there is, shared between the workers.",
+                default=0,
+            ),
+            Setting(
+                name="refresh_seconds",
+                read=seconds(0.05, 3600),
+                type="seconds",
+                meaning="How often the catalogue is looked at for new snapshots.",
+                default=1.0,
+            ),
+            Setting(
+                name="drain_seconds",
+                read=seconds(0.05, 3600),
+                type="seconds",
+                meaning="How long requests in flight may take to finish at shutdown.",
+                default=20.0,
+            ),
+            Setting(
+                name="metrics_port",
+                read=whole(0, _PORT),
+                type="integer",
+                meaning="Port of /metrics, /ready and /live; 0 takes a free one.",
+                otherwise="none, nothing is measured",
+            ),
+            Setting(
+                name="metrics_host",
+                read=text,
+                type="address",
+                meaning="Address that port listens on. It knows no keys: open it to the monitoring only.",
+                default="127.0.0.1",
+            ),
+            Setting(
+                name="build",
+                read=text,
+                type="text",
+                meaning="Version string of this build, part of every ETag.",
+                otherwise="the project's version",
+            ),
+            Setting(
+                name="log_level",
+                read=one_of("debug", "info", "warning", "error"),
+                type="word",
+                meaning="Least severe log line written: debug, info, warning or error. The line of each request is info.",
+                default="info",
+            ),
+            Setting(
+                name="log_format",
+                read=one_of("auto", "json", "console"),
+                type="word",
+                meaning="How log lines are written: json, console, or auto, which is json off a terminal.",
+                default="auto",
+            ),
+        ),
+    ),
+    Group(
+        "Keys and limits",
+        "Read by `python -m serve run`; the first, and those without a flag, by the commands on accounts and keys as "
+        "well, which have to be told the same.",
+        (
+            Setting(
+                name="access",
+                read=text,
+                type="path or URL",
+                meaning="Store of accounts and keys: a file, sqlite:///FILE or postgresql://… (a password belongs in "
+                "the variable).",
+                otherwise="an SQLite file beside a local datasets root",
+                secret=True,
+            ),
+            Setting(
+                name="limits_state",
+                read=text,
+                type="path",
+                meaning="File in which one process keeps its counts of calls over a restart; not used with Redis.",
+                otherwise="beside a local datasets root, else beside the store's file",
+            ),
+            Setting(
+                name="redis",
+                read=redis_url,
+                type="URL",
+                meaning="Redis in which several workers or machines count calls together.",
+                otherwise="one process counts by itself",
+                secret=True,
+                own_flag="",
+            ),
+            Setting(
+                name="pepper",
+                read=peppers,
+                type="texts",
+                meaning="Server-side secrets of the keys' digests, newest first, separated by commas: the first makes "
+                "new digests, all of them verify. 16 characters at least; use 32 random bytes in hex.",
+                default=(),
+                otherwise="the file beside an SQLite store; none with PostgreSQL",
+                secret=True,
+                own_flag="",
+            ),
+            Setting(
+                name="key_prefix",
+                read=word_of_a_token,
+                type="word",
+                meaning="First word of every token.",
+                default="ar",
+                own_flag="",
+            ),
+            Setting(
+                name="environment",
+                read=word_of_a_token,
+                type="word",
+                meaning="Second word of every token; keys of another environment are refused.",
+                default="live",
+                own_flag="",
+            ),
+            Setting(
+                name="trusted_hops",
+                read=whole(0, 16),
+                type="integer",
+                meaning="Number of your own proxies in front of the service, counted from the service outwards; "
+                "0 believes no header about a caller's address.",
+                default=0,
+            ),
+            Setting(
+                name="actor",
+                read=text,
+                type="text",
+                meaning="Who acts, for the audit trail of the commands on accounts and keys.",
+                otherwise="the login name",
+                own_flag="",
+            ),
+        ),
+    ),
+    Group(
+        "Publishing",
+        "Read by `python -m pipeline build`; the patterns by `archive` too.",
+        (
+            Setting(
+                name="seals",
+                read=text,
+                type="path or URL",
+                meaning="Look for seals below this folder or fsspec URL, and build those that are new or changed. "
+                "Seals named on the command line win over the variable.",
+                own_flag="--from",
+            ),
+            Setting(
+                name="jobs",
+                read=whole(1, 256),
+                type="integer",
+                meaning="Builds at a time, a process each.",
+                otherwise="1, and on a cluster as many as there are places",
+            ),
+            Setting(
+                name="interval",
+                read=seconds(0.1, 604_800),
+                type="seconds",
+                meaning="Pause between two looks of --watch.",
+                default=60.0,
+            ),
+            Setting(
+                name="cluster",
+                read=text,
+                type="tcp://…",
+                meaning="Build on the workers of this Dask scheduler.",
+                otherwise="this machine",
+            ),
+            Setting(
+                name="archive_exclude",
+                read=text,
+                type="patterns",
+                meaning="Source files to leave out of archives, as shell patterns separated by commas; with + first, "
+                "beside the defaults.",
+                own_flag="--exclude",
+            ),
+            Setting(
+                name="metrics_file",
+                read=textfile,
+                type="path",
+                meaning="File for the build's metrics in Prometheus' text format, replaced whole after every look, for "
+                "a node exporter's textfile folder; its name ends in .prom.",
+                otherwise="none is written",
+            ),
+        ),
+    ),
+)
+
+SETTINGS: Final = {setting.name: setting for group in GROUPS for setting in group.settings}
+"""Name -> declaration."""

@@ -1,0 +1,61 @@
+"""Command-line options, derived from the declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from schemas.settings.declared import SETTINGS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def flag(name: str, parameter: str | None = None) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the flag of a setting; its text is handed over unread.
+
+    Parameters
+    ----------
+    name
+        Of the setting.
+    parameter
+        Of the command's function; by default the setting's name.
+    """
+    setting = SETTINGS[name]
+    return click.option(setting.flag, parameter or name, metavar=setting.type.upper(), help=setting.help)
+
+
+def option(
+    name: str, parameter: str | None = None, *, required: bool = False
+) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command a setting, from its flag or its variable, read.
+
+    A value that makes no sense is a usage error that names where it was given.
+
+    Parameters
+    ----------
+    name, parameter
+        As for :func:`flag`.
+    required
+        Whether this command cannot do without it, though others can.
+    """
+    setting = SETTINGS[name]
+
+    def read(_: click.Context, __: click.Parameter, text: str | None) -> Any:
+        if text is None:
+            return setting.default
+        try:
+            return setting.read(text)
+        except ValueError as error:
+            raise click.BadParameter(f"{text!r}: {error}") from error
+
+    return click.option(
+        setting.flag,
+        parameter or name,
+        envvar=setting.variable,
+        required=required or setting.required,
+        callback=read,
+        metavar=setting.type.upper(),
+        help=setting.help,
+    )

@@ -1,0 +1,115 @@
+"""What a setting is, and how its value is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from schemas.errors import SettingsError
+
+PREFIX: Final = "ALPHA_RESULTS_"
+"""Begins every environment variable of the project."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting.
+
+    Attributes
+    ----------
+    name
+        Its name in the code; the variable and, unless stated otherwise, the flag follow from it.
+    read
+        Turns its text into its value; raises ValueError with the rule that the text breaks.
+    type
+        What its text is, as a word for the documents.
+    meaning
+        One sentence or two for the documents and for ``--help``.
+    default
+        Its value when it is given nowhere.
+    otherwise
+        The default in words, where it is worked out from something else.
+    required
+        Whether it must be given.
+    secret
+        Whether its value may hold a password: then it is never shown.
+    own_flag
+        The flag where it is not the name's; empty for a setting that is given by its variable alone.
+    """
+
+    name: str
+    read: Callable[[str], Any]
+    type: str
+    meaning: str
+    default: Any = None
+    otherwise: str | None = None
+    required: bool = False
+    secret: bool = False
+    own_flag: str | None = None
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return PREFIX + self.name.upper()
+
+    @property
+    def flag(self) -> str:
+        """The command-line flag, which wins over the variable; empty when there is none."""
+        return "--" + self.name.replace("_", "-") if self.own_flag is None else self.own_flag
+
+    @property
+    def help(self) -> str:
+        """What ``--help`` says of it."""
+        shown = self.otherwise or (None if self.default is None else str(self.default))
+        return f"{self.meaning}{f' Default: {shown}.' if shown else ''} Also {self.variable}."
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Settings that are documented together.
+
+    Attributes
+    ----------
+    title, about
+        Heading and first sentence of their table.
+    settings
+        In the order of the documents.
+    """
+
+    title: str
+    about: str
+    settings: tuple[Setting, ...]
+
+
+def given(setting: Setting, environment: Mapping[str, str], flag: Any = None) -> Any:
+    """Return the value of a setting: that of the flag, else of the variable, else the default.
+
+    Parameters
+    ----------
+    environment
+        Usually ``os.environ``; an empty variable counts as not given.
+    flag
+        Text or value of the flag; None when it was not given.
+
+    Raises
+    ------
+    SettingsError
+        When it is required and missing or makes no sense; the message names where it was given.
+    """
+    text, origin = (
+        (str(flag), setting.flag)
+        if flag is not None
+        else (environment.get(setting.variable), setting.variable)
+    )
+    if not text:
+        if setting.required:
+            raise SettingsError(
+                f"nothing says where {setting.name} is: give {setting.flag} or set {setting.variable}"
+            )
+        return setting.default
+    try:
+        return setting.read(text)
+    except ValueError as error:
+        shown = "the value" if setting.secret else repr(text)
+        raise SettingsError(f"{origin}: {shown} is no {setting.type} it can take: {error}") from error
