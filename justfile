@@ -20,6 +20,10 @@ test *args:
 fuzz cases="200":
     FUZZ_CASES={{ cases }} pytest -q tests/fuzz
 
+# kill builds, publications, collections and cache fills at random moments, on a folder and on an S3 server
+kills count="200":
+    ALPHA_RESULTS_TEST_KILLS={{ count }} pytest -q -s tests/s3/test_kills.py
+
 # formatting and lint
 lint:
     ruff format --check .

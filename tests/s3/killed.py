@@ -1,0 +1,131 @@
+"""What is killed, and who watches: a process that does each thing it is told to in a child of its own.
+
+Told one JSON document a line, it forks a child for it; the child says ``pid``, ``begun`` and ``done``, and the
+process ``ended`` when it is gone. The interpreter starts once, so kills fall into the work and not into its imports.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from datetime import timedelta
+from typing import Any
+
+import s3fs  # noqa: F401 - what a bucket needs, as below
+
+import datasets.turn
+import pipeline.housekeeping.gc_command
+import pipeline.maths.weekly_signal  # noqa: F401 - what a build loads later on
+from datasets import cache_room
+from datasets.cache import Cache
+from datasets.catalogue import Catalogue
+from datasets.layout import CATALOG, snapshot_path
+from datasets.manifest import digest
+from datasets.snapshot import Snapshot
+from datasets.storage import Storage
+from pipeline.__main__ import cli
+from pipeline.build import build_seal
+
+
+def say(what: str) -> None:
+    os.write(1, f"{what}\n".encode())
+
+
+def work(kind: str, told: dict[str, Any]) -> None:
+    """Build, publish or collect; publication, the last and by far the shortest part of a build, is aimed at apart."""
+    Storage(told["root"]).entries(CATALOG)  # connects: no moment is spent on that
+    if kind == "gc":
+        # A killed gc gives up its turn after a second, where an operator would wait a quarter of an hour.
+        datasets.turn.VALID = timedelta(seconds=1)  # type: ignore[misc]
+        say("begun")
+        options = ["--keep", "1", "--grace", f"{told['grace']}s", "--json"]
+        cli(["gc", *options, "--datasets", told["root"]], standalone_mode=False)
+    else:
+        at = "open" if kind == "build" else "publish"
+        build_seal(told["seal"], told["root"], on_stage=lambda stage: say("begun") if stage == at else None)
+    say("done")
+
+
+class Reader:
+    """Goes from the pointer to every byte it leads to, over and over, and says what is not as it must be."""
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        self._grace: float = told["grace"]
+        cache = Cache(told["cache"], told["bound"]) if told["cache"] else None
+        self._storage = Storage(told["root"], cache=cache)
+        self._catalogue = Catalogue(self._storage)
+        self._seen: set[str] = set()
+        self._ending = False
+        self._told = {"passes": 0, "slow": 0}
+
+    def run(self) -> None:
+        signal.signal(signal.SIGTERM, self._end)
+        # What is held for readers is held for moments, so that a small cache copies and removes all the time.
+        cache_room.HELD_SECONDS, cache_room._FRESH_SECONDS = 2.0, 0.5  # type: ignore[misc]  # noqa: SLF001
+        say("begun")
+        while not self._ending:
+            began = time.monotonic()
+            try:
+                self._read_all()
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+                # Whoever takes longer than the grace period is promised nothing.
+                if time.monotonic() - began < self._grace:
+                    say(json.dumps({"complaint": repr(error)}))
+                self._told["slow"] += 1
+            self._told["passes"] += 1
+            time.sleep(0.02)
+        say(json.dumps({**self._told, "snapshots": len(self._seen)}))
+        say("done")
+
+    def _end(self, *_: object) -> None:
+        self._ending = True
+
+    def _read_all(self) -> None:
+        self._catalogue.refresh()
+        pointers = self._catalogue.pointers()
+        if not pointers or self._catalogue.broken:
+            say(json.dumps({"complaint": f"nothing is served, or it is broken: {self._catalogue.broken}"}))
+        for pointer in pointers:
+            snapshot = self._catalogue.resolve(pointer.alpha_id)
+            assert snapshot is not None
+            self._seen.add(snapshot.id)
+            self._read(snapshot)
+
+    def _read(self, snapshot: Snapshot) -> None:
+        manifest = snapshot.manifest
+        if (manifest.alpha_id, manifest.snapshot) != (snapshot.alpha_id, snapshot.id):
+            say(json.dumps({"complaint": f"{snapshot.id} has the manifest of {manifest.snapshot}"}))
+        for entry in manifest.files:
+            if self._storage.cache is None:
+                data = self._storage.read(f"{snapshot_path(snapshot.alpha_id, snapshot.id)}/{entry.path}")
+            elif entry.path.endswith(".parquet"):
+                with open(snapshot.file(entry.dataset, entry.book), "rb") as stream:  # noqa: PTH123 - an address
+                    data = stream.read()
+            else:
+                snapshot.description()  # checked against its digest whenever it is read
+                continue
+            if digest(data) != entry.sha256:
+                say(json.dumps({"complaint": f"{entry.path} of {snapshot.id} is not what its manifest says"}))
+
+
+def main() -> None:
+    for line in iter(sys.stdin.readline, ""):
+        told = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            say(f"pid {os.getpid()}")
+            try:
+                Reader(told).run() if told["kind"] in {"read", "fill"} else work(told["kind"], told)
+            except BaseException:  # noqa: BLE001 - shown by the hook, and then ended without the parent's clean-up
+                sys.excepthook(*sys.exc_info())
+                os._exit(1)
+            os._exit(0)
+        os.waitpid(child, 0)
+        say("ended")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,255 @@
+"""Killing builds, publications, collections and cache fills at random moments, while readers read everything served.
+
+Workers and readers are processes of their own (``tests/s3/killed.py``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from datasets.integrity import check_manifest
+from datasets.layout import MANIFEST, alpha_path, snapshot_path
+from datasets.manifest import Manifest, digest
+from datasets.pointers import served
+from datasets.storage import Storage
+from datasets.transfer import folders, read_many
+from pipeline.build import build_seal
+from tests.seals import make_seal
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ALPHA = "Test_killed"
+GRACE = 2
+"""Seconds that gc keeps what was replaced: as long as a reader may take from the pointer to the last byte."""
+
+
+@dataclass
+class Tally:
+    """What came of many kills."""
+
+    kills: Counter[str] = field(default_factory=Counter)
+    interrupted: Counter[str] = field(default_factory=Counter)
+    passes: int = 0
+    slow: int = 0
+    snapshots: int = 0
+
+    def told(self) -> dict[str, Any]:
+        return {
+            "kills": dict(self.kills),
+            "before_the_end_of_the_work": dict(self.interrupted),
+            "passes_of_readers": self.passes,
+            "passes_longer_than_the_grace_period": self.slow,
+            "snapshots_read": self.snapshots,
+        }
+
+
+class Seals:
+    """As many seals of one alpha as are asked for, each sealed later than the one before, two runs in turn."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._runs = [
+            make_seal(folder / f"run-{seed}", alpha_id=ALPHA, seed=seed, weeks=14, raw=False, source=False)
+            for seed in (1, 2)
+        ]
+        self._made = 0
+
+    def next(self) -> Path:
+        run = self._runs[self._made % 2]
+        sealed = datetime(2026, 2, 1, tzinfo=UTC) + timedelta(minutes=self._made)
+        self._made += 1
+        seal = self._folder / f"seal-{self._made}" / ALPHA
+        shutil.copytree(run, seal, copy_function=os.link)
+        manifest = json.loads((run / "seal.json").read_text())
+        (seal / "seal.json").unlink()
+        (seal / "seal.json").write_text(
+            json.dumps({**manifest, "sealed_at": sealed.strftime("%Y-%m-%dT%H:%M:%SZ")})
+        )
+        return seal
+
+
+class Crew:
+    """A process that does one thing at a time, each in a child that may be killed."""
+
+    def __init__(self, complaints: Path) -> None:
+        self._complaints = complaints
+        self._stderr = complaints.open("wb")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.s3.killed"],
+            cwd=REPOSITORY,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            text=True,
+        )
+        self._pid = 0
+
+    def begin(self, told: dict[str, Any]) -> None:
+        """Tell it what to do, and wait until it has begun with the part that is aimed at."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(told) + "\n")
+        self._process.stdin.flush()
+        self._pid = int(self._line().removeprefix("pid "))
+        told_so = self._line()
+        assert told_so == "begun", (told_so, self._complaints.read_text())
+
+    def end(self, number: signal.Signals | None = None) -> list[str]:
+        """Send a signal, if any, wait for the end of the child, and return what it said."""
+        if number is not None:
+            with contextlib.suppress(ProcessLookupError):  # it was quicker
+                os.kill(self._pid, number)
+        said = list(iter(self._line, "ended"))
+        complaints = self._complaints.read_text()
+        assert not complaints, complaints
+        return said
+
+    def go_home(self) -> None:
+        self._process.communicate()
+        self._stderr.close()
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, self._complaints.read_text()
+        return line.strip()
+
+
+class Campaign:
+    """Kills over one root.
+
+    Parameters
+    ----------
+    root
+        A folder or a bucket.
+    folder
+        For seals and caches.
+    cached
+        Whether readers that fill one small cache together are among those that are killed.
+    seed
+        Of the moments.
+    """
+
+    def __init__(self, root: str, folder: Path, *, cached: bool, seed: int) -> None:
+        self._root = root
+        self._folder = folder
+        self._storage = Storage(root)
+        self._seals = Seals(folder)
+        self._cache = str(folder / "cache") if cached else ""
+        self._kinds = ("build", "publish", "gc", *(("fill",) if cached else ()))
+        self._random = random.Random(seed)
+        self._seconds = {"fill": 0.3}
+        self.tally = Tally()
+        build_seal(str(self._seals.next()), root)
+        pointer = served(self._storage, ALPHA)
+        assert pointer is not None
+        manifest, _ = check_manifest(self._storage, pointer)
+        assert manifest is not None
+        self.bound = sum(entry.bytes for entry in manifest.files) // 2
+
+    def run(self, kills: int) -> None:
+        """Kill so many times, each kind in turn, and look at everything after each."""
+        crew = Crew(self._folder / "workers")
+        try:
+            self._measure(crew)
+            with self._reading(""), self._reading(self._cache) if self._cache else contextlib.nullcontext():
+                for number in range(kills):
+                    kind = self._kinds[number % len(self._kinds)]
+                    self._kill(crew, kind)
+                    self.tally.kills[kind] += 1
+                    self._look()
+            self._finish(crew)
+        finally:
+            crew.go_home()
+
+    def _told(self, kind: str, cache: str = "") -> dict[str, Any]:
+        seal = str(self._seals.next()) if kind in {"build", "publish"} else ""
+        return {
+            "kind": kind, "root": self._root, "seal": seal, "cache": cache, "bound": self.bound, "grace": GRACE,
+        }  # fmt: skip
+
+    def _measure(self, crew: Crew) -> None:
+        """Do each kind of work undisturbed once, to know how long it takes."""
+        for kind in ("build", "publish", "gc"):
+            crew.begin(self._told(kind))
+            began = time.monotonic()
+            assert crew.end()[-1] == "done"
+            self._seconds[kind] = time.monotonic() - began
+
+    def _kill(self, crew: Crew, kind: str) -> None:
+        told = self._told(kind, self._cache if kind == "fill" else "")
+        crew.begin(told)
+        time.sleep(self._random.uniform(0, 1.1 * self._seconds[kind]))
+        said = crew.end(signal.SIGKILL)
+        assert not [line for line in said if "complaint" in line], said
+        if "done" in said:
+            return
+        self.tally.interrupted[kind] += 1
+        if told["seal"] and self._random.random() < 0.5:
+            # What was interrupted is taken up again; otherwise the next build comes over what was left.
+            build_seal(told["seal"], self._root)
+
+    @contextlib.contextmanager
+    def _reading(self, cache: str) -> Iterator[None]:
+        """Read all the time, and complain at the end."""
+        crew = Crew(self._folder / f"reader-{'of-the-cache' if cache else 'of-the-root'}")
+        try:
+            crew.begin(self._told("read", cache))
+            yield
+            *said, done = crew.end(signal.SIGTERM)
+        finally:
+            crew.go_home()
+        assert done == "done"
+        told = [json.loads(line) for line in said]
+        assert not [line for line in told if "complaint" in line], told
+        self.tally.passes += told[-1]["passes"]
+        self.tally.slow += told[-1]["slow"]
+        self.tally.snapshots = max(self.tally.snapshots, told[-1]["snapshots"])
+
+    def _look(self) -> None:
+        """Find what is served whole, and some other snapshot that has a manifest and is not on its way out."""
+        pointer = served(self._storage, ALPHA)
+        assert pointer is not None
+        manifest, faults = check_manifest(self._storage, pointer)
+        assert manifest is not None, faults
+        assert faults == []
+        self._look_at(manifest)
+        names = [name.removeprefix("snapshot=") for name in folders(self._storage, alpha_path(ALPHA))]
+        others = [name for name in names if name not in {pointer.snapshot, *pointer.removing}]
+        if others:
+            path = f"{snapshot_path(ALPHA, self._random.choice(others))}/{MANIFEST}"
+            if self._storage.exists(path):
+                self._look_at(Manifest.decode(self._storage.read(path), path))
+
+    def _look_at(self, manifest: Manifest) -> None:
+        folder = snapshot_path(ALPHA, manifest.snapshot)
+        found = read_many(self._storage, [f"{folder}/{entry.path}" for entry in manifest.files])
+        for entry in manifest.files:
+            data = found[f"{folder}/{entry.path}"]
+            assert data is not None, f"{entry.path} of {manifest.snapshot} is missing"
+            assert digest(data) == entry.sha256, (
+                f"{entry.path} of {manifest.snapshot} is not what was published"
+            )
+
+    def _finish(self, crew: Crew) -> None:
+        """See that everything interrupted can be brought to its end."""
+        last = build_seal(str(self._seals.next()), self._root).snapshot
+        time.sleep(GRACE)
+        crew.begin(self._told("gc"))
+        assert crew.end()[-1] == "done"
+        pointer = served(self._storage, ALPHA)
+        assert pointer is not None
+        assert (pointer.snapshot, pointer.removing) == (last, ())
+        self._look()

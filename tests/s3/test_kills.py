@@ -1,0 +1,53 @@
+"""Killed at any moment, nothing that is served is harmed, and no reader ever notices.
+
+``just kills 200`` does in earnest what the suite does a few times.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from datasets import cache_room
+from datasets.cache import Cache
+from datasets.storage import Storage
+from pipeline.housekeeping.verify import verify
+from tests.cache.conftest import kept_bytes
+from tests.s3.conftest import Bucket
+from tests.s3.kills import ALPHA, Campaign
+
+KILLS = int(os.environ.get("ALPHA_RESULTS_TEST_KILLS", "20"))
+
+
+def _told(campaign: Campaign, where: str) -> None:
+    sys.stdout.write(json.dumps({"root": where, **campaign.tally.told()}, indent=2) + "\n")
+    assert sum(campaign.tally.interrupted.values()) >= sum(campaign.tally.kills.values()) // 3, (
+        "they came too late"
+    )
+    assert campaign.tally.passes > campaign.tally.slow
+
+
+def test_kills_over_a_folder(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    campaign = Campaign(str(root), tmp_path, cached=False, seed=20260101)
+    campaign.run(KILLS - KILLS // 2)
+    _told(campaign, "a folder")
+    assert not list((root / ".staging").glob("build-*"))
+    assert not list((root / ".staging").glob("removed-*"))
+
+
+def test_kills_over_a_bucket_with_a_cache(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = Campaign(bucket.url("root"), tmp_path, cached=True, seed=20260102)
+    campaign.run(KILLS // 2)
+    _told(campaign, "a bucket")
+    assert verify(Storage(bucket.url("root")), ALPHA).faults == []
+    monkeypatch.setattr(cache_room, "HELD_SECONDS", 0.0)
+    cache = Cache(tmp_path / "cache", campaign.bound)
+    assert not list((cache.folder / ".filling").iterdir()), "drafts of the dead are swept"
+    assert kept_bytes(cache) <= campaign.bound
