@@ -59,3 +59,11 @@ bench-access *args:
 # build the seal given beside a bare copy of its files: ratio, stages, peak memory
 bench-build seal *args:
     python benchmarks/build.py {{ seal }} {{ args }}
+
+# many small runs built side by side: rate, and the memory of the batch's own process
+bench-batch *args:
+    PYTHONPATH=. python benchmarks/batch.py {{ args }}
+
+# a catalogue of 10,000 alphas: start-up, polls and searches; --s3 for polls of a bucket as well
+bench-catalogue *args:
+    PYTHONPATH=. python benchmarks/catalogue.py {{ args }}

@@ -1,32 +1,35 @@
 """Build many small runs as an operator would, and watch the memory of the batch's own process.
 
-    PYTHONPATH=. uv run python benchmarks/batch.py [--runs 1000] [--jobs 2]
+    uv run just bench-batch [--runs 1000] [--jobs 2]
 
-The seals are one simulated run under many names. What is printed: runs a minute, and the parent's resident memory
-as the batch goes on, which is to stay flat, for each build's memory returns with its own process. Then the same
-command once more, which finds everything served.
+The seals are one simulated run under many names. Progress goes to standard error; what is printed at the end is one
+JSON document: runs a minute, and the resident memory of the batch's own process as it goes on, which is to stay
+flat, for each build's memory returns with its own process. The same command then runs once more, and finds
+everything served.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tests.seals import make_seal
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+SAMPLE_SECONDS = 0.5
 
 
-def _copies(template: Path, folder: Path, runs: int) -> None:
+def copies(template: Path, folder: Path, runs: int) -> None:
     """Give one seal many names: its files are shared, its manifest and so its digest differ."""
     manifest = json.loads((template / "seal.json").read_text())
     for number in range(runs):
@@ -36,50 +39,80 @@ def _copies(template: Path, folder: Path, runs: int) -> None:
         (folder / name / "seal.json").write_text(json.dumps({**manifest, "alpha_id": name}))
 
 
-def _resident(pid: int) -> float:
-    """Return the resident memory of a process in MiB."""
+def resident(pid: int) -> float:
+    """Return the resident memory of a process in MiB, 0 when it has ended."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024
     return 0.0
 
 
-def _batch(seals: Path, root: Path, jobs: int, runs: int) -> dict[str, int]:
+def batch(seals: Path, root: Path, jobs: int, runs: int) -> dict[str, Any]:
+    """Run one batch and sample the memory of its process, beside the runs served by then."""
     command = [sys.executable, "-m", "pipeline", "build", "--datasets", str(root), "--from", str(seals)]
-    process = subprocess.Popen(
-        [*command, "--jobs", str(jobs), "--json"], cwd=REPOSITORY, stdout=(root.parent / "report").open("wb")
-    )
-    catalog, marks = root / "catalog", [runs * part // 10 for part in range(1, 11)]
+    began = time.perf_counter()
+    with (root.parent / "report").open("wb") as report:
+        process = subprocess.Popen([*command, "--jobs", str(jobs), "--json"], cwd=REPOSITORY, stdout=report)
+    catalog, samples, told = root / "catalog", [], 0
     while process.poll() is None:
         done = sum(1 for _ in os.scandir(catalog)) if catalog.is_dir() else 0
-        if marks and done >= marks[0]:
-            marks.pop(0)
-            print(f"  {done:>6} runs   parent {_resident(process.pid):6.1f} MiB", flush=True)
-        time.sleep(0.5)
-    report = json.loads((root.parent / "report").read_text())
-    summary: dict[str, int] = report["summary"]
-    return summary
+        memory = resident(process.pid)
+        if memory:
+            samples.append((done, memory))
+        if done >= told + max(1, runs // 10):
+            told = done
+            print(f"  {done:>6} runs   parent {memory:6.1f} MiB", file=sys.stderr, flush=True)
+        time.sleep(SAMPLE_SECONDS)
+    seconds = time.perf_counter() - began
+    summary = json.loads((root.parent / "report").read_text())["summary"]
+    return {
+        "summary": summary,
+        "seconds": round(seconds, 1),
+        "runs_a_minute": round(runs / seconds * 60, 1),
+        "parent_mib": _memory(samples, runs),
+    }
+
+
+def _memory(samples: list[tuple[int, float]], runs: int) -> dict[str, Any]:
+    """Return the memory by tenths of the runs, and how much the last tenth takes more than the second."""
+    tenths = [
+        [
+            memory
+            for done, memory in samples
+            if runs * part // 10 <= done < runs * (part + 1) // 10 + (part == 9)
+        ]
+        for part in range(10)
+    ]
+    medians = [round(statistics.median(part), 1) if part else None for part in tenths]
+    grown = None if medians[1] is None or medians[9] is None else round(medians[9] - medians[1], 1)
+    return {
+        "samples": len(samples),
+        "median_by_tenth": medians,
+        "most": max((round(memory, 1) for _, memory in samples), default=None),
+        "grown_from_second_to_last_tenth": grown,
+    }
 
 
 @click.command()
 @click.option("--runs", default=1000, show_default=True, help="How many.")
 @click.option("--jobs", default=2, show_default=True, help="Builds at a time.")
 def main(runs: int, jobs: int) -> None:
-    """Build many small runs and print the parent's memory."""
+    """Build many small runs and print rate and memory as JSON."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "seals").mkdir()
         template = make_seal(folder / "template", weeks=14, raw=False, source=False)
-        _copies(template, folder / "seals", runs)
-        for what in ("all are new", "none is new"):
-            begin = time.perf_counter()
-            summary = _batch(folder / "seals", folder / "root", jobs, runs)
-            spent = time.perf_counter() - begin
-            print(f"{what}: {summary}, {runs / spent * 60:.0f} runs a minute")
-        digests = {
-            hashlib.sha256(path.read_bytes()).hexdigest() for path in (folder / "root/catalog").iterdir()
+        copies(template, folder / "seals", runs)
+        found = {
+            "runs": runs,
+            "jobs": jobs,
+            "cores": len(os.sched_getaffinity(0)),
+            "load_before": [round(load, 2) for load in os.getloadavg()],
+            "all_new": batch(folder / "seals", folder / "root", jobs, runs),
+            "none_new": batch(folder / "seals", folder / "root", jobs, runs),
+            "pointers": sum(1 for _ in (folder / "root/catalog").iterdir()),
         }
-        print(f"{len(digests)} pointers")
+    print(json.dumps(found, indent=2))
 
 
 if __name__ == "__main__":

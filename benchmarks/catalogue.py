@@ -1,8 +1,10 @@
 """What a catalogue of many alphas costs: start-up, polls, and searching the list over HTTP.
 
-    PYTHONPATH=. uv run python benchmarks/catalogue.py [--alphas 10000]
+    uv run just bench-catalogue [--alphas 10000] [--s3]
 
-The pointers are synthetic; nothing but the catalogue looks at them. Beside each figure stands its aim.
+The pointers are synthetic; nothing but the catalogue looks at them. One JSON document is printed: beside each figure
+stand its aim, where there is one, and what the same call costs on an empty root. With ``--s3`` the polls are
+measured on a real S3 server as well, and its requests counted (``radosgw`` and its companions must be installed).
 """
 
 from __future__ import annotations
@@ -10,15 +12,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import httpx
@@ -30,12 +35,14 @@ from datasets.storage import Storage
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 _WORDS = ("momentum", "reversal", "quality", "value", "carry", "seasonality", "drift", "breadth")
+_GRANTS = ("--endpoints", "all", "--alphas", "all", "--runs", "all", "--rate", "per_second=99999,per_minute=999999,per_day=null,monthly=null")  # fmt: skip
 
 
-def _pointer(number: int) -> Pointer:
+def pointer_of(number: int) -> Pointer:
+    """Return a synthetic pointer as long as most are."""
     word = _WORDS[number % len(_WORDS)]
     return Pointer(
-        alpha_id=f"Test_{word}_{number:05d}",
+        alpha_id=f"Test_{word}_{number:06d}",
         snapshot=f"{number:020x}",
         manifest_sha256="0" * 64,
         name=f"{word.title()} number {number}",
@@ -50,20 +57,80 @@ def _pointer(number: int) -> Pointer:
     )
 
 
-def _timed(work: object, rounds: int = 9) -> list[float]:
-    assert callable(work)
+def timed(work: Callable[[], object], rounds: int = 9, aim: float | None = None) -> dict[str, Any]:
+    """Return median, best and 99th percentile of some work in milliseconds, beside its aim."""
     found = []
     for _ in range(rounds):
         begin = time.perf_counter()
         work()
         found.append((time.perf_counter() - begin) * 1e3)
-    return found
+    return figures(found, aim)
 
 
-def _show(what: str, milliseconds: list[float], aim: float | None = None) -> None:
-    middle = statistics.median(milliseconds)
-    beside = "" if aim is None else f"   aim {aim:.0f} ms, ratio {middle / aim:.2f}"
-    print(f"{what:<42} median {middle:8.1f} ms   best {min(milliseconds):8.1f} ms{beside}")
+def figures(milliseconds: list[float], aim: float | None = None) -> dict[str, Any]:
+    """Describe times in milliseconds."""
+    ordered = sorted(milliseconds)
+    told: dict[str, Any] = {
+        "p50_ms": round(statistics.median(ordered), 2),
+        "best_ms": round(ordered[0], 2),
+        "p99_ms": round(ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))], 2),
+        "rounds": len(ordered),
+    }
+    return told if aim is None else {**told, "aim_ms": aim, "met": told["p50_ms"] < aim}
+
+
+def polls(storage: Storage) -> dict[str, Any]:
+    """Measure first look, idle poll, and the poll that finds one change."""
+
+    def change() -> None:
+        changed = replace(pointer_of(7), name=f"Renamed at {time.monotonic_ns()}")
+        storage.write(pointer_path(changed.alpha_id), changed.encode())
+        assert catalogue.refresh()
+
+    first = timed(lambda: Catalogue(storage).refresh(), 3)
+    catalogue = Catalogue(storage)
+    catalogue.refresh()
+    idle = timed(catalogue.refresh, aim=100)
+    return {"first_look": first, "poll_that_finds_nothing": idle, "a_change_and_its_poll": timed(change)}
+
+
+def on_a_bucket(alphas: int) -> dict[str, Any]:
+    """Measure the same on a real S3 server, and count the requests of one poll."""
+    import botocore.session  # noqa: PLC0415 - only with --s3
+    from botocore.config import Config  # noqa: PLC0415
+    from s3fs import S3FileSystem  # noqa: PLC0415
+
+    from tests.s3.server import S3Server  # noqa: PLC0415
+
+    with S3Server() as server:
+        os.environ.update(server.environment)
+        client = botocore.session.get_session().create_client(
+            "s3", config=Config(s3={"addressing_style": "path"}, max_pool_connections=32)
+        )
+        client.create_bucket(Bucket="catalogue")
+
+        def put(number: int) -> None:
+            pointer = pointer_of(number)
+            key = f"root/{pointer_path(pointer.alpha_id)}"
+            client.put_object(Bucket="catalogue", Key=key, Body=pointer.encode())
+
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(put, range(alphas)))
+        storage = Storage("s3://catalogue/root")
+        found = polls(storage)
+        catalogue = Catalogue(storage)
+        catalogue.refresh()
+        requests: Counter[str] = Counter()
+        ask = S3FileSystem._call_s3  # noqa: SLF001 - every request passes here
+
+        async def counted(self: S3FileSystem, method: str, *arguments: object, **values: object) -> object:
+            requests[method] += 1
+            return await ask(self, method, *arguments, **values)
+
+        S3FileSystem._call_s3 = counted  # noqa: SLF001 - as above
+        catalogue.refresh()
+        S3FileSystem._call_s3 = ask  # noqa: SLF001 - as above
+        return {**found, "requests_of_a_poll": dict(requests)}
 
 
 def _command(*arguments: str) -> dict[str, str]:
@@ -75,75 +142,96 @@ def _command(*arguments: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _serving(root: Path) -> Iterator[tuple[str, float]]:
-    """Run the service; give its address and the seconds from its start to its first healthy answer."""
-    address = "http://127.0.0.1:8377/v1"
+def serving(root: Path) -> Iterator[tuple[str, float, int]]:
+    """Run the service; give its address, the seconds from its start to its first healthy answer, and its process."""
     begin = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "serve", "run", "--datasets", str(root), "--port", "8377"],
-        cwd=REPOSITORY,
-        env={**os.environ, "ALPHA_RESULTS_LOG_LEVEL": "error"},
-    )
+    log = root.parent / "serve.log"
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "serve", "run", "--datasets", str(root), "--port", "0"],
+            cwd=REPOSITORY,
+            env={**os.environ, "ALPHA_RESULTS_LOG_LEVEL": "info"},
+            stdout=stream,
+            stderr=stream,
+        )
     try:
         while True:
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"{address}/health", timeout=5).close()
-                break
+            told = re.search(r"http://127\.0\.0\.1:[1-9]\d*", log.read_text())
+            if told is not None:
+                with contextlib.suppress(httpx.TransportError):
+                    if httpx.get(f"{told[0]}/v1/health").json()["status"] == "ok":
+                        break
             if process.poll() is not None:
-                raise SystemExit("the service ended by itself")
-            time.sleep(0.02)
-        yield address, time.perf_counter() - begin
+                raise SystemExit(f"the service ended by itself: {log.read_text()}")
+            time.sleep(0.01)
+        yield f"{told[0]}/v1", time.perf_counter() - begin, process.pid
     finally:
         process.terminate()
         process.wait()
 
 
+def served(root: Path, empty: Path, alphas: int) -> dict[str, Any]:
+    """Measure start-up and searches over HTTP."""
+    where = ("--datasets", str(root))
+    _command("accounts", "create", "--email", "b@example.org", *where)
+    key = _command("keys", "issue", "--account", "b@example.org", "--name", "b", *_GRANTS, *where)["token"]
+    found: dict[str, Any] = {}
+    with serving(empty) as (_, started, _pid):
+        found["start_up_without_any_alpha"] = figures([started * 1e3])
+    starts = []
+    for _ in range(3):
+        with serving(root) as (_, started, _pid):
+            starts.append(started * 1e3)
+    found["start_up"] = figures(starts, 3000)
+    with (
+        serving(root) as (address, _, pid),
+        httpx.Client(headers={"authorization": f"Bearer {key}"}) as client,
+    ):
+        found["GET /v1/me"] = timed(lambda: client.get(f"{address}/me"), 200)
+        # Every search is another text, so that no answer is one that was kept.
+        searches = iter(range(10**9))
+        for name, text in (
+            ("one in all", lambda n: f"number {n % alphas}"),
+            ("many", lambda n: f"{_WORDS[n % len(_WORDS)][: 3 + n % 3]}"),
+            ("none", lambda n: f"nothing like {n}"),
+        ):
+
+            def ask(text: Callable[[int], str] = text) -> None:
+                assert (
+                    client.get(f"{address}/alphas", params={"search": text(next(searches))}).status_code
+                    == 200
+                )
+
+            found[f"GET /v1/alphas?search= ({name})"] = timed(ask, 200, aim=5)
+        found["GET /v1/alphas"] = timed(lambda: client.get(f"{address}/alphas"), 200)
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                found["resident_mib"] = round(int(line.split()[1]) / 1024, 1)
+    return found
+
+
 @click.command()
 @click.option("--alphas", default=10_000, show_default=True, help="How many pointers.")
-def main(alphas: int) -> None:
-    """Measure a catalogue of many alphas on this machine's disk."""
+@click.option("--s3", is_flag=True, help="Also measure polls on a real S3 server.")
+def main(*, alphas: int, s3: bool) -> None:
+    """Measure a catalogue of many alphas on this machine and print figures as JSON."""
     with tempfile.TemporaryDirectory() as name:
-        root = Path(name) / "root"
-        storage = Storage(root)
+        root, empty = Path(name) / "root", Path(name) / "empty"
         (root / "catalog").mkdir(parents=True)
+        empty.mkdir()
         for number in range(alphas):
-            pointer = _pointer(number)
+            pointer = pointer_of(number)
             (root / pointer_path(pointer.alpha_id)).write_bytes(pointer.encode())
-        _show("first look", _timed(lambda: Catalogue(storage).refresh(), 3))
-        catalogue = Catalogue(storage)
-        catalogue.refresh()
-        _show("a poll that finds nothing", _timed(catalogue.refresh), 100)
-
-        def change() -> None:
-            changed = replace(_pointer(7), name=f"Renamed at {time.monotonic_ns()}")
-            storage.write(pointer_path(changed.alpha_id), changed.encode())
-            assert catalogue.refresh()
-
-        _show("a change and the poll that finds it", _timed(change))
-        where = ("--datasets", str(root))
-        _command("accounts", "create", "--email", "b@example.org", *where)
-        grants = (
-            "--endpoints",
-            "all",
-            "--alphas",
-            "all",
-            "--runs",
-            "all",
-            "--rate",
-            "per_second=9999,per_minute=99999",
-        )
-        key = _command("keys", "issue", "--account", "b@example.org", "--name", "b", *grants, *where)["token"]
-        (Path(name) / "empty").mkdir()
-        with _serving(Path(name) / "empty") as (_, started):
-            _show("start-up without any alpha (the floor)", [started * 1e3])
-        with _serving(root) as (address, started):
-            _show("start-up, to the first healthy answer", [started * 1e3], 3000)
-            with httpx.Client(headers={"authorization": f"Bearer {key}"}) as client:
-                _show("GET /v1/me (the floor of any call)", _timed(lambda: client.get(f"{address}/me"), 60))
-                for search in ("search=number 77", "search=nothing like it", "limit=100"):
-                    ask = f"{address}/alphas?{search}"
-                    assert client.get(ask).status_code == 200
-                    _show(f"GET /v1/alphas?{search}", _timed(lambda a=ask: client.get(a), 60), 5)
+        found: dict[str, Any] = {
+            "alphas": alphas,
+            "cores": len(os.sched_getaffinity(0)),
+            "load_before": [round(load, 2) for load in os.getloadavg()],
+            "folder": polls(Storage(root)),
+            "served": served(root, empty, alphas),
+        }
+        if s3:
+            found["bucket"] = on_a_bucket(alphas)
+    print(json.dumps(found, indent=2))
 
 
 if __name__ == "__main__":
