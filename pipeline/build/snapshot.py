@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -159,7 +159,8 @@ def _write_all(
 ) -> tuple[list[FileEntry], dict[str, tuple[str, ...]]]:
     """Write every dataset the seal allows; tables are let go as soon as nothing more needs them."""
     writer = _Writer(folder)
-    with writer:
+    weekly: Future[dict[str, pl.DataFrame]] | None = None
+    with writer, ThreadPoolExecutor(1, thread_name_prefix="signal") as beside:
         decisions = None
         if seal.has("decisions"):
             with stages("decisions"):
@@ -171,8 +172,8 @@ def _write_all(
                 rebalances = seal.table("rebalances")
                 writer.table("rebalances", signals.published_rebalances(rebalances, decisions))
                 if decisions is not None:
-                    for name, rows in signals.weekly_tables(rebalances, decisions).items():
-                        writer.table(name, rows)
+                    # Most of it runs on one core, so the books are derived meanwhile.
+                    weekly = beside.submit(signals.weekly_tables, rebalances, decisions)
         del decisions
         by_kind: dict[str, Books] = {}
         if seal.has("portfolio"):
@@ -193,6 +194,10 @@ def _write_all(
         if by_kind:
             writer.table("books", books.published_books(by_kind))
         _write_documents(seal, writer)
+        if weekly is not None:
+            with stages("signal quality"):
+                for name, rows in weekly.result().items():
+                    writer.table(name, rows)
         with stages("write"):
             writer.finish()
     return writer.files, writer.columns

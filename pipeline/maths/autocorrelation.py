@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from pipeline.maths.ordering import order_codes
 from pipeline.maths.week_clock import ClockedPanel
 from schemas.tables.weekly_signal import LAGS
 
 
-def rank_autocorrelations(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
+def rank_autocorrelations(
+    rebalances: pl.DataFrame, decisions: pl.DataFrame, panel: ClockedPanel | None = None
+) -> pl.DataFrame:
     """Rank correlation of ``raw_score`` with its own value L weeks before, over the names scored in both weeks.
 
     Parameters
@@ -19,6 +20,8 @@ def rank_autocorrelations(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> 
         One row per rebalance date: ``date``, ``week_status``.
     decisions
         One row per name and week: ``date``, ``symbol``, ``raw_score``.
+    panel
+        The column on the clock, where it is at hand already.
 
     Returns
     -------
@@ -27,11 +30,14 @@ def rank_autocorrelations(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> 
         ascending, and lags counted on that clock. Null where fewer than two names were scored in both weeks, a side
         is constant, or the run began later.
     """
-    panel = ClockedPanel.of(rebalances, decisions.filter(pl.col("raw_score").is_not_null()), "raw_score")
-    code = order_codes(panel.columns["raw_score"], panel.tick)
-    every = np.arange(code.size)
+    if panel is None:
+        panel = ClockedPanel.of(rebalances, decisions, "raw_score")
+    code, scored = panel.codes("raw_score"), ~np.isnan(panel.columns["raw_score"])
+    every = np.flatnonzero(scored)
     measured = [panel.clock.select("date")]
     for lag in LAGS:
-        now, before = panel.same_name(every, -lag)
+        place, before = panel.same_name(every, -lag)
+        both = scored[before]
+        now, before = every[place[both]], before[both]
         measured.append(panel.rank_correlation(f"rho_lag{lag}", code[now], code[before], panel.tick[now]))
     return pl.concat(measured, how="horizontal")

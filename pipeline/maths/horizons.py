@@ -10,7 +10,9 @@ from pipeline.maths.week_clock import ClockedPanel
 from schemas.tables.weekly_signal import HORIZONS
 
 
-def horizon_ics(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
+def horizon_ics(
+    rebalances: pl.DataFrame, decisions: pl.DataFrame, panel: ClockedPanel | None = None
+) -> pl.DataFrame:
     """IC of ``raw_score`` by holding period.
 
     For a horizon of K, the signal of a week is correlated with the product of one plus the forward returns of that
@@ -23,6 +25,8 @@ def horizon_ics(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFra
         One row per rebalance date: ``date``, ``week_status``.
     decisions
         One row per name and week: ``date``, ``symbol``, ``raw_score``, ``forward_return``.
+    panel
+        The two columns on the clock, where they are at hand already.
 
     Returns
     -------
@@ -31,13 +35,10 @@ def horizon_ics(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFra
         :mod:`pipeline.maths.week_clock`, ascending. Null where fewer than two names qualify, a side is constant, or
         the run ends first.
     """
-    panel = ClockedPanel.of(rebalances, decisions, "raw_score", "forward_return")
-    score, forward = panel.columns["raw_score"], panel.columns["forward_return"]
-    scored = ~np.isnan(score)
-    code = np.zeros(score.size, np.int64)
-    code[scored] = order_codes(score[scored], panel.tick[scored])
-
-    rows = np.flatnonzero(scored & ~np.isnan(forward))
+    if panel is None:
+        panel = ClockedPanel.of(rebalances, decisions, "raw_score", "forward_return")
+    forward, code = panel.columns["forward_return"], panel.codes("raw_score")
+    rows = np.flatnonzero(~np.isnan(panel.columns["raw_score"]) & ~np.isnan(forward))
     compounded = forward[rows]
     measured = [panel.clock.select("date")]
     for horizon in range(1, max(HORIZONS) + 1):
@@ -50,6 +51,6 @@ def horizon_ics(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFra
             rows, compounded = rows[held], before + factor + before * factor
         if horizon in HORIZONS:
             week = panel.tick[rows]
-            outcome = order_codes(compounded, week)
+            outcome = panel.codes("forward_return")[rows] if horizon == 1 else order_codes(compounded, week)
             measured.append(panel.rank_correlation(f"ic_h{horizon}", code[rows], outcome, week))
     return pl.concat(measured, how="horizontal")

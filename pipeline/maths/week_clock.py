@@ -9,14 +9,20 @@ enters a compounded one: horizons span traded weeks only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 import polars as pl
 
 from datasets.maths.rank_correlation import Integers, spearman_by_group
 from datasets.maths.series import Floats
+from pipeline.maths.ordering import order_codes
 from schemas.tables.rebalances import PENDING, TRADED
+
+_SPARSE: Final = 8
+"""How many times longer than the panel a table of all keys may be."""
 
 
 def week_clock(rebalances: pl.DataFrame) -> pl.DataFrame:
@@ -59,6 +65,16 @@ class ClockedPanel:
     key: Integers
     width: int
     columns: dict[str, Floats]
+    _codes: dict[str, Integers] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def codes(self, column: str) -> Integers:
+        """Return :func:`pipeline.maths.ordering.order_codes` of a column by tick, found once; 0 where it is null."""
+        if column not in self._codes:
+            known = ~np.isnan(self.columns[column])
+            found = np.zeros(known.size, np.int64)
+            found[known] = order_codes(self.columns[column][known], self.tick[known])
+            self._codes[column] = found
+        return self._codes[column]
 
     @classmethod
     def of(cls, rebalances: pl.DataFrame, decisions: pl.DataFrame, *columns: str) -> ClockedPanel:
@@ -112,10 +128,25 @@ class ClockedPanel:
             The row each of them has.
         """
         wanted = self.key[rows] + ticks * self.width
+        table = self._row_of_key
+        if table is not None:
+            position = np.flatnonzero((wanted >= 0) & (wanted < table.size))
+            partner = table[wanted[position]]
+            there = partner >= 0
+            return position[there], partner[there]
         found = np.searchsorted(self.key, wanted)
         found[found == self.key.size] = 0
         position = np.flatnonzero(self.key[found] == wanted)
         return position, found[position]
+
+    @cached_property
+    def _row_of_key(self) -> Integers | None:
+        """Row of every key there could be, -1 where there is none; None when most of it would be empty."""
+        if not self.key.size or int(self.key[-1]) >= _SPARSE * self.key.size:
+            return None
+        rows = np.full(int(self.key[-1]) + 1, -1, np.int64)
+        rows[self.key] = np.arange(self.key.size)
+        return rows
 
     def rank_correlation(self, name: str, x_code: Integers, y_code: Integers, tick: Integers) -> pl.DataFrame:
         """Correlate two coded columns week by week.

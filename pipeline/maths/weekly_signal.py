@@ -8,6 +8,7 @@ from pipeline.maths.autocorrelation import rank_autocorrelations
 from pipeline.maths.deciles import decile_spread, weekly_deciles
 from pipeline.maths.horizons import horizon_ics
 from pipeline.maths.information_coefficient import weekly_ic
+from pipeline.maths.week_clock import ClockedPanel
 from schemas.tables.weekly_signal import WEEKLY_SIGNAL
 
 
@@ -44,11 +45,12 @@ def weekly_signal(
     if "raw_score" in decisions.columns:
         if deciles is None:
             deciles = weekly_deciles(decisions)
+        panel = ClockedPanel.of(rebalances, decisions, "raw_score", "forward_return")
         parts += [
             weekly_ic(decisions, "raw_score").rename({"ic": "raw_ic", "n_pairs": "n_return_obs_raw"}),
             decile_spread(deciles),
-            horizon_ics(rebalances, decisions),
-            rank_autocorrelations(rebalances, decisions),
+            horizon_ics(rebalances, decisions, panel),
+            rank_autocorrelations(rebalances, decisions, panel),
         ]
     weeks = rebalances.select("date", "week_status")
     for part in parts:

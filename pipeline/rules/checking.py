@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -29,6 +29,8 @@ from schemas.kinds import KINDS, TABLE_KINDS
 
 _READERS: Final = 8
 """Threads that read and hash; hashing releases the interpreter, and an object store answers slowly."""
+_CHECKERS: Final = 2
+"""Threads that apply rules: between the engine's parallel parts there are many that use one core."""
 
 
 @dataclass(slots=True)
@@ -92,16 +94,26 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None) -> Report:
     state.note(seal_unknown(seal.unknown_keys, strange))
     _read_files(state)
     tables = Tables(state.frames, seal.equity_basis)
-    for rule in RULES.values():
-        if rule.level is Level.TABLE:
-            state.on_step(rule.id)
-            _check_tables(state, rule, tables)
-    sound = tables.without({kind: set(columns) for kind, columns in state.void.items()})
-    doubled = {violation.kind for violation in state.violations if violation.rule == "table.key"}
-    for rule in RULES.values():
-        if rule.level is Level.RUN:
-            state.on_step(rule.id)
-            _check_run(state, rule, sound, doubled)
+    with ThreadPoolExecutor(_CHECKERS, thread_name_prefix="rule") as pool:
+        _note_all(
+            state,
+            [
+                (rule, pool.submit(rule, kind, tables))
+                for rule in RULES.values()
+                if rule.level is Level.TABLE
+                for kind in _tables_of(state, rule)
+            ],
+        )
+        sound = tables.without({kind: set(columns) for kind, columns in state.void.items()})
+        doubled = {violation.kind for violation in state.violations if violation.rule == "table.key"}
+        _note_all(
+            state,
+            [
+                (rule, pool.submit(rule, sound))
+                for rule in RULES.values()
+                if rule.level is Level.RUN and _applies(state, rule, sound, doubled)
+            ],
+        )
     order = {id_: place for place, id_ in enumerate(RULES)}
     return Report(
         address=seal.address,
@@ -178,7 +190,15 @@ def _check_description(state: _Check) -> None:
         state.note(rule(document))
 
 
-def _check_tables(state: _Check, rule: Rule[Any], tables: Tables) -> None:
+def _note_all(state: _Check, begun: list[tuple[Rule[Any], Future[Violation | None]]]) -> None:
+    """Keep what rules find, in their order; they are pure, so they may run side by side."""
+    for rule, finding in begun:
+        state.on_step(rule.id)
+        state.note(finding.result())
+
+
+def _tables_of(state: _Check, rule: Rule[Any]) -> Iterator[str]:
+    """Yield the tables a rule is applied to, and note of which columns it can say nothing."""
     for kind in (*TABLE_KINDS, METRICS.name):
         if kind in state.unusable:
             state.skip(rule, f"{kind} {state.unusable[kind]}")
@@ -187,21 +207,22 @@ def _check_tables(state: _Check, rule: Rule[Any], tables: Tables) -> None:
         absent = {column: id_ for column, id_ in state.void.get(kind, {}).items() if id_ == "table.columns"}
         if absent:
             state.skip(rule, _voided(kind, absent))
-        state.note(rule(kind, tables))
+        yield kind
 
 
-def _check_run(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) -> None:
+def _applies(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) -> bool:
+    """Tell whether a rule over several tables can be applied, and note what it cannot see."""
     missing = list(_missing(state, rule, tables, doubled))
     if missing:
         state.skip(rule, "; ".join(missing))
-        return
+        return False
     for kind, columns in rule.uses.items():
         lost = {column: id_ for column, id_ in state.void.get(kind, {}).items() if column in columns}
         if lost:
             state.skip(rule, f"in part: {_voided(kind, lost)}")
         elif not tables.has(kind):
             state.skip(rule, f"in part: {_absent(state, kind)}")
-    state.note(rule(tables))
+    return True
 
 
 def _missing(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) -> Iterator[str]:
