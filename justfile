@@ -48,6 +48,11 @@ docs:
     python -m schemas api-docs > docs/api.md
     python -m schemas settings --into docs/operations.md
 
+# the service beside what a user would pick instead, all fed the same; `just bench --quick` for a short look.
+# Needs wrk and, better than the packaged one, PostgreSQL: `apt-get install wrk postgresql`
+bench *args:
+    env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=.bench/environment uv run --group bench python -m benchmarks.compare {{ args }}
+
 # the heaviest metrics request, cold and warm, over the seal given
 bench-metrics seal *args:
     PYTHONPATH=. python benchmarks/metrics.py {{ seal }} {{ args }}

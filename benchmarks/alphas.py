@@ -1,0 +1,262 @@
+"""The alphas every server of the comparison answers from: one run under many names, with different numbers each.
+
+A run is cloned so that the copy is a lawful seal of its own: the tickers change places among themselves, scores and
+returns are scaled, and so is what the books earn. All that the rules of a seal check still holds, and no two alphas
+share a row. The seals go through the project's own pipeline; the peers get the published rows as plain Parquet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+import datasets
+from datasets.layout import pointer_path
+from datasets.manifest import Pointer
+from pipeline.build import build_seal
+from schemas.rows import ROWS
+
+REPOSITORY: Final = Path(__file__).resolve().parents[1]
+NAMES, WEEKS = 528, 297
+"""Of the simulated run that stands in for a real one: 156,816 decisions."""
+VERSION: Final = "3"
+"""Changed when clones come out differently: what an earlier version made is then made again."""
+
+_DECISION = [column.name for column in ROWS["decision"].columns if not column.raw]
+_LEDGER = [column.name for column in ROWS["portfolio"].columns]
+INSTANT: Final = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def alpha_id(number: int) -> str:
+    """Return the address of a clone."""
+    return f"Test_bench_{number:02d}"
+
+
+def prepare(folder: Path, *, seal: Path | None, alphas: int, pointers: int, tell: Any) -> Path:
+    """Make what is served, unless it is there already, and return its folder.
+
+    Parameters
+    ----------
+    folder
+        For everything the benchmarks make.
+    seal
+        The run to clone; None has the reference engine simulate one of the same shape.
+    alphas
+        Clones.
+    pointers
+        Entries of the larger catalogue, the clones among them.
+    tell
+        Called with a line on what is being done.
+
+    Returns
+    -------
+    Path
+        With ``few`` (a root of ten alphas), ``root`` (all clones, many pointers), ``peers`` (Parquet).
+    """
+    source = f"{VERSION} {alphas} {pointers} " + (
+        f"simulated {NAMES} {WEEKS}"
+        if seal is None
+        else hashlib.sha256((seal / "seal.json").read_bytes()).hexdigest()
+    )
+    data = folder / f"alphas-{hashlib.sha256(source.encode()).hexdigest()[:12]}"
+    if (data / "whole").exists():
+        tell(f"data of an earlier run: {data}")
+        return data
+    shutil.rmtree(data, ignore_errors=True)
+    data.mkdir(parents=True)
+    template = seal if seal is not None else _simulated(data, tell)
+    for number in range(alphas):
+        tell(f"alpha {number + 1} of {alphas}: clone, check, build")
+        build_seal(str(_clone(template, data / "seal", number)), str(data / "root"))
+        shutil.rmtree(data / "seal")
+    tell("rows for the peers")
+    _for_peers(data, alphas)
+    _few(data, min(10, alphas))
+    _many(data, pointers, alphas)
+    shutil.rmtree(data / "simulated", ignore_errors=True)
+    (data / "source").write_text("a run of the reference engine" if seal is None else f"the seal {seal.name}")
+    (data / "whole").touch()
+    return data
+
+
+def _simulated(data: Path, tell: Any) -> Path:
+    tell(f"simulating a run of {NAMES} names over {WEEKS} weeks")
+    command = [sys.executable, "-m", "pipeline", "simulate", "--out", str(data / "simulated"), "--json"]
+    command += ["--names", str(NAMES), "--weeks", str(WEEKS)]
+    done = subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, text=True)
+    return Path(json.loads(done.stdout)["seals"][0])
+
+
+def _clone(template: Path, target: Path, number: int) -> Path:
+    """Write a seal with the shape of another and different numbers."""
+    target.mkdir()
+    manifest = json.loads((template / "seal.json").read_text())
+    random = np.random.default_rng(1000 + number)
+    score, ahead, size = 0.5 + random.random(), 0.9 + random.random() / 10, 0.8 + random.random() / 5
+    tables = {
+        kind: pl.read_parquet(template / entry["path"])
+        for kind, entry in manifest["kinds"].items()
+        if str(entry["path"]).endswith(".parquet")
+    }
+    tickers = tables["decisions"]["symbol"].unique().sort()
+    others = pl.Series(random.permutation(tickers.to_numpy()))
+    for kind, table in tables.items():
+        if "symbol" in table.columns:
+            tables[kind] = table.with_columns(symbol=pl.col("symbol").replace(tickers, others))
+    decisions = tables["decisions"]
+    tables["decisions"] = decisions.with_columns(
+        *(pl.col(name) * score for name in ("score", "unsmoothed_score") if name in decisions.columns),
+        *(pl.col(name) * ahead for name in ("forward_return",) if name in decisions.columns),
+    ).sort("date", "symbol")
+    _scale_books(tables, size, manifest.get("equity_basis") or 1.0)
+    kinds: dict[str, Any] = {}
+    for kind, entry in manifest["kinds"].items():
+        if kind == "source":
+            continue
+        path = target / entry["path"]
+        if kind in tables:
+            tables[kind].write_parquet(path)
+        else:
+            shutil.copyfile(template / entry["path"], path)
+        content = path.read_bytes()
+        kinds[kind] = {**entry, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    day = f"2026-01-{number % 28 + 1:02d}"
+    manifest |= {"alpha_id": alpha_id(number), "kinds": kinds}
+    manifest |= {"started_at": f"{day}T06:00:00Z", "sealed_at": f"{day}T07:30:00Z"}
+    (target / "seal.json").write_text(json.dumps(manifest))
+    return target
+
+
+def _scale_books(tables: dict[str, pl.DataFrame], size: float, basis: float) -> None:
+    """Run the books at a part of their size: every flow shrinks alike, and the rest of the equity is cash."""
+    col, key = pl.col, ["book", "date"]
+    was = tables["portfolio"]
+    start, end = (basis + size * (col(name) - basis) for name in ("starting_equity", "ending_equity"))
+    of_end, of_start = size * col("ending_equity") / end, size * col("starting_equity") / start
+    flows = ["market_pnl", "execution_cost", "borrow_cashflow", "cash_carry", "rounding_adjustment"]
+    flows += ["position_value_end", "gross_notional", "net_notional", "turnover_notional"]
+    parts = {
+        "gross_exposure": of_end,
+        "net_exposure": of_end,
+        "largest_abs_weight": of_end,
+        "turnover": of_start,
+    }
+    tables["portfolio"] = was.with_columns(
+        *(col(name) * size for name in flows if name in was.columns),
+        *((col(name) * part).alias(name) for name, part in parts.items() if name in was.columns),
+        (end - size * col("position_value_end")).alias("cash_end"),
+        (start - size * (col("starting_equity") - col("cash_start"))).alias("cash_start"),
+        starting_equity=start,
+        ending_equity=end,
+    )
+    equity = tables["portfolio"].select(*key, "ending_equity")
+    if "positions" in tables:
+        held = tables["positions"].with_columns(quantity=col("quantity") * size)
+        held = held.with_columns(signed_notional=col("quantity") * col("mark_price"))
+        held = held.join(equity, on=key, how="left", maintain_order="left")
+        held = held.with_columns(weight=col("signed_notional") / col("ending_equity")).drop("ending_equity")
+        tables["positions"] = held.sort(*key, "symbol", maintain_order=True)
+    if "pnl" in tables:
+        flows = ["market_pnl", "execution_cost", "borrow_cashflow"]
+        tables["pnl"] = tables["pnl"].with_columns(col(flows) * size).sort(*key, "symbol")
+    if "trades" in tables:
+        tables["trades"] = tables["trades"].with_columns(col("quantity", "fee", "execution_cost") * size)
+
+
+def _for_peers(data: Path, alphas: int) -> None:
+    """Write what the peers answer from: the rows as they are served, instants as texts already."""
+    root, folder = datasets.open(data / "root"), data / "peers"
+    (folder / "decisions").mkdir(parents=True)
+    (folder / "ledger").mkdir()
+    for number in range(alphas):
+        name = alpha_id(number)
+        run = root[name]
+        decisions = (
+            run.scan("decisions")
+            .collect()
+            .select("date", *(x for x in _DECISION if x in run.columns("decisions")))
+        )
+        instants = [x for x, kind in decisions.schema.items() if isinstance(kind, pl.Datetime)]
+        decisions = decisions.with_columns(pl.col(instants).dt.strftime(INSTANT))
+        decisions.write_parquet(folder / "decisions" / f"{name}.parquet", row_group_size=20_000)
+        ledgers = []
+        for book in ("long_short", "long_only"):
+            rows = run.scan("portfolio", book).collect().with_columns(pl.lit(book).alias("book"))
+            ledgers.append(rows.select(x for x in _LEDGER if x in rows.columns))
+        pl.concat(ledgers).with_columns(pl.col("timestamp").dt.strftime(INSTANT)).write_parquet(
+            folder / "ledger" / f"{name}.parquet"
+        )
+
+
+def _few(data: Path, count: int) -> None:
+    """Publish some of the same snapshots under a second root, without a copy of their files."""
+    (data / "few" / "catalog").mkdir(parents=True)
+    (data / "few" / "alphas").mkdir()
+    for name in map(alpha_id, range(count)):
+        shutil.copyfile(data / "root" / pointer_path(name), data / "few" / pointer_path(name))
+        folder = Path("alphas") / f"alpha_id={name}"
+        shutil.copytree(data / "root" / folder, data / "few" / folder, copy_function=os.link)
+
+
+def _many(data: Path, pointers: int, alphas: int) -> None:
+    """Fill the catalogue up with pointers nothing but the list looks at; and tell the peers of them."""
+    for number in range(pointers - alphas):
+        pointer = _listed_only(number)
+        (data / "root" / pointer_path(pointer.alpha_id)).write_bytes(pointer.encode())
+    listed = datasets.open(data / "root").list().select("alpha_id", "name", "tldr")
+    listed.with_row_index("place").write_parquet(data / "peers" / "catalogue.parquet")
+
+
+_WORDS: Final = ("momentum", "reversal", "quality", "value", "carry", "seasonality", "drift", "breadth")
+
+
+def _listed_only(number: int) -> Pointer:
+    """Return a pointer to a snapshot that is nowhere, as long as most of them are."""
+    word, day = _WORDS[number % len(_WORDS)], f"2025-01-{number % 28 + 1:02d}"
+    return Pointer(
+        alpha_id=f"Test_{word}_{number:05d}",
+        snapshot=f"{number:020x}",
+        manifest_sha256="0" * 64,
+        name=f"{word.title()} number {number}",
+        tldr=f"A synthetic alpha on {word} with enough of a summary to be as long as most of them are.",
+        complete=True,
+        missing=(),
+        started_at=f"{day}T00:00:00Z",
+        sealed_at=f"{day}T01:00:00Z",
+        published_at="2025-02-01T00:00:00Z",
+        kinds=("description", "rebalances", "decisions"),
+    )
+
+
+def weeks_of(data: Path) -> list[str]:
+    """Return the weeks all alphas have, ascending, as texts."""
+    return _distinct(data / "peers" / "decisions" / f"{alpha_id(0)}.parquet", "date")
+
+
+def sessions_of(data: Path) -> list[str]:
+    """Return the sessions of the ledgers, ascending, as texts."""
+    return _distinct(data / "peers" / "ledger" / f"{alpha_id(0)}.parquet", "date")
+
+
+def lasting_symbols(data: Path, number: int) -> list[str]:
+    """Return the names an alpha scores in every week."""
+    frame = pl.read_parquet(
+        data / "peers" / "decisions" / f"{alpha_id(number)}.parquet", columns=["date", "symbol"]
+    )
+    weeks = frame["date"].n_unique()
+    return sorted(frame.group_by("symbol").len().filter(pl.col("len") == weeks)["symbol"])
+
+
+def _distinct(file: Path, column: str) -> list[str]:
+    values: Sequence[Any] = pl.read_parquet(file, columns=[column])[column].unique().sort().to_list()
+    return [str(value) for value in values]

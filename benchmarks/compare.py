@@ -1,0 +1,247 @@
+"""The comparison: `just bench` runs this.
+
+Each server in turn on loopback, the same alphas behind all of them, the same requests put to them. First the rows are
+compared; then every query is measured in its states, in rounds that go through all servers. Ratios come first.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.console import Console
+
+from benchmarks import report
+from benchmarks.alphas import prepare
+from benchmarks.load import Connection
+from benchmarks.measure import Plan, bodies, turn
+from benchmarks.same_rows import RowsDiffer, require_same
+from benchmarks.servers import REPOSITORY, Constant, Ours, Postgres, PythonPeer, Server
+from benchmarks.workload import QUERIES, Ask, Workload
+
+_HERE: Final = Path(__file__).resolve().parent
+_PACKAGES: Final = (
+    "duckdb",
+    "litestar",
+    "uvicorn",
+    "uvloop",
+    "polars",
+    "orjson",
+    "asyncpg",
+    "fastapi",
+    "starlette",
+    "roapi",
+    "datasette",
+    "pandas",
+    "pyarrow",
+)
+
+
+@click.command()
+@click.option(
+    "--seal",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Run to clone; by default one is simulated.",
+)
+@click.option(
+    "--quick", is_flag=True, help="A short look: one round of one second each; nothing is written but --out."
+)
+@click.option("--seconds", type=float, default=3.0, show_default=True, help="Each run of wrk.")
+@click.option("--rounds", type=int, default=2, show_default=True, help="Turns of each server.")
+@click.option("--servers", default="", help="Only these, as words of their names separated by commas.")
+@click.option("--queries", default="", help="Only these, separated by commas: Q1,Q4.")
+@click.option("--alphas", type=int, default=20, show_default=True, help="Clones of the run.")
+@click.option(
+    "--pointers",
+    type=int,
+    default=10_000,
+    show_default=True,
+    help="Alphas in the catalogue, the clones among them.",
+)
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    default=REPOSITORY / ".bench",
+    help="Where data is kept between runs.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="File for the results; by default benchmarks/results.json, and RESULTS.md and the plot beside it.",
+)
+def main(
+    *,
+    seal: Path | None,
+    quick: bool,
+    seconds: float,
+    rounds: int,
+    servers: str,
+    queries: str,
+    alphas: int,
+    pointers: int,
+    folder: Path,
+    out: Path | None,
+) -> None:
+    """Measure the service beside what a user would pick instead."""
+    if quick:
+        seconds, rounds = 1.0, 1
+    if shutil.which("wrk") is None:
+        raise click.ClickException("wrk is not installed: `apt-get install wrk`")
+    begin = time.monotonic()
+    screen = Console(stderr=True)
+
+    def tell(line: str) -> None:
+        screen.print(f"[dim]{time.monotonic() - begin:6.0f} s[/]  {line}", highlight=False)
+
+    data = prepare(folder.resolve(), seal=seal, alphas=alphas, pointers=pointers, tell=tell)
+    asked = tuple(query for query in QUERIES if not queries or query in queries.split(","))
+    plan = Plan(Workload(data, alphas), asked, seconds, tell)
+    ours = Ours(data / "root")
+    tell("our answers, to compare with")
+    answers = bodies(ours, plan, data / "bodies")
+    entered = _entrants(data, ours, tell, servers)
+    loads = _rounds(entered, answers, plan, rounds)
+    results = {
+        "taken": dt.datetime.now(dt.UTC).isoformat(timespec="minutes"),
+        "command": " ".join(["just bench", *_shown(sys.argv[1:])]),
+        "took_s": round(time.monotonic() - begin),
+        "data": (data / "source").read_text(),
+        "alphas": alphas,
+        "pointers": pointers,
+        "rows": plan.workload.rows,
+        "seconds": seconds,
+        "rounds": rounds,
+        "machine": machine(),
+        "versions": versions(entered),
+        "servers": {server.name: server.about for server in entered},
+        "sizes": {query: len(found[0][1]) for query, found in answers.items()},
+        "loads": loads,
+    }
+    _tell_results(results, None if quick else _HERE / "results.json", out)
+
+
+def _tell_results(results: dict[str, Any], kept: Path | None, out: Path | None) -> None:
+    """Print the results and write them: to the file asked for, else with the page and the plot beside it."""
+    report.show(results, Console())
+    target = out if out is not None else kept
+    if target is not None:
+        target.write_text(json.dumps(results, indent=1) + "\n")
+        if target is kept:
+            report.write(results, target.parent)
+
+
+def _rounds(
+    entered: Sequence[Server], answers: dict[str, list[tuple[Ask, bytes]]], plan: Plan, rounds: int
+) -> list[dict[str, Any]]:
+    """Compare the rows, then have every server take its turn in each round."""
+    loads: list[dict[str, Any]] = []
+    try:
+        for server in entered:
+            _check(server, answers, plan.tell)
+        for round_ in range(rounds):
+            for server in entered:
+                loads += turn(server, plan, round_)
+    finally:
+        for server in entered:
+            if isinstance(server, Postgres):
+                server.remove()
+    return loads
+
+
+def _entrants(data: Path, ours: Ours, tell: Any, words: str) -> list[Server]:
+    """Return the servers asked for; a database is filled only when it is one of them."""
+    wanted = [word.strip().lower() for word in words.split(",") if word.strip()]
+
+    def asked(name: str) -> bool:
+        return not wanted or any(word in name.lower() for word in wanted)
+
+    found: list[Server] = []
+    if asked(ours.name):
+        found.append(ours)
+    if asked("constant"):
+        found.append(Constant(data / "bodies"))
+    if asked(Postgres.name):
+        tell("filling PostgreSQL")
+        found.append(Postgres(data / "peers"))
+    for name, module, about in (("Polars", "frames", "FastAPI over sorted Polars frames in memory"),):
+        if asked(name):
+            found.append(PythonPeer(name, module, about, data / "peers"))
+    return found
+
+
+def _check(server: Server, answers: dict[str, list[tuple[Ask, bytes]]], tell: Any) -> None:
+    """Have a peer answer what we answered, and compare the rows."""
+    if isinstance(server, Ours | Constant):
+        return
+    with server.running() as up:
+        connection = Connection(up.port, up.headers)
+        compared = 0
+        for query, pairs in answers.items():
+            if query not in server.queries:
+                continue
+            for ask, body in pairs:
+                theirs, _ = connection.ask(server.request(ask))
+                try:
+                    require_same(ask, body, theirs, server.name)
+                except RowsDiffer as error:
+                    raise click.ClickException(str(error)) from error
+                compared += 1
+        connection.close()
+    tell(f"{server.name}: the same rows in {compared} answers")
+
+
+def machine() -> dict[str, Any]:
+    """Return what the figures were taken on."""
+    text = Path("/proc/cpuinfo").read_text()
+    model = next(
+        (line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")), ""
+    )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "processor": model,
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gb": round(memory / 1e9, 1),
+        "system": f"{platform.system()} {platform.release()}",
+        "load_before": round(os.getloadavg()[0], 2),
+    }
+
+
+def versions(entered: Sequence[Server]) -> dict[str, str]:
+    """Return the versions of everything that took part."""
+    found = {"Python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    shown = subprocess.run(["wrk", "--version"], capture_output=True, text=True, check=False).stdout.split()
+    found["wrk"] = shown[2] if len(shown) > 2 and shown[1] == "debian/4.1.0-3" else " ".join(shown[1:2])
+    for server in entered:
+        if isinstance(server, Postgres):
+            found["PostgreSQL"] = server.version()
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    if not commit.returncode:
+        found["alpha-results"] = commit.stdout.strip()
+    return found
+
+
+def _shown(arguments: Sequence[str]) -> list[str]:
+    """Leave the folders of this machine out of what is written down."""
+    return [Path(argument).name if "/" in argument else argument for argument in arguments]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""One server's turn: the states of its answers, one query after another."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.load import Connection, Load, Request, drive
+from benchmarks.servers import Constant, Ours, Running, Server
+from benchmarks.workload import Ask, Workload
+
+CONNECTIONS: Final = (1, 16)
+_REPEATED: Final = 64
+"""Requests that are asked over and over in the state of hits."""
+_WARM_S: Final = 0.7
+_WARM_ROUNDS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How long, and what.
+
+    Attributes
+    ----------
+    workload
+        Makes the requests.
+    queries
+        Asked for, of all there are.
+    seconds
+        Each run of `wrk`.
+    tell
+        Called with a line of progress.
+    """
+
+    workload: Workload
+    queries: tuple[str, ...]
+    seconds: float
+    tell: Callable[[str], None]
+
+
+def turn(server: Server, plan: Plan, round_: int) -> list[dict[str, Any]]:
+    """Measure every state of every query a server answers, in fresh processes, and return one entry for each.
+
+    The cold state comes first, each alpha touched once by a process; alphas change between queries with each fresh
+    process, the last of which stays for the other states.
+    """
+    queries = [query for query in plan.queries if query in server.queries]
+    first: dict[str, list[float]] = {query: [] for query in queries}
+    found: list[dict[str, Any]] = []
+    for restart in range(server.restarts):
+        with server.running() as up:
+            if not isinstance(server, Constant):
+                _cold(server, up, plan, first, shift=restart + round_)
+            if restart + 1 < server.restarts:
+                continue
+            for query in queries:
+                plan.tell(f"round {round_ + 1}: {server.name}, {query}")
+                found += [
+                    {"query": query, **entry} for entry in _warm(server, up, plan, query, f"round {round_}")
+                ]
+    for query, spent in first.items():
+        if spent:
+            found.append(
+                {
+                    "query": query,
+                    "state": "cold",
+                    "connections": 1,
+                    "p50_ms": statistics.median(spent),
+                    "all_ms": spent,
+                }
+            )
+    return [{"server": server.name, "round": round_, **entry} for entry in found]
+
+
+def _cold(server: Server, up: Running, plan: Plan, first: dict[str, list[float]], *, shift: int) -> None:
+    """Touch every alpha once, some by each query."""
+    queries = [query for query in first if query != "Q8"]
+    connection = Connection(up.port, up.headers)
+    for number in range(plan.workload.alphas):
+        query = queries[(number + shift) % len(queries)]
+        ask = next(plan.workload.distinct(query, f"cold {shift}", [number]))
+        first[query].append(connection.ask(server.request(ask))[1])
+    connection.close()
+
+
+def _warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> list[dict[str, Any]]:
+    if isinstance(server, Constant):
+        loads = {
+            ("constant", n): _drive(up, [Request(f"/{query}")], plan, n, again=True) for n in CONNECTIONS
+        }
+    else:
+        loads = {}
+        asks = map(server.request, plan.workload.distinct(query, seed))
+        rate = _prepare(server, up, plan, asks)
+        for connections in CONNECTIONS:
+            # The pilot asked singly, and from a slower client.
+            enough = int(rate * plan.seconds * (4 if connections == 1 else 16)) + 500
+            loads["miss", connections] = _drive(up, list(itertools.islice(asks, enough)), plan, connections)
+        if isinstance(server, Ours):
+            repeated = _repeated(server, plan, query)
+            connection = Connection(up.port, up.headers)
+            for request in repeated + repeated:
+                connection.ask(request)
+            connection.close()
+            up.settle()
+            for connections in CONNECTIONS:
+                loads["hit", connections] = _drive(up, repeated, plan, connections, again=True)
+    return [
+        {"state": state, "connections": connections, **asdict(load)}
+        for (state, connections), load in loads.items()
+    ]
+
+
+def _repeated(server: Server, plan: Plan, query: str) -> list[Request]:
+    asks = plan.workload.distinct(query, "hit")
+    count = plan.workload.pages * plan.workload.alphas if query == "Q7" else _REPEATED
+    return [server.request(ask) for ask in itertools.islice(asks, count)]
+
+
+def _prepare(server: Server, up: Running, plan: Plan, asks: Any) -> float:
+    """Ask for a while, so that whatever the server warms is warm; return requests a second at the end of it."""
+    connection = Connection(up.port, up.headers)
+    least = plan.workload.alphas * _WARM_ROUNDS if isinstance(server, Ours) else 3
+    begin, spent = time.monotonic(), []
+    while len(spent) < least or time.monotonic() - begin < _WARM_S:
+        spent.append(connection.ask(next(asks))[1])
+        if time.monotonic() - begin > 10:
+            break
+    up.settle()
+    # What was warmed beside the requests counts from here.
+    late = [connection.ask(next(asks))[1] for _ in range(min(20, len(spent)))]
+    connection.close()
+    return 1e3 / statistics.median(late)
+
+
+def _drive(
+    up: Running, requests: Sequence[Request], plan: Plan, connections: int, *, again: bool = False
+) -> Load:
+    return drive(
+        up.port, requests, connections=connections, seconds=plan.seconds, headers=up.headers, again=again
+    )
+
+
+def bodies(ours: Ours, plan: Plan, folder: Path, asks: int = 2) -> dict[str, list[tuple[Ask, bytes]]]:
+    """Return a few requests of each query with our answers, one of which is kept in a folder for the floor."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found: dict[str, list[tuple[Ask, bytes]]] = {}
+    with ours.running() as up:
+        connection = Connection(up.port, up.headers)
+        for query in plan.queries:
+            chosen = list(itertools.islice(plan.workload.distinct(query, "rows"), asks))
+            found[query] = [(ask, connection.ask(ours.request(ask))[0]) for ask in chosen]
+            (folder / query).write_bytes(found[query][0][1])
+        connection.close()
+    return found

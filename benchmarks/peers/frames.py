@@ -1,0 +1,104 @@
+"""Peer: FastAPI over Polars frames held in memory, sorted beforehand in both orders that are asked for."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import orjson
+import polars as pl
+
+from benchmarks.peers.routes import CORE, CURVE, application, serve
+
+
+class Frames:
+    """Everything in memory; a request slices, filters and writes."""
+
+    def __init__(self, data: Path) -> None:
+        self._weeks: dict[str, dict[dt.date, pl.DataFrame]] = {}
+        self._panels: dict[str, pl.DataFrame] = {}
+        self._ledgers: dict[tuple[str, str], pl.DataFrame] = {}
+        for file in sorted((data / "decisions").glob("*.parquet")):
+            rows = pl.read_parquet(file)
+            by_score = rows.sort("date", "score", "symbol", descending=[False, True, False])
+            parts = by_score.partition_by("date", as_dict=True, include_key=False)
+            self._weeks[file.stem] = {key[0]: part.rechunk() for key, part in parts.items()}
+            self._panels[file.stem] = (
+                rows.select(CORE).sort("date", "symbol").with_columns(pl.col("date").set_sorted())
+            )
+        for file in sorted((data / "ledger").glob("*.parquet")):
+            for (book,), part in pl.read_parquet(file).partition_by("book", as_dict=True).items():
+                self._ledgers[file.stem, str(book)] = part.sort("date")
+        self._catalogue = pl.read_parquet(data / "catalogue.parquet").sort("place")
+        self._searched = self._catalogue.select(
+            pl.concat_str(pl.all().exclude("place").fill_null(""), separator="\n").str.to_lowercase()
+        ).to_series()
+
+    def week(self, alpha: str, day: dt.date, limit: int, offset: int) -> bytes:
+        """One week by falling score."""
+        return _body(self._weeks[alpha][day].slice(offset, limit))
+
+    def panel(
+        self, alpha: str, first: dt.date, last: dt.date, symbols: list[str] | None, limit: int, offset: int
+    ) -> bytes:
+        """Core columns by day and symbol."""
+        rows = _between(self._panels[alpha], first, last)
+        if symbols is not None:
+            rows = rows.filter(pl.col("symbol").is_in(symbols))
+        return _body(rows.slice(offset, limit))
+
+    def ledger(self, alpha: str, book: str, first: dt.date, limit: int, offset: int) -> bytes:
+        """Sessions of one book."""
+        return _body(_between(self._ledgers[alpha, book], first, None).slice(offset, limit))
+
+    def curve(self, alpha: str, book: str, first: dt.date, limit: int, offset: int) -> bytes:
+        """Equity curve of the window, and its summary."""
+        start, end, peak = pl.col("starting_equity"), pl.col("ending_equity"), pl.col("peak_equity")
+        rows = (
+            _between(self._ledgers[alpha, book], first, None)
+            .select(CURVE)
+            .with_columns(
+                period_return=(end - start) / start,
+                cumulative_return=end / start.first() - 1,
+                peak_equity=pl.max_horizontal(start, end).cum_max(),
+            )
+            .with_columns(drawdown=peak - end, drawdown_pct=(peak - end) / peak * 100)
+        )
+        last, deepest = (
+            rows.row(-1, named=True),
+            rows.row(int(rows["drawdown_pct"].arg_max() or 0), named=True),
+        )
+        summary = {
+            "book": book,
+            "first_date": rows["date"][0],
+            "last_date": last["date"],
+            "sessions": rows.height,
+            "starting_equity": rows["starting_equity"][0],
+            "ending_equity": last["ending_equity"],
+            "peak_equity": last["peak_equity"],
+            "total_return": last["cumulative_return"],
+            "cumulative_return_pct": last["cumulative_return"] * 100,
+            "max_drawdown": rows["drawdown"].max(),
+            "max_drawdown_pct": deepest["drawdown_pct"],
+            "max_drawdown_date": deepest["date"],
+        }
+        return _body(rows.slice(offset, limit), b',"summary":' + orjson.dumps(summary))
+
+    def alphas(self, search: str, limit: int, offset: int) -> bytes:
+        """Alphas with the text in their id, name or thesis."""
+        found = self._catalogue.filter(self._searched.str.contains(search.lower(), literal=True))
+        return _body(found.slice(offset, limit).drop("place"))
+
+
+def _between(rows: pl.DataFrame, first: dt.date, last: dt.date | None) -> pl.DataFrame:
+    start = rows["date"].search_sorted(first, "left")
+    end = rows.height if last is None else rows["date"].search_sorted(last, "right")
+    return rows.slice(start, end - start)
+
+
+def _body(rows: pl.DataFrame, more: bytes = b"") -> bytes:
+    return b'{"data":' + rows.write_json().encode() + more + b"}"
+
+
+if __name__ == "__main__":
+    serve(lambda data: application(Frames(data)))

@@ -1,0 +1,131 @@
+"""The routes of the peers that are written in Python: the same addresses as /v1, and nothing else of it.
+
+No keys, no limits, no totals; parameters as FastAPI reads them. What answers is the peer's own part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import uvicorn
+from fastapi import FastAPI, Query, Response
+
+LONG_AGO, FAR_OFF = dt.date(1900, 1, 1), dt.date(2200, 1, 1)
+CORE = (
+    "date",
+    "symbol",
+    "score",
+    "score_z",
+    "average_rank",
+    "direction",
+    "long_short_target_weight",
+    "long_only_target_weight",
+    "forward_return",
+)
+CURVE = (
+    "date",
+    "timestamp",
+    "starting_equity",
+    "ending_equity",
+    "gross_exposure",
+    "net_exposure",
+    "turnover",
+)
+
+
+class Answers(Protocol):
+    """What a peer brings: each method returns a finished body."""
+
+    def week(self, alpha: str, day: dt.date, limit: int, offset: int) -> bytes:
+        """One week by falling score."""
+
+    def panel(
+        self, alpha: str, first: dt.date, last: dt.date, symbols: list[str] | None, limit: int, offset: int
+    ) -> bytes:
+        """Core columns by day and symbol."""
+
+    def ledger(self, alpha: str, book: str, first: dt.date, limit: int, offset: int) -> bytes:
+        """Sessions of one book."""
+
+    def curve(self, alpha: str, book: str, first: dt.date, limit: int, offset: int) -> bytes:
+        """Equity curve of the window, and its summary."""
+
+    def alphas(self, search: str, limit: int, offset: int) -> bytes:
+        """Alphas with the text in their id, name or thesis."""
+
+
+def application(answers: Answers, **more: Any) -> FastAPI:
+    """Put the routes before what answers, on the framework's own pool of threads."""
+    app = FastAPI(openapi_url=None, **more)
+
+    @app.get("/v1/alphas/{alpha}/rebalances/{day}")
+    def week(alpha: str, day: dt.date, limit: int = 100, offset: int = 0) -> Response:
+        return _json(answers.week(alpha, day, limit, offset))
+
+    @app.get("/v1/alphas/{alpha}/scores")
+    def panel(
+        alpha: str,
+        first: Annotated[dt.date, Query(alias="from")] = LONG_AGO,
+        last: Annotated[dt.date, Query(alias="to")] = FAR_OFF,
+        symbol: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Response:
+        symbols = None if symbol is None else symbol.split(",")
+        return _json(answers.panel(alpha, first, last, symbols, limit, offset))
+
+    @app.get("/v1/alphas/{alpha}/portfolio")
+    def ledger(
+        alpha: str,
+        book: str,
+        first: Annotated[dt.date, Query(alias="from")] = LONG_AGO,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Response:
+        return _json(answers.ledger(alpha, book, first, limit, offset))
+
+    @app.get("/v1/alphas/{alpha}/equity-curve")
+    def curve(
+        alpha: str,
+        book: str,
+        first: Annotated[dt.date, Query(alias="from")] = LONG_AGO,
+        limit: int = 500,
+        offset: int = 0,
+    ) -> Response:
+        return _json(answers.curve(alpha, book, first, limit, offset))
+
+    @app.get("/v1/alphas")
+    def alphas(search: str = "", limit: int = 100, offset: int = 0) -> Response:
+        return _json(answers.alphas(search, limit, offset))
+
+    return app
+
+
+def _json(body: bytes | str) -> Response:
+    return Response(body, media_type="application/json")
+
+
+def serve(make: Callable[[Path], FastAPI]) -> None:
+    """Run a peer on the data and port its command line names, set up like the server it is compared with."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data", type=Path)
+    parser.add_argument("port", type=int)
+    told = parser.parse_args()
+    run(make(told.data), told.port)
+
+
+def run(app: Any, port: int) -> None:
+    """Run an application without a line for each request."""
+    uvicorn.run(
+        app,
+        host="127.0.0.1",
+        port=port,
+        loop="uvloop",
+        http="httptools",
+        access_log=False,
+        log_level="warning",
+    )

@@ -1,0 +1,55 @@
+"""Whether the servers answer the same rows, before any of their speeds is looked at."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import orjson
+
+from benchmarks.workload import Ask
+
+_TOLERANCE: Final = 1e-9
+"""Relative: sums and products come in another order, and some writers cut the last digit."""
+_ABSOLUTE: Final = 1e-12
+
+
+class RowsDiffer(RuntimeError):
+    """Two servers do not answer the same question alike."""
+
+
+def rows_of(body: bytes) -> list[dict[str, Any]]:
+    """Return the rows of an answer: a list, or what stands under ``data``."""
+    found = orjson.loads(body)
+    rows: list[dict[str, Any]] = found["data"] if isinstance(found, dict) else found
+    return rows
+
+
+def require_same(ask: Ask, ours: bytes, theirs: bytes, peer: str) -> None:
+    """Raise RowsDiffer unless a peer's answer holds the rows of ours, and its summary where there is one.
+
+    A key that is left out counts as null, 1 as true, and doubles may differ in their last digits.
+    """
+    wanted, found = rows_of(ours), rows_of(theirs)
+    if len(wanted) != len(found):
+        raise RowsDiffer(f"{peer}, {ask.path}: {len(found)} rows instead of {len(wanted)}")
+    for number, (row, other) in enumerate(zip(wanted, found, strict=True)):
+        _require(row, other, f"{peer}, {ask.path}, row {number}")
+    summary = orjson.loads(ours)["meta"].get("summary")
+    answer = orjson.loads(theirs)
+    if summary is not None and isinstance(answer, dict) and "summary" in answer:
+        _require(summary, answer["summary"], f"{peer}, {ask.path}, summary")
+
+
+def _require(wanted: dict[str, Any], found: dict[str, Any], where: str) -> None:
+    for name, value in wanted.items():
+        if not _same(value, found.get(name)):
+            raise RowsDiffer(f"{where}: {name} is {found.get(name)!r} instead of {value!r}")
+    if extra := sorted(name for name in found.keys() - wanted.keys() if found[name] is not None):
+        raise RowsDiffer(f"{where}: {', '.join(extra)} not asked for")
+
+
+def _same(wanted: Any, found: Any) -> bool:
+    if isinstance(wanted, float) and isinstance(found, int | float):
+        return math.isclose(wanted, found, rel_tol=_TOLERANCE, abs_tol=_ABSOLUTE)
+    return bool(wanted == found)

