@@ -6,10 +6,11 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from schemas.endpoints import Endpoint
+from schemas.endpoints import ENDPOINTS, Endpoint
 from schemas.errors import ApiError
 from schemas.parameters import TICKERS, Parameter, ParameterKind
 
@@ -62,9 +63,11 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str
     given: dict[str, list[str]] = {}
     for name, text in query:
         given.setdefault(name, []).append(text)
-    values: dict[str, Any] = {}
+    values = dict(_defaults(endpoint.id))
     broken: list[dict[str, str]] = []
     for parameter in endpoint.parameters:
+        if parameter.name in values and parameter.name not in given:
+            continue  # most of a request's parameters are left at their defaults
         texts = [path[parameter.name]] if parameter.in_path else given.get(parameter.name, [])
         try:
             if parameter.kind is not ParameterKind.FORBIDDEN or texts:
@@ -77,6 +80,16 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str
     if broken:
         raise refusal(broken)
     return values
+
+
+@cache
+def _defaults(endpoint_id: str) -> Mapping[str, Any]:
+    """Return what parameters are when a request does not name them; those it must name are not among them."""
+    return {
+        parameter.name: parameter.default
+        for parameter in ENDPOINTS[endpoint_id].parameters
+        if not (parameter.in_path or parameter.required or parameter.kind is ParameterKind.FORBIDDEN)
+    }
 
 
 def refusal(broken: Sequence[Mapping[str, str]]) -> ApiError:
