@@ -45,7 +45,6 @@ _WINDOWS: Final = {
     "rate_limit_day": "day",
     "quota_exceeded": "month",
 }
-_REBALANCE: Final = {"nullable": True}
 
 
 def _details(*fields: Field, nullable: bool = False) -> Field:
@@ -75,12 +74,14 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
     "ip_not_allowed": _details(text("ip", "The caller's address as the service sees it.")),
     "endpoint_not_allowed": _details(text("endpoint", "Registry id of the endpoint.")),
     "rebalance_not_found": _details(
-        day("first", "First rebalance date of the run; null when it has none.", **_REBALANCE),
-        day("last", "Last rebalance date of the run; null when it has none.", **_REBALANCE),
+        day("first", "First rebalance date of the run."),
+        day("last", "Last rebalance date of the run."),
         day(
-            "previous", "Last rebalance date before the one asked for; null when there is none.", **_REBALANCE
+            "previous",
+            "Last rebalance date before the one asked for; null when there is none.",
+            nullable=True,
         ),
-        day("next", "First rebalance date after the one asked for; null when there is none.", **_REBALANCE),
+        day("next", "First rebalance date after the one asked for; null when there is none.", nullable=True),
     ),
     **{
         code: _details(

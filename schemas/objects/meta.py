@@ -34,7 +34,7 @@ _OWN: Final[dict[str, tuple[Field, ...]]] = {
         text(
             "week_status",
             TABLES["rebalances"]["week_status"].meaning
-            + " Null only when the run sealed no rebalances, and the page is empty.",
+            + " Null only when the run holds no rebalances, and the page is empty.",
             nullable=True,
         ),
         whole("n_symbols", Unit.COUNT, "Rows of the whole cross-section, before any filter."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.rows import ROWS
 from serve.answer import Answerer, Page, empty
@@ -18,7 +19,7 @@ from serve.query.statement import Paged
 def rebalances(context: Context) -> Page:
     """List the rebalance weeks."""
     snapshot = context.snapshot
-    if not snapshot.has("rebalances"):
+    if not _holds(snapshot, "rebalances"):
         return empty(context.run_meta, kind_missing("rebalances"))
 
     def direct() -> Paged:
@@ -40,7 +41,7 @@ def cross_section(context: Context) -> Page:
     snapshot, values = context.snapshot, context.values
     date = values["date"]
     meta = {**context.run_meta, "book": values["book"], "date": date.isoformat()}
-    if not snapshot.has("rebalances"):
+    if not _holds(snapshot, "rebalances"):
         return empty({**meta, "week_status": None, "n_symbols": 0}, kind_missing("rebalances"))
     weeks = context.weeks
     place = weeks.position(date)
@@ -49,7 +50,7 @@ def cross_section(context: Context) -> Page:
             "rebalance_not_found", f"{date.isoformat()} is no rebalance date of this run.", weeks.around(date)
         )
     meta["week_status"] = weeks.statuses[place]
-    if weeks.names is None or not snapshot.has("decisions"):
+    if weeks.names is None or not _holds(snapshot, "decisions"):
         return empty({**meta, "n_symbols": 0}, kind_missing("decisions"))
     meta["n_symbols"] = weeks.names[place]
     names = weeks.names[place]
@@ -75,7 +76,7 @@ def scores(context: Context) -> Page:
     """Return the panel, one row per name per week."""
     snapshot = context.snapshot
     meta = {**context.run_meta, "fields": context.values["fields"]}
-    if not snapshot.has("decisions"):
+    if not _holds(snapshot, "decisions"):
         return empty(meta, kind_missing("decisions"))
 
     def direct() -> Paged:
@@ -90,6 +91,11 @@ def scores(context: Context) -> Page:
     asked = Asked(snapshot, "decisions", query.panel_row(context.values), context.raw)
     rows = context.service.pages.window(asked, context.values, direct, hurried=context.hurried)
     return Page(rows.pieces, rows.returned, rows.total, meta)
+
+
+def _holds(snapshot: Snapshot, kind: str) -> bool:
+    """Tell whether the run has data of a kind: a table sealed without a row holds none."""
+    return snapshot.has(kind) and snapshot.entry(kind).rows > 0
 
 
 def _window(context: Context) -> tuple[int, int] | None:

@@ -9,7 +9,7 @@ import pytest
 
 from schemas.endpoints import ADMIN_IDS, ENDPOINTS, META_IDS, Endpoint, Gate
 from tests.contract.cases import CASES, OF_AN_ALPHA, asked, every
-from tests.contract.world import ABSENT, EMPTY, FULL, HIDDEN, NOWHERE, PLAIN, UNDECIDED, World
+from tests.contract.world import ABSENT, BARE, EMPTY, FULL, HIDDEN, NOWHERE, PLAIN, UNDECIDED, World
 
 PRIVATE = tuple(e for e in ENDPOINTS.values() if not e.public)
 
@@ -142,10 +142,11 @@ def test_alphas_a_key_may_not_read_are_absent_and_not_counted(world: World) -> N
         UNDECIDED,
         EMPTY,
         HIDDEN,
+        BARE,
     }
     page = world.ok("catalog.alphas.list", key="testing")
     assert HIDDEN not in {row["alpha_id"] for row in page["data"]}
-    assert page["pagination"]["total"] == 4
+    assert page["pagination"]["total"] == 5
     assert world.ok("catalog.alphas.list", {"search": "Prod"}, key="testing")["pagination"]["total"] == 0
 
 
@@ -156,8 +157,8 @@ def test_the_list_of_alphas_is_searched_without_regard_to_case(world: World) -> 
     assert found(search="test_PL") == [PLAIN]
     assert found(search="_full") == [FULL]
     assert found(search="%") == []
-    assert found(complete_only="true") == [FULL, PLAIN, HIDDEN]
-    assert found(complete_only="0", search="test") == [FULL, PLAIN, UNDECIDED, EMPTY]
+    assert found(complete_only="true") == [FULL, PLAIN, HIDDEN, BARE]
+    assert found(complete_only="0", search="test") == [FULL, PLAIN, UNDECIDED, EMPTY, BARE]
     by_thesis = found(search="SIMULATED: NAMES")
     assert FULL in by_thesis
     assert PLAIN not in by_thesis, "it sealed no description, so it has no thesis to find"

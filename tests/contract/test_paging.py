@@ -88,7 +88,7 @@ def test_books_come_in_their_canonical_order(world: World) -> None:
 
 def test_alphas_come_latest_started_first(world: World) -> None:
     listed = [row["alpha_id"] for row in world.rows("catalog.alphas.list")]
-    assert listed == ["Test_full", "Test_plain", "Test_undecided", "Test_empty", "Prod_hidden"]
+    assert listed == ["Test_full", "Test_plain", "Test_undecided", "Test_empty", "Prod_hidden", "Test_bare"]
 
 
 def test_keys_come_newest_first(world: World) -> None:

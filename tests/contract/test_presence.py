@@ -10,7 +10,7 @@ import pytest
 from schemas.endpoints import ENDPOINTS, Endpoint
 from schemas.tables.books import BOOK_KINDS
 from tests.contract.cases import CASES, OF_A_RUN, asked, every, pending_week, traded_week
-from tests.contract.world import EMPTY, FULL, LEFT_OUT, NOWHERE, PLAIN, UNDECIDED, World
+from tests.contract.world import BARE, EMPTY, FULL, LEFT_OUT, NOWHERE, PLAIN, UNDECIDED, World
 
 
 def keys_of(node: Any) -> Iterator[str]:
@@ -33,10 +33,13 @@ def texts_of(node: Any) -> Iterator[str]:
         yield node
 
 
+@pytest.mark.parametrize("alpha", [EMPTY, BARE])
 @every(e for e in OF_A_RUN if e.id != "performance.metrics")
-def test_a_kind_the_run_lacks_is_an_empty_page_with_a_warning(world: World, endpoint: Endpoint) -> None:
+def test_a_kind_the_run_lacks_is_an_empty_page_with_a_warning(
+    world: World, endpoint: Endpoint, alpha: str
+) -> None:
     body = world.ok(
-        endpoint, {**CASES[endpoint.id].query, **_book(endpoint)}, **asked(world, endpoint, alpha=EMPTY)
+        endpoint, {**CASES[endpoint.id].query, **_book(endpoint)}, **asked(world, endpoint, alpha=alpha)
     )
     assert body["data"] == []
     assert body["pagination"]["total"] == 0

@@ -22,7 +22,7 @@ from serve.app import create
 from serve.settings import Settings
 from tests.contract.conformance import check
 from tests.contract.running import Running
-from tests.seals import make_seal
+from tests.seals import make_seal, rewrite
 
 FULL: Final = "Test_full"
 """Everything was sealed, the signal before smoothing too."""
@@ -32,6 +32,8 @@ UNDECIDED: Final = "Test_undecided"
 """No cross-sections."""
 EMPTY: Final = "Test_empty"
 """A description and nothing else."""
+BARE: Final = "Test_bare"
+"""Every table was sealed, and none has a row."""
 HIDDEN: Final = "Prod_hidden"
 """As full as the first, but not for everyone."""
 ABSENT: Final = "Prod_absent"
@@ -72,10 +74,18 @@ def publish(folder: Path) -> Path:
             started_at="2026-01-02T06:00:00Z",
         ),
         make_seal(folder, alpha_id=HIDDEN, started_at="2026-01-01T06:00:00Z"),
+        rowless(make_seal(folder, alpha_id=BARE, started_at="2026-01-01T05:00:00Z")),
     )
     for seal in seals:
         build_seal(str(seal), root)
     return root
+
+
+def rowless(seal: Path) -> Path:
+    """Take every row out of every table of a seal."""
+    for kind in TABLE_KINDS:
+        rewrite(seal, kind, lambda table: table.clear())
+    return seal
 
 
 def market_data(folder: Path) -> Path:

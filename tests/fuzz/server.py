@@ -58,7 +58,7 @@ def _places(url: str, keys: w.Keys) -> dict[str, tuple[str, ...]]:
     days = tuple(row["date"] for row in sorted(weeks, key=lambda row: row["week_status"] != "traded"))
     symbols = tuple(sorted({row["symbol"] for row in names}))
     return {
-        "alpha": (w.FULL, w.PLAIN, w.UNDECIDED, w.EMPTY, w.HIDDEN, w.NOWHERE),
+        "alpha": (w.FULL, w.PLAIN, w.UNDECIDED, w.EMPTY, w.BARE, w.HIDDEN, w.NOWHERE),
         "date": days,
         "from": days,
         "to": days,
