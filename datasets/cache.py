@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +33,41 @@ if TYPE_CHECKING:
 DEFAULT_BYTES: Final[int] = SETTINGS["cache_bytes"].default
 _STRIPES: Final = 256
 _TRIES: Final = 2
+
+
+class CacheCounts:
+    """What a cache did in this process since it was opened. Safe between threads.
+
+    Attributes
+    ----------
+    hits, misses
+        Files that were here, and files that had to be copied.
+    fetched_bytes
+        Bytes of the copies made.
+    evictions, evicted_bytes
+        Copies that made room for others, and their bytes.
+    """
+
+    def __init__(self) -> None:
+        self.hits = self.misses = self.fetched_bytes = self.evictions = self.evicted_bytes = 0
+        self._lock = threading.Lock()
+
+    def read(self, *, hit: bool) -> None:
+        """Count a file that was asked for."""
+        with self._lock:
+            self.hits += hit
+            self.misses += not hit
+
+    def fetched(self, size: int) -> None:
+        """Count the bytes of a copy made."""
+        with self._lock:
+            self.fetched_bytes += size
+
+    def evicted(self, size: int) -> None:
+        """Count a copy that made room."""
+        with self._lock:
+            self.evictions += 1
+            self.evicted_bytes += size
 
 
 class Cache:
@@ -57,11 +93,17 @@ class Cache:
         self.folder = Path(folder).absolute()
         self.max_bytes = max_bytes
         self._locks = self.folder / ".locks"
+        self.counts = CacheCounts()
         try:
             self._locks.mkdir(parents=True, exist_ok=True)
-            self._room = Room(self.folder, max_bytes)
+            self._room = Room(self.folder, max_bytes, self.counts.evicted)
         except OSError as error:
             raise SettingsError(f"the cache folder {self.folder} cannot be used: {error.strerror}") from error
+
+    @property
+    def used(self) -> int:
+        """Bytes kept or promised, as far as they are on record."""
+        return self._room.used
 
     def file(self, storage: Storage, relative: str, size: int, sha256: str) -> str:
         """Return the local path of a file's copy, which is made when there is none or it has another size.
@@ -81,7 +123,9 @@ class Cache:
             When the file is not here and the store does not answer, or this machine's disk takes no more.
         """
         path = self._path(storage, relative)
-        if not self._room.use(path, size):
+        here = self._room.use(path, size)
+        self.counts.read(hit=here)
+        if not here:
             storage.require_prompt(relative)
             stripe = f"{int(digest(str(path).encode())[:8], 16) % _STRIPES:02x}"
             with writing(path), locked(self._locks / stripe):
@@ -106,8 +150,10 @@ class Cache:
         except FileNotFoundError:
             data = None
         if data is not None and digest(data) == sha256:
+            self.counts.read(hit=True)
             self._room.use(path, len(data))
             return data
+        self.counts.read(hit=False)
         storage.require_prompt(relative)
         data = storage.read(relative)
         if digest(data) != sha256:
@@ -160,6 +206,7 @@ class Cache:
 
     def _name(self, draft: Path, path: Path) -> None:
         with writing(path):
+            self.counts.fetched(draft.stat().st_size)
             # Flushed before it is named: after a power cut a copy of the right size would be taken for whole.
             with draft.open("rb") as stream:
                 os.fsync(stream.fileno())

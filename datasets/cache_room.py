@@ -8,7 +8,7 @@ import os
 import time
 import uuid
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +32,8 @@ class Room:
         The cache.
     max_bytes
         Its bound.
+    evicted
+        Told the size of each copy that is removed.
 
     Raises
     ------
@@ -39,7 +41,8 @@ class Room:
         When the folder cannot be written.
     """
 
-    def __init__(self, folder: Path, max_bytes: int) -> None:
+    def __init__(self, folder: Path, max_bytes: int, evicted: Callable[[int], None] = lambda _: None) -> None:
+        self._evicted = evicted
         self._folder = folder
         self._max_bytes = max_bytes
         self._filling = folder / ".filling"
@@ -53,6 +56,11 @@ class Room:
         with locked(self._guard):
             # Counted anew at every start: whatever was killed before may have left drafts and promises.
             self._record(self._make_room())
+
+    @property
+    def used(self) -> int:
+        """Bytes kept or promised, as far as they are on record."""
+        return self._recorded() or 0
 
     def use(self, path: Path, size: int) -> bool:
         """Tell whether a copy of this size is there, and keep it for :data:`HELD_SECONDS` from now if so."""
@@ -125,6 +133,7 @@ class Room:
                     continue
                 path.unlink(missing_ok=True)
             used -= size
+            self._evicted(size)
             with contextlib.suppress(OSError):  # not empty yet
                 for parent in path.relative_to(self._folder).parents[:-1]:
                     (self._folder / parent).rmdir()

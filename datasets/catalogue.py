@@ -134,6 +134,10 @@ class Catalogue:
             return []
         return [pointer for told, pointer in self._searched if wanted in told]
 
+    def opened(self) -> list[bool]:
+        """Return for each alpha whether its manifest was read."""
+        return [snapshot.opened for snapshot in self._snapshots.values()]
+
     @property
     def age(self) -> float:
         """Seconds since the last refresh that worked; infinite before the first."""

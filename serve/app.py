@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any, Final, cast
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from litestar import HttpMethod, Litestar, Request, Response, route
 from litestar.exceptions import HTTPException, MethodNotAllowedException
@@ -33,9 +33,15 @@ from serve.routes import (
     signals,
     source,
 )
+from serve.server import closing
 from serve.service import Service
 from serve.settings import Settings
 from serve.shell import Shell
+from serve.telemetry import instruments_of
+from serve.telemetry.sampling import both, sampling
+
+if TYPE_CHECKING:
+    from serve.telemetry.instruments import Instruments
 
 ROUTES: Final[dict[str, Answerer]] = {
     **meta.ROUTES,
@@ -50,8 +56,22 @@ ROUTES: Final[dict[str, Answerer]] = {
 """Registry id -> the function that answers it."""
 
 
-def create(program: Settings, access: AccessSettings) -> Application:
+def create(
+    program: Settings,
+    access: AccessSettings,
+    instruments: Instruments | None = None,
+    watched: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Application:
     """Assemble the application; files and stores are opened when its lifespan starts.
+
+    Parameters
+    ----------
+    program, access
+        What it was told.
+    instruments
+        Measure the service; None measures nothing.
+    watched
+        Watches over the end of the lifespan, while everything is being closed.
 
     Raises
     ------
@@ -62,8 +82,13 @@ def create(program: Settings, access: AccessSettings) -> Application:
 
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
-        async with service:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(service)
+            if instruments is not None:
+                await stack.enter_async_context(sampling(instruments, service, shell))
             yield
+            with watched():
+                await stack.aclose()
 
     inner = Litestar(
         [_handler(service, ENDPOINTS[name], answerer) for name, answerer in ROUTES.items()],
@@ -74,7 +99,9 @@ def create(program: Settings, access: AccessSettings) -> Application:
         debug=False,
     )
     console = logs.for_people(program.log_format)
-    return Shell(cast(Any, inner), recorder(program.log_level, console=console))
+    record = recorder(program.log_level, console=console)
+    shell = Shell(cast(Any, inner), record if instruments is None else both(record, instruments.answered))
+    return shell
 
 
 def from_environment() -> Application:
@@ -82,7 +109,8 @@ def from_environment() -> Application:
     program = settings.resolve(os.environ)
     logs.configure(program.log_level, program.log_format)
     settle()
-    return create(program, AccessSettings.from_environment(os.environ, program.datasets))
+    access = AccessSettings.from_environment(os.environ, program.datasets)
+    return create(program, access, instruments_of(program), closing)
 
 
 def _handler(service: Service, endpoint: Endpoint, answerer: Answerer) -> HTTPRouteHandler:

@@ -103,8 +103,12 @@ class _Passage:
     async def _admit(self) -> None:
         """The key, its account, the caller's address, rate and quota, the endpoint allow-list."""
         client = self.scope["client"][0] if self.scope.get("client") else None
-        self.caller = await self.service.access.admit(self.scope["headers"], client, self.endpoint)
-        self.trace.key_id = self.caller.key_id
+        self.caller = await self.service.access.admit(
+            self.scope["headers"], client, self.endpoint, self._recognised
+        )
+
+    def _recognised(self, key_id: str) -> None:
+        self.trace.key_id = key_id
 
     async def _read_parameters(self) -> None:
         try:

@@ -9,51 +9,51 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-import uvicorn
 
 from datasets.storage import Storage
 from schemas.errors import SettingsError
+from schemas.settings import SETTINGS
+from schemas.settings.options import flag
 from serve import logs, settings
 from serve.access.gate import Access
 from serve.access.settings import AccessSettings
 from serve.app import create
 from serve.memory import settle
-from serve.settings import PREFIX, Settings
+from serve.server import closing, serve_alone, serve_with_workers
+from serve.settings import Settings
+from serve.telemetry import exported_alone, exported_by_parent
 
 _APP: Final = "serve.app:from_environment"
 _WORKER_SILENCE_S: Final = 60
 """How long a worker may stay silent before the parent replaces it."""
+_ACCESS: Final = {"access": "store", "limits_state": "state", "trusted_hops": "trusted_hops"}
+"""Settings of keys and limits that have a flag -> the field they fill."""
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command a flag for every setting, as it is declared."""
-    for setting in reversed(settings.declared()):
-        if not setting.secret:
-            shown = f" Default {setting.default}." if setting.default is not None else ""
-            about = f"{setting.meaning}{shown} Also {setting.variable}."
-            command = click.option(setting.flag, setting.name, help=about, metavar=setting.type.upper())(
-                command
-            )
+    """Give a command a flag for every setting that has one, as it is declared."""
+    for name in reversed([*(setting.name for setting in settings.declared()), *_ACCESS]):
+        command = flag(name)(command)
     return command
 
 
 @click.command()
 @_options
-@click.option(
-    "--access",
-    "store",
-    metavar="URL",
-    help="Store of accounts and keys: a file, or postgresql://… (a password belongs in the variable). "
-    f"By default an SQLite file beside the datasets root. Also {PREFIX}ACCESS.",
-)
-def run(store: str | None, **flags: Any) -> None:
+def run(**flags: Any) -> None:
     """Serve the published results over HTTP until interrupted.
 
     Everything is checked once before a port is opened; a running service then outlives a store that goes away.
+    SIGTERM and Ctrl-C let requests in flight finish; a second one ends at once.
     """
+    of_access = {name: flags.pop(name) for name in _ACCESS}
     program = settings.resolve(os.environ, flags)
     access = AccessSettings.from_environment(
-        os.environ, program.datasets, {"store": store, "workers": program.workers}
+        os.environ,
+        program.datasets,
+        {
+            **{field: of_access[name] for name, field in _ACCESS.items()},
+            "workers": program.workers,
+        },
     )
     logs.configure(program.log_level, program.log_format)
     _require_root(program)
@@ -62,11 +62,13 @@ def run(store: str | None, **flags: Any) -> None:
     if program.workers > 1:
         # Workers are new processes: they read what they need from the environment, which shows in no list of
         # processes, unlike a command line.
-        os.environ.update(settings.variables(program))
-        os.environ[f"{PREFIX}ACCESS"] = access.store
-        uvicorn.run(_APP, factory=True, **_server(program))
+        told = {SETTINGS[name].variable: text for name, text in of_access.items() if text is not None}
+        os.environ.update({**settings.variables(program), **told, SETTINGS["access"].variable: access.store})
+        with exported_by_parent(program) as draining:
+            serve_with_workers(_APP, _server(program), draining)
     else:
-        uvicorn.run(create(program, access), **_server(program))
+        with exported_alone(program) as (instruments, draining):
+            serve_alone(create(program, access, instruments, closing), _server(program), draining)
 
 
 def _server(program: Settings) -> dict[str, Any]:

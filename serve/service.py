@@ -13,8 +13,10 @@ from schemas.errors import SettingsError
 from serve.access.gate import Access
 from serve.access.settings import AccessSettings
 from serve.build import build_version
+from serve.components import Components
 from serve.held.bodies import Body
 from serve.held.kept import KeptByBytes
+from serve.held.ledgers import HeldLedgers
 from serve.held.pages import Pages
 from serve.held.store import HeldDatasets
 from serve.market_data import MarketData
@@ -29,6 +31,8 @@ from serve.week_index import WeekIndex
 T = TypeVar("T")
 _BODIES: Final = 8
 """One part in this many of the memory is for finished bodies; cutting a page from held rows costs little."""
+_LEDGERS: Final = 32
+"""One part in this many is for the ledgers behind equity curves."""
 
 
 class Service:
@@ -48,18 +52,21 @@ class Service:
     """
 
     access: Access
+    components: Components
 
     def __init__(self, settings: Settings, access_settings: AccessSettings) -> None:
         self.settings = settings
         self.access_settings = access_settings
         self.build = build_version(settings.build)
         storage = open_storage(settings)
+        self.cache = storage.cache
         self.snapshots = Snapshots(storage, settings.refresh_seconds, self._forget_replaced)
         self.reader = Reader()
         self.weeks = WeekIndex(self.reader)
         memory = kept_bytes(settings.memory_bytes, settings.workers)
         self.bodies: KeptByBytes[Body] = KeptByBytes(memory // _BODIES)
-        self.datasets = HeldDatasets(memory - self.bodies.limit)
+        self.ledgers = HeldLedgers(self.reader, memory // _LEDGERS)
+        self.datasets = HeldDatasets(memory - self.bodies.limit - self.ledgers.kept.limit)
         self.pages = Pages(self.reader, self.datasets)
         self.metrics = Metrics(self.reader)
         self.market_data = MarketData(settings.market_data)
@@ -71,10 +78,13 @@ class Service:
         self.access = await Access.open(self.access_settings)
         await asyncio.to_thread(self.snapshots.start)
         self.market_data.start()
+        self.components = Components(self.snapshots, self.market_data, self.source_downloads, self.access)
+        await self.components.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Finish what computes, then let everything go."""
+        await self.components.stop()
         await asyncio.to_thread(self.snapshots.stop)
         await self.market_data.close()
         self.source_downloads.close()
@@ -85,7 +95,7 @@ class Service:
 
     def _forget_replaced(self) -> None:
         """Let go what is kept of snapshots that are no longer served."""
-        for kept in (self.datasets.kept, self.bodies):
+        for kept in (self.datasets.kept, self.ledgers.kept, self.bodies):
             for alpha_id, snapshot_id in kept.owners:
                 served = self.snapshots.resolve(alpha_id)
                 if served is None or served.id != snapshot_id:

@@ -26,12 +26,15 @@ class Shell:
     def __init__(self, inner: Application, record: Recorder) -> None:
         self._inner = inner
         self._record = record
+        self.in_flight = 0
+        """Requests being answered now."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or pass the lifespan through."""
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
+        self.in_flight += 1
         trace = tracing.begin(scope)
         started = time.perf_counter()
         status, size = 0, 0
@@ -62,6 +65,7 @@ class Shell:
             trace.code = known.code
             await failed(known, trace.request_id)(scope, receive, sending)
         finally:
+            self.in_flight -= 1
             # The query string stays out: whoever puts a key there must not find it in a log as well.
             self._record(
                 {

@@ -77,6 +77,16 @@ class Snapshots:
         return self._catalogue.broken
 
     @property
+    def age(self) -> float:
+        """Seconds since the last look that worked; infinite before the first."""
+        return self._catalogue.age
+
+    @property
+    def opened(self) -> int:
+        """How many of the snapshots served had their manifest read."""
+        return sum(self._catalogue.opened())
+
+    @property
     def healthy(self) -> bool:
         """Whether everything published is known and being followed."""
         late = self._catalogue.age > self._seconds * _LATE + 1

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -28,6 +29,8 @@ READ_SECONDS: Final = 3.0
 WAIT_SECONDS: Final = 8.0
 """Longest a caller waits, a place in the queue included."""
 RETRY_SECONDS: Final = 5
+REMEMBERED_SECONDS: Final = 60.0
+"""How long a failed call to the store counts as a fault of now; nobody asks it anything in between."""
 THREADS: Final = 4
 """Calls to the store at a time: enough, since each is one small request, and no more wait on a store that hangs."""
 
@@ -74,12 +77,23 @@ class SourceDownloads:
         self._outside = replace(self._inside, endpoint=_endpoint(public_endpoint) or self._inside.endpoint)
         self._clients: _Clients | None = None
         self._making = threading.Lock()
+        self._failed = float("-inf")
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="source-download")
         # At its most talkative botocore writes what it signs, and the signature, into the log.
         for name in ("botocore", "aiobotocore"):
             logging.getLogger(name).setLevel(logging.INFO)
         if archives and not self._bucket:
             _log.warning("archives_cannot_be_signed", archives=without_secrets(archives))
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is a store whose addresses can be signed."""
+        return bool(self._bucket)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last call to the store worked, or failed too long ago to say anything of now."""
+        return time.monotonic() - self._failed >= REMEMBERED_SECONDS
 
     def close(self) -> None:
         """Let the threads go; a request to the store under way ends by its own time limit."""
@@ -107,6 +121,7 @@ class SourceDownloads:
         try:
             return await asyncio.wait_for(work, WAIT_SECONDS)
         except TimeoutError:
+            self._failed = time.monotonic()
             _log.error("archive_store_slow", alpha_id=snapshot.alpha_id)
             raise _unavailable() from None
 
@@ -137,8 +152,10 @@ class SourceDownloads:
             raise _not_configured() from None
         except (BotoCoreError, ClientError, OSError) as error:
             # The message of a client's error may hold the address that was asked for.
+            self._failed = time.monotonic()
             _log.error("archive_store_failed", alpha_id=snapshot.alpha_id, kind=_kind(error))
             raise _unavailable() from None
+        self._failed = float("-inf")
         return {
             "url": url,
             "expires_in": SOURCE_LIFETIME,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import structlog
@@ -17,7 +16,7 @@ from serve.access.credentials import Presented, type_headers
 from serve.access.limiter import Limiter
 from serve.access.limiter.memory import MemoryLimiter
 from serve.access.limiter.redis import RedisLimiter
-from serve.access.limits import Usage, rate_headers
+from serve.access.limits import Usage, Window, rate_headers, rate_limit
 from serve.access.peppers import load_digests
 from serve.access.settings import AccessSettings
 from serve.access.store import KeyRecord, Store, open_database
@@ -29,6 +28,11 @@ __all__ = ["Access", "Caller", "KeyRow", "Usage"]
 
 AWAY_RETRY_S: Final = 1
 """``Retry-After`` while the store or the counts cannot be reached."""
+ALLOWED: Final = "allowed"
+STORE: Final = "access_store"
+LIMITER: Final = "limiter"
+_NOBODY: Final = "-" * 16
+"""Has the length of a key's id and a character that none has."""
 _NOT_A_KEY: Final = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
 _OF_STATUS: Final = {
     KeyStatus.REVOKED: ("key_revoked", "This key was revoked; issue another."),
@@ -36,20 +40,6 @@ _OF_STATUS: Final = {
 }
 
 _log = structlog.get_logger(__name__)
-
-
-@contextmanager
-def _reachable() -> Iterator[None]:
-    """Fail closed: no call passes while what it has to be checked against cannot be reached."""
-    try:
-        yield
-    except StorageUnavailable as error:
-        _log.warning("access_unavailable", reason=str(error), cause=type(error.__cause__).__name__)
-        raise ApiError(
-            "upstream_unavailable",
-            "Keys cannot be checked for the moment; try again.",
-            headers={"Retry-After": str(AWAY_RETRY_S)},
-        ) from error
 
 
 class Access:
@@ -73,6 +63,20 @@ class Access:
         self._store = store
         self._limiter = limiter
         self._digests = digests
+        self.decisions = dict.fromkeys((ALLOWED, *(window.name.lower() for window in Window)), 0)
+        """Calls of recognised keys since the start: allowed, or refused for want of room in a window."""
+        self.unreachable = {STORE: 0, LIMITER: 0}
+        """Calls that could not be checked since the start, by the part that did not answer."""
+
+    def _away(self, part: str, error: StorageUnavailable) -> ApiError:
+        """Fail closed: no call passes while what it has to be checked against cannot be reached."""
+        self.unreachable[part] += 1
+        _log.warning("access_unavailable", part=part, reason=str(error), cause=type(error.__cause__).__name__)
+        return ApiError(
+            "upstream_unavailable",
+            "Keys cannot be checked for the moment; try again.",
+            headers={"Retry-After": str(AWAY_RETRY_S)},
+        )
 
     @classmethod
     async def open(cls, settings: AccessSettings) -> Access:
@@ -116,7 +120,21 @@ class Access:
         finally:
             await self._store.close()
 
-    async def admit(self, headers: type_headers, client: str | None, endpoint: Endpoint) -> Caller:
+    async def ask_store(self) -> None:
+        """Ask the store for a key that nobody has; raises StorageUnavailable when it does not answer."""
+        await self._store.find(_NOBODY)
+
+    async def ask_limiter(self) -> None:
+        """Ask where a key that nobody has stands, charging nothing; raises StorageUnavailable as above."""
+        await self._limiter.standing([(_NOBODY, rate_limit(1, 1, 1, None))])
+
+    async def admit(
+        self,
+        headers: type_headers,
+        client: str | None,
+        endpoint: Endpoint,
+        recognised: Callable[[str], None] = lambda _: None,
+    ) -> Caller:
         """Run the checks from the key to the endpoint allow-list, in the documented order.
 
         Parameters
@@ -127,6 +145,8 @@ class Access:
             Address of the other end of the connection; None when it has none.
         endpoint
             What is called; never a public one, which needs no key and is not counted.
+        recognised
+            Told the id of the key once its secret is verified, whatever becomes of the call.
 
         Raises
         ------
@@ -135,13 +155,20 @@ class Access:
             ``Retry-After`` on 429 and 503.
         """
         presented = Presented.read(headers)
-        with _reachable():
+        try:
             record = await self._authenticate(presented)
-            address = client_address(client, presented.forwarded, self._hops)
-            await self._check_circumstances(record, address)
-            rate = record.rate
+        except StorageUnavailable as error:
+            raise self._away(STORE, error) from error
+        recognised(record.id)
+        address = client_address(client, presented.forwarded, self._hops)
+        await self._check_circumstances(record, address)
+        rate = record.rate
+        try:
             standing = await self._limiter.take(record.id, rate)
+        except StorageUnavailable as error:
+            raise self._away(LIMITER, error) from error
         rate_limits = rate_headers(rate, standing)
+        self.decisions[ALLOWED if standing.refused is None else standing.refused.name.lower()] += 1
         if standing.refused is not None:
             limit = rate.limits[standing.refused]
             raise ApiError(
@@ -222,17 +249,25 @@ class Access:
 
     async def inventory(self, account_id: str) -> list[KeyRow]:
         """Return the keys of an account that are not revoked, newest first; empty for an unknown account."""
-        with _reachable():
-            return await self._rows(await self._store.owned_by(account_id))
+        try:
+            records = await self._store.owned_by(account_id)
+        except StorageUnavailable as error:
+            raise self._away(STORE, error) from error
+        return await self._rows(records)
 
     async def key(self, key_id: str) -> KeyRow | None:
         """Return one key, revoked ones included; None when there is none."""
-        with _reachable():
+        try:
             record = await self._store.find(key_id)
-            return None if record is None else (await self._rows([record]))[0]
+        except StorageUnavailable as error:
+            raise self._away(STORE, error) from error
+        return None if record is None else (await self._rows([record]))[0]
 
     async def _rows(self, records: Sequence[KeyRecord]) -> list[KeyRow]:
-        standings = await self._limiter.standing([(record.id, record.rate) for record in records])
+        try:
+            standings = await self._limiter.standing([(record.id, record.rate) for record in records])
+        except StorageUnavailable as error:
+            raise self._away(LIMITER, error) from error
         return [
             key_row(record, standing.usage(record.rate), self._shape.mask(record.id))
             for record, standing in zip(records, standings, strict=True)

@@ -59,6 +59,11 @@ class MarketData:
         self._look: asyncio.Task[None] | None = None
 
     @property
+    def configured(self) -> bool:
+        """Whether the deployment has market data."""
+        return self._storage is not None
+
+    @property
     def healthy(self) -> bool:
         """Whether the last look worked; true before the first, and when no market data is configured."""
         return self._failure is None

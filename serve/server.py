@@ -1,0 +1,153 @@
+"""The server's processes: how they begin, and how they end when they are asked to.
+
+The first SIGTERM or SIGINT closes the port and lets what is in flight finish, for a bounded time; a second one ends
+everything at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import Multiprocess
+
+if TYPE_CHECKING:
+    import socket
+    from types import FrameType
+
+    from serve.asgi import Application
+
+_log = structlog.get_logger("serve.server")
+
+SAME_SECONDS: Final = 0.5
+"""A terminal tells a whole group of processes to end, and some of them pass it on: what comes this soon is the same."""
+CLOSING_SECONDS: Final = 15.0
+"""How long what is open may take to close after the last request."""
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+Told = Callable[[], None]
+
+
+class _Ending:
+    """Tells the first request to end from a second one."""
+
+    def __init__(self) -> None:
+        self._first: float | None = None
+
+    def again(self) -> bool:
+        now = time.monotonic()
+        if self._first is None:
+            self._first = now
+        return now - self._first > SAME_SECONDS
+
+
+class Server(uvicorn.Server):
+    """One serving process.
+
+    Parameters
+    ----------
+    config
+        Of the server.
+    draining
+        Called when no more connections are taken.
+    """
+
+    def __init__(self, config: uvicorn.Config, draining: Told) -> None:
+        super().__init__(config)
+        self._draining = draining
+        self._ending = _Ending()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end at the first signal; at the second one, do so."""
+        if self._ending.again():
+            _end_at_once(sig)
+        elif not self.should_exit:
+            super().handle_exit(sig, frame)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close the port, wait for what is in flight, then close what is open."""
+        self._draining()
+        await super().shutdown(sockets)
+
+
+class Supervisor(Multiprocess):
+    """Several serving processes under a parent that replaces those that end by themselves.
+
+    Parameters
+    ----------
+    config, sockets
+        Of the server.
+    draining
+        Called when no more connections are taken.
+    """
+
+    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], draining: Told) -> None:
+        super().__init__(config, sockets)
+        self._draining = draining
+        self._ending = _Ending()
+        for number in _SIGNALS:
+            signal.signal(number, self._asked)
+
+    def _asked(self, number: int, _: FrameType | None) -> None:
+        if self._ending.again():
+            for process in self.processes:
+                process.process.kill()
+            _end_at_once(number)
+        elif not self.should_exit.is_set():
+            self.signal_queue.append(number)
+
+    def terminate_all(self) -> None:
+        """Ask every process to end."""
+        self._draining()
+        super().terminate_all()
+
+
+def serve_alone(application: Application, options: dict[str, Any], draining: Told) -> None:
+    """Serve from this process until a signal; exit with the server's own code when it could not begin."""
+    server = Server(uvicorn.Config(application, **options), draining)
+    with contextlib.suppress(KeyboardInterrupt):  # SIGINT, raised again after everything is closed
+        server.run()
+    if not server.started:
+        sys.exit(STARTUP_FAILURE)
+
+
+def serve_with_workers(factory: str, options: dict[str, Any], draining: Told) -> None:
+    """Serve from several processes, each of which makes its application by calling what `factory` names."""
+    config = uvicorn.Config(factory, factory=True, **options)
+    bound = config.bind_socket()
+    Supervisor(config, [bound], draining).run()
+
+
+@contextlib.contextmanager
+def closing() -> Iterator[None]:
+    """End this process by force if the body takes too long: a thread that hangs must not keep it for ever."""
+    timer = threading.Timer(CLOSING_SECONDS, _give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _give_up() -> None:
+    _log.error("closing_took_too_long", seconds=CLOSING_SECONDS)
+    _end_at_once(signal.SIGKILL)
+
+
+def _end_at_once(number: int) -> None:
+    """End this process by a signal, as those who sent it expect, without closing anything."""
+    with contextlib.suppress(
+        ValueError, OSError
+    ):  # no handler can be set off the main thread, nor one for SIGKILL
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)

@@ -1,0 +1,168 @@
+"""The port of its own on which /metrics, /ready and /live are answered."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable
+from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING, Any, Final
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+import structlog
+from prometheus_client import CollectorRegistry, make_wsgi_app
+
+from schemas.errors import SettingsError
+from serve.components import NEEDED, State
+from serve.telemetry.instruments import COMPONENT, NAMESPACE, SAMPLED
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+_log = structlog.get_logger("serve.telemetry")
+
+SILENCE_SECONDS: Final = 30.0
+"""A process that has not looked at itself for this long is stuck: it does so every second."""
+_REQUEST_SECONDS: Final = 10.0
+_REASONS: Final = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
+
+
+class Exporter:
+    """Answers on a thread of its own, so that a process whose event loop is stuck can be told from one that lives.
+
+    Parameters
+    ----------
+    host, port
+        Where it listens; port 0 takes a free one.
+    registry
+        What is measured, of one process or put together of several.
+
+    Raises
+    ------
+    SettingsError
+        When it cannot listen there.
+    """
+
+    def __init__(self, host: str, port: int, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._metrics = make_wsgi_app(registry)
+        self._answers: dict[str, Callable[[], tuple[int, dict[str, Any]]]] = {
+            "/ready": self.ready,
+            "/live": self.live,
+        }
+        self._draining = False
+        try:
+            self._server = make_server(host, port, self._answer, _server_class(host), _Handler)
+        except OSError as error:
+            raise SettingsError(
+                f"--metrics-port: nothing can listen on {host} port {port} ({error.strerror or error})"
+            ) from error
+        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+
+    @property
+    def port(self) -> int:
+        """The port that was taken."""
+        return self._server.server_port
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+        _log.info("metrics_served", host=self._server.server_address[0], port=self.port)
+
+    def stop(self) -> None:
+        """Stop answering and close the port."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+        self._server.server_close()
+
+    def drain(self) -> None:
+        """Tell from now on that the service takes no more connections."""
+        self._draining = True
+
+    def ready(self) -> tuple[int, dict[str, Any]]:
+        """Tell whether calls with a key are answered, and what is amiss; as status and body."""
+        values = self._values()
+        states = {name: State(int(value)) for name, value in values["components"].items()}
+        if self._draining:
+            status = "draining"
+        elif not states or self._silence(values) > SILENCE_SECONDS:
+            status = "starting" if not states else "stuck"
+        elif any(states.get(name) is State.DOWN for name in NEEDED):
+            status = "unavailable"
+        else:
+            status = "ok" if all(state is State.OK for state in states.values()) else "degraded"
+        body = {
+            "status": status,
+            "components": {name: state.name.lower() for name, state in sorted(states.items())},
+            "catalogue": {
+                "alphas": values[f"{NAMESPACE}_catalogue_alphas"],
+                "unreadable": values[f"{NAMESPACE}_catalogue_unreadable"],
+                "age_seconds": values[f"{NAMESPACE}_catalogue_age_seconds"],
+            },
+        }
+        return (200 if status in {"ok", "degraded"} else 503), body
+
+    def live(self) -> tuple[int, dict[str, Any]]:
+        """Tell whether every serving process still turns; one that starts or ends does."""
+        silence = self._silence(self._values())
+        stuck = silence > SILENCE_SECONDS and not self._draining
+        return (503 if stuck else 200), {
+            "status": "stuck" if stuck else "ok",
+            "silent_seconds": round(silence, 3),
+        }
+
+    @staticmethod
+    def _silence(values: dict[str, Any]) -> float:
+        sampled = values[SAMPLED]
+        return 0.0 if sampled is None else max(0.0, time.time() - sampled)
+
+    def _values(self) -> dict[str, Any]:
+        names = ("catalogue_alphas", "catalogue_unreadable", "catalogue_age_seconds")
+        found: dict[str, Any] = dict.fromkeys((SAMPLED, *(f"{NAMESPACE}_{name}" for name in names)))
+        found["components"] = {}
+        for metric in self._registry.collect():
+            for sample in metric.samples:
+                if sample.name == COMPONENT:
+                    found["components"][sample.labels["component"]] = sample.value
+                elif sample.name in found and sample.value != float("inf"):
+                    found[sample.name] = sample.value
+        return found
+
+    def _answer(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
+        if path == "/metrics":
+            found: Iterable[bytes] = self._metrics(environ, start)
+            return found
+        if path not in self._answers:
+            status, body = 404, {"status": "not_found", "paths": ["/metrics", *self._answers]}
+        elif method != "GET":
+            status, body = 405, {"status": "method_not_allowed"}
+        else:
+            status, body = self._answers[path]()
+        start(
+            f"{status} {_REASONS[status]}",
+            [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
+        )
+        return [json.dumps(body).encode() + b"\n"]
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = _REQUEST_SECONDS
+    """Of a caller that says nothing more."""
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing: a probe every few seconds is no news."""
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class _ServerOnIpv6(_Server):
+    address_family = socket.AF_INET6
+
+
+def _server_class(host: str) -> type[WSGIServer]:
+    return _ServerOnIpv6 if ":" in host else _Server
