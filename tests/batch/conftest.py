@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +16,9 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline.__main__ import cli
+from tests.batch.dask import dask  # noqa: F401 - a fixture
+from tests.batch.waiting import REPOSITORY
 from tests.seals import make_seal
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-PATIENCE = 180.0
 
 
 @dataclass(frozen=True)
@@ -42,14 +40,6 @@ def build(root: Path | str, *arguments: str) -> Told:
     done = CliRunner().invoke(cli, ["build", "--datasets", str(root), *arguments])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return Told(done.exit_code, done.stdout if "--json" in arguments else done.output)
-
-
-def until(ready: Callable[[], object], what: str) -> None:
-    """Wait for something another process does."""
-    deadline = time.monotonic() + PATIENCE
-    while not ready():
-        assert time.monotonic() < deadline, f"never came: {what}"
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -85,14 +75,3 @@ def program(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
         process.communicate()
-
-
-def workers(pid: int) -> list[int]:
-    """List the builds at work of a batch; they are started by threads, so every task is asked."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*"):
-        try:
-            found += [int(child) for child in (task / "children").read_text().split()]
-        except FileNotFoundError:
-            continue
-    return found

@@ -16,7 +16,8 @@ import datasets
 from pipeline.batch.process import Processes
 from pipeline.batch.request import Outcome, Request
 from pipeline.batch.schedule import run
-from tests.batch.conftest import build, until, workers
+from tests.batch.conftest import build
+from tests.batch.waiting import until, workers
 from tests.seals import rewrite
 
 Seal = Callable[..., Path]

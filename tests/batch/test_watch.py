@@ -10,7 +10,7 @@ from pathlib import Path
 
 import datasets
 from datasets.layout import CATALOG
-from tests.batch.conftest import until
+from tests.batch.waiting import until
 from tests.seals import rewrite
 
 Seal = Callable[..., Path]

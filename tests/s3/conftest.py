@@ -13,6 +13,7 @@ import pytest
 from botocore.config import Config
 from s3fs import S3FileSystem
 
+from tests.batch.dask import dask  # noqa: F401 - a fixture
 from tests.s3.server import S3Server, missing_binaries
 
 

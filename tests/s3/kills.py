@@ -32,7 +32,7 @@ from tests.seals import make_seal
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ALPHA = "Test_killed"
-GRACE = 2
+GRACE = 3
 """Seconds that gc keeps what was replaced: as long as a reader may take from the pointer to the last byte."""
 
 

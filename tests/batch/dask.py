@@ -1,0 +1,66 @@
+"""A Dask scheduler and workers as an operator starts them: Dask's own programs, ended with the test."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.batch.waiting import REPOSITORY, until
+
+
+class Dask:
+    """One scheduler, and workers that run this project."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._started: list[subprocess.Popen[bytes]] = []
+        self._start(
+            "scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show"
+        )
+        until(lambda: self._told("scheduler", r"tcp://127\.0\.0\.1:\d+"), "the scheduler")
+        self.address = self._told("scheduler", r"tcp://127\.0\.0\.1:\d+")
+
+    def worker(self, name: str) -> subprocess.Popen[bytes]:
+        """Start a worker of one thread, and wait until it is connected."""
+        worker = self._start(
+            name, "worker", self.address, "--no-nanny", "--nthreads", "1", "--name", name, "--host", "127.0.0.1",
+            "--no-dashboard", "--local-directory", str(self._folder / f"{name}-space"),
+        )  # fmt: skip
+        until(lambda: self._told(name, "Starting established connection"), name)
+        return worker
+
+    def end(self) -> None:
+        for process in reversed(self._started):
+            process.kill()
+            process.wait()
+
+    def _start(self, name: str, program: str, *arguments: str) -> subprocess.Popen[bytes]:
+        with (self._folder / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", f"distributed.cli.dask_{program}", *arguments],
+                cwd=REPOSITORY,
+                # Builds into a bucket stage their files in the folder of temporary files.
+                env={**os.environ, "PYTHONPATH": str(REPOSITORY), "TMPDIR": str(self._folder)},
+                stdout=log,
+                stderr=log,
+            )
+        self._started.append(process)
+        return process
+
+    def _told(self, name: str, pattern: str) -> str:
+        found = re.search(pattern, (self._folder / f"{name}.log").read_text())
+        return found[0] if found else ""
+
+
+@pytest.fixture
+def dask(tmp_path: Path) -> Iterator[Dask]:
+    pytest.importorskip("distributed", reason="the group of dependencies `cluster` is not installed")
+    found = Dask(tmp_path)
+    yield found
+    found.end()

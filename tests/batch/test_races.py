@@ -1,0 +1,106 @@
+"""Builds of one alpha at the same moment end with one whole snapshot, of the seal that was sealed last."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import datasets
+from datasets.integrity import check_files
+from datasets.pointers import served
+from datasets.storage import Storage
+from schemas.errors import PublicationRefused
+from tests.batch.conftest import build
+from tests.batch.waiting import REPOSITORY
+
+Seal = Callable[..., Path]
+FIRST, SECOND = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+
+_BUILD = """
+import sys
+from pipeline.build import build_seal
+import pipeline.maths.weekly_signal
+print("ready", flush=True)
+sys.stdin.readline()
+print(build_seal(sys.argv[1], sys.argv[2]).snapshot)
+"""
+
+
+def at_once(root: Path, seals: list[Path]) -> list[str]:
+    """Build all at the same moment; return what those that were refused said."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", _BUILD, str(seal), str(root)],
+            cwd=REPOSITORY,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for seal in seals
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    refused = []
+    for process in processes:
+        _, told = process.communicate()
+        if process.returncode:
+            refused.append(told)
+    return refused
+
+
+def whole(root: Path, alpha: str) -> str:
+    """Assert that every byte served is as published; return the snapshot."""
+    storage = Storage(root)
+    pointer = served(storage, alpha)
+    assert pointer is not None
+    assert check_files(storage, datasets.open(root)[alpha].manifest, alpha, pointer.snapshot) == []
+    return pointer.snapshot
+
+
+@pytest.mark.parametrize("later_first", [False, True])
+def test_the_later_seal_is_served_whole(tmp_path: Path, seal: Seal, later_first: bool) -> None:
+    older, later = (
+        seal("Test_a", "one", seed=1, sealed_at=FIRST),
+        seal("Test_a", "two", seed=2, sealed_at=SECOND),
+    )
+    for told in at_once(tmp_path / "root", [later, older, later] if later_first else [older, later, older]):
+        assert "--force" in told
+    whole(tmp_path / "root", "Test_a")
+    assert datasets.open(tmp_path / "root")["Test_a"].manifest.sealed_at == SECOND
+
+
+def test_one_seal_built_several_times_at_once_is_one_snapshot(tmp_path: Path, seal: Seal) -> None:
+    assert at_once(tmp_path / "root", [seal("Test_a")] * 3) == []
+    snapshot = whole(tmp_path / "root", "Test_a")
+    folder = tmp_path / "root/alphas/alpha_id=Test_a"
+    assert [path.name for path in folder.iterdir()] == [f"snapshot={snapshot}"]
+    assert not list((tmp_path / "root/.staging").glob("build-*"))
+
+
+def test_an_older_seal_replaces_a_newer_one_only_when_forced(tmp_path: Path, seal: Seal) -> None:
+    older, later = (
+        seal("Test_a", "one", seed=1, sealed_at=FIRST),
+        seal("Test_a", "two", seed=2, sealed_at=SECOND),
+    )
+    root = tmp_path / "root"
+    assert build(root, str(later), "--json").exit_code == 0
+    before = whole(root, "Test_a")
+    for jobs in ("1", "2"):
+        told = build(root, str(older), "--jobs", jobs, "--json")
+        assert told.exit_code == PublicationRefused.exit_code
+        assert "--force" in json.dumps(told.json)
+        assert whole(root, "Test_a") == before
+    assert build(root, str(older), "--force", "--json").exit_code == 0
+    assert whole(root, "Test_a") != before
+    assert datasets.open(root)["Test_a"].manifest.sealed_at == FIRST

@@ -1,0 +1,53 @@
+"""Builds on a Dask cluster from a bucket into a bucket: a killed worker is made up for, and the run published once."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import datasets
+from datasets.integrity import check_files
+from datasets.storage import Storage
+from tests.batch.dask import Dask
+from tests.batch.waiting import REPOSITORY, until, workers
+from tests.s3.conftest import Bucket
+
+Seals = Callable[..., Path]
+
+
+def test_a_worker_killed_while_it_builds_into_a_bucket(
+    bucket: Bucket, small_seal: Seals, dask: Dask, tmp_path: Path
+) -> None:
+    seal, root = small_seal(weeks=50, names=120), bucket.url("root")
+    seals = Storage(bucket.url("seals/Test_small"))
+    for path in sorted(seal.rglob("*"), key=lambda path: path.name == "seal.json"):
+        if path.is_file():
+            seals.write(path.relative_to(seal).as_posix(), path.read_bytes())
+    first = dask.worker("first")
+    batch = subprocess.Popen(
+        [sys.executable, "-m", "pipeline", "build", "--datasets", root, "--from", bucket.url("seals"),
+         "--cluster", dask.address, "--json"],
+        cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        until(lambda: list(tmp_path.glob("alpha-results-build-*/snapshot/*/*")), "the first files of a build")
+        (at_work,) = workers(first.pid)
+        first.send_signal(signal.SIGKILL)
+        until(lambda: not Path(f"/proc/{at_work}").exists(), "the end of the build with its worker")
+        dask.worker("second")
+        output, complaints = batch.communicate(timeout=180)
+    finally:
+        batch.kill()
+        batch.wait()
+    assert batch.returncode == 0, complaints
+    (entry,) = json.loads(output)["seals"]
+    assert (entry["outcome"], entry["changed"]) == ("built", True)
+    snapshot = datasets.open(root)["Test_small"]
+    assert snapshot.id == entry["snapshot"]
+    assert check_files(Storage(root), snapshot.manifest, "Test_small", snapshot.id) == []
+    folders = {key.split("/")[3] for key in bucket.objects() if key.startswith("root/alphas/")}
+    assert folders == {f"snapshot={snapshot.id}"}
