@@ -11,7 +11,8 @@ from serve.answer import Answerer, Page, empty
 from serve.books import NothingOfKind, choose_book, visible_books
 from serve.context import Context
 from serve.envelope import kind_missing
-from serve.equity import LEDGER_COLUMNS, curve
+from serve.equity import curve
+from serve.held.not_held import NotHeld
 from serve.held.pages import Asked
 from serve.json_rows import to_json
 from serve.query import books as query
@@ -68,9 +69,9 @@ def equity_curve(context: Context) -> Page:
     if isinstance(chosen, NothingOfKind):
         found = curve(None, values["book"])
         return empty({**meta, "summary": found.summary}, kind_missing(chosen.kind))
-    ledger = context.reader.frame(
-        query.ledger_window(snapshot.file(kind, chosen.name), LEDGER_COLUMNS, values["from"], values["to"])
-    )
+    if context.hurried:
+        raise NotHeld  # measuring a curve takes too long for the event loop
+    ledger = context.service.ledgers.window(snapshot, chosen.name, values["from"], values["to"])
     found = curve(ledger, chosen.name)
     page = found.rows.slice(values["offset"], values["limit"])
     return Page(to_json(page), page.height, found.rows.height, {**meta, "summary": found.summary})
