@@ -22,12 +22,12 @@ from typing import Any, Final
 import click
 from rich.console import Console
 
-from benchmarks import report
+from benchmarks import further, report
 from benchmarks.alphas import prepare
 from benchmarks.load import Connection
 from benchmarks.measure import Plan, bodies, turn
 from benchmarks.same_rows import RowsDiffer, require_same
-from benchmarks.servers import REPOSITORY, Constant, Ours, Postgres, PythonPeer, Server
+from benchmarks.servers import REPOSITORY, Constant, Datasette, Ours, Postgres, PythonPeer, Roapi, Server
 from benchmarks.workload import QUERIES, Ask, Workload
 
 _HERE: Final = Path(__file__).resolve().parent
@@ -48,6 +48,14 @@ _PACKAGES: Final = (
 )
 
 
+_PYTHON_PEERS: Final = (
+    ("Polars", "frames", "FastAPI over sorted Polars frames in memory, no sort per request"),
+    ("DuckDB", "duckdb_files", "FastAPI with DuckDB over Parquet files"),
+    ("pandas", "pandas_files", "FastAPI with pandas reading Parquet files"),
+)
+"""Name, module of benchmarks.peers, what it is."""
+
+
 @click.command()
 @click.option(
     "--seal",
@@ -61,6 +69,13 @@ _PACKAGES: Final = (
 @click.option("--rounds", type=int, default=2, show_default=True, help="Turns of each server.")
 @click.option("--servers", default="", help="Only these, as words of their names separated by commas.")
 @click.option("--queries", default="", help="Only these, separated by commas: Q1,Q4.")
+@click.option(
+    "--further/--no-further",
+    "further_ones",
+    default=True,
+    show_default=True,
+    help="A larger catalogue, two workers, memory; never with --quick.",
+)
 @click.option("--alphas", type=int, default=20, show_default=True, help="Clones of the run.")
 @click.option(
     "--pointers",
@@ -88,6 +103,7 @@ def main(
     rounds: int,
     servers: str,
     queries: str,
+    further_ones: bool,
     alphas: int,
     pointers: int,
     folder: Path,
@@ -112,6 +128,7 @@ def main(
     answers = bodies(ours, plan, data / "bodies")
     entered = _entrants(data, ours, tell, servers)
     loads = _rounds(entered, answers, plan, rounds)
+    beyond = further.measure(data, plan, rounds) if further_ones and not quick else {}
     results = {
         "taken": dt.datetime.now(dt.UTC).isoformat(timespec="minutes"),
         "command": " ".join(["just bench", *_shown(sys.argv[1:])]),
@@ -127,6 +144,7 @@ def main(
         "servers": {server.name: server.about for server in entered},
         "sizes": {query: len(found[0][1]) for query, found in answers.items()},
         "loads": loads,
+        "further": beyond,
     }
     _tell_results(results, None if quick else _HERE / "results.json", out)
 
@@ -174,9 +192,14 @@ def _entrants(data: Path, ours: Ours, tell: Any, words: str) -> list[Server]:
     if asked(Postgres.name):
         tell("filling PostgreSQL")
         found.append(Postgres(data / "peers"))
-    for name, module, about in (("Polars", "frames", "FastAPI over sorted Polars frames in memory"),):
+    for name, module, about in _PYTHON_PEERS:
         if asked(name):
             found.append(PythonPeer(name, module, about, data / "peers"))
+    if asked(Roapi.name):
+        found.append(Roapi(data / "peers", data))
+    if asked(Datasette.name):
+        tell("filling SQLite, unless an earlier run did")
+        found.append(Datasette(data / "peers", data))
     return found
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.load import Connection, LoadFailed, Request
+from benchmarks.peers import sql
 from benchmarks.workload import Ask
 from serve.access.administration import open_administration
 from serve.access.settings import AccessSettings
@@ -153,7 +154,7 @@ class Ours(Server):
     name = "alpha-results"
     about = "`python -m serve run`: key, limits, totals, envelope, warnings"
     queries = frozenset({"Q1", "Q2", "Q3", "Q4", "Q5", "Q6", "Q7", "Q8"})
-    restarts = 5
+    restarts = 3
 
     def __init__(self, root: Path, *, workers: int = 1, redis: str | None = None, memory: int = 0) -> None:
         self.root = root
@@ -296,6 +297,69 @@ class Postgres(Server):
     def remove(self) -> None:
         """Delete the database."""
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class Roapi(Server):
+    """ROAPI with its tables in memory, asked in SQL."""
+
+    name = "ROAPI"
+    about = "tables in memory, one for each alpha; asked in SQL"
+
+    def __init__(self, data: Path, folder: Path) -> None:
+        self._columns = sql.columns_of(data, "decisions")
+        self._config = folder / "roapi.yml"
+        self._config.write_text(sql.roapi_tables(data))
+
+    def command(self, port: int) -> list[str]:
+        """Return the program that came with its wheel."""
+        program = str(Path(sys.executable).with_name("roapi"))
+        other = ["--addr-postgres", "127.0.0.1:0", "--addr-flight-sql", "127.0.0.1:0"]
+        return [program, "--config", str(self._config), "--addr-http", f"127.0.0.1:{port}", *other]
+
+    def request(self, ask: Ask) -> Request:
+        """Put it in SQL."""
+        return sql.roapi_request(ask, self._columns)
+
+    def probe(self) -> Request:
+        """Return a question after its tables."""
+        return Request("/api/sql", "select count(*) from catalogue")
+
+
+class Datasette(Server):
+    """Datasette over an immutable SQLite file, with a canned query for each request."""
+
+    name = "Datasette"
+    about = "SQLite file, immutable, indexes for each query; canned queries"
+
+    def __init__(self, data: Path, folder: Path) -> None:
+        self._file, self._metadata = folder / "bench.db", folder / "datasette.json"
+        if not self._file.exists():
+            draft = folder / "bench.draft"
+            draft.unlink(missing_ok=True)
+            sql.fill_sqlite(data, draft)
+            draft.rename(self._file)
+        names = (sql.columns_of(data, table) for table in ("decisions", "ledger"))
+        self._metadata.write_text(sql.datasette_metadata(*names))
+
+    def command(self, port: int) -> list[str]:
+        """Return its public command, its limits out of the way."""
+        command = [sys.executable, "-m", "datasette", "serve", "-i", str(self._file), "-p", str(port)]
+        command += ["--metadata", str(self._metadata)]
+        for name, value in {
+            "max_returned_rows": 5000,
+            "sql_time_limit_ms": 60000,
+            "cache_size_kb": 200_000,
+        }.items():
+            command += ["--setting", name, str(value)]
+        return command
+
+    def request(self, ask: Ask) -> Request:
+        """Put it to a canned query."""
+        return sql.datasette_request(ask)
+
+    def probe(self) -> Request:
+        """Return a question after its version."""
+        return Request("/-/versions.json")
 
 
 def postgres_binaries() -> Path:

