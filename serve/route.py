@@ -12,7 +12,7 @@ import structlog
 from datasets.snapshot import Snapshot
 from schemas.endpoints import Endpoint, Gate, Shape
 from schemas.errors import ApiError, SnapshotError, StorageUnavailable
-from schemas.parameters import ParameterKind
+from schemas.parameters import SYMBOL_PATH, ParameterKind
 from serve import trace as tracing
 from serve.access.caller import Caller
 from serve.answer import Answer, Answerer
@@ -23,7 +23,7 @@ from serve.context import Context
 from serve.etag import matches, matches_any, quoted, tag_of_request
 from serve.held.kept import owner_of
 from serve.held.not_held import NotHeld
-from serve.parameters import Values, parse, query_pairs
+from serve.parameters import Values, parse, query_pairs, refusal
 from serve.response import Response, answered, failed, not_modified, page_response
 from serve.service import Service
 from serve.trace import Trace, header
@@ -114,7 +114,17 @@ class _Passage:
         try:
             self.values = parse(self.endpoint, self.path, query_pairs(self.scope["query_string"]))
         except ApiError as error:
-            raise await self._with_books(error) from None
+            raise await self._with_books(self._with_symbol(error)) from None
+
+    def _with_symbol(self, error: ApiError) -> ApiError:
+        """Refuse an unknown benchmark together with the other parameters."""
+        known = SYMBOL_PATH not in self.endpoint.parameters
+        refused = None if known else self.service.market_data.refusal(self.path[SYMBOL_PATH.name])
+        if refused is None or refused.details is None or error.details is None:
+            return error
+        listed = [*refused.details["parameters"], *error.details["parameters"]]
+        both = refusal(listed)
+        return ApiError(both.code, both.message, {**refused.details, "parameters": listed})
 
     async def _with_books(self, error: ApiError) -> ApiError:
         """List the books beside the refusal of a missing one, to a caller who could have listed them anyway."""

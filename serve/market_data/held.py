@@ -97,18 +97,14 @@ class MarketData:
             is no market data or it breaks a rule; ``benchmark_unavailable`` when its store does not answer.
         """
         held = await self._current()
-        found = held.get(symbol)
-        if found is None:
-            available = list(held)
-            raise ApiError(
-                "bad_request",
-                "There is no such benchmark.",
-                {
-                    "parameters": [{"name": "symbol", "constraint": f"one of {', '.join(available)}"}],
-                    "available": available,
-                },
-            )
-        return found
+        refused = _refused(symbol, held)
+        if refused is not None:
+            raise refused
+        return held[symbol]
+
+    def refusal(self, symbol: str) -> ApiError | None:
+        """Return the ``bad_request`` for a symbol that is not held; None when nothing is, so that nobody can say."""
+        return _refused(symbol, self._held) if self._held else None
 
     async def _current(self) -> Mapping[str, Benchmark]:
         if self._storage is None:
@@ -194,6 +190,15 @@ def _files(storage: Storage) -> dict[str, tuple[Any, ...]]:
             f"{storage.address} is no file and no folder that holds a {_SUFFIX} file: correct ALPHA_RESULTS_MARKET_DATA"
         )
     return files
+
+
+def _refused(symbol: str, held: Mapping[str, Benchmark]) -> ApiError | None:
+    if symbol in held:
+        return None
+    available = list(held)
+    constraint = f"one of {', '.join(available)}"
+    details = {"parameters": [{"name": "symbol", "constraint": constraint}], "available": available}
+    return ApiError("bad_request", "There is no such benchmark.", details)
 
 
 def _not_configured() -> ApiError:

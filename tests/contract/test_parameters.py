@@ -168,6 +168,15 @@ def test_a_week_that_is_no_day_is_a_bad_request_rather_than_a_missing_week(world
     assert [entry["name"] for entry in error["details"]["parameters"]] == ["date"]
 
 
+def test_a_benchmark_that_is_not_held_is_reported_beside_the_others(world: World) -> None:
+    error = world.refused("benchmarks.daily", {"limit": "0", "from": "x"}, symbol="QQQ")
+    assert [entry["name"] for entry in error["details"]["parameters"]] == ["symbol", "from", "limit"]
+    assert error["details"]["available"] == ["SPY"]
+    error = world.refused("benchmarks.daily", {"limit": "0"}, symbol="SPY")
+    assert [entry["name"] for entry in error["details"]["parameters"]] == ["limit"]
+    assert "available" not in error["details"]
+
+
 def test_a_missing_required_parameter_is_reported_beside_the_others(world: World) -> None:
     error = world.refused("portfolio.trades", {"limit": "0", "from": "x"}, alpha=FULL)
     assert {entry["name"] for entry in error["details"]["parameters"]} == {"book", "limit", "from"}
