@@ -19,7 +19,7 @@ HEALTH: Final = record(
     "Whether the service is up. The answer is 200 in both states.",
     text(
         "status",
-        "`degraded` when the published results are not followed, or configured market data cannot be read.",
+        "`degraded` while anything that answers depend on is away: results, keys, limits, market data, archives.",
         vocabulary=("ok", "degraded"),
     ),
     text("service", "Name of the service."),
