@@ -40,6 +40,7 @@ class Catalogue:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._signatures: dict[str, tuple[Any, ...]] = {}
+        self._listing: dict[str, tuple[Any, ...]] = {}
         self._snapshots: dict[str, Snapshot] = {}
         self._listed: tuple[Pointer, ...] = ()
         self._searched: tuple[tuple[str, Pointer], ...] = ()
@@ -67,19 +68,26 @@ class Catalogue:
             When the store does not answer; everything known stays as it was.
         """
         with self._lock:
+            listed = self._storage.entries(CATALOG)
             known = self._signatures
-            found = {
-                alpha: signature
-                for name, signature in self._storage.entries(CATALOG).items()
-                if name.endswith(_SUFFIX)
-                and ((alpha := name.removesuffix(_SUFFIX)) in known or ALPHA_ID.match(alpha))
-            }
-            changed = [
-                alpha for alpha, signature in found.items() if self._signatures.get(alpha) != signature
-            ]
-            gone = self._signatures.keys() - found.keys()
+            # Most looks find what the last one found: with many alphas, comparing is all there is time for.
+            found = (
+                known
+                if listed == self._listing
+                else {
+                    alpha: signature
+                    for name, signature in listed.items()
+                    if name.endswith(_SUFFIX)
+                    and ((alpha := name.removesuffix(_SUFFIX)) in known or ALPHA_ID.match(alpha))
+                }
+            )
+            same = found is known
+            changed = [] if same else [alpha for alpha, told in found.items() if known.get(alpha) != told]
+            gone = set() if same else known.keys() - found.keys()
             if changed or gone:
                 self._apply(found, changed, gone)
+            # A pointer that went away between the listing and its reading is looked for once more.
+            self._listing = listed if self._signatures == found else {}
             self._refreshed = time.monotonic()
             if self._saved is not None:
                 self._saved.keep(

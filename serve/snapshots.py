@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,11 @@ from serve.reader_lease import ReaderLease
 _log = structlog.get_logger("serve.snapshots")
 _LATE: Final = 10.0
 """A catalogue this many intervals old is no longer followed, whatever the reason."""
+_REST: Final = 2.0
+"""How many times longer than a look the pause after it is at least: tens of thousands of alphas in a bucket take
+seconds to list, and answering comes first."""
+_LONGEST_REST: Final = 5.0
+"""Seconds such a pause takes at most: a publication is noticed within seconds all the same."""
 
 
 class Snapshots:
@@ -41,7 +47,7 @@ class Snapshots:
         self._changed = changed
         self._storage = storage
         self._catalogue = Catalogue(storage)
-        self._seconds = seconds
+        self._seconds = self._pause = seconds
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="catalogue", daemon=True)
         self._failure: str | None = None
@@ -89,12 +95,17 @@ class Snapshots:
     @property
     def healthy(self) -> bool:
         """Whether everything published is known and being followed."""
-        late = self._catalogue.age > self._seconds * _LATE + 1
+        late = self._catalogue.age > self._pause * _LATE + 1
         return self._failure is None and not late and not self._catalogue.broken
 
     def _follow(self) -> None:
-        while not self._stop.wait(self._seconds):
+        while not self._stop.wait(self._pause):
+            began = time.monotonic()
             self._look()
+            spent = time.monotonic() - began
+            # A look that failed says nothing of how long one takes, and the next one may find the store again.
+            rest = 0.0 if self._failure is not None else min(spent * _REST, _LONGEST_REST)
+            self._pause = max(self._seconds, rest)
 
     def _look(self) -> None:
         began = datetime.now(UTC)
