@@ -18,7 +18,7 @@ from serve import trace as tracing
 from serve.access.settings import AccessSettings
 from serve.answer import Answerer
 from serve.asgi import Application
-from serve.memory import settle
+from serve.memory import settle, unsettle
 from serve.request_log import recorder
 from serve.response import Response as ServedResponse
 from serve.response import failed
@@ -89,6 +89,7 @@ def create(
             yield
             with watched():
                 await stack.aclose()
+            unsettle()
 
     inner = Litestar(
         [_handler(service, ENDPOINTS[name], answerer) for name, answerer in ROUTES.items()],

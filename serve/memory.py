@@ -27,6 +27,11 @@ def settle() -> None:
     gc.set_threshold(_YOUNG, _MIDDLE, _OLD)
 
 
+def unsettle() -> None:
+    """Let the collector see everything again, so that a process that ends leaves nothing behind that it complains of."""
+    gc.unfreeze()
+
+
 def kept_bytes(setting: int, workers: int) -> int:
     """Return the bound on what one worker keeps: the setting, or its part of a quarter of the memory there is."""
     return setting or _available() // _SHARE // workers

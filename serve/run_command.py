@@ -58,16 +58,17 @@ def run(**flags: Any) -> None:
     logs.configure(program.log_level, program.log_format)
     _require_root(program)
     asyncio.run(_try(access))
-    settle()
     if program.workers > 1:
         # Workers are new processes: they read what they need from the environment, which shows in no list of
         # processes, unlike a command line.
         told = {SETTINGS[name].variable: text for name, text in of_access.items() if text is not None}
         os.environ.update({**settings.variables(program), **told, SETTINGS["access"].variable: access.store})
         with exported_by_parent(program) as draining:
+            settle()
             serve_with_workers(_APP, _server(program), draining)
     else:
         with exported_alone(program) as (instruments, draining):
+            settle()
             serve_alone(create(program, access, instruments, closing), _server(program), draining)
 
 

@@ -97,8 +97,8 @@ class Exporter:
             "status": status,
             "components": {name: state.name.lower() for name, state in sorted(states.items())},
             "catalogue": {
-                "alphas": values[f"{NAMESPACE}_catalogue_alphas"],
-                "unreadable": values[f"{NAMESPACE}_catalogue_unreadable"],
+                "alphas": _whole(values[f"{NAMESPACE}_catalogue_alphas"]),
+                "unreadable": _whole(values[f"{NAMESPACE}_catalogue_unreadable"]),
                 "age_seconds": values[f"{NAMESPACE}_catalogue_age_seconds"],
             },
         }
@@ -146,6 +146,10 @@ class Exporter:
             [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
         )
         return [json.dumps(body).encode() + b"\n"]
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
 
 
 class _Handler(WSGIRequestHandler):

@@ -62,16 +62,6 @@ class Instruments:
         self._unreachable = Counter(
             "access_unreachable", "Calls that a store of keys or counts did not answer.", ["part"], **into
         )
-        self._cache_reads = Counter(
-            "cache_reads", "Files asked of the read-through cache.", ["result"], **into
-        )
-        self._cache_fetched = Counter(
-            "cache_fetched_bytes", "Bytes copied into the read-through cache.", **into
-        )
-        self._cache_evictions = Counter("cache_evictions", "Copies that made room for others.", **into)
-        self._cache_evicted = Counter("cache_evicted_bytes", "Bytes of those copies.", **into)
-        self._cache_used = Gauge("cache_used_bytes", "Bytes the read-through cache holds.", **most)
-        self._cache_limit = Gauge("cache_limit_bytes", "Bytes it may hold.", **most)
         self._memory = Gauge("memory_kept_bytes", "Memory taken by what is kept.", ["kept"], **summed)
         self._age = Gauge(
             "catalogue_age_seconds", "Seconds since the catalogue was last looked at with success.", **most
@@ -81,12 +71,14 @@ class Instruments:
         self._opened = Gauge(
             "snapshots_opened", "Snapshots whose manifest a process holds in memory.", **most
         )
-        self._component = Gauge("component_state", "2 is well, 1 degraded, 0 down.", ["component"], **least)
-        self._sampled = Gauge("sampled_timestamp_seconds", "When a process last looked at itself.", **least)
+        self.component = Gauge("component_state", "2 is well, 1 degraded, 0 down.", ["component"], **least)
+        self.sampled = Gauge("sampled_timestamp_seconds", "When a process last looked at itself.", **least)
         self._build = Gauge("build_info", "Always 1; the label tells the build.", ["version"], **most)
         self._latencies: dict[tuple[str | None, int], Histogram] = {}
         self._codes: dict[str, Counter] = {}
         self._seen: dict[str, float] = {}
+        self._into = into
+        self._cache: _OfCache | None = None
 
     def answered(self, known: Mapping[str, Any]) -> None:
         """Count one request; takes what its log line says."""
@@ -110,7 +102,7 @@ class Instruments:
         self._alphas.set(len(snapshots.pointers()))
         self._unreadable.set(len(snapshots.unreadable))
         for name, state in service.components.states.items():
-            self._component.labels(name).set(State(state))
+            self.component.labels(name).set(State(state))
         for name, count in service.access.decisions.items():
             self._rise(self._decisions.labels(name), f"decision {name}", count)
         for name, count in service.access.unreachable.items():
@@ -118,7 +110,7 @@ class Instruments:
         self._memory.labels("rows").set(service.datasets.kept.bytes)
         self._memory.labels("bodies").set(service.bodies.bytes)
         self._build.labels(service.build).set(1)
-        self._sampled.set(time.time())
+        self.sampled.set(time.time())
 
     def sample_slowly(self, service: Service) -> None:
         """Note what takes longer to find out; called every few seconds."""
@@ -127,15 +119,30 @@ class Instruments:
         if cache is None:
             return
         counts = cache.counts
-        self._rise(self._cache_reads.labels("hit"), "hits", counts.hits)
-        self._rise(self._cache_reads.labels("miss"), "misses", counts.misses)
-        self._rise(self._cache_fetched, "fetched", counts.fetched_bytes)
-        self._rise(self._cache_evictions, "evictions", counts.evictions)
-        self._rise(self._cache_evicted, "evicted", counts.evicted_bytes)
-        self._cache_used.set(cache.used)
-        self._cache_limit.set(cache.max_bytes)
+        if self._cache is None:
+            self._cache = _OfCache(self._into)
+        self._rise(self._cache.reads.labels("hit"), "hits", counts.hits)
+        self._rise(self._cache.reads.labels("miss"), "misses", counts.misses)
+        self._rise(self._cache.fetched, "fetched", counts.fetched_bytes)
+        self._rise(self._cache.evictions, "evictions", counts.evictions)
+        self._rise(self._cache.evicted, "evicted", counts.evicted_bytes)
+        self._cache.used.set(cache.used)
+        self._cache.limit.set(cache.max_bytes)
 
     def _rise(self, counter: Counter, name: str, count: float) -> None:
         """Bring a counter up to a count that is kept elsewhere."""
         counter.inc(count - self._seen.get(name, 0))
         self._seen[name] = count
+
+
+class _OfCache:
+    """The measurements of the read-through cache, where there is one."""
+
+    def __init__(self, into: dict[str, Any]) -> None:
+        most = {**into, "multiprocess_mode": "livemax"}
+        self.reads = Counter("cache_reads", "Files asked of the read-through cache.", ["result"], **into)
+        self.fetched = Counter("cache_fetched_bytes", "Bytes copied into the cache.", **into)
+        self.evictions = Counter("cache_evictions", "Copies that made room for others.", **into)
+        self.evicted = Counter("cache_evicted_bytes", "Bytes of those copies.", **into)
+        self.used = Gauge("cache_used_bytes", "Bytes the cache holds.", **most)
+        self.limit = Gauge("cache_limit_bytes", "Bytes it may hold.", **most)

@@ -6,13 +6,8 @@ import json
 import os
 import re
 import signal
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -21,63 +16,7 @@ import pytest
 from serve.command_line import main
 from serve.settings import declared
 from tests.serving import published
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-SLOW = 400.0
-"""Seconds to wait for a process that will come: interpreters start slowly on a loaded machine."""
-
-
-def environment(**variables: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ALPHA_RESULTS_")}
-    return {**kept, **variables}
-
-
-def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "serve", *arguments],
-        cwd=REPOSITORY,
-        env=environment(**variables),
-        capture_output=True,
-        text=True,
-        timeout=SLOW,
-        check=False,
-    )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@contextmanager
-def served(root: Path, *arguments: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    port = free_port()
-    log = root.parent / "server.log"
-    with log.open("w") as stream:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "serve", "run", "--port", str(port), *arguments],
-            cwd=REPOSITORY,
-            env=environment(ALPHA_RESULTS_DATASETS=str(root), **variables),
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-    base = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + SLOW
-        while True:
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            try:
-                httpx.get(f"{base}/v1/health")
-                break
-            except httpx.TransportError:
-                time.sleep(0.1)
-        yield process, base
-    finally:
-        process.terminate()
-        process.wait(SLOW)
+from tests.serving.processes import SLOW, served, token_for
 
 
 @pytest.fixture(scope="module")
@@ -90,14 +29,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def token(here: Path) -> str:
-    made = command("accounts", "create", "--datasets", str(here), "--email", "a@example.org", "--json")
-    assert made.returncode == 0, made.stderr
-    issued = command(
-        *("keys", "issue", "--datasets", str(here), "--account", "a@example.org", "--name", "n"),
-        *("--endpoints", "all", "--rate", "per_second=1000,per_minute=10000", "--json"),
-    )
-    assert issued.returncode == 0, issued.stderr
-    return str(json.loads(issued.stdout)["token"])
+    return token_for(here)
 
 
 def test_the_program_serves_and_keeps_secrets_out_of_its_log(here: Path, token: str) -> None:

