@@ -61,7 +61,7 @@ bench-metrics seal *args:
 bench-access *args:
     PYTHONPATH=. python benchmarks/access.py {{ args }}
 
-# build the seal given beside a bare copy of its files: ratio, stages, peak memory
+# build the seal given beside a bare copy of its files: ratio, stages, peak memory; and weekly figures beside alphalens
 bench-build seal *args:
     python benchmarks/build.py {{ seal }} {{ args }}
 

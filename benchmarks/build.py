@@ -1,23 +1,37 @@
-"""How long a build takes, beside a bare copy of the seal's Parquet files in the same run.
+"""How long a build takes, beside a bare copy of the seal's Parquet files; and weekly figures beside alphalens.
 
-    uv run python benchmarks/build.py SEAL [--rounds 5]
+    uv run just bench-build SEAL [--rounds 5] [--json]
 
 The copy reads every Parquet file of the seal with Polars and writes it again with the settings the pipeline
 publishes with. Each round runs the copy and the build in a process of its own, in turn; medians are printed.
+
+Then the weekly rank IC and the weekly returns of the deciles are computed from the same cross-sections by the
+pipeline and by alphalens-reloaded, in a process of their own each and in the same rounds. Both cut the weeks into
+tenths and compute; the median of three passes counts. alphalens is given the panel as it wants it, indexed. Its own
+tenths put other names at the borders, so that the figures are compared on the pipeline's tenths, outside the time;
+those calls alone are told as well. Figures that differ by more than 1e-9 end the run with code 1.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any, Final
 
 import click
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(REPOSITORY))
+
+import datasets  # noqa: E402 - the repository is put on the path first
+from pipeline.build import build_seal  # noqa: E402 - as above
+
+_TOLERANCE: Final = 1e-9
 
 _COPY = """
 import json, resource, sys, time
@@ -33,6 +47,58 @@ print(json.dumps({"seconds": {"copy": time.perf_counter() - begin},
                   "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 """
 
+_FIGURES = """
+import json, resource, statistics, sys, time
+import numpy as np
+import polars as pl
+from pipeline.maths.deciles import weekly_deciles
+from pipeline.maths.information_coefficient import weekly_ic
+panel = pl.read_parquet(sys.argv[1])
+spent = []
+for _ in range(3):
+    begin = time.perf_counter()
+    ic = weekly_ic(panel, "raw_score")
+    deciles = weekly_deciles(panel)
+    spent.append(time.perf_counter() - begin)
+ic = dict(zip(ic["date"].cast(pl.String), ic["ic"]))
+deciles = {f"{d} {b}": r for d, b, r in deciles.select(
+    pl.col("date").cast(pl.String), "bucket", "mean_forward_return").iter_rows()}
+print(json.dumps({"seconds": {"figures": statistics.median(spent)}, "ic": ic, "deciles": deciles,
+                  "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+"""
+
+_ALPHALENS = """
+import contextlib, io, json, resource, statistics, sys, time, warnings
+warnings.simplefilter("ignore")  # of pandas, about what alphalens calls
+import pandas as pd
+from alphalens.performance import factor_information_coefficient, mean_return_by_quantile
+from alphalens.utils import get_clean_factor
+data = pd.read_parquet(sys.argv[1], columns=["date", "symbol", "raw_score", "forward_return"])
+data["date"] = pd.to_datetime(data["date"])
+data = data.set_index(["date", "symbol"]).rename_axis(["date", "asset"])
+data.columns = pd.Index(["factor", "1D"])
+ranks = data.sort_values(["date", "factor", "asset"]).groupby(level="date")["factor"]
+bucket = 10 * ranks.cumcount() // ranks.transform("size") + 1
+data["factor_quantile"] = bucket.reindex(data.index)
+known = data.dropna()
+whole, calls = [], []
+for _ in range(3):
+    begin = time.perf_counter()
+    with contextlib.redirect_stdout(io.StringIO()):  # it tells what it dropped
+        clean = get_clean_factor(data["factor"], data[["1D"]], quantiles=10)
+    factor_information_coefficient(clean)
+    mean_return_by_quantile(clean, by_date=True, demeaned=False)
+    whole.append(time.perf_counter() - begin)
+    begin = time.perf_counter()
+    ic = factor_information_coefficient(known)["1D"]
+    returns, _ = mean_return_by_quantile(known, by_date=True, demeaned=False)
+    calls.append(time.perf_counter() - begin)
+print(json.dumps({"seconds": {"figures": statistics.median(whole), "calls": statistics.median(calls)},
+                  "ic": {f"{d:%Y-%m-%d}": v for d, v in ic.items()},
+                  "deciles": {f"{d:%Y-%m-%d} {q}": v for (q, d), v in returns["1D"].items()},
+                  "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+"""
+
 _BUILD = """
 import json, resource, sys, time
 import pipeline.maths.weekly_signal
@@ -45,7 +111,40 @@ print(json.dumps({"seconds": seconds,
 """
 
 
-def _run(script: str, seal: str) -> dict[str, object]:
+def _figures(panel: Path, rounds: int) -> dict[str, Any]:
+    """Compute the weekly figures both ways, in turn; return seconds, the ratio, and how far the figures are apart."""
+    ours, theirs = [], []
+    for _ in range(rounds):
+        ours.append(_run(_FIGURES, str(panel)))
+        theirs.append(_run(_ALPHALENS, str(panel)))
+    own, other = (statistics.median(run["seconds"]["figures"] for run in runs) for runs in (ours, theirs))
+    calls = statistics.median(run["seconds"]["calls"] for run in theirs)
+    apart, compared = 0.0, 0
+    for name in ("ic", "deciles"):
+        for key, value in theirs[0][name].items():
+            if value is not None and not math.isnan(value):
+                apart = max(apart, abs(ours[0][name][key] - value))
+                compared += 1
+    if not compared:
+        raise click.ClickException("the run has no forward returns: there is nothing to compare")
+    return {
+        "pipeline_s": own,
+        "alphalens_s": other,
+        "alphalens_calls_s": calls,
+        "ratio": other / own,
+        "figures": compared,
+        "apart": apart,
+    }
+
+
+def _panel(seal: str, folder: Path) -> Path:
+    """Publish the seal and return the file of its cross-sections."""
+    built = build_seal(seal, str(folder))
+    snapshot = datasets.open(folder)[built.alpha_id]
+    return Path(snapshot.file("decisions"))
+
+
+def _run(script: str, seal: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, "-c", script, seal, folder],
@@ -54,30 +153,57 @@ def _run(script: str, seal: str) -> dict[str, object]:
             capture_output=True,
             text=True,
         )
-    found: dict[str, object] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
 @click.command()
 @click.argument("seal", type=click.Path(exists=True, file_okay=False, resolve_path=True))
-@click.option("--rounds", default=5, show_default=True, help="Rounds of copy and build, in turn.")
-def main(seal: str, rounds: int) -> None:
-    """Measure the build of SEAL against a bare copy of its Parquet files."""
+@click.option("--rounds", default=5, show_default=True, help="Rounds of all, in turn.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def main(*, seal: str, rounds: int, as_json: bool) -> None:
+    """Measure the build of SEAL against a bare copy of its Parquet files, its weekly figures against alphalens."""
     copies, builds = [], []
     for _ in range(rounds):
         copies.append(_run(_COPY, seal))
         builds.append(_run(_BUILD, seal))
-    copy = statistics.median(run["seconds"]["copy"] for run in copies)  # type: ignore[index]
+    copy = statistics.median(run["seconds"]["copy"] for run in copies)
     stages = {
-        name: statistics.median(run["seconds"][name] for run in builds)  # type: ignore[index]
-        for name in builds[0]["seconds"]  # type: ignore[attr-defined]
+        name: statistics.median(run["seconds"].get(name, 0.0) for run in builds)
+        for name in builds[0]["seconds"]
     }
     total = stages.pop("total")
-    print(f"build / copy: {total / copy:.2f}")
-    print(f"copy  {copy:.3f} s, peak {max(run['peak_mib'] for run in copies):.0f} MiB")
-    print(f"build {total:.3f} s, peak {max(run['peak_mib'] for run in builds):.0f} MiB")
-    for name, seconds in stages.items():
+    with tempfile.TemporaryDirectory() as name:
+        figures = _figures(_panel(seal, Path(name)), rounds)
+    found = {
+        "build_over_copy": total / copy,
+        "copy_s": copy,
+        "build_s": total,
+        "stages_s": stages,
+        "copy_peak_mib": max(run["peak_mib"] for run in copies),
+        "build_peak_mib": max(run["peak_mib"] for run in builds),
+        "figures": figures,
+    }
+    if as_json:
+        print(json.dumps(found))
+    else:
+        _show(found)
+    if figures["apart"] > _TOLERANCE:
+        raise click.ClickException(f"the figures differ by up to {figures['apart']:.3g}")
+
+
+def _show(found: dict[str, Any]) -> None:
+    figures = found["figures"]
+    print(f"build / copy: {found['build_over_copy']:.2f}   aim at most 3")
+    print(f"alphalens / pipeline, weekly IC and deciles: {figures['ratio']:.1f}   aim at least 20")
+    print(f"copy  {found['copy_s']:.3f} s, peak {found['copy_peak_mib']:.0f} MiB")
+    print(f"build {found['build_s']:.3f} s, peak {found['build_peak_mib']:.0f} MiB")
+    for name, seconds in found["stages_s"].items():
         print(f"  {name:<16} {seconds:.3f} s")
+    whole, calls = figures["alphalens_s"], figures["alphalens_calls_s"]
+    print(f"weekly IC and deciles: pipeline {figures['pipeline_s']:.3f} s")
+    print(f"  alphalens {whole:.3f} s, of which {calls:.3f} s after its cut into tenths")
+    print(f"  {figures['figures']:,} figures compared, apart by at most {figures['apart']:.1e}")
 
 
 if __name__ == "__main__":

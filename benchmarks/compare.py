@@ -65,7 +65,7 @@ _PYTHON_PEERS: Final = (
 @click.option(
     "--quick", is_flag=True, help="A short look: one round of one second each; nothing is written but --out."
 )
-@click.option("--seconds", type=float, default=3.0, show_default=True, help="Each run of wrk.")
+@click.option("--seconds", type=float, default=2.0, show_default=True, help="Each run of wrk.")
 @click.option("--rounds", type=int, default=2, show_default=True, help="Turns of each server.")
 @click.option("--servers", default="", help="Only these, as words of their names separated by commas.")
 @click.option("--queries", default="", help="Only these, separated by commas: Q1,Q4.")
@@ -122,7 +122,7 @@ def main(
 
     data = prepare(folder.resolve(), seal=seal, alphas=alphas, pointers=pointers, tell=tell)
     asked = tuple(query for query in QUERIES if not queries or query in queries.split(","))
-    plan = Plan(Workload(data, alphas), asked, seconds, tell)
+    plan = Plan(Workload(data, alphas), asked, seconds, tell, restarts=1 if quick else 100)
     ours = Ours(data / "root")
     tell("our answers, to compare with")
     answers = bodies(ours, plan, data / "bodies")
@@ -151,7 +151,7 @@ def main(
 
 def _tell_results(results: dict[str, Any], kept: Path | None, out: Path | None) -> None:
     """Print the results and write them: to the file asked for, else with the page and the plot beside it."""
-    report.show(results, Console())
+    report.show(results, Console(width=None if sys.stdout.isatty() else 140))
     target = out if out is not None else kept
     if target is not None:
         target.write_text(json.dumps(results, indent=1) + "\n")
@@ -236,7 +236,7 @@ def machine() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)),
         "memory_gb": round(memory / 1e9, 1),
         "system": f"{platform.system()} {platform.release()}",
-        "load_before": round(os.getloadavg()[0], 2),
+        "load": round(os.getloadavg()[0], 2),
     }
 
 

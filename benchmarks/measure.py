@@ -35,12 +35,15 @@ class Plan:
         Each run of `wrk`.
     tell
         Called with a line of progress.
+    restarts
+        Fresh processes for the cold state at most; each server says how many it is worth.
     """
 
     workload: Workload
     queries: tuple[str, ...]
     seconds: float
     tell: Callable[[str], None]
+    restarts: int = 100
 
 
 def turn(server: Server, plan: Plan, round_: int) -> list[dict[str, Any]]:
@@ -52,11 +55,12 @@ def turn(server: Server, plan: Plan, round_: int) -> list[dict[str, Any]]:
     queries = [query for query in plan.queries if query in server.queries]
     first: dict[str, list[float]] = {query: [] for query in queries}
     found: list[dict[str, Any]] = []
-    for restart in range(server.restarts):
+    restarts = min(server.restarts, plan.restarts)
+    for restart in range(restarts):
         with server.running() as up:
             if not isinstance(server, Constant):
                 _cold(server, up, plan, first, shift=restart + round_)
-            if restart + 1 < server.restarts:
+            if restart + 1 < restarts:
                 continue
             for query in queries:
                 plan.tell(f"round {round_ + 1}: {server.name}, {query}")
@@ -90,9 +94,7 @@ def _cold(server: Server, up: Running, plan: Plan, first: dict[str, list[float]]
 
 def _warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> list[dict[str, Any]]:
     if isinstance(server, Constant):
-        loads = {
-            ("constant", n): _drive(up, [Request(f"/{query}")], plan, n, again=True) for n in CONNECTIONS
-        }
+        loads = {("constant", 16): _drive(up, [Request(f"/{query}")], plan, 16, again=True)}
     else:
         loads = {}
         asks = map(server.request, plan.workload.distinct(query, seed))

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from benchmarks.load import Connection, LoadFailed, Request
 from benchmarks.peers import sql
-from benchmarks.workload import Ask
+from benchmarks.workload import QUERIES, Ask
 from serve.access.administration import open_administration
 from serve.access.settings import AccessSettings
 
@@ -74,7 +74,7 @@ class Server:
     """Short, for tables."""
     about = ""
     """One line, for the report."""
-    queries: frozenset[str] = frozenset({"Q1", "Q2", "Q3", "Q4", "Q5", "Q7", "Q8"})
+    queries: frozenset[str] = frozenset(QUERIES) - {"Q6"}
     restarts = 1
     """Fresh processes a round for the cold state."""
 
@@ -153,7 +153,7 @@ class Ours(Server):
 
     name = "alpha-results"
     about = "`python -m serve run`: key, limits, totals, envelope, warnings"
-    queries = frozenset({"Q1", "Q2", "Q3", "Q4", "Q5", "Q6", "Q7", "Q8"})
+    queries = frozenset(QUERIES)
     restarts = 3
 
     def __init__(self, root: Path, *, workers: int = 1, redis: str | None = None, memory: int = 0) -> None:
@@ -216,6 +216,8 @@ class PythonPeer(Server):
 
 class Constant(PythonPeer):
     """The floor: bodies given at the start."""
+
+    queries = frozenset(QUERIES)
 
     def __init__(self, bodies: Path) -> None:
         super().__init__("constant", "constant", "Litestar answering a constant body", bodies)
