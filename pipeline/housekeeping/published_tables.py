@@ -50,7 +50,7 @@ def check_table(path: str, entry: FileEntry, columns: tuple[str, ...], rows: pl.
         yield Fault(
             path, "span", f"runs from {span_of(rows)} where its manifest says {(entry.first, entry.last)}"
         )
-    yield from _nulls(path, table, rows)
+    yield from _values(path, table, rows)
     order = [name for name in table.sort if name in rows.columns]
     if entry.dataset != _OWN_ORDER and not rows.select(order).equals(
         rows.select(order).sort(order, nulls_last=True, maintain_order=True)
@@ -62,7 +62,7 @@ def check_table(path: str, entry: FileEntry, columns: tuple[str, ...], rows: pl.
         yield Fault(path, "key", f"has {doubled} rows that share their ({', '.join(key)}) with another")
 
 
-def _nulls(path: str, table: Table, rows: pl.DataFrame) -> Iterator[Fault]:
+def _values(path: str, table: Table, rows: pl.DataFrame) -> Iterator[Fault]:
     for column in table.stored_columns:
         if column.name not in rows.columns:
             continue
@@ -71,6 +71,13 @@ def _nulls(path: str, table: Table, rows: pl.DataFrame) -> Iterator[Fault]:
             yield Fault(path, "null", f"has {values.null_count()} nulls in {column.name}, which allows none")
         if values.dtype.is_float() and not values.drop_nulls().is_finite().all():
             yield Fault(path, "finite", f"has values in {column.name} that are no finite numbers")
+        if column.vocabulary:
+            strange = values.drop_nulls().cast(pl.String).is_in(column.vocabulary).not_().sum()
+            if strange:
+                words = ", ".join(column.vocabulary)
+                yield Fault(
+                    path, "vocabulary", f"has {strange} values in {column.name} that are none of {words}"
+                )
 
 
 def _shown(columns: dict[str, pl.DataType]) -> str:

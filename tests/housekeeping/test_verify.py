@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,10 +12,25 @@ import pytest
 
 from datasets.layout import MANIFEST, pointer_path
 from pipeline.build import build_seal
+from pipeline.build import snapshot as snapshot_module
+from pipeline.rule import Level
+from pipeline.rules.registry import RULES
+from schemas.errors import KindNotPublished
 from tests.housekeeping.conftest import ALPHA, Kept
+from tests.rules.test_broken_seals import CASES, Case
 from tests.seals import make_seal
 
 Change = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+@pytest.fixture(scope="module")
+def lawful(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_seal(tmp_path_factory.mktemp("lawful"), ranks=True)
+
+
+@pytest.fixture
+def seal(lawful: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(lawful, tmp_path / lawful.name))
 
 
 def _faults(kept: Kept, *arguments: str) -> list[dict[str, str]]:
@@ -131,3 +148,48 @@ def test_an_alpha_that_is_not_there_is_an_error(kept: Kept) -> None:
     told = Kept(kept.root / "nowhere", (), ()).run("verify")
     assert told.exit_code == 2
     assert "there is no folder" in told.output
+
+
+class _Passed:
+    """What a check that let everything pass would have reported."""
+
+    refused = False
+    violations = ()
+
+    @staticmethod
+    def to_dict() -> dict[str, list[object]]:
+        return {"warnings": [], "violations": []}
+
+
+_ON_ROWS = [case for case in CASES if RULES[case.rule].level in {Level.TABLE, Level.RUN}]
+
+
+@pytest.mark.parametrize("broken", _ON_ROWS, ids=str)
+def test_whatever_rule_on_rows_a_published_run_breaks_is_noticed(
+    seal: Path, tmp_path: Path, broken: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken.alter(seal)
+    monkeypatch.setattr(snapshot_module, "check", lambda _: _Passed())
+    try:
+        build_seal(str(seal), tmp_path / "root")
+    except (KindNotPublished, RuntimeWarning, pl.exceptions.SchemaError):
+        # No file or path can hold it, so it is never published: there is nothing to verify.
+        assert broken.rule in {"table.finite", "table.null", "table.bound"}
+        return
+    assert _faults(Kept(tmp_path / "root", (), ()))
+
+
+def test_one_byte_of_any_file_is_noticed(kept: Kept) -> None:
+    generator = random.Random(4)
+    paths = sorted(path for path in kept.place("").rglob("*") if path.is_file())
+    assert len(paths) > 20
+    for path in paths:
+        whole = path.read_bytes()
+        place = generator.randrange(len(whole))
+        path.write_bytes(
+            whole[:place] + bytes([whole[place] ^ (1 << generator.randrange(8))]) + whole[place + 1 :]
+        )
+        (fault,) = _faults(kept, "--quick")
+        assert (kept.root / fault["file"], fault["check"]) == (path, "digest")
+        path.write_bytes(whole)
+    assert _faults(kept) == []
