@@ -48,7 +48,10 @@ def horizon_ics(
             held, later = held[known], later[known]
             # (1 + r)(1 + f) - 1 without passing through 1 + r, which would round small returns into ties.
             before, factor = compounded[held], forward[later]
-            rows, compounded = rows[held], before + factor + before * factor
+            with np.errstate(
+                over="ignore"
+            ):  # beyond a double's range is still the largest, and ranks as such
+                rows, compounded = rows[held], before + factor + before * factor
         if horizon in HORIZONS:
             week = panel.tick[rows]
             outcome = panel.codes("forward_return")[rows] if horizon == 1 else order_codes(compounded, week)
