@@ -1,0 +1,193 @@
+"""The files for a deployment say what the programs understand."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from pipeline.__main__ import cli as pipeline
+from schemas.settings import GROUPS, PREFIX, SETTINGS
+from schemas.settings.markdown import with_settings
+from serve.command_line import serve
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DEPLOY = REPOSITORY / "deploy"
+OPERATIONS = REPOSITORY / "docs" / "operations.md"
+DECLARED = {setting.variable for setting in SETTINGS.values()}
+NAMED = re.compile(rf"\b{PREFIX}[A-Z_]+\b")
+PROGRAMS = {"serve": serve, "pipeline": pipeline}
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+
+
+def compose() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    return found
+
+
+def ours() -> dict[str, dict[str, Any]]:
+    """Return the services that run this project."""
+    return {name: entry for name, entry in compose()["services"].items() if "build" in entry}
+
+
+def understood(arguments: list[str]) -> None:
+    """Fail unless the programs have such a command with such options."""
+    program, *rest = arguments
+    result = CliRunner().invoke(PROGRAMS[program], [*rest, "--help"])
+    assert result.exit_code == 0, result.output
+
+
+def test_every_variable_named_in_a_file_or_a_source_is_a_declared_setting() -> None:
+    sources = [
+        path
+        for folder in ("serve", "pipeline", "datasets", "schemas")
+        for path in (REPOSITORY / folder).rglob("*.py")
+    ]
+    documents = [REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md")]
+    files = [path for path in DEPLOY.rglob("*") if path.is_file()]
+    unknown = {
+        (path.relative_to(REPOSITORY).as_posix(), name)
+        for path in (*sources, *documents, *files)
+        for name in NAMED.findall(path.read_text())
+        if name not in DECLARED and not name.endswith("_")
+    }
+    assert not unknown
+
+
+def test_the_table_of_settings_is_the_declarations() -> None:
+    document = OPERATIONS.read_text()
+    assert with_settings(document) == document, "run `just docs`"
+    for setting in SETTINGS.values():
+        assert f"| `{setting.variable}` |" in document
+
+
+def test_every_setting_is_declared_whole_and_once() -> None:
+    names = [setting.name for group in GROUPS for setting in group.settings]
+    flags = [setting.flag for setting in SETTINGS.values() if setting.flag]
+    assert len(names) == len(set(names))
+    assert len(flags) == len(set(flags))
+    for setting in SETTINGS.values():
+        assert setting.meaning.endswith("."), setting.name
+        assert setting.required + (setting.default is not None) <= 1, setting.name
+        if setting.default not in (None, ()):
+            assert setting.read(str(setting.default)) == setting.default, setting.name
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        (["serve", "run"], [s.name for group in GROUPS[:3] for s in group.settings if s.flag]),
+        (["pipeline", "build"], [s.name for group in (GROUPS[0], GROUPS[3]) for s in group.settings]),
+    ],
+)
+def test_the_commands_take_every_setting_that_their_table_lists(command: list[str], names: list[str]) -> None:
+    shown = re.sub(r"\s+", "", CliRunner().invoke(PROGRAMS[command[0]], [*command[1:], "--help"]).output)
+    for name in names:
+        assert SETTINGS[name].flag in shown
+        assert SETTINGS[name].variable in shown
+        assert re.sub(r"\s+", "", SETTINGS[name].meaning) in shown
+
+
+def test_the_services_run_commands_there_are_with_values_that_make_sense() -> None:
+    services = ours()
+    assert {"serve", "pipeline", "access-upgrade", "admin", "bucket"} == set(services)
+    for name, entry in services.items():
+        for variable, value in entry["environment"].items():
+            if variable in DECLARED and "${" not in value:
+                setting = next(s for s in SETTINGS.values() if s.variable == variable)
+                setting.read(value)
+        if name == "bucket":
+            compile(entry["command"][0], "compose.yaml", "exec")
+            continue
+        entrypoint = entry.get("entrypoint", ["/app/entrypoint"])
+        understood([*entrypoint[1:], *entry["command"]])
+
+
+def test_the_services_are_hardened_and_nothing_is_open_to_the_world_or_has_a_default_password() -> None:
+    whole = compose()
+    for name, entry in ours().items():
+        assert entry["read_only"] is True, name
+        assert entry["cap_drop"] == ["ALL"], name
+        assert "/tmp" in entry["tmpfs"], name
+    for name, entry in whole["services"].items():
+        for port in entry.get("ports", ()):
+            assert port.startswith("127.0.0.1:"), (name, port)
+        for variable, value in entry.get("environment", {}).items():
+            if re.search("PASSWORD|PEPPER|SECRET|ACCESS$", variable):
+                assert ":?" in value, (name, variable)
+        for other in entry.get("depends_on", ()):
+            assert other in whole["services"]
+        for volume in entry.get("volumes", ()):
+            assert volume.partition(":")[0] in whole["volumes"]
+    example = (DEPLOY / "example.env").read_text()
+    asked = set(re.findall(r"\$\{(\w+):\?", (DEPLOY / "compose.yaml").read_text()))
+    assert set(re.findall(r"^(\w+)=$", example, re.MULTILINE)) == asked
+
+
+def test_an_ending_container_has_time_for_its_drain() -> None:
+    from serve.server import CLOSING_SECONDS  # noqa: PLC0415 - beside its use
+
+    entry = compose()["services"]["serve"]
+    given = float(entry["stop_grace_period"].removesuffix("s"))
+    assert given > float(entry["environment"]["ALPHA_RESULTS_DRAIN_SECONDS"]) + CLOSING_SECONDS
+    unit = (DEPLOY / "systemd" / "alpha-results-serve.service").read_text()
+    stop = float(re.findall(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)[0])
+    assert stop > SETTINGS["drain_seconds"].default + CLOSING_SECONDS
+
+
+def test_the_image_copies_what_there_is_and_starts_a_command_there_is() -> None:
+    text = (DEPLOY / "Dockerfile").read_text()
+    for line in re.findall(r"^COPY (?!--from)(.+)$", text, re.MULTILINE):
+        *sources, _ = line.split()
+        for source in sources:
+            assert (REPOSITORY / source).exists(), source
+    for name, value in re.findall(rf"({PREFIX}[A-Z_]+)=(\S+)", text):
+        setting = next(s for s in SETTINGS.values() if s.variable == name)
+        setting.read(value)
+    started = re.findall(r"^CMD \[(.+)\]$", text, re.MULTILINE)[-1]
+    understood([word.strip('" ') for word in started.split(",")])
+    assert re.search(r"^USER 10001:10001$", text, re.MULTILINE)
+    entrypoint = DEPLOY / "entrypoint"
+    assert os.access(entrypoint, os.X_OK)
+    # What is left out of the image's context is all but what the file copies.
+    kept = set(re.findall(r"^!(\S+)$", (DEPLOY / "Dockerfile.dockerignore").read_text(), re.MULTILINE))
+    copied = {
+        source
+        for line in re.findall(r"^COPY (?!--from)(.+)$", text, re.MULTILINE)
+        for source in line.split()[:-1]
+    }
+    assert kept == copied
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
+def test_the_units_run_commands_there_are(unit: Path) -> None:
+    text = unit.read_text()
+    (line,) = re.findall(r"^ExecStart=(.+)$", text, re.MULTILINE)
+    python, module, *arguments = shlex.split(line)
+    assert (Path(python).name, module) == ("python", "-m")
+    understood(arguments)
+    for name, value in re.findall(rf"^Environment=({PREFIX}[A-Z_]+)=(\S+)$", text, re.MULTILINE):
+        next(s for s in SETTINGS.values() if s.variable == name).read(value)
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
+def test_the_service_manager_finds_nothing_wrong_with_the_units(unit: Path, tmp_path: Path) -> None:
+    checker = shutil.which("systemd-analyze")
+    if checker is None:
+        pytest.skip("systemd-analyze, of Debian's package systemd, is not installed")
+    # The one thing that differs here is where the project lies.
+    text = unit.read_text().replace("/opt/alpha-results/.venv/bin/python", sys.executable)
+    copy = tmp_path / unit.name
+    copy.write_text(text)
+    found = subprocess.run([checker, "verify", str(copy)], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    assert unit.stem not in found.stderr
