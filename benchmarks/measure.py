@@ -89,6 +89,7 @@ def _cold(server: Server, up: Running, plan: Plan, first: dict[str, list[float]]
         query = queries[(number + shift) % len(queries)]
         ask = next(plan.workload.distinct(query, f"cold {shift}", [number]))
         first[query].append(connection.ask(server.request(ask))[1])
+        up.settle(2.0, 0.04)
     connection.close()
 
 

@@ -57,13 +57,13 @@ class Running:
         """Return the CPU seconds of all its processes so far."""
         return sum(_cpu_seconds(pid) for pid in family(self.pid))
 
-    def settle(self, most_s: float = 20.0) -> None:
+    def settle(self, most_s: float = 20.0, step_s: float = 0.25) -> None:
         """Wait until it is at rest: what it does beside requests is not to be measured with the next ones."""
         end = time.monotonic() + most_s
         while time.monotonic() < end:
             before = self.cpu()
-            time.sleep(0.25)
-            if self.cpu() - before <= 0.02:
+            time.sleep(step_s)
+            if self.cpu() - before <= (2 if step_s > 0.1 else 0) / TICK:
                 return
 
 

@@ -1,0 +1,88 @@
+"""What a comparison of speeds rests on: alphas that are lawful and differ, requests that never repeat, equal rows."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import orjson
+import polars as pl
+import pytest
+
+import datasets
+from benchmarks.alphas import alpha_id, prepare
+from benchmarks.same_rows import RowsDiffer, require_same
+from benchmarks.workload import Ask, Workload
+from tests.seals import make_seal
+
+ALPHAS = 3
+ASK = Ask("Q4", 0, {"limit": 2})
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bench")
+    seal = make_seal(folder / "seal", weeks=14)
+    return prepare(folder / "kept", seal=seal, alphas=ALPHAS, pointers=10, tell=lambda _: None)
+
+
+def test_clones_pass_every_rule_and_share_no_row(data: Path) -> None:
+    root = datasets.open(data / "root")
+    scores = [root[alpha_id(n)].scan("decisions").collect() for n in range(ALPHAS)]
+    ledgers = [root[alpha_id(n)].scan("portfolio", "long_short").collect() for n in range(ALPHAS)]
+    for one, other in itertools.combinations(scores, 2):
+        assert one.height == other.height
+        assert one.join(other, on=["date", "symbol", "score"]).is_empty()
+    for one, other in itertools.combinations(ledgers, 2):
+        assert one["date"].equals(other["date"])
+        assert one.join(other, on=["date", "ending_equity"]).is_empty()
+
+
+def test_the_larger_root_lists_as_many_alphas_as_asked_for_and_peers_know_them_all(data: Path) -> None:
+    listed = pl.read_parquet(data / "peers" / "catalogue.parquet")
+    assert listed.height == len(datasets.open(data / "root")) == 10
+    assert len(datasets.open(data / "few")) == ALPHAS
+
+
+def test_what_is_there_is_used_again(data: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in data.rglob("*") if path.is_file()}
+    seal = data.parent.parent / "seal" / "Test_small"
+    assert prepare(data.parent, seal=seal, alphas=ALPHAS, pointers=10, tell=lambda _: None) == data
+    assert {path: path.stat().st_mtime_ns for path in data.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("query", ["Q1", "Q7", "Q8"])
+def test_no_request_is_made_twice(data: Path, query: str) -> None:
+    asks = Workload(data, ALPHAS).distinct(query, "seed")
+    paths = [ask.path for ask in itertools.islice(asks, 500)]
+    assert len(set(paths)) == 500
+
+
+def body(*rows: dict[str, object], summary: dict[str, object] | None = None) -> bytes:
+    return orjson.dumps({"data": rows, "meta": {} if summary is None else {"summary": summary}})
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        body({"a": 1.0, "b": True, "c": None}),
+        body({"a": 1.0 + 1e-12, "b": 1}),
+        orjson.dumps([{"a": 1, "b": True}]),
+    ],
+)
+def test_rows_are_the_same_whatever_form_a_peer_gives_them(theirs: bytes) -> None:
+    require_same(ASK, body({"a": 1.0, "b": True, "c": None}), theirs, "peer")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "told"),
+    [
+        (body(), "0 rows instead of 1"),
+        (body({"a": 1.001, "b": True}), "a is 1.001 instead of 1.0"),
+        (body({"a": 1.0}), "b is None instead of True"),
+        (body({"a": 1.0, "b": True, "z": 3}), "z not asked for"),
+    ],
+)
+def test_a_difference_is_told(theirs: bytes, told: str) -> None:
+    with pytest.raises(RowsDiffer, match=told):
+        require_same(ASK, body({"a": 1.0, "b": True}), theirs, "peer")
