@@ -106,9 +106,11 @@ class Supervisor(Multiprocess):
             self.signal_queue.append(number)
 
     def terminate_all(self) -> None:
-        """Ask every process to end."""
+        """Ask every process to end, and close the port, which this process holds open as well."""
         self._draining()
         super().terminate_all()
+        for one in self.sockets:
+            one.close()
 
 
 def serve_alone(application: Application, options: dict[str, Any], draining: Told) -> None:

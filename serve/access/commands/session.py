@@ -59,7 +59,7 @@ def _actor() -> str:
     try:
         told: str | None = given(SETTINGS["actor"], os.environ)
         return told or getpass.getuser()
-    except OSError:  # a container's user without a name
+    except (OSError, KeyError):  # a container's user without a name; which of them depends on the Python
         return f"uid {os.getuid()}"
 
 
