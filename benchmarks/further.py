@@ -160,7 +160,9 @@ def _warm(up: Running, requests: Iterator[Request], count: int) -> float:
     connection = Connection(up.port, up.headers)
     for request in itertools.islice(requests, count):
         connection.ask(request)
+    connection.close()
     up.settle()
+    connection = Connection(up.port, up.headers)
     late = [connection.ask(request)[1] for request in itertools.islice(requests, 20)]
     connection.close()
     return 1e3 / statistics.median(late)

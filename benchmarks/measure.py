@@ -134,8 +134,10 @@ def _prepare(server: Server, up: Running, plan: Plan, asks: Any) -> float:
         spent.append(connection.ask(next(asks))[1])
         if time.monotonic() - begin > 10:
             break
+    connection.close()
     up.settle()
-    # What was warmed beside the requests counts from here.
+    # What was warmed beside the requests counts from here; a connection left idle may have been closed meanwhile.
+    connection = Connection(up.port, up.headers)
     late = [connection.ask(next(asks))[1] for _ in range(min(20, len(spent)))]
     connection.close()
     return 1e3 / statistics.median(late)
