@@ -11,10 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import datasets
 from datasets.catalogue import Catalogue
 from datasets.layout import MANIFEST, STAGING, pointer_path, snapshot_path
+from datasets.manifest import Pointer
 from datasets.publication import Publication, Published
 from datasets.storage import Storage
 from datasets.transfer import CONCURRENT_WRITES
@@ -216,3 +219,35 @@ def test_an_upload_that_fails_among_others_publishes_nothing(publish: Publish) -
     assert datasets.open(address)["Test_tiny"].description() == {"name": "Tiny", "tldr": "1 names"}
     assert publish(address=address, **later).changed
     assert datasets.open(address)["Test_tiny"].description() == {"name": "Tiny", "tldr": "2 names"}
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("aAbßSİ\n ", max_size=4), st.none() | st.text("aAbßSİ\n ", max_size=4)), max_size=6
+    ),
+    st.text("aAbßSİ\n\0 ", max_size=3),
+)
+def test_a_search_finds_what_looking_at_each_alpha_finds(
+    texts: list[tuple[str, str | None]], wanted: str
+) -> None:
+    root = f"memory://{uuid.uuid4().hex}"
+    for number, (name, tldr) in enumerate(texts):
+        Storage(root).write(f"catalog/Test_{number}.json", _pointer(f"Test_{number}", name, tldr).encode())
+    catalogue = Catalogue(Storage(root))
+    catalogue.refresh()
+    expected = [
+        pointer.alpha_id
+        for pointer in catalogue.pointers()
+        if any(
+            wanted.casefold() in (text or "").casefold()
+            for text in (pointer.alpha_id, pointer.name, pointer.tldr)
+        )
+    ]
+    assert [pointer.alpha_id for pointer in catalogue.search(wanted)] == expected
+
+
+def _pointer(alpha: str, name: str, tldr: str | None) -> Pointer:
+    return Pointer(
+        alpha, "0" * 20, "0" * 64, name, tldr, complete=True, missing=(), started_at="2026-01-01T00:00:00Z",
+        sealed_at="2026-01-01T00:00:00Z", published_at="2026-01-01T00:00:00Z",
+    )  # fmt: skip
