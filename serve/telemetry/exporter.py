@@ -116,7 +116,8 @@ class Exporter:
     @staticmethod
     def _silence(values: dict[str, Any]) -> float:
         sampled = values[SAMPLED]
-        return 0.0 if sampled is None else max(0.0, time.time() - sampled)
+        # No process has looked at itself while the service starts.
+        return max(0.0, time.time() - sampled) if sampled else 0.0
 
     def _values(self) -> dict[str, Any]:
         names = ("catalogue_alphas", "catalogue_unreadable", "catalogue_age_seconds")
