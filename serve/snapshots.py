@@ -90,7 +90,8 @@ class Snapshots:
     @property
     def opened(self) -> int:
         """How many of the snapshots served had their manifest read."""
-        return sum(self._catalogue.opened())
+        found = (self._catalogue.resolve(pointer.alpha_id) for pointer in self._catalogue.pointers())
+        return sum(snapshot is not None and snapshot.opened for snapshot in found)
 
     @property
     def healthy(self) -> bool:

@@ -117,10 +117,12 @@ def test_calls_are_counted_by_endpoint_outcome_and_window_and_nothing_names_anyb
         assert refused == 2
         assert port.value("catalogue_alphas") == 1
         assert port.value("requests_in_flight") == 0
+        eventually(lambda: port.value("snapshots_opened") == 1)
         text = port.text()
         for secret in (ALPHA, "Test_none", *token.split("."), "example.org"):
             assert secret not in text
         assert port.asked("/elsewhere")[0] == 404
+        assert "sampling_failed" not in (here.parent / "server.log").read_text()
         document = (REPOSITORY / "docs" / "operations.md").read_text()
         for family in text_string_to_metric_families(text):
             if family.name.startswith("alpha_results_"):
