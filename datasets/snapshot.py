@@ -98,7 +98,15 @@ class Snapshot:
 
     def books(self, dataset: str) -> tuple[str, ...]:
         """Return the books a dataset is kept for, in canonical order; empty when there are none."""
-        return tuple(entry.book for entry in self.manifest.files if entry.dataset == dataset and entry.book)
+        return self._books.get(dataset, ())
+
+    @cached_property
+    def _books(self) -> Mapping[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for entry in self.manifest.files:
+            if entry.book:
+                found[entry.dataset] = (*found.get(entry.dataset, ()), entry.book)
+        return found
 
     def columns(self, dataset: str) -> tuple[str, ...]:
         """Return the published columns that are present, in declared order; empty for an absent dataset."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from datasets.snapshot import Snapshot
@@ -30,7 +31,13 @@ _DEFAULT: Final = BOOK.default
 
 def visible_books(snapshot: Snapshot, *, raw: bool) -> tuple[str, ...]:
     """Return the books a key can read, over all kinds, in the order they are listed everywhere."""
-    found = {book for kind in BOOK_KINDS for book in snapshot.books(kind)}
+    return _listed(tuple(snapshot.books(kind) for kind in BOOK_KINDS), raw=raw)
+
+
+@lru_cache(maxsize=1024)
+def _listed(by_kind: tuple[tuple[str, ...], ...], *, raw: bool) -> tuple[str, ...]:
+    """Sort the books of all kinds; most runs have the same ones, and every request about a book asks."""
+    found = {book for books in by_kind for book in books}
     return tuple(sorted((x for x in found if raw or not x.startswith(RAW_PREFIX)), key=book_order))
 
 
