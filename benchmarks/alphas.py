@@ -29,8 +29,6 @@ from schemas.rows import ROWS
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 NAMES, WEEKS = 528, 297
 """Of the simulated run that stands in for a real one: 156,816 decisions."""
-VERSION: Final = "3"
-"""Changed when clones come out differently: what an earlier version made is then made again."""
 
 _DECISION = [column.name for column in ROWS["decision"].columns if not column.raw]
 _LEDGER = [column.name for column in ROWS["portfolio"].columns]
@@ -63,7 +61,7 @@ def prepare(folder: Path, *, seal: Path | None, alphas: int, pointers: int, tell
     Path
         With ``few`` (a root of ten alphas), ``root`` (all clones, many pointers), ``peers`` (Parquet).
     """
-    source = f"{VERSION} {alphas} {pointers} " + (
+    source = f"{_programs()} {alphas} {pointers} " + (
         f"simulated {NAMES} {WEEKS}"
         if seal is None
         else hashlib.sha256((seal / "seal.json").read_bytes()).hexdigest()
@@ -87,6 +85,17 @@ def prepare(folder: Path, *, seal: Path | None, alphas: int, pointers: int, tell
     (data / "source").write_text("a run of the reference engine" if seal is None else f"the seal {seal.name}")
     (data / "whole").touch()
     return data
+
+
+def _programs() -> str:
+    """Return a digest of whatever decides how clones are published: what other programs made is not used again."""
+    files = [
+        file for folder in ("schemas", "datasets", "pipeline") for file in (REPOSITORY / folder).rglob("*.py")
+    ]
+    digest = hashlib.sha256()
+    for file in (*sorted(files), Path(__file__)):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def _simulated(data: Path, tell: Any) -> Path:

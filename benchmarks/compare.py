@@ -31,29 +31,33 @@ from benchmarks.servers import REPOSITORY, Constant, Datasette, Ours, Postgres, 
 from benchmarks.workload import QUERIES, Ask, Workload
 
 _HERE: Final = Path(__file__).resolve().parent
-_PACKAGES: Final = (
-    "duckdb",
-    "litestar",
-    "uvicorn",
-    "uvloop",
-    "polars",
-    "orjson",
-    "asyncpg",
-    "fastapi",
-    "starlette",
-    "roapi",
-    "datasette",
-    "pandas",
-    "pyarrow",
-)
+_PACKAGES: Final = {
+    "alpha-results": ("duckdb", "litestar", "uvicorn", "uvloop", "polars", "orjson"),
+    "constant": ("litestar", "uvicorn", "uvloop"),
+    "PostgreSQL": ("asyncpg", "starlette", "uvicorn", "uvloop"),
+    "Polars": ("fastapi", "polars", "uvicorn", "uvloop"),
+    "Polars, tuned": ("fastapi", "polars", "uvicorn", "uvloop"),
+    "DuckDB": ("fastapi", "duckdb", "polars", "uvicorn", "uvloop"),
+    "pandas": ("fastapi", "pandas", "pyarrow", "uvicorn", "uvloop"),
+    "ROAPI": ("roapi",),
+    "Datasette": ("datasette",),
+}
+"""Server -> packages whose versions are told."""
 
 
 _PYTHON_PEERS: Final = (
     ("Polars", "frames", "FastAPI over sorted Polars frames in memory, no sort per request"),
+    (
+        "Polars, tuned",
+        "frames_tuned",
+        "the same with a frame for each week, answered on the event loop; Q1 alone",
+    ),
     ("DuckDB", "duckdb_files", "FastAPI with DuckDB over Parquet files"),
     ("pandas", "pandas_files", "FastAPI with pandas reading Parquet files"),
 )
 """Name, module of benchmarks.peers, what it is."""
+_ONLY: Final = {"frames_tuned": frozenset({"Q1"})}
+"""Module -> queries it answers otherwise than another peer does."""
 
 
 @click.command()
@@ -194,7 +198,7 @@ def _entrants(data: Path, ours: Ours, tell: Any, words: str) -> list[Server]:
         found.append(Postgres(data / "peers"))
     for name, module, about in _PYTHON_PEERS:
         if asked(name):
-            found.append(PythonPeer(name, module, about, data / "peers"))
+            found.append(PythonPeer(name, module, about, data / "peers", _ONLY.get(module)))
     if asked(Roapi.name):
         found.append(Roapi(data / "peers", data))
     if asked(Datasette.name):
@@ -243,13 +247,10 @@ def machine() -> dict[str, Any]:
 def versions(entered: Sequence[Server]) -> dict[str, str]:
     """Return the versions of everything that took part."""
     found = {"Python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
+    for package in dict.fromkeys(package for server in entered for package in _PACKAGES[server.name]):
+        found[package] = importlib.metadata.version(package)
     shown = subprocess.run(["wrk", "--version"], capture_output=True, text=True, check=False).stdout.split()
-    found["wrk"] = shown[2] if len(shown) > 2 and shown[1] == "debian/4.1.0-3" else " ".join(shown[1:2])
+    found["wrk"] = shown[1].removeprefix("debian/") if len(shown) > 1 else "of unknown version"
     for server in entered:
         if isinstance(server, Postgres):
             found["PostgreSQL"] = server.version()

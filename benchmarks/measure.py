@@ -101,9 +101,12 @@ def _warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> lis
         asks = map(server.request, plan.workload.distinct(query, seed))
         rate = _prepare(server, up, plan, asks)
         for connections in CONNECTIONS:
+            # So long that each of several connections has a few answers of the slowest.
+            seconds = max(plan.seconds, min(6.0, 2 * connections / rate))
             # The pilot asked singly, and from a slower client.
-            enough = int(rate * plan.seconds * (4 if connections == 1 else 16)) + 500
-            loads["miss", connections] = _drive(up, list(itertools.islice(asks, enough)), plan, connections)
+            enough = int(rate * seconds * (4 if connections == 1 else 16)) + 500
+            listed = list(itertools.islice(asks, enough))
+            loads["miss", connections] = _drive(up, listed, plan, connections, seconds=seconds)
         if isinstance(server, Ours):
             repeated = _repeated(server, plan, query)
             connection = Connection(up.port, up.headers)
@@ -144,10 +147,21 @@ def _prepare(server: Server, up: Running, plan: Plan, asks: Any) -> float:
 
 
 def _drive(
-    up: Running, requests: Sequence[Request], plan: Plan, connections: int, *, again: bool = False
+    up: Running,
+    requests: Sequence[Request],
+    plan: Plan,
+    connections: int,
+    *,
+    again: bool = False,
+    seconds: float | None = None,
 ) -> Load:
     return drive(
-        up.port, requests, connections=connections, seconds=plan.seconds, headers=up.headers, again=again
+        up.port,
+        requests,
+        connections=connections,
+        seconds=plan.seconds if seconds is None else seconds,
+        headers=up.headers,
+        again=again,
     )
 
 

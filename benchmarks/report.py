@@ -11,7 +11,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.further import ALLOWED_BESIDE
+from benchmarks.further import ALLOWED_BESIDE, HOUR
 from benchmarks.workload import QUERIES
 
 OURS: Final = "alpha-results"
@@ -241,7 +241,8 @@ def _told_further(found: dict[str, Any]) -> Iterator[str]:
     if "memory" in found:
         part = found["memory"]
         yield (
-            f"- Resident memory under {part['answers']:,} random pages of everything in {part['seconds']} s, plain and "
+            f"- Resident memory under {part['answers']:,} random pages of everything in {part['seconds']} s (an hour's worth at a "
+            f"key's default rate is {HOUR:,}), plain and "
             f"compressed, with `--memory-bytes {part['bound_bytes']}`: {part['begun_bytes'] / 1e6:,.0f} MB at the start, "
             f"{part['peak_bytes'] / 1e6:,.0f} MB at most."
         )
@@ -256,7 +257,7 @@ def _how(results: dict[str, Any]) -> Iterator[str]:
         f"different numbers each, among {results['pointers']:,} in the catalogue; the files are in the page cache."
     )
     yield (
-        f"- Each server in turn on loopback, {results['rounds']} interleaved rounds, every run of `wrk` "
+        f"- Each server in turn on loopback, rounds interleaved: {results['rounds']}; every run of `wrk` "
         f"{results['seconds']:g} s with one thread; the figures are medians of the rounds. Before, all answered the "
         "same requests with the same rows."
     )

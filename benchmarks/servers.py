@@ -203,10 +203,16 @@ class PythonPeer(Server):
         What it is.
     data
         Folder of the peers' Parquet files.
+    only
+        Queries it is asked; None stands for all that peers answer.
     """
 
-    def __init__(self, name: str, module: str, about: str, data: Path) -> None:
+    def __init__(
+        self, name: str, module: str, about: str, data: Path, only: frozenset[str] | None = None
+    ) -> None:
         self.name, self.about = name, about
+        if only is not None:
+            self.queries = only
         self._module, self._data = module, data
 
     def command(self, port: int) -> list[str]:

@@ -15,14 +15,12 @@ class Frames:
     """Everything in memory; a request slices, filters and writes."""
 
     def __init__(self, data: Path) -> None:
-        self._weeks: dict[str, dict[dt.date, pl.DataFrame]] = {}
+        self.by_score: dict[str, pl.DataFrame] = {}
         self._panels: dict[str, pl.DataFrame] = {}
         self._ledgers: dict[tuple[str, str], pl.DataFrame] = {}
         for file in sorted((data / "decisions").glob("*.parquet")):
             rows = pl.read_parquet(file)
-            by_score = rows.sort("date", "score", "symbol", descending=[False, True, False])
-            parts = by_score.partition_by("date", as_dict=True, include_key=False)
-            self._weeks[file.stem] = {key[0]: part.rechunk() for key, part in parts.items()}
+            self.by_score[file.stem] = rows.sort("date", "score", "symbol", descending=[False, True, False])
             self._panels[file.stem] = (
                 rows.select(CORE).sort("date", "symbol").with_columns(pl.col("date").set_sorted())
             )
@@ -36,7 +34,7 @@ class Frames:
 
     def week(self, alpha: str, day: dt.date, limit: int, offset: int) -> bytes:
         """One week by falling score."""
-        return _body(self._weeks[alpha][day].slice(offset, limit))
+        return body(_between(self.by_score[alpha], day, day).drop("date").slice(offset, limit))
 
     def panel(
         self, alpha: str, first: dt.date, last: dt.date, symbols: list[str] | None, limit: int, offset: int
@@ -45,11 +43,11 @@ class Frames:
         rows = _between(self._panels[alpha], first, last)
         if symbols is not None:
             rows = rows.filter(pl.col("symbol").is_in(symbols))
-        return _body(rows.slice(offset, limit))
+        return body(rows.slice(offset, limit))
 
     def ledger(self, alpha: str, book: str, first: dt.date, limit: int, offset: int) -> bytes:
         """Sessions of one book."""
-        return _body(_between(self._ledgers[alpha, book], first, None).slice(offset, limit))
+        return body(_between(self._ledgers[alpha, book], first, None).slice(offset, limit))
 
     def curve(self, alpha: str, book: str, first: dt.date, limit: int, offset: int) -> bytes:
         """Equity curve of the window, and its summary."""
@@ -82,12 +80,12 @@ class Frames:
             "max_drawdown_pct": deepest["drawdown_pct"],
             "max_drawdown_date": deepest["date"],
         }
-        return _body(rows.slice(offset, limit), b',"summary":' + orjson.dumps(summary))
+        return body(rows.slice(offset, limit), b',"summary":' + orjson.dumps(summary))
 
     def alphas(self, search: str, limit: int, offset: int) -> bytes:
         """Alphas with the text in their id, name or thesis."""
         found = self._catalogue.filter(self._searched.str.contains(search.lower(), literal=True))
-        return _body(found.slice(offset, limit).drop("place"))
+        return body(found.slice(offset, limit).drop("place"))
 
 
 def _between(rows: pl.DataFrame, first: dt.date, last: dt.date | None) -> pl.DataFrame:
@@ -96,7 +94,8 @@ def _between(rows: pl.DataFrame, first: dt.date, last: dt.date | None) -> pl.Dat
     return rows.slice(start, end - start)
 
 
-def _body(rows: pl.DataFrame, more: bytes = b"") -> bytes:
+def body(rows: pl.DataFrame, more: bytes = b"") -> bytes:
+    """Write rows as JSON, and what comes after them."""
     return b'{"data":' + rows.write_json().encode() + more + b"}"
 
 

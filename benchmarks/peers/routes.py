@@ -58,13 +58,23 @@ class Answers(Protocol):
         """Alphas with the text in their id, name or thesis."""
 
 
-def application(answers: Answers, **more: Any) -> FastAPI:
-    """Put the routes before what answers, on the framework's own pool of threads."""
-    app = FastAPI(openapi_url=None, **more)
+def application(answers: Answers, *, week_in_loop: bool = False) -> FastAPI:
+    """Put the routes before what answers, on the framework's own pool of threads.
 
-    @app.get("/v1/alphas/{alpha}/rebalances/{day}")
+    Parameters
+    ----------
+    week_in_loop
+        Answer the small page on the event loop: for what takes less time than changing threads does.
+    """
+    app = FastAPI(openapi_url=None)
+
     def week(alpha: str, day: dt.date, limit: int = 100, offset: int = 0) -> Response:
         return _json(answers.week(alpha, day, limit, offset))
+
+    async def week_at_once(alpha: str, day: dt.date, limit: int = 100, offset: int = 0) -> Response:
+        return _json(answers.week(alpha, day, limit, offset))
+
+    app.get("/v1/alphas/{alpha}/rebalances/{day}")(week_at_once if week_in_loop else week)
 
     @app.get("/v1/alphas/{alpha}/scores")
     def panel(
