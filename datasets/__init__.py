@@ -5,8 +5,14 @@
 >>> root["Test_momentum"].scan("decisions").collect()          # doctest: +SKIP
 """
 
+import numpy as np
+import polars as pl
+
 from datasets.root import Root, open_root
 from datasets.snapshot import Snapshot
+
+# Polars loads NumPy when it first meets an array, and two threads that meet their first ones together break that.
+pl.Series(np.zeros(1))
 
 open = open_root  # noqa: A001 - `datasets.open(root)` is what an analyst types
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 from pathlib import Path
 from typing import Final
+
+import pyarrow as pa
 
 _SHARE: Final = 4
 """One part in this many is kept for rendered rows and bodies unless the settings say otherwise."""
@@ -13,6 +16,7 @@ _YOUNG: Final = 20_000
 _MIDDLE: Final = 20
 _OLD: Final = 50
 """How many objects, and then collections of the younger ones, a collection waits for."""
+_C: Final = ctypes.CDLL(None)
 _CONTROL_GROUP: Final = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -30,6 +34,14 @@ def settle() -> None:
 def unsettle() -> None:
     """Let the collector see everything again, so that a process that ends leaves nothing behind that it complains of."""
     gc.unfreeze()
+
+
+def give_back() -> None:
+    """Return what was freed to the machine; allocators keep it otherwise, one for each library, in case."""
+    pa.default_memory_pool().release_unused()
+    trim = getattr(_C, "malloc_trim", None)
+    if trim is not None:  # the C library of most Linux systems has it, others need it less
+        trim(0)
 
 
 def kept_bytes(setting: int, workers: int) -> int:

@@ -14,6 +14,8 @@ from serve.json_rows import type_pieces, writable
 
 _AT_ONCE: Final = 5_000
 """Rows written at once: the buffers in between stay small, and in the processor's cache."""
+_ROOM: Final = 1.1
+"""How much longer the rows to come may be than those written so far before the buffer has to grow."""
 _LINE_FEED: Final = ord("\n")
 _COMMA: Final = ord(",")
 
@@ -70,18 +72,28 @@ class RenderedRows:
 def render(frame: pl.DataFrame) -> RenderedRows:
     """Write every row of a frame as a JSON object, in the forms of :func:`serve.json_rows.to_json`."""
     frame = writable(frame)
-    texts: list[npt.NDArray[np.uint8]] = []
+    whole = np.empty(0, np.uint8)
     ends: list[npt.NDArray[np.int64]] = [np.zeros(1, np.int64)]
     written = 0
     for start in range(0, frame.height, _AT_ONCE):
         buffer = io.BytesIO()
         frame.slice(start, _AT_ONCE).write_ndjson(buffer)
-        text = np.frombuffer(buffer.getvalue(), np.uint8).copy()
+        text = np.frombuffer(buffer.getbuffer(), np.uint8)
         # Inside an object a line feed is always escaped, so these are the ends of the rows and nothing else.
         (lines,) = np.nonzero(text == _LINE_FEED)
-        text[lines] = _COMMA
-        texts.append(text)
+        if written + len(text) > len(whole):
+            whole = _larger(whole, written, written + len(text), start + len(lines), frame.height)
+        whole[written : written + len(text)] = text
+        whole[lines + written] = _COMMA
         ends.append(lines.astype(np.int64) + (1 + written))
         written += len(text)
-    whole = np.concatenate(texts) if texts else np.empty(0, np.uint8)
-    return RenderedRows(whole, np.concatenate(ends))
+    return RenderedRows(whole[:written], np.concatenate(ends))
+
+
+def _larger(
+    whole: npt.NDArray[np.uint8], written: int, needed: int, rows: int, all_rows: int
+) -> npt.NDArray[np.uint8]:
+    """Return a buffer with room for all rows, if the others are like those written; what is not used takes no memory."""
+    larger = np.empty(max(needed, int(needed / rows * all_rows * _ROOM)), np.uint8)
+    larger[:written] = whole[:written]
+    return larger

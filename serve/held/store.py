@@ -12,6 +12,7 @@ import structlog
 
 from serve.held.dataset import HeldDataset
 from serve.held.kept import KeptByBytes, type_owner
+from serve.memory import give_back
 
 _RENDERED_BYTES_A_SECOND: Final = 150e6
 """What one core renders, by which the price of holding a dataset is guessed."""
@@ -102,6 +103,8 @@ class HeldDatasets:
             found = build()
             if found is not None:
                 self._kept.put(*key, found, found.bytes)
+                del found
+            give_back()
         except Exception as error:  # noqa: BLE001 - the files answer as before, and say what is wrong with them
             _log.warning("dataset_not_held", alpha=key[0][0], kind=type(error).__name__, reason=str(error))
         finally:
