@@ -175,7 +175,11 @@ def test_forward_returns_absent() -> None:
         "ic_deciles", "panel", "nwt.ic_score_panel",
     }  # fmt: skip
     # A test of the sealed mean IC has its own two reasons, and no window.
-    assert codes(answer, "nwt.ic") == codes(ask(without_returns(made_up.run())), "nwt.ic") == {"ic_reproduction_mismatch"}
+    assert (
+        codes(answer, "nwt.ic")
+        == codes(ask(without_returns(made_up.run())), "nwt.ic")
+        == {"ic_reproduction_mismatch"}
+    )
     assert answer.data["ic_deciles"] is answer.data["panel"] is None
     # Not even the coverage, which would be measured as nothing.
     entries = [x for family in answer.data["rank_ic"].values() for x in family.values()]
