@@ -56,7 +56,7 @@ def catalogue(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
                 asks = plan.workload.distinct("Q1", f"catalogue {round_}", list(range(few)))
                 requests = (Request(ask.path) for ask in asks)
                 rate = _warm(up, requests, 8 * few)
-                listed = list(itertools.islice(requests, int(rate * plan.seconds * 4) + 500))
+                listed = list(itertools.islice(requests, int(rate * _seconds(plan) * 4) + 500))
                 measured.append(_drive(up, listed, plan, 1).p50_ms)
     many = len(list((data / "root" / "catalog").iterdir()))
     return {
@@ -171,8 +171,11 @@ def _warm(up: Running, requests: Iterator[Request], count: int) -> float:
 
 
 def _drive(up: Running, requests: list[Request], plan: Plan, connections: int) -> Load:
-    seconds = max(3.0, plan.seconds)
-    return drive(up.port, requests, connections=connections, seconds=seconds, headers=up.headers)
+    return drive(up.port, requests, connections=connections, seconds=_seconds(plan), headers=up.headers)
+
+
+def _seconds(plan: Plan) -> float:
+    return max(3.0, plan.seconds)
 
 
 def _redis() -> str | None:
