@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import TaskID
 
 from pipeline.archive import exclusions
 from pipeline.batch.metrics_file import MetricsFile
@@ -17,6 +17,7 @@ from pipeline.batch.report import print_document, tell
 from pipeline.batch.request import Outcome, Request, built, failed
 from pipeline.batch.run import Batch, build_once, follow
 from pipeline.build import build_seal
+from pipeline.progress import seal_progress
 from schemas.errors import AlphaResultsError, StorageUnavailable
 from schemas.settings.options import option
 
@@ -94,14 +95,7 @@ def _build_here(seals: tuple[str, ...], common: Request, metrics: MetricsFile, *
     screen = Console(stderr=True)
     entries: list[dict[str, Any]] = []
     exit_code = 0
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        TimeElapsedColumn(),
-        console=screen,
-        transient=True,
-        disable=as_json or not screen.is_terminal,
-    ) as progress:
+    with seal_progress(screen, as_json=as_json) as progress:
         for address in seals:
             task = progress.add_task(address)
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import TaskID
 
+from pipeline.progress import seal_progress
 from pipeline.rule import Violation
 from pipeline.rules import Report
 from pipeline.rules import check as apply_rules
@@ -34,14 +35,7 @@ def check(context: click.Context, seals: tuple[str, ...], as_json: bool) -> None
     console = Console()
     outcomes: list[dict[str, Any]] = []
     exit_code = 0
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        TimeElapsedColumn(),
-        console=screen,
-        transient=True,
-        disable=as_json or not screen.is_terminal,
-    ) as progress:
+    with seal_progress(screen, as_json=as_json) as progress:
         for address in seals:
             shown = without_secrets(address)
             task = progress.add_task(shown)
