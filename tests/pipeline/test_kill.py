@@ -14,6 +14,7 @@ import datasets
 from datasets.layout import ALPHAS
 from datasets.manifest import digest
 from pipeline.build import build_seal
+from tests.moments import Moments
 from tests.seals import make_seal
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -62,7 +63,7 @@ def test_thirty_kills_leave_whole_snapshots(seals: tuple[Path, Path], tmp_path: 
     root = tmp_path / "root"
     build_seal(str(first), root)
     old = datasets.open(root)["Test_killed"].id
-    generator = random.Random(20260101)
+    moments = Moments(random.Random(20260101), 1.2 * seconds)
     interrupted = 0
     for _ in range(KILLS):
         process = subprocess.Popen(
@@ -70,7 +71,7 @@ def test_thirty_kills_leave_whole_snapshots(seals: tuple[Path, Path], tmp_path: 
         )
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(generator.uniform(0, 1.2 * seconds))
+        time.sleep(moments.next())
         process.kill()
         process.stdout.close()
         process.wait()
@@ -82,6 +83,7 @@ def test_thirty_kills_leave_whole_snapshots(seals: tuple[Path, Path], tmp_path: 
         for entry in served.manifest.files:
             assert (root / served.file(entry.dataset, entry.book)).stat().st_size == entry.bytes
         assert served.scan("decisions").collect().height > 0
+        moments.tell(in_time=served.id == old)
         if served.id == old:
             interrupted += 1
         else:

