@@ -80,6 +80,7 @@ class Service:
         self.market_data.start()
         self.components = Components(self.snapshots, self.market_data, self.source_downloads, self.access)
         await self.components.start()
+        self._executor.submit(self.metrics.warm)
         return self
 
     async def __aexit__(self, *_: object) -> None:

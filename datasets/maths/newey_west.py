@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr
 
 from datasets.maths.conventions import MIN_HAC_OBSERVATIONS
 from datasets.maths.series import Floats, is_constant, measured
@@ -106,6 +105,8 @@ def newey_west(series: Floats) -> NeweyWest | Withheld:
     Newey and West (1987), "A Simple, Positive Semi-Definite, Heteroskedasticity and Autocorrelation Consistent
     Covariance Matrix", Econometrica 55. No small-sample correction of the variance.
     """
+    from scipy.special import stdtr  # noqa: PLC0415 - slow to load: programs start without it
+
     values = measured(series)
     n = int(values.size)
     if n < MIN_HAC_OBSERVATIONS:

@@ -15,7 +15,6 @@ from serve.access.caller import Caller, KeyRow
 from serve.access.credentials import Presented, type_headers
 from serve.access.limiter import Limiter
 from serve.access.limiter.memory import MemoryLimiter
-from serve.access.limiter.redis import RedisLimiter
 from serve.access.limits import Usage, Window, rate_headers, rate_limit
 from serve.access.peppers import load_digests
 from serve.access.settings import AccessSettings
@@ -104,6 +103,8 @@ class Access:
                 _log.warning("keys_of_unknown_pepper", pepper_ids=sorted(strange), effect="they answer 401")
             limiter: Limiter
             if settings.redis is not None:
+                from serve.access.limiter.redis import RedisLimiter  # noqa: PLC0415 - slow to load, and often unused
+
                 limiter = RedisLimiter(settings.redis, f"alpha-results:{settings.environment}")
             else:
                 assert settings.state is not None

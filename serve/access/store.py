@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Final
 
 import sqlalchemy as sa
@@ -10,11 +13,9 @@ import sqlalchemy as sa
 from schemas.errors import SettingsError
 from serve.access.database import Database
 from serve.access.limits import RateLimit, rate_limit
-from serve.access.postgres import PostgresDatabase
-from serve.access.revisions import head, migrate
 from serve.access.settings import AccessSettings
 from serve.access.sqlite import SqliteDatabase
-from serve.access.tables import accounts, keys
+from serve.access.tables import REVISION, VERSION_TABLE, accounts, keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +139,33 @@ async def open_database(settings: AccessSettings, *, writable: bool) -> Database
         When it does not answer.
     """
     location = settings.location
+    if location.path is not None and _is_current(location.path):
+        return SqliteDatabase(location.path, writable=writable)
+
+    from serve.access.revisions import migrate  # noqa: PLC0415 - a third of a second that most starts do without
+
     if location.path is not None:
         await migrate(location)
         return SqliteDatabase(location.path, writable=writable)
+
+    from serve.access.postgres import PostgresDatabase  # noqa: PLC0415 - only for stores that lie there
+
     found = await migrate(location, only_if_empty=True)
-    if found is not None and found != head():
+    if found is not None and found != REVISION:
         raise SettingsError(
-            f"the access store is at revision {found} and this program works with {head()}:"
+            f"the access store is at revision {found} and this program works with {REVISION}:"
             " run `python -m serve access upgrade`, or the release that made it"
         )
     assert location.dsn is not None
     return await PostgresDatabase.open(location.dsn, writable=writable)
+
+
+def _is_current(path: Path) -> bool:
+    """Whether a file is a store at this program's revision; anything else is for the migrations to judge."""
+    try:
+        with contextlib.closing(
+            sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        ) as connection:
+            return connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall() == [(REVISION,)]  # noqa: S608 - both are constants
+    except sqlite3.Error:
+        return False

@@ -22,6 +22,8 @@ NAMING: Final = {
 
 VERSION_TABLE: Final = "access_schema_version"
 """Where the migrations note how far they came; its absence means an empty database."""
+REVISION: Final = "0002"
+"""The last of the migrations: what this program works with."""
 
 
 class Role(StrEnum):

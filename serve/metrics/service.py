@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import Final
 
 import orjson
@@ -58,9 +59,13 @@ class Metrics:
         self, reader: Reader, figures_kept: int = FIGURES_KEPT, answers_kept: int = ANSWERS_KEPT
     ) -> None:
         self._reader = reader
-        encoded_documentation()  # made now, so that no request waits for it
         self._figures: Kept[RunFigures] = Kept(figures_kept, lambda run: run.nbytes)
         self._answers: Kept[EncodedAnswer] = Kept(answers_kept, lambda answer: answer.nbytes)
+
+    def warm(self) -> None:
+        """Make and load what does not depend on any run, so that no request waits for it."""
+        encoded_documentation()
+        import_module("scipy.special")  # what p-values come from is loaded by the first one, and slowly
 
     def answer(self, snapshot: Snapshot, question: Question) -> EncodedAnswer:
         """Answer a question about the run of a snapshot.

@@ -18,7 +18,7 @@ from serve.access.location import StoreLocation
 from serve.access.revisions import head, migrate, revision
 from serve.access.settings import AccessSettings
 from serve.access.store import open_database
-from serve.access.tables import VERSION_TABLE, metadata
+from serve.access.tables import REVISION, VERSION_TABLE, metadata
 
 pytestmark = pytest.mark.anyio
 
@@ -46,7 +46,7 @@ async def test_up_and_down_and_up_again_step_by_step(store_url: str) -> None:
         assert await tables(location) - {VERSION_TABLE} == {"access_accounts", "access_keys"}
         assert await migrate(location) == "0001"
         assert await tables(location) - {VERSION_TABLE} == ALL_TABLES
-        assert await revision(location) == head() == "0002"
+        assert await revision(location) == head() == REVISION
         assert await migrate(location) == "0002"
         assert await migrate(location, "0001") == "0002"
         assert await tables(location) - {VERSION_TABLE} == {"access_accounts", "access_keys"}
