@@ -11,12 +11,14 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import TaskID
 
+from datasets.storage import Storage
 from pipeline.archive import exclusions
 from pipeline.batch.metrics_file import MetricsFile
 from pipeline.batch.report import print_document, tell
 from pipeline.batch.request import Outcome, Request, built, failed
 from pipeline.batch.run import Batch, build_once, follow
 from pipeline.build import build_seal
+from pipeline.folder import require_folder
 from pipeline.progress import seal_progress
 from schemas.errors import AlphaResultsError, StorageUnavailable
 from schemas.settings.options import option
@@ -79,10 +81,14 @@ def build(
         raise click.UsageError("--watch follows a folder or prefix: give it with --from")
     common = Request("", root, force, archives, tuple(patterns))
     metrics = MetricsFile(metrics_file)
-    if searched is None and jobs in {None, 1} and cluster is None:
-        context.exit(metrics.ended(_build_here(seals, common, metrics, as_json=as_json)))
-    batch = Batch(common, seals, searched, jobs, cluster, as_json, metrics)
     try:
+        # Before anything is read or a process started: no seal could be published there.
+        require_folder(
+            Storage(root), "--datasets", "give the folder to publish to, which is made if need be", made=True
+        )
+        if searched is None and jobs in {None, 1} and cluster is None:
+            context.exit(metrics.ended(_build_here(seals, common, metrics, as_json=as_json)))
+        batch = Batch(common, seals, searched, jobs, cluster, as_json, metrics)
         context.exit(follow(batch, interval) if watch else build_once(batch))
     except AlphaResultsError as error:
         metrics.looked(worked=not isinstance(error, StorageUnavailable))

@@ -12,6 +12,7 @@ from datasets.archives import FAILED, ArchiveState
 from datasets.storage import Storage
 from pipeline.archive.exclusions import exclusions
 from pipeline.archive.package import EXIT_ARCHIVE_FAILED, package
+from pipeline.folder import require_folder
 from pipeline.seal import Seal
 from schemas.errors import AlphaResultsError
 from schemas.settings.options import option
@@ -37,7 +38,13 @@ def archive(  # noqa: PLR0917 -- click passes every option by name
     Nothing is uploaded twice. Exit code: 0 when every archive is delivered (or the run sealed no source), 6 when one
     was not, else that of the first seal that cannot be opened.
     """
-    patterns, storage = exclusions(exclude), Storage(root)
+    patterns = exclusions(exclude)
+    storage = require_folder(
+        Storage(root),
+        "--datasets",
+        "give the folder of the published datasets, which is made if need be",
+        made=True,
+    )
     outcomes: list[dict[str, Any]] = []
     exit_code = 0
     for address in seals:

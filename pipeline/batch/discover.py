@@ -15,9 +15,10 @@ from datasets.manifest import Pointer
 from datasets.storage import Storage
 from datasets.transfer import files_below, read_many
 from pipeline.batch.request import Outcome, Request, left_alone
+from pipeline.folder import require_folder
 from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, parse_manifest
 from pipeline.seal.store import SealStore
-from schemas.errors import SealError, SettingsError, SnapshotCorrupt
+from schemas.errors import SealError, SnapshotCorrupt
 from schemas.version import snapshot_id
 
 
@@ -71,13 +72,13 @@ class Seals:
     Raises
     ------
     SettingsError
-        When it is a folder that does not exist.
+        When it is a file, or a folder that does not exist.
     """
 
     def __init__(self, address: str) -> None:
-        self._storage = Storage(address)
-        if self._storage.is_local and not os.path.isdir(self._storage.base):  # noqa: PTH112 - the path is text here
-            raise SettingsError(f"--from: there is no folder {self._storage.address!r}")
+        self._storage = require_folder(
+            Storage(address), "--from", "give the folder that seals are written to"
+        )
         self._address = address.rstrip("/")
         self._known: dict[str, tuple[tuple[Any, ...], Sighting]] = {}
 

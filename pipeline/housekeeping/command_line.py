@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +11,7 @@ import orjson
 
 from datasets.layout import CATALOG
 from datasets.storage import Storage
-from schemas.errors import SettingsError
+from pipeline.folder import require_folder
 from schemas.kinds import ALPHA_ID
 from schemas.settings.options import option
 
@@ -37,12 +36,11 @@ def opened(root: str) -> Storage:
     Raises
     ------
     SettingsError
-        When it is a folder that does not exist: more likely a typing error than an empty root.
+        When it is a file, or a folder that does not exist: more likely a typing error than an empty root.
     """
-    storage = Storage(root)
-    if storage.is_local and not Path(storage.base).is_dir():
-        raise SettingsError(f"--datasets: there is no folder {root!r}")
-    return storage
+    return require_folder(
+        Storage(root), "--datasets", "give the folder that `python -m pipeline build` filled"
+    )
 
 
 def published_alphas(storage: Storage) -> list[str]:

@@ -81,6 +81,10 @@ class Seal:
         store = SealStore(str(address))
         raw = store.read(MANIFEST_FILE)
         if raw is None:
+            if store.is_file():
+                raise SealUnreadable(
+                    f"{store.name}: this is a file; a seal is the folder that holds a {MANIFEST_FILE}, so give that"
+                )
             raise SealUnreadable(
                 f"{store.name}: there is no {MANIFEST_FILE}, so there is no finished seal here; "
                 "check the address, or wait until the engine has written it"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from datasets.storage import Storage, without_secrets
 from pipeline.seal.paths import link_fault
 from schemas.errors import SealUnreadable, SettingsError, StorageUnavailable
@@ -33,6 +35,10 @@ class SealStore:
             raise SealUnreadable(f"{self.name}: {error}; give a folder or an fsspec URL") from error
         self._storage = storage
         self._root = storage.base or "/"
+
+    def is_file(self) -> bool:
+        """Tell whether the address is that of a local file, where a seal would be a folder."""
+        return self._storage.is_local and Path(self._root).is_file()
 
     def link_fault(self, path: str) -> str | None:
         """Say whether a lexically sound path is a link out of the seal; object stores know no links."""

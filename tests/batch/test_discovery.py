@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from datasets.catalogue import Catalogue
 from datasets.pointers import served
 from datasets.storage import Storage
+from pipeline.__main__ import cli
 from pipeline.batch import process
 from pipeline.batch.discover import Seals, choose
 from pipeline.batch.request import Request
@@ -117,3 +119,53 @@ def test_a_changed_seal_is_due_again_and_a_broken_one_stays_due(tmp_path: Path, 
     assert _found(tmp_path) == {"group": "due"}
     (made / "seal.json").write_text("{")
     assert _found(tmp_path) == {"group": "due"}
+
+
+COMMANDS = {
+    "build, named": ("build", "{seal}"),
+    "build, several": ("build", "--jobs", "2", "{seal}"),
+    "build, found": ("build", "--from", "{seals}"),
+    "archive": ("archive", "{seal}", "--archives", "{seals}/archives"),
+    "list": ("list",),
+    "show": ("show", "Test_a"),
+    "verify": ("verify",),
+    "gc": ("gc",),
+    "rollback": ("rollback", "Test_a"),
+}
+
+
+@pytest.mark.parametrize("below", ["", "/published"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_root_that_is_a_file_is_refused_in_one_line(
+    tmp_path: Path, seal: Seal, command: str, below: str
+) -> None:
+    made = seal("Test_a")
+    file = tmp_path / "file"
+    file.write_text("no folder")
+    words = [word.format(seal=made, seals=tmp_path / "seals") for word in COMMANDS[command]]
+    told = CliRunner().invoke(cli, [*words, "--datasets", f"{file}{below}"])
+    assert told.exit_code == 2
+    (line,) = told.stderr.splitlines()
+    assert line.startswith("error: --datasets: ")
+    assert f"'{file}' is a file, not a folder; give the folder" in line
+    assert told.stdout == ""
+    assert file.read_text() == "no folder"
+
+
+def test_seals_looked_for_in_a_file_are_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    told = build(tmp_path / "root", "--from", str(tmp_path / "file"))
+    assert told.exit_code == 2
+    assert told.output == (
+        f"error: --from: '{tmp_path / 'file'}' is a file, not a folder; give the folder that seals are written to\n"
+    )
+    assert not (tmp_path / "root").exists()
+
+
+@pytest.mark.parametrize("command", ["check", "build"])
+def test_a_file_in_place_of_a_seal_is_said_to_be_one(tmp_path: Path, seal: Seal, command: str) -> None:
+    manifest = seal("Test_a") / "seal.json"
+    where = () if command == "check" else ("--datasets", str(tmp_path / "root"))
+    told = CliRunner().invoke(cli, [command, str(manifest), *where])
+    assert told.exit_code == 2
+    assert "this is a file; a seal is the folder that holds a seal.json" in " ".join(told.output.split())

@@ -1,0 +1,63 @@
+"""Whether an address that an operator gave can be a folder, said before any work is done for it."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from stat import S_ISDIR
+
+from datasets.disk import reading
+from datasets.storage import Storage
+from schemas.errors import SettingsError
+
+
+def require_folder(storage: Storage, flag: str, way_out: str, *, made: bool = False) -> Storage:
+    """Refuse a local address that is no folder; an object store has none, and is not asked.
+
+    Parameters
+    ----------
+    storage
+        What was opened at the address.
+    flag
+        The option the address came from, which the message begins with.
+    way_out
+        What to give instead, which the message ends with.
+    made
+        Whether a folder that is not there yet is going to be made.
+
+    Returns
+    -------
+    Storage
+        The one given.
+
+    Raises
+    ------
+    SettingsError
+        When it is a file or lies below one, and, unless it is going to be made, when it is not there.
+    StorageUnavailable
+        When the disk fails, or does not permit to look.
+    """
+    if not storage.is_local:
+        return storage
+    folder = Path(storage.base)
+    if (file := _file_on_the_way(folder)) is not None:
+        what = "is" if file == folder else f"cannot be a folder: {str(file)!r} is"
+        raise SettingsError(f"{flag}: {storage.address!r} {what} a file, not a folder; {way_out}")
+    with reading(folder):
+        there = made or folder.is_dir()
+    if not there:
+        raise SettingsError(f"{flag}: there is no folder {storage.address!r}; {way_out}")
+    return storage
+
+
+def _file_on_the_way(folder: Path) -> Path | None:
+    """Return the path itself, or the folder above it, that is none; None when there is no such."""
+    for path in (folder, *folder.parents):
+        try:
+            mode = path.stat().st_mode
+        except OSError as error:
+            if error.errno in {errno.ENOENT, errno.ENOTDIR}:
+                continue
+            return None  # whoever reads or writes there tells what the disk says
+        return None if S_ISDIR(mode) else path
+    return None
