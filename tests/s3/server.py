@@ -102,6 +102,11 @@ class S3Server:
         return f"http://127.0.0.1:{self._port}"
 
     @property
+    def log(self) -> Path:
+        """Where the gateway notes every request."""
+        return self._folder / "client.rgw.log"
+
+    @property
     def environment(self) -> Mapping[str, str]:
         """What an S3 client needs to know, under the usual names."""
         return {

@@ -1,0 +1,69 @@
+"""What a gateway was asked, by its own account: no client is trusted to count its own requests."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import re
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from tests.s3.server import PATIENCE, S3Server
+
+_BEGUN: Final = re.compile(r"starting new request req=(0x[0-9a-f]+)")
+_ANSWERED: Final = re.compile(r'beast: (0x[0-9a-f]+): .*?"([A-Z]+) (\S+) HTTP/')
+
+
+@contextlib.contextmanager
+def asked(server: S3Server) -> Iterator[Counter[str]]:
+    """Count the requests that a gateway is sent during a block; they are told when the block has ended.
+
+    A listing is told as ``LIST``, one for each page, everything else by its method. What was begun before the block is
+    left out, and all that was begun in it is waited for: the gateway notes an answer after having given it.
+    """
+    found: Counter[str] = Counter()
+    _, begin = _noted(server, 0)
+    yield found
+    counts, _ = _noted(server, begin)
+    found.update(counts)
+
+
+def _noted(server: S3Server, begin: int) -> tuple[Counter[str], int]:
+    """Return what was asked since a place of the log, and the place where that ends."""
+    mark = f"/?mark={uuid.uuid4().hex}"
+    connection = http.client.HTTPConnection(server.endpoint.removeprefix("http://"), timeout=PATIENCE)
+    try:
+        connection.request("GET", mark)
+        connection.getresponse().read()
+    finally:
+        connection.close()
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        with server.log.open("rb") as log:
+            log.seek(begin)
+            text = log.read()
+        counts, pending, seen = _counted(text.decode(errors="replace"), mark)
+        # Whatever was pending when the first block began is none of its own.
+        if seen and (begin == 0 or not pending):
+            return counts, begin + len(text)
+        assert time.monotonic() < deadline, f"the gateway does not note what it was asked: {pending}"
+        time.sleep(0.02)
+
+
+def _counted(text: str, mark: str) -> tuple[Counter[str], set[str], bool]:
+    counts: Counter[str] = Counter()
+    pending: set[str] = set()
+    seen = False
+    for line in text.splitlines():
+        if (begun := _BEGUN.search(line)) is not None:
+            pending.add(begun[1])
+        elif (answered := _ANSWERED.search(line)) is not None and answered[1] in pending:
+            pending.remove(answered[1])
+            method, target = answered[2], answered[3]
+            seen = seen or target == mark
+            if not target.startswith("/?mark="):
+                counts["LIST" if "list-type=" in target else method] += 1
+    return counts, pending, seen

@@ -1,0 +1,43 @@
+"""What following a catalogue in a bucket costs in requests, counted by the store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from benchmarks.catalogue import pointer_of
+from datasets.catalogue import Catalogue
+from datasets.layout import pointer_path
+from datasets.manifest import Pointer
+from datasets.storage import Storage
+from tests.s3.asked import asked
+from tests.s3.conftest import Bucket
+
+ALPHAS = 30
+
+
+def publish(bucket: Bucket, pointer: Pointer) -> None:
+    bucket.client.put_object(
+        Bucket=bucket.name, Key=f"root/{pointer_path(pointer.alpha_id)}", Body=pointer.encode()
+    )
+
+
+def poll(bucket: Bucket, catalogue: Catalogue) -> tuple[bool, Counter[str]]:
+    with asked(bucket.server) as requests:
+        changed = catalogue.refresh()
+    return changed, requests
+
+
+def test_a_poll_is_one_listing_and_one_read_for_each_pointer_that_changed(bucket: Bucket) -> None:
+    for number in range(ALPHAS):
+        publish(bucket, pointer_of(number))
+    catalogue = Catalogue(Storage(bucket.url("root")))
+    assert poll(bucket, catalogue) == (True, {"LIST": 1, "GET": ALPHAS})
+    for _ in range(2):
+        assert poll(bucket, catalogue) == (False, {"LIST": 1})
+    publish(bucket, replace(pointer_of(7), name="Published again"))
+    assert poll(bucket, catalogue) == (True, {"LIST": 1, "GET": 1})
+    assert poll(bucket, catalogue) == (False, {"LIST": 1})
+    bucket.client.delete_object(Bucket=bucket.name, Key=f"root/{pointer_path(pointer_of(8).alpha_id)}")
+    assert poll(bucket, catalogue) == (True, {"LIST": 1})
+    assert len(catalogue.pointers()) == ALPHAS - 1
