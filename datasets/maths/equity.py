@@ -11,7 +11,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datasets.maths.series import Dates, Floats, null_if_nan
+from datasets.maths.series import Dates, Flags, Floats, null_if_nan
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """What of each session no window changes: computed once for a ledger that is measured over many.
+
+    Attributes
+    ----------
+    starting, ending
+        Opening and closing equity.
+    period_return
+        Ratio; null where the opening equity is null or zero, or the closing one is null.
+    unknown
+        Where ``period_return`` is null.
+    growth
+        One plus ``period_return``; 1 where that is null.
+    """
+
+    starting: Floats
+    ending: Floats
+    period_return: Floats
+    unknown: Flags
+    growth: Floats
+
+    def window(self, start: int, end: int) -> Sessions:
+        """Return the sessions from one number to before another; nothing is copied."""
+        cut = slice(start, end)
+        return Sessions(
+            self.starting[cut],
+            self.ending[cut],
+            self.period_return[cut],
+            self.unknown[cut],
+            self.growth[cut],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +130,54 @@ def period_returns(starting: Floats, ending: Floats) -> Floats:
     return returns
 
 
+def sessions_of(starting: Floats, ending: Floats) -> Sessions:
+    """Compute what no window changes.
+
+    Parameters
+    ----------
+    starting, ending
+        Opening and closing equity by session, equally long; may be empty.
+
+    Returns
+    -------
+    Sessions
+        As long as the input.
+    """
+    returns = period_returns(starting, ending)
+    unknown = np.isnan(returns)
+    growth = np.where(unknown, 1.0, 1.0 + returns)
+    return Sessions(starting, ending, returns, unknown, growth)
+
+
+def compounded(sessions: Sessions) -> EquityCurve:
+    """Compound sessions from the first of them.
+
+    Parameters
+    ----------
+    sessions
+        The window, and nothing outside it; may be empty.
+
+    Returns
+    -------
+    EquityCurve
+        As long as the input. ``period_return`` is the input's own.
+    """
+    cumulative = np.cumprod(sessions.growth, dtype=np.float64) - 1.0
+    np.copyto(cumulative, np.nan, where=sessions.unknown)
+    # Of the window alone: which of two zeros the library takes for the higher one depends on where they stand.
+    peak = np.fmax.accumulate(np.fmax(sessions.starting, sessions.ending))
+    drawdown = peak - sessions.ending
+    drawdown_pct = np.full(peak.shape, np.nan)
+    np.divide(drawdown * 100.0, peak, out=drawdown_pct, where=peak > 0)
+    return EquityCurve(
+        period_return=sessions.period_return,
+        cumulative_return=cumulative,
+        peak_equity=peak,
+        drawdown=drawdown,
+        drawdown_pct=drawdown_pct,
+    )
+
+
 def equity_curve(starting: Floats, ending: Floats) -> EquityCurve:
     """Compound a ledger from the first session of the window.
 
@@ -109,20 +191,7 @@ def equity_curve(starting: Floats, ending: Floats) -> EquityCurve:
     EquityCurve
         As long as the input.
     """
-    returns = period_returns(starting, ending)
-    unknown = np.isnan(returns)
-    growth = np.cumprod(np.where(unknown, 1.0, 1.0 + returns))
-    peak = np.fmax.accumulate(np.fmax(starting, ending))
-    drawdown = peak - ending
-    drawdown_pct = np.full(peak.shape, np.nan)
-    np.divide(drawdown * 100.0, peak, out=drawdown_pct, where=peak > 0)
-    return EquityCurve(
-        period_return=returns,
-        cumulative_return=np.where(unknown, np.nan, growth - 1.0),
-        peak_equity=peak,
-        drawdown=drawdown,
-        drawdown_pct=drawdown_pct,
-    )
+    return compounded(sessions_of(starting, ending))
 
 
 def equity_summary(dates: Dates, starting: Floats, ending: Floats) -> EquitySummary:
@@ -134,6 +203,27 @@ def equity_summary(dates: Dates, starting: Floats, ending: Floats) -> EquitySumm
         Day of each session, ascending.
     starting, ending
         Opening and closing equity by session, as long as ``dates``.
+
+    Returns
+    -------
+    EquitySummary
+        With ``sessions`` 0 and every other field ``None`` when the window is empty.
+    """
+    sessions = sessions_of(starting, ending)
+    return summarised(dates, sessions, compounded(sessions))
+
+
+def summarised(dates: Dates, sessions: Sessions, curve: EquityCurve) -> EquitySummary:
+    """Summarise a window whose curve is known.
+
+    Parameters
+    ----------
+    dates
+        Day of each session, ascending.
+    sessions
+        The window, as long as ``dates``.
+    curve
+        What :func:`compounded` makes of it.
 
     Returns
     -------
@@ -154,7 +244,7 @@ def equity_summary(dates: Dates, starting: Floats, ending: Floats) -> EquitySumm
             max_drawdown_pct=None,
             max_drawdown_date=None,
         )
-    curve = equity_curve(starting, ending)
+    starting, ending = sessions.starting, sessions.ending
     return EquitySummary(
         first_date=day(dates, 0),
         last_date=day(dates, -1),
@@ -202,7 +292,8 @@ def highest(series: Floats) -> float | None:
     float or None
         ``None`` when nothing is measured.
     """
-    return None if np.isnan(series).all() else float(np.nanmax(series))
+    # The initial NaN gives way to any observation.
+    return null_if_nan(np.fmax.reduce(series, initial=np.nan))
 
 
 def day_of_highest(dates: Dates, series: Floats) -> dt.date | None:
@@ -220,7 +311,8 @@ def day_of_highest(dates: Dates, series: Floats) -> dt.date | None:
     datetime.date or None
         ``None`` when nothing is measured.
     """
-    return None if np.isnan(series).all() else day(dates, int(np.nanargmax(series)))
+    most = highest(series)
+    return None if most is None else day(dates, int((series == most).argmax()))
 
 
 def last_known_pct(cumulative_return: Floats) -> float | None:
@@ -236,5 +328,5 @@ def last_known_pct(cumulative_return: Floats) -> float | None:
     float or None
         ``None`` when no row is measured.
     """
-    known = cumulative_return[~np.isnan(cumulative_return)]
-    return float(known[-1]) * 100.0 if known.size else None
+    (known,) = np.nonzero(~np.isnan(cumulative_return))
+    return float(cumulative_return[known[-1]]) * 100.0 if known.size else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -75,7 +76,8 @@ def null_if_nan(value: float) -> float | None:
     float or None
         Never NaN.
     """
-    return None if np.isnan(value) else float(value)
+    plain = float(value)
+    return None if math.isnan(plain) else plain
 
 
 def mean_or_null(series: Floats) -> float | None:

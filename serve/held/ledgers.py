@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Final
 
-import polars as pl
+import numpy as np
 
 from datasets.snapshot import Snapshot
-from serve.equity import LEDGER_COLUMNS
+from serve.equity import LEDGER_COLUMNS, Ledger, ledger_of
 from serve.held.kept import KeptByBytes, owner_of
+from serve.held.not_held import NotHeld
 from serve.query.books import ledger_window
 from serve.reader import Reader
 
+_AT_ONCE: Final = 5_000
+"""Sessions that may be measured on the event loop; more would keep other requests waiting."""
+
 
 class HeldLedgers:
-    """The columns equity curves are made of, of the books asked for most recently. Safe to share between threads.
+    """What equity curves are made of, of the books asked for most recently. Safe to share between threads.
 
     Parameters
     ----------
@@ -26,31 +31,47 @@ class HeldLedgers:
 
     def __init__(self, reader: Reader, limit: int) -> None:
         self._reader = reader
-        self.kept: KeptByBytes[pl.DataFrame] = KeptByBytes(limit)
+        self.kept: KeptByBytes[Ledger] = KeptByBytes(limit)
 
     def window(
-        self, snapshot: Snapshot, book: str, first: dt.date | None, last: dt.date | None
-    ) -> pl.DataFrame:
-        """Return a book's sessions from one day to another, ascending, with :data:`serve.equity.LEDGER_COLUMNS`.
+        self, snapshot: Snapshot, book: str, first: dt.date | None, last: dt.date | None, *, hurried: bool
+    ) -> tuple[Ledger, tuple[int, int]]:
+        """Return a book's ledger, and where the sessions from one day to another stand in it.
 
         Parameters
         ----------
         first, last
             Inclusive; None leaves that end open.
+        hurried
+            Answer from memory alone, and only what is measured at once.
+
+        Returns
+        -------
+        tuple
+            The ledger; the number of the window's first session and of the one after its last.
 
         Raises
         ------
+        NotHeld
+            When `hurried`, and the ledger is not in memory or the window is long.
         SnapshotCorrupt
             When the file is gone or cannot be read.
         """
         owner = owner_of(snapshot)
         ledger = self.kept.get(owner, book)
         if ledger is None:
-            ledger = self._reader.frame(
-                ledger_window(snapshot.file("portfolio", book), LEDGER_COLUMNS, None, None)
+            if hurried:
+                raise NotHeld
+            ledger = ledger_of(
+                self._reader.frame(
+                    ledger_window(snapshot.file("portfolio", book), LEDGER_COLUMNS, None, None)
+                )
             )
-            self.kept.put(owner, book, ledger, int(ledger.estimated_size()))
-        days = ledger["date"]
-        start = 0 if first is None else int(days.search_sorted(first, "left"))
-        end = len(days) if last is None else int(days.search_sorted(last, "right"))
-        return ledger.slice(start, max(0, end - start))
+            self.kept.put(owner, book, ledger, ledger.bytes)
+        days = ledger.dates
+        start = 0 if first is None else int(days.searchsorted(np.datetime64(first, "D"), "left"))
+        end = len(days) if last is None else int(days.searchsorted(np.datetime64(last, "D"), "right"))
+        end = max(start, end)
+        if hurried and end - start > _AT_ONCE:
+            raise NotHeld
+        return ledger, (start, end)

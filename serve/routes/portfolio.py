@@ -11,10 +11,8 @@ from serve.answer import Answerer, Page, empty
 from serve.books import NothingOfKind, choose_book, visible_books
 from serve.context import Context
 from serve.envelope import kind_missing
-from serve.equity import curve
-from serve.held.not_held import NotHeld
+from serve.equity import curve, summary_of_nothing
 from serve.held.pages import Asked
-from serve.json_rows import to_json
 from serve.query import books as query
 from serve.query.statement import Paged
 
@@ -67,14 +65,13 @@ def equity_curve(context: Context) -> Page:
     meta = {**_portfolio_meta(context), "book": values["book"]}
     chosen = choose_book(snapshot, kind, values["book"], raw=context.raw)
     if isinstance(chosen, NothingOfKind):
-        found = curve(None, values["book"])
-        return empty({**meta, "summary": found.summary}, kind_missing(chosen.kind))
-    if context.hurried:
-        raise NotHeld  # measuring a curve takes too long for the event loop
-    ledger = context.service.ledgers.window(snapshot, chosen.name, values["from"], values["to"])
-    found = curve(ledger, chosen.name)
-    page = found.rows.slice(values["offset"], values["limit"])
-    return Page(to_json(page), page.height, found.rows.height, {**meta, "summary": found.summary})
+        summary = summary_of_nothing(values["book"])
+        return empty({**meta, "summary": summary}, kind_missing(chosen.kind))
+    ledger, window = context.service.ledgers.window(
+        snapshot, chosen.name, values["from"], values["to"], hurried=context.hurried
+    )
+    found = curve(ledger, chosen.name, window, offset=values["offset"], limit=values["limit"])
+    return Page(found.rows, found.returned, found.total, {**meta, "summary": found.summary})
 
 
 def _portfolio_meta(context: Context) -> dict[str, Any]:

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.maths.equity import EquitySummary, equity_curve, equity_summary, period_returns
+from datasets.maths.equity import (
+    EquityCurve,
+    EquitySummary,
+    compounded,
+    equity_curve,
+    equity_summary,
+    period_returns,
+    sessions_of,
+    summarised,
+)
 from datasets.maths.price import PriceSummary, price_curve, price_summary
 from datasets.maths.series import Floats
 from tests.maths.panels import check
@@ -60,6 +69,41 @@ def test_every_column_equals_the_loop_over_sessions(sessions: list[tuple[float, 
         }
         for name, value in expected.items():
             assert getattr(curve, name)[i] == pytest.approx(value, nan_ok=True), (name, i)
+
+
+@check
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([NULL, 0.0, 1.0, 1.5, -0.25]), st.sampled_from([NULL, 0.0, 0.75, 1.0, 2.0])
+        ),
+        min_size=1,
+        max_size=20,
+    ),
+    st.data(),
+)
+def test_a_window_of_sessions_is_measured_as_if_it_were_the_ledger(
+    rows: list[tuple[float, float]], data: st.DataObject
+) -> None:
+    starting, ending = (series(*column) for column in zip(*rows, strict=True))
+    start = data.draw(st.integers(0, len(rows) - 1))
+    end = data.draw(st.integers(start, len(rows)))
+    dates = days(len(rows))[start:end]
+    window = sessions_of(starting, ending).window(start, end)
+    found, expected = compounded(window), equity_curve(starting[start:end], ending[start:end])
+    for name in EquityCurve.__dataclass_fields__:
+        assert getattr(found, name).tobytes() == getattr(expected, name).tobytes(), name
+    summary = summarised(dates, window, found)
+    assert summary == equity_summary(dates, starting[start:end], ending[start:end])
+    known = expected.drawdown_pct[~np.isnan(expected.drawdown_pct)].tolist()
+    deepest = max(known, default=None)
+    assert summary.max_drawdown_pct == deepest
+    if deepest is None:
+        assert summary.max_drawdown_date is None
+    else:
+        assert summary.max_drawdown_date == dates[expected.drawdown_pct.tolist().index(deepest)].item()
+    compound = [x for x in expected.cumulative_return.tolist() if not math.isnan(x)]
+    assert summary.cumulative_return_pct == (compound[-1] * 100 if compound else None)
 
 
 def test_a_session_that_opens_at_nothing_has_no_return_and_breaks_no_chain() -> None:

@@ -26,6 +26,7 @@ from serve.app import ROUTES
 from serve.context import Context
 from serve.held import store
 from serve.held.kept import KeptByBytes, owner_of
+from serve.held.ledgers import HeldLedgers
 from serve.held.not_held import NotHeld
 from serve.held.pages import Pages
 from serve.held.rendered import render
@@ -45,6 +46,7 @@ HELD = {
     "portfolio.positions": (),
     "portfolio.pnl": (),
     "portfolio.trades": (),
+    "portfolio.equity_curve": (),
 }
 DAYS = sorted({*published.WEEKS, *published.SESSIONS, dt.date(2019, 1, 1), dt.date(2021, 1, 1)})
 
@@ -57,6 +59,7 @@ class Parts:
         self.weeks = WeekIndex(self.reader)
         self.datasets = HeldDatasets(limit)
         self.pages = Pages(self.reader, self.datasets)
+        self.ledgers = HeldLedgers(self.reader, limit)
         catalogue = Catalogue(Storage(str(root)))
         catalogue.refresh()
         snapshot = catalogue.resolve(published.ALPHA)
@@ -194,6 +197,25 @@ def test_what_is_not_held_is_not_answered_in_a_hurry(direct: Parts) -> None:
             direct.page(
                 name, asked | ({"book": "long_short"} if "trades" in name else {}), raw=False, hurried=True
             )
+
+
+def test_a_long_window_of_a_curve_is_not_measured_in_a_hurry(tmp_path: Path) -> None:
+    first = dt.date(2000, 1, 1)
+    sessions = 5_001
+    ledger = pl.concat([published.ledger("long_short")] * (sessions // len(published.SESSIONS) + 1))
+    days = pl.Series([first + dt.timedelta(n) for n in range(sessions)])
+    ledger = ledger[:sessions].with_columns(date=days, timestamp=days.cast(pl.Datetime("us", "UTC")))
+    published.publish(tmp_path, {"portfolio": {"long_short": ledger}})
+    parts = Parts(tmp_path, 2**30)
+    try:
+        name, whole, part = "portfolio.equity_curve", {"limit": "1"}, {"limit": "1", "from": "2000-01-02"}
+        direct = parts.page(name, whole, raw=False)
+        assert direct.total == sessions
+        with pytest.raises(NotHeld):
+            parts.page(name, whole, raw=False, hurried=True)
+        assert parts.page(name, part, raw=False, hurried=True) == parts.page(name, part, raw=False)
+    finally:
+        parts.close()
 
 
 def test_rows_are_written_alike_one_by_one_and_all_at_once() -> None:

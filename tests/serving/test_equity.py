@@ -1,0 +1,87 @@
+"""A curve put together from texts and arrays is, byte for byte, the frame of the whole window cut and written."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import orjson
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from datasets.maths.equity import equity_curve, equity_summary
+from schemas.rows import ROWS
+from serve.equity import LEDGER_COLUMNS, curve, ledger_of, summary_of_nothing
+from serve.json_rows import to_json
+
+# No ratio of two of them is so large that twenty of it overflow.
+NUMBERS = (
+    st.sampled_from([None, 0.0, -0.0, 1.0, 1.5, -0.25, 123_456_789.0])
+    | st.floats(0.01, 3)
+    | st.floats(-3, -0.01)
+)
+MOMENTS = st.none() | st.integers(0, 2**31 * 10**6).map(
+    lambda microseconds: dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=microseconds)
+)
+
+
+@st.composite
+def ledgers(draw: st.DrawFn) -> pl.DataFrame:
+    sessions = draw(st.integers(0, 20))
+    columns: dict[str, pl.Series] = {}
+    for name in LEDGER_COLUMNS:
+        if name == "date":
+            values: list[Any] = [dt.date(2020, 1, 30) + dt.timedelta(2 * n) for n in range(sessions)]
+            type_: Any = pl.Date
+        else:
+            drawn: st.SearchStrategy[Any] = MOMENTS if name == "timestamp" else NUMBERS
+            values = draw(st.lists(drawn, min_size=sessions, max_size=sessions))
+            type_ = pl.Datetime("us", "UTC") if name == "timestamp" else pl.Float64
+        columns[name] = pl.Series(name, values, type_)
+    return pl.DataFrame(columns)
+
+
+def plain(frame: pl.DataFrame, book: str, offset: int, limit: int) -> tuple[bytes, bytes]:
+    """Measure a window by itself, and write it the way every other frame is written."""
+    starting, ending = (frame[x].fill_null(np.nan).to_numpy() for x in ("starting_equity", "ending_equity"))
+    measured, summary = (
+        equity_curve(starting, ending),
+        equity_summary(frame["date"].to_numpy(), starting, ending),
+    )
+    derived = [x.name for x in ROWS["equity"].columns if x.name not in LEDGER_COLUMNS]
+    rows = frame.with_columns(pl.Series(x, getattr(measured, x), nan_to_null=True) for x in derived)
+    page = rows.select(x.name for x in ROWS["equity"].columns).slice(offset, limit)
+    figures = {name: getattr(summary, name) for name in summary.__dataclass_fields__}
+    return to_json(page), orjson.dumps({"book": book, **figures})
+
+
+@settings(max_examples=400)
+@given(ledgers(), st.tuples(st.integers(0, 20), st.integers(0, 20)), st.integers(0, 25), st.integers(1, 25))
+def test_every_page_of_every_window_is_the_plain_definition(
+    frame: pl.DataFrame, window: tuple[int, int], offset: int, limit: int
+) -> None:
+    start, end = sorted(min(number, frame.height) for number in window)
+    expected = plain(frame[start:end], "b", offset, limit)
+    found = curve(ledger_of(frame), "b", (start, end), offset=offset, limit=limit)
+    assert (b"".join(found.rows), orjson.dumps(found.summary)) == expected
+    assert found.total == end - start
+    assert found.returned == len(orjson.loads(b"".join(found.rows)))
+
+
+def test_a_ledger_knows_the_memory_it_takes() -> None:
+    row: dict[str, Any] = {name: [1.0] for name in LEDGER_COLUMNS}
+    row |= {"date": [dt.date(2020, 1, 3)], "timestamp": [dt.datetime(2020, 1, 3, tzinfo=dt.UTC)]}
+    one, none = ledger_of(pl.DataFrame(row)), ledger_of(pl.DataFrame(row)[:0])
+    (page,) = orjson.loads(b"".join(curve(one, "b", (0, 1), offset=0, limit=1).rows))
+    assert one.bytes > len(orjson.dumps(page))
+    assert none.bytes == 0
+
+
+def test_a_book_without_a_ledger_has_the_summary_of_an_empty_window() -> None:
+    summary = summary_of_nothing("b")
+    assert summary.pop("book") == "b"
+    assert summary.pop("sessions") == 0
+    assert len(summary) == 10
+    assert set(summary.values()) == {None}
