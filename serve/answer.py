@@ -29,6 +29,8 @@ class Page:
         Nothing that changes between two calls for the same thing: the body has an entity tag.
     warnings
         Shown in ``meta.warnings`` when there are any.
+    shared
+        Whether the rows lie in memory that is held anyway: cutting them anew costs less than keeping them twice.
     """
 
     rows: bytes | type_pieces
@@ -36,6 +38,7 @@ class Page:
     total: int
     meta: Mapping[str, Any]
     warnings: tuple[Mapping[str, str], ...] = ()
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

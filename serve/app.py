@@ -37,6 +37,7 @@ from serve.server import closing
 from serve.service import Service
 from serve.settings import Settings
 from serve.shell import Shell
+from serve.shortcut import Responder, Shortcut
 from serve.telemetry import instruments_of
 from serve.telemetry.sampling import both, sampling
 
@@ -91,8 +92,12 @@ def create(
                 await stack.aclose()
             unsettle()
 
+    responders = [
+        (ENDPOINTS[name], responder_of(service, ENDPOINTS[name], answerer))
+        for name, answerer in ROUTES.items()
+    ]
     inner = Litestar(
-        [_handler(service, ENDPOINTS[name], answerer) for name, answerer in ROUTES.items()],
+        [_handler(endpoint, responder) for endpoint, responder in responders],
         lifespan=[lifespan],
         exception_handlers={HTTPException: _unrouted, Exception: _unforeseen},
         openapi_config=None,
@@ -101,7 +106,8 @@ def create(
     )
     console = logs.for_people(program.log_format)
     record = recorder(program.log_level, console=console)
-    shell = Shell(cast(Any, inner), record if instruments is None else both(record, instruments.answered))
+    recording = record if instruments is None else both(record, instruments.answered)
+    shell = Shell(cast(Any, inner), Shortcut(responders), recording)
     return shell
 
 
@@ -114,9 +120,8 @@ def from_environment() -> Application:
     return create(program, access, instruments_of(program), closing)
 
 
-def _handler(service: Service, endpoint: Endpoint, answerer: Answerer) -> HTTPRouteHandler:
+def _handler(endpoint: Endpoint, responder: Responder) -> HTTPRouteHandler:
     """Return the router's handler of one path; it takes OPTIONS too, which the router would answer itself."""
-    responder = responder_of(service, endpoint, answerer)
 
     async def answer(request: Request[Any, Any, Any]) -> ServedResponse:
         if request.method != HttpMethod.GET:

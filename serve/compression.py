@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 import brotli  # type: ignore[import-untyped]  # the package ships no types
@@ -35,6 +36,7 @@ _CODERS: Final[dict[str, Callable[[bytes], bytes]]] = {"zstd": _zstd, "br": _bro
 """Coding -> its function, the cheapest first: the order that decides between equally welcome ones."""
 
 
+@lru_cache(maxsize=256)
 def negotiate(accept_encoding: str | None) -> str:
     """Choose the coding of an answer.
 

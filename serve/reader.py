@@ -31,11 +31,22 @@ _UNREADABLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A page as it is sent: the pieces of a JSON array, its length, and the rows of all pages."""
+    """A page as it is sent.
+
+    Attributes
+    ----------
+    pieces
+        Of a JSON array.
+    returned, total
+        Its length, and the rows of all pages.
+    shared
+        Whether the pieces lie in memory that is held anyway, and that keeping them would keep whole.
+    """
 
     pieces: type_pieces
     returned: int
     total: int
+    shared: bool = False
 
 
 class Reader:

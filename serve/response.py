@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from schemas.errors import ApiError
@@ -13,33 +14,52 @@ from serve.answer import PRIVATE, Answer, Bare, Page
 from serve.asgi import Receive, Scope, Send
 from serve.context import Context
 from serve.etag import quoted, tag_of_body
-from serve.held.bodies import Body, coded
+from serve.held.bodies import JOINED_BYTES, Body, coded
 from serve.held.kept import owner_of
 from serve.json_rows import type_pieces
 
 RETRY_SECONDS: Final = 2
 """What ``Retry-After`` says of a failure whose length nobody knows."""
+_JSON: Final = (b"content-type", b"application/json")
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole response, ready to be sent piece by piece; all bodies are JSON."""
+    """A whole response; all bodies are JSON."""
 
     status: int
     body: type_pieces
     headers: Mapping[str, str]
 
+    @property
+    def size(self) -> int:
+        """Bytes of the body."""
+        return sum(map(len, self.body))
+
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         """Hand it to the server."""
-        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers.items()]
+        await self.send(send, [])
+
+    async def send(self, send: Send, beside: list[tuple[bytes, bytes]]) -> None:
+        """Hand it to the server, with some headers beside its own."""
+        headers = beside
+        for name, value in self.headers.items():
+            headers.append((_wire(name), value.encode("latin-1")))
+        size = self.size
         if self.status != 304:
-            headers.append((b"content-type", b"application/json"))
-            headers.append((b"content-length", str(sum(map(len, self.body))).encode()))
+            headers.append(_JSON)
+            headers.append((b"content-length", b"%d" % size))
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         *first, last = self.body or (b"",)
         for piece in first:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": last, "more_body": False})
+
+
+@lru_cache(maxsize=256)
+def _wire(name: str) -> bytes:
+    """Return a header's name as it is sent."""
+    return name.lower().encode("ascii")
 
 
 def not_modified(etag: str, headers: Mapping[str, str]) -> Response:
@@ -80,12 +100,7 @@ def answered(
         pieces = page_body(context, answer)
         name = tag_of_body(b"".join(pieces)) if tag is None else tag
         body = coded(pieces, coding)
-        # Rows that are held anyway are cut anew for less than it costs to keep them twice.
-        if (
-            tag is not None
-            and context.resolved is not None
-            and not (context.hurried and body.pieces is pieces)
-        ):
+        if tag is not None and context.resolved is not None and _is_kept(context, answer, body, tag):
             context.service.bodies.put(owner_of(context.resolved), (tag, coding), body, body.bytes)
         return page_response(body, name, coding, headers)
     sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE}
@@ -102,6 +117,16 @@ def answered(
     if packed.coding != compression.IDENTITY:
         sent["content-encoding"] = packed.coding
     return Response(200, packed.pieces, sent)
+
+
+def _is_kept(context: Context, page: Page, body: Body, tag: str) -> bool:
+    """Tell whether a page's body is worth its memory."""
+    if not context.hurried or body.coding != compression.IDENTITY:
+        return True
+    # Cut from rows in memory: what lies there already is not kept twice, and the rest when it is asked again, for
+    # a body that goes at once leaves the processor's caches as they are.
+    small = body.bytes <= JOINED_BYTES
+    return (small or not page.shared) and context.service.asked_again.note(tag)
 
 
 def page_body(context: Context, page: Page) -> type_pieces:

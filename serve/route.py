@@ -15,6 +15,7 @@ from schemas.errors import ApiError, SnapshotError, StorageUnavailable
 from schemas.parameters import SYMBOL_PATH, ParameterKind
 from serve import trace as tracing
 from serve.access.caller import Caller
+from serve.access.credentials import Presented
 from serve.answer import Answer, Answerer
 from serve.asgi import Scope
 from serve.books import visible_books
@@ -26,7 +27,7 @@ from serve.held.not_held import NotHeld
 from serve.parameters import Values, parse, query_pairs, refusal
 from serve.response import Response, answered, failed, not_modified, page_response
 from serve.service import Service
-from serve.trace import Trace, header
+from serve.trace import Trace
 
 _log = structlog.get_logger("serve.route")
 
@@ -104,7 +105,7 @@ class _Passage:
         """The key, its account, the caller's address, rate and quota, the endpoint allow-list."""
         client = self.scope["client"][0] if self.scope.get("client") else None
         self.caller = await self.service.access.admit(
-            self.scope["headers"], client, self.endpoint, self._recognised
+            Presented.of(self.trace.headers), client, self.endpoint, self._recognised
         )
 
     def _recognised(self, key_id: str) -> None:
@@ -153,8 +154,8 @@ class _Passage:
             raise ApiError(code, "There is no alpha at this address.")
 
     async def _answer(self) -> Response:
-        wanted = header(self.scope["headers"], b"if-none-match")
-        coding = negotiate(header(self.scope["headers"], b"accept-encoding"))
+        wanted = self.trace.header(b"if-none-match")
+        coding = negotiate(self.trace.header(b"accept-encoding"))
         tag = self._tag_beforehand()
         if tag is not None and matches(wanted, quoted(tag, coding)):
             return not_modified(quoted(tag, coding), self.headers)

@@ -14,7 +14,7 @@ from serve.access.gate import Access
 from serve.access.settings import AccessSettings
 from serve.build import build_version
 from serve.components import Components
-from serve.held.bodies import Body
+from serve.held.bodies import AskedAgain, Body
 from serve.held.kept import KeptByBytes
 from serve.held.ledgers import HeldLedgers
 from serve.held.pages import Pages
@@ -31,6 +31,8 @@ from serve.week_index import WeekIndex
 T = TypeVar("T")
 _BODIES: Final = 8
 """One part in this many of the memory is for finished bodies; cutting a page from held rows costs little."""
+_REMEMBERED: Final = 10_000
+"""Pages of which it is known that they were asked for, to keep those that are asked for again."""
 _LEDGERS: Final = 16
 """One part in this many is for the ledgers behind equity curves, some 0.7 MB for 1,500 sessions."""
 
@@ -65,6 +67,7 @@ class Service:
         self.weeks = WeekIndex(self.reader)
         memory = kept_bytes(settings.memory_bytes, settings.workers)
         self.bodies: KeptByBytes[Body] = KeptByBytes(memory // _BODIES)
+        self.asked_again = AskedAgain(_REMEMBERED)
         self.ledgers = HeldLedgers(self.reader, memory // _LEDGERS)
         self.datasets = HeldDatasets(memory - self.bodies.limit - self.ledgers.kept.limit)
         self.pages = Pages(self.reader, self.datasets)

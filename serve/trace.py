@@ -1,9 +1,9 @@
-"""What is known of a request while it is answered: for its log line and its ``X-Request-Id``."""
+"""What is known of a request while it is answered: its headers, and what its log line and ``X-Request-Id`` say."""
 
 from __future__ import annotations
 
+import os
 import re
-import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -22,27 +22,39 @@ class Trace:
     ----------
     request_id
         The caller's own when it was well formed, else a new one.
+    headers
+        Of the request, by name.
     endpoint, key_id, code
         Registry id, key and error code once known.
     """
 
     request_id: str
+    headers: dict[bytes, bytes]
     endpoint: str | None = None
     key_id: str | None = None
     code: str | None = None
 
+    def header(self, name: bytes) -> str | None:
+        """Return a header's value, None when there is none."""
+        found = self.headers.get(name)
+        return None if found is None else found.decode("latin-1")
 
-def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str | None:
-    """Return a header's value; several lines of one name are joined with commas, as HTTP reads them."""
-    found = [value.decode("latin-1") for key, value in headers if key == name]
-    return ", ".join(found) if found else None
+
+def by_name(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Return headers by their names in small letters; several lines of one name are joined, as HTTP reads them."""
+    found: dict[bytes, bytes] = {}
+    for spelled, value in headers:
+        name = spelled.lower()
+        found[name] = found[name] + b", " + value if name in found else value
+    return found
 
 
 def begin(scope: Scope) -> Trace:
     """Start the trace of a request and leave it in its scope."""
-    given = [value for key, value in scope["headers"] if key == b"x-request-id"]
-    own = len(given) == 1 and _CALLERS_OWN.match(given[0])
-    trace = Trace(given[0].decode("ascii") if own else uuid.uuid4().hex)
+    headers = by_name(scope["headers"])
+    given = headers.get(b"x-request-id")
+    own = given is not None and _CALLERS_OWN.match(given)
+    trace = Trace(given.decode("ascii") if own and given is not None else os.urandom(16).hex(), headers)
     scope[_SCOPE] = trace
     return trace
 

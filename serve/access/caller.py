@@ -8,8 +8,9 @@ from typing import Any
 
 from schemas.endpoints import ENDPOINTS, Endpoint, Gate
 from schemas.errors import ApiError
+from serve.access.address import UNKNOWN, type_address
 from serve.access.allow import AllowList
-from serve.access.limits import RateLimit, Usage
+from serve.access.limits import RateLimit, Standing, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,10 @@ class Caller:
         Allow-lists in force: the key's clamped to its account's ceiling.
     expose_raw
         Whether fields and books of the unconditioned signal are visible.
-    rate_limit, usage
-        The envelope, and its use with this call counted.
-    ip
-        The caller's address behind the trusted proxies, or ``unknown`` when none could be read.
+    rate_limit, standing
+        The envelope, and where the key stands in it with this call counted.
+    address
+        The caller's behind the trusted proxies, None when none could be read.
     headers
         ``X-RateLimit-*``, to be sent with whatever the answer is, errors included.
     """
@@ -43,9 +44,19 @@ class Caller:
     runs: AllowList
     expose_raw: bool
     rate_limit: RateLimit
-    usage: Usage
-    ip: str
+    standing: Standing
+    address: type_address | None = None
     headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def usage(self) -> Usage:
+        """What the key has used, this call counted."""
+        return self.standing.usage(self.rate_limit)
+
+    @property
+    def ip(self) -> str:
+        """The caller's address as text, ``unknown`` when none could be read."""
+        return UNKNOWN if self.address is None else str(self.address)
 
     @property
     def callable_endpoints(self) -> list[str]:

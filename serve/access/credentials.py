@@ -25,6 +25,16 @@ class Presented:
     forwarded: tuple[str, ...] = ()
 
     @classmethod
+    def of(cls, headers: Mapping[bytes, bytes]) -> Presented:
+        """Pick the headers out of those of a request by name, several lines of one joined with commas."""
+        authorization = headers.get(b"authorization")
+        forwarded = headers.get(b"x-forwarded-for")
+        return cls(
+            None if authorization is None else _bearer((authorization.decode("latin-1"),)),
+            () if forwarded is None else (forwarded.decode("latin-1"),),
+        )
+
+    @classmethod
     def read(cls, headers: type_headers) -> Presented:
         """Pick the headers out of a mapping or of ASGI's pairs, whatever the case of their names."""
         authorization: list[str] = []

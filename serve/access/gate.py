@@ -131,7 +131,7 @@ class Access:
 
     async def admit(
         self,
-        headers: type_headers,
+        headers: Presented | type_headers,
         client: str | None,
         endpoint: Endpoint,
         recognised: Callable[[str], None] = lambda _: None,
@@ -141,7 +141,7 @@ class Access:
         Parameters
         ----------
         headers
-            Of the request: a mapping with names in any case, or ASGI's pairs of bytes.
+            Of the request: what was picked out of them, a mapping with names in any case, or ASGI's pairs of bytes.
         client
             Address of the other end of the connection; None when it has none.
         endpoint
@@ -155,7 +155,7 @@ class Access:
             With the documented code. Once the key is recognised its headers hold ``X-RateLimit-*``, and
             ``Retry-After`` on 429 and 503.
         """
-        presented = Presented.read(headers)
+        presented = headers if isinstance(headers, Presented) else Presented.read(headers)
         try:
             record = await self._authenticate(presented)
         except StorageUnavailable as error:

@@ -18,11 +18,11 @@ from serve.access.sqlite import SqliteDatabase
 from serve.access.tables import REVISION, VERSION_TABLE, accounts, keys
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class KeyRecord:
     """One key with its account, as stored; the lists are the stored texts.
 
-    The fields are the columns of `KEY_COLUMNS`, in their order.
+    Two readings are two records, whatever they say. The fields are the columns of `KEY_COLUMNS`, in their order.
     """
 
     id: str

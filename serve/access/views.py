@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache, partial
 from typing import Final
 
 from schemas.endpoints import ADMIN_IDS
-from serve.access.address import UNKNOWN, type_address
+from serve.access.address import type_address
 from serve.access.allow import AllowList, clamp
 from serve.access.caller import Caller, KeyRow
 from serve.access.limits import Standing, Usage
@@ -32,27 +33,33 @@ def endpoints_in_force(record: KeyRecord) -> AllowList:
     return clamped if record.role == Role.ADMIN else clamped.without(ADMIN_IDS)
 
 
+@lru_cache(maxsize=1024)
+def _caller_with(record: KeyRecord) -> partial[Caller]:
+    """Return a caller as far as it depends on nothing but the record.
+
+    Records are told apart as objects: one that was read again is another.
+    """
+    return partial(
+        Caller,
+        record.id,
+        record.name,
+        record.account_id,
+        record.email,
+        record.role,
+        record.role == Role.ADMIN,
+        endpoints_in_force(record),
+        clamp(record.alphas, record.ceiling_alphas),
+        clamp(record.runs, record.ceiling_runs),
+        bool(record.expose_raw),
+        record.rate,
+    )
+
+
 def caller_of(
     record: KeyRecord, standing: Standing, address: type_address | None, headers: dict[str, str]
 ) -> Caller:
     """Return the admitted call of a key."""
-    rate = record.rate
-    return Caller(
-        key_id=record.id,
-        key_name=record.name,
-        user_id=record.account_id,
-        email=record.email,
-        role=record.role,
-        is_admin=record.role == Role.ADMIN,
-        endpoints=endpoints_in_force(record),
-        alphas=clamp(record.alphas, record.ceiling_alphas),
-        runs=clamp(record.runs, record.ceiling_runs),
-        expose_raw=bool(record.expose_raw),
-        rate_limit=rate,
-        usage=standing.usage(rate),
-        ip=UNKNOWN if address is None else str(address),
-        headers=headers,
-    )
+    return _caller_with(record)(standing, address, headers)
 
 
 def key_row(record: KeyRecord, usage: Usage, display_prefix: str) -> KeyRow:

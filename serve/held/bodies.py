@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
 from serve.compression import IDENTITY, SMALLEST, encode
 from serve.json_rows import type_pieces
 
+JOINED_BYTES: Final = 1 << 17
+"""Bytes up to which pieces are put together: handing each to the server costs more than copying them."""
 _OVERHEAD: Final = 400
 """What an entry takes besides its body."""
 
@@ -33,9 +36,35 @@ class Body:
         return sum(map(len, self.pieces)) + _OVERHEAD
 
 
+class AskedAgain:
+    """Remembers what was asked lately, so that what is asked once does not push out what is asked again and again.
+
+    Parameters
+    ----------
+    names
+        How many names are remembered at least.
+    """
+
+    def __init__(self, names: int) -> None:
+        self._names = names
+        self._newer: set[Hashable] = set()
+        self._older: set[Hashable] = set()
+
+    def note(self, name: Hashable) -> bool:
+        """Note that something is asked; return whether it was before, as far back as is remembered."""
+        if name in self._newer:
+            return True
+        known = name in self._older
+        if len(self._newer) >= self._names:
+            self._older, self._newer = self._newer, set()
+        self._newer.add(name)
+        return known
+
+
 def coded(pieces: type_pieces, coding: str) -> Body:
-    """Apply a negotiated coding to a body; what stays as it is, is not copied."""
-    if coding == IDENTITY or sum(map(len, pieces)) < SMALLEST:
-        return Body(pieces, IDENTITY)
+    """Apply a negotiated coding to a body; a large one that stays as it is, is not copied."""
+    size = sum(map(len, pieces))
+    if coding == IDENTITY or size < SMALLEST:
+        return Body(pieces if size > JOINED_BYTES else (b"".join(pieces),), IDENTITY)
     content, used = encode(b"".join(pieces), coding)
     return Body((content,), used)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,6 +16,13 @@ from serve.query.signals import WeekConditions
 
 type_numbers = npt.NDArray[np.int64]
 """Numbers of rows in the file, from 0."""
+type_order = npt.NDArray[np.int32]
+"""The same, of the rows of one week; a file has fewer rows than four bytes count."""
+_ORDERS: Final = 2
+"""Orders of the whole file that may be remembered, week by week."""
+_ORDER_BYTES: Final = 4
+_NAME_BYTES: Final = 128
+_DAY_BYTES: Final = 80
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()
 _NONE: Final = np.empty(0, np.int64)
 
@@ -26,7 +34,9 @@ class Index:
     Attributes
     ----------
     days
-        int32 days since 1970, ascending.
+        Ordinals of the days that have rows, ascending.
+    day_ends
+        Rows of day n are those from ``day_ends[n]`` up to ``day_ends[n + 1]``.
     names
         Name -> its code, in ascending order of names.
     codes
@@ -39,18 +49,29 @@ class Index:
         float64 columns to filter and sort by, NaN for null.
     """
 
-    days: npt.NDArray[np.int32]
+    days: Sequence[int]
+    day_ends: Sequence[int]
     names: Mapping[str, int] = field(default_factory=dict)
     codes: npt.NDArray[np.int32] | None = None
     by_name: type_numbers = field(default_factory=lambda: _NONE)
     name_ends: type_numbers = field(default_factory=lambda: np.zeros(1, np.int64))
     figures: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    _orders: dict[tuple[int, int, str, bool], type_order] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def bytes(self) -> int:
-        """Memory taken, the names' texts estimated."""
-        arrays = (self.days, self.codes, self.by_name, self.name_ends, *self.figures.values())
-        return sum(x.nbytes for x in arrays if x is not None) + 128 * len(self.names)
+        """Memory taken, the names' texts estimated, and that of the orders which may be remembered."""
+        arrays = (self.codes, self.by_name, self.name_ends, *self.figures.values())
+        orders = _ORDERS * self.rows * _ORDER_BYTES if self.figures else 0
+        beside = _NAME_BYTES * len(self.names) + _DAY_BYTES * len(self.days)
+        return sum(x.nbytes for x in arrays if x is not None) + beside + orders
+
+    @property
+    def rows(self) -> int:
+        """Rows of the file."""
+        return self.day_ends[-1]
 
     def between(self, first: dt.date | None, last: dt.date | None) -> tuple[int, int]:
         """Return the number of the first row of a span of days, and of the one after its last.
@@ -60,9 +81,8 @@ class Index:
         first, last
             Inclusive; None leaves that end open.
         """
-        # Of the array's own type: any other would have the whole array converted.
-        start = 0 if first is None else int(self.days.searchsorted(_number(first), "left"))
-        end = len(self.days) if last is None else int(self.days.searchsorted(_number(last), "right"))
+        start = 0 if first is None else self.day_ends[bisect_left(self.days, first.toordinal())]
+        end = self.rows if last is None else self.day_ends[bisect_right(self.days, last.toordinal())]
         return start, max(start, end)
 
     def rows_of(self, symbols: Sequence[str]) -> int:
@@ -98,7 +118,7 @@ class Index:
         start: int,
         end: int,
         wanted: WeekConditions,
-    ) -> type_numbers:
+    ) -> type_numbers | type_order:
         """Return the numbers of one week's rows that meet the conditions, in the order asked for.
 
         Parameters
@@ -108,20 +128,32 @@ class Index:
         wanted
             Conditions and order; its columns are among the figures.
         """
+        if wanted.symbols is None and wanted.direction is None and wanted.min_abs_weight is None:
+            return self._order(start, end, wanted.sort, falling=wanted.falling)
         kept = np.arange(start, end) if wanted.symbols is None else self.of(wanted.symbols, start, end)
         if wanted.direction is not None:
             kept = kept[self.figures["direction"][kept] == wanted.direction]
         if wanted.min_abs_weight is not None:
             kept = kept[np.abs(self.figures[wanted.weight][kept]) >= wanted.min_abs_weight]
-        if wanted.sort == "symbol":
-            return kept[::-1] if wanted.falling else kept
-        values = self.figures[wanted.sort][kept]
+        return self._sorted(kept, wanted.sort, falling=wanted.falling)
+
+    def _sorted(self, kept: type_numbers, column: str, *, falling: bool) -> type_numbers:
+        if column == "symbol":
+            return kept[::-1] if falling else kept
+        values = self.figures[column][kept]
         # A stable sort keeps tied names ascending, and NaN goes last.
-        return kept[np.argsort(-values if wanted.falling else values, kind="stable")]
+        return kept[np.argsort(-values if falling else values, kind="stable")]
 
-
-def _number(day: dt.date) -> np.int32:
-    return np.int32(day.toordinal() - _EPOCH)
+    def _order(self, start: int, end: int, column: str, *, falling: bool) -> type_order:
+        """Return a whole week in some order: as sorting takes as long as cutting the page does, it is remembered."""
+        name = (start, end, column, falling)
+        order = self._orders.get(name)
+        if order is None:
+            order = self._sorted(np.arange(start, end), column, falling=falling).astype(np.int32)
+            if sum(map(len, tuple(self._orders.values()))) + len(order) > _ORDERS * self.rows:
+                self._orders.clear()
+            self._orders[name] = order
+        return order
 
 
 def index_of(*, days: pl.Series, symbols: pl.Series | None, figures: Mapping[str, pl.Series]) -> Index | None:
@@ -137,22 +169,24 @@ def index_of(*, days: pl.Series, symbols: pl.Series | None, figures: Mapping[str
         Whatever numbers are filtered or sorted by.
     """
     utc = days.dt.convert_time_zone("UTC").dt.date() if days.dtype == pl.Datetime else days
-    numbers = utc.to_physical().to_numpy().astype(np.int32)
-    if np.any(np.diff(numbers) < 0):
+    numbers = utc.to_physical().to_numpy()
+    if np.any(numbers[1:] < numbers[:-1]):
         return None
+    distinct_days, starts = np.unique(numbers, return_index=True)
+    by_day = (distinct_days + _EPOCH).tolist(), [*starts.tolist(), len(numbers)]
     columns = {
         name: np.asarray(values.cast(pl.Float64).fill_null(float("nan")).to_numpy(), np.float64)
         for name, values in figures.items()
     }
     if symbols is None:
-        return Index(numbers, figures=columns)
+        return Index(*by_day, figures=columns)
     # Python orders texts by code points, which is the order of their UTF-8 bytes, the engine's.
     distinct = sorted(symbols.drop_nulls().unique().to_list())
     nameless = len(distinct)  # a code of its own, which no name leads to
     codes = symbols.cast(pl.Enum(distinct)).to_physical().fill_null(nameless).to_numpy().astype(np.int32)
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(codes, minlength=nameless + 1))])
     return Index(
-        numbers,
+        *by_day,
         {name: code for code, name in enumerate(distinct)},
         codes,
         np.argsort(codes, kind="stable").astype(np.int64),

@@ -95,7 +95,7 @@ class Pages:
         if symbols is None:
             first = min(start + offset, end)
             last = min(first + limit, end)
-            return Rows(found.rows.between(first, last), last - first, end - start)
+            return Rows(found.rows.between(first, last), last - first, end - start, shared=True)
         if hurried and found.index.rows_of(symbols) > _AT_ONCE:
             raise NotHeld
         numbers = found.index.of(symbols, start, end)

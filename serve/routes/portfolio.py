@@ -55,7 +55,7 @@ def rows_of_book(context: Context) -> Page:
 
     asked = Asked(snapshot, kind, model, context.raw, book)
     rows = context.service.pages.window(asked, values, direct, hurried=context.hurried)
-    return Page(rows.pieces, rows.returned, rows.total, meta)
+    return Page(rows.pieces, rows.returned, rows.total, meta, shared=rows.shared)
 
 
 def equity_curve(context: Context) -> Page:

@@ -33,7 +33,7 @@ def rebalances(context: Context) -> Page:
 
     asked = Asked(snapshot, "rebalances", ROWS["rebalance"], context.raw)
     rows = context.service.pages.window(asked, context.values, direct, hurried=context.hurried)
-    return Page(rows.pieces, rows.returned, rows.total, context.run_meta)
+    return Page(rows.pieces, rows.returned, rows.total, context.run_meta, shared=rows.shared)
 
 
 def cross_section(context: Context) -> Page:
@@ -90,7 +90,7 @@ def scores(context: Context) -> Page:
 
     asked = Asked(snapshot, "decisions", query.panel_row(context.values), context.raw)
     rows = context.service.pages.window(asked, context.values, direct, hurried=context.hurried)
-    return Page(rows.pieces, rows.returned, rows.total, meta)
+    return Page(rows.pieces, rows.returned, rows.total, meta, shared=rows.shared)
 
 
 def _holds(snapshot: Snapshot, kind: str) -> bool:

@@ -20,7 +20,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from serve.access.allow import ALL
 from serve.access.caller import Caller
-from serve.access.limits import RateLimit, Usage
+from serve.access.limits import RateLimit, Standing
 from serve.answer import Page
 from serve.app import ROUTES
 from serve.context import Context
@@ -73,7 +73,7 @@ class Parts:
         values = parse(endpoint, path, query)
         caller = Caller(
             "k", "k", "u", "u@example.org", "user", False, ALL, ALL, ALL, raw,
-            RateLimit(), Usage(0, 0, 0, 0, RateLimit()), "127.0.0.1",
+            RateLimit(), Standing((0, 0, 0, 0), (0, 0, 0, 0)),
         )  # fmt: skip
         context = Context(cast(Any, self), endpoint, values, "r", caller, self.snapshot, hurried)
         return cast(Page, ROUTES[name](context))
