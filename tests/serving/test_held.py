@@ -25,6 +25,7 @@ from serve.answer import Page
 from serve.app import ROUTES
 from serve.context import Context
 from serve.held import store
+from serve.held.bodies import AskedAgain
 from serve.held.kept import KeptByBytes, owner_of
 from serve.held.ledgers import HeldLedgers
 from serve.held.not_held import NotHeld
@@ -37,6 +38,7 @@ from serve.reader import Reader
 from serve.response import page_body
 from serve.week_index import WeekIndex
 from tests.serving import published
+from tests.serving.driving import Running
 
 HELD = {
     "signals.rebalances.list": (),
@@ -272,3 +274,19 @@ def _first(parts: Parts) -> None:
     except NotHeld:
         parts.page("signals.scores", {}, raw=False)
         raise
+
+
+def test_what_was_asked_is_remembered_for_a_while() -> None:
+    asked = AskedAgain(10)
+    assert [asked.note(n) for n in (1, 2, 1, 2)] == [False, False, True, True]
+    assert not any(asked.note(n) for n in range(10, 18))
+    assert asked.note(1), "ten names back at least"
+    for n in range(100, 130):
+        asked.note(n)
+    assert not asked.note(2), "and not for ever"
+
+
+def test_a_page_asked_again_and_again_has_the_same_bytes(api: Running, plain: str) -> None:
+    week = f"/v1/alphas/{published.ALPHA}/rebalances/{next(iter(published.WEEKS))}?limit=5&sort=symbol"
+    bodies = {api.get(week, plain).content for _ in range(8)}
+    assert len(bodies) == 1

@@ -1,0 +1,95 @@
+"""Two ways to an endpoint, the short one and the router's, and no difference to be seen."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.endpoints import ENDPOINTS
+from serve.asgi import Scope
+from serve.parameters import query_pairs
+from serve.response import Response
+from serve.shortcut import Shortcut
+from tests.serving import published
+from tests.serving.driving import Running
+
+OF_EACH_CALL = {"x-request-id"} | {
+    f"x-ratelimit-{part}-{window}"
+    for part in ("remaining", "reset")
+    for window in ("second", "minute", "day", "month")
+}
+FILLED = {"alpha": published.ALPHA, "symbol": "SPY", "date": "2020-01-10", "key_id": "0" * 16}
+
+
+def seen(answer: httpx.Response) -> tuple[int, dict[str, str], Any]:
+    headers = {name: value for name, value in answer.headers.items() if name not in OF_EACH_CALL}
+    body = answer.json()
+    for part in ("meta", "error"):
+        for name in ("request_id", "generated_at"):
+            body.get(part, {}).pop(name, None)
+    for name in ("time", "usage"):
+        body.pop(name, None)
+        body.get("data", {}).pop(name, None) if isinstance(body.get("data"), dict) else None
+    return answer.status_code, headers, body
+
+
+# The rows of the inventory tell what was used, and that is more with every call.
+@pytest.mark.parametrize("name", [name for name in ENDPOINTS if name != "meta.keys"])
+@pytest.mark.parametrize("query", ["", "?limit=3&offset=1&book=long_only", "?limit=0&from=x"])
+def test_both_ways_answer_alike(api: Running, name: str, query: str) -> None:
+    token = api.key(admin=True)
+    path = ENDPOINTS[name].path.format(**FILLED)
+    short = api.get(f"{path}{query}", token)
+    routed = api.get(f"{path.replace('/v1/', '/%76%31/')}{query}", token)
+    assert seen(short) == seen(routed)
+    assert set(short.headers) == set(routed.headers)
+
+
+async def _no_response(_: Scope) -> Response:
+    raise NotImplementedError
+
+
+@pytest.fixture(scope="module")
+def shortcut() -> Shortcut:
+    return Shortcut([(endpoint, _no_response) for endpoint in ENDPOINTS.values()])
+
+
+@pytest.mark.parametrize("name", list(ENDPOINTS))
+def test_every_endpoint_is_found_with_its_parameters(shortcut: Shortcut, name: str) -> None:
+    path = ENDPOINTS[name].path
+    found = shortcut.find("GET", path.format(**FILLED).encode())
+    assert found is not None
+    assert found[1] == {key: value for key, value in FILLED.items() if f"{{{key}}}" in path}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/me"),
+        ("HEAD", "/v1/me"),
+        ("OPTIONS", "/v1/me"),
+        ("GET", "/v1/m%65"),
+        ("GET", "/v1/alphas/\u00e9"),
+        ("GET", "/v1/alphas//scores"),
+        ("GET", "/v1/me/"),
+        ("GET", "/v1"),
+        ("GET", "/"),
+        ("GET", ""),
+        ("GET", "/v1/alphas/a/none"),
+        ("GET", "/v1/alphas/a/scores/more"),
+        ("GET", "/V1/me"),
+    ],
+)
+def test_what_is_not_plain_is_left_to_the_router(shortcut: Shortcut, method: str, path: str) -> None:
+    assert shortcut.find(method, path.encode()) is None
+
+
+@given(st.text("ab=&+%20;\u00e9\x00", max_size=20))
+def test_a_query_string_is_split_as_the_standard_library_does(query: str) -> None:
+    raw = query.encode("latin-1")
+    assert query_pairs(raw) == parse_qsl(query, keep_blank_values=True, errors="replace")
