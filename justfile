@@ -69,6 +69,6 @@ bench-build seal *args:
 bench-batch *args:
     PYTHONPATH=. python benchmarks/batch.py {{ args }}
 
-# a catalogue of 10,000 alphas: start-up, polls and searches; --s3 for polls of a bucket as well
+# a catalogue of 10,000 alphas: start-up, polls and searches; --s3 for polls of a bucket and their requests instead
 bench-catalogue *args:
     PYTHONPATH=. python benchmarks/catalogue.py {{ args }}
