@@ -17,6 +17,13 @@ _MIDDLE: Final = 20
 _OLD: Final = 50
 """How many objects, and then collections of the younger ones, a collection waits for."""
 _C: Final = ctypes.CDLL(None)
+_ALLOCATOR: Final = {-1: 256 << 20, -3: 32 << 20}
+"""What the C library's allocator is told, by the numbers of <malloc.h>.
+
+``M_TRIM_THRESHOLD`` and ``M_MMAP_THRESHOLD``: a body or a buffer of some hundred kilobytes is asked for and let go
+with every answer. Left to itself the allocator hands such a block back to the system each time, and every page of the
+next one has to be found and cleared again.
+"""
 _CONTROL_GROUP: Final = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -29,6 +36,10 @@ def settle() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG, _MIDDLE, _OLD)
+    tell = getattr(_C, "mallopt", None)
+    if tell is not None:  # as below
+        for option, value in _ALLOCATOR.items():
+            tell(option, value)
 
 
 def unsettle() -> None:

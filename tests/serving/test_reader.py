@@ -3,11 +3,15 @@ from __future__ import annotations
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.errors import SnapshotCorrupt
+from serve import json_rows
 from serve.json_rows import to_json
 from serve.query.statement import Paged, Statement, source
 from serve.reader import Reader
@@ -121,3 +125,19 @@ def test_instants_are_written_in_utc_whatever_zone_they_come_in(zone: str) -> No
     split = frame.with_columns(pl.col("at") + pl.duration(microseconds=7))
     assert b'"2020-07-03T14:30:00.000007Z"' in to_json(split)
     assert to_json(frame.head(0)) == b"[]"
+
+
+YEARS = [dt.datetime(year, 1, 1) for year in (1900, 2200)]  # noqa: DTZ001 - the zone is put on later
+
+
+@given(
+    st.lists(st.none() | st.datetimes(YEARS[0], YEARS[1]), max_size=20),
+    st.sampled_from(["ms", "us", "ns"]),
+)
+def test_few_instants_are_written_as_many_are(
+    moments: list[dt.datetime | None], unit: Literal["ms", "us", "ns"]
+) -> None:
+    column = pl.Series("at", moments, dtype=pl.Datetime(unit)).dt.replace_time_zone("UTC")
+    few = json_rows.writable(pl.DataFrame(column))
+    many = json_rows.writable(pl.DataFrame(pl.concat([column] + [column] * 1_000)))
+    assert few["at"].to_list() == many["at"].to_list()[: len(moments)]
