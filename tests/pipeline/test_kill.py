@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
-import time
+import signal
 from pathlib import Path
+from time import sleep
 
 import pytest
 
@@ -15,33 +14,27 @@ from datasets.layout import ALPHAS
 from datasets.manifest import digest
 from pipeline.build import build_seal
 from tests.moments import Moments
+from tests.s3.kills import Crew
 from tests.seals import make_seal
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-KILLS = 30
-
-# Says when the imports are done, so that the kill falls into the build and not into the interpreter's start.
-_BUILD = """
-import sys
-from pipeline.build import build_seal
-import pipeline.maths.weekly_signal
-print("ready", flush=True)
-build_seal(sys.argv[1], sys.argv[2])
-"""
+KILLS = 15
 
 
 @pytest.fixture(scope="module")
 def seals(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Return two seals of one alpha, the second sealed later."""
     folder = tmp_path_factory.mktemp("seals")
-    first = make_seal(folder / "first", alpha_id="Test_killed", seed=1, sealed_at="2026-01-01T00:00:00Z")
-    second = make_seal(folder / "second", alpha_id="Test_killed", seed=2, sealed_at="2026-01-02T00:00:00Z")
+    first, second = (
+        make_seal(
+            folder / str(seed),
+            alpha_id="Test_killed",
+            seed=seed,
+            weeks=14,
+            sealed_at=f"2026-01-0{seed}T00:00:00Z",
+        )
+        for seed in (1, 2)
+    )
     return first, second
-
-
-def _build_seconds(seal: Path, root: Path) -> float:
-    result = build_seal(str(seal), root)
-    return sum(result.seconds.values())
 
 
 def _visible(root: Path) -> dict[str, str]:
@@ -52,11 +45,12 @@ def _visible(root: Path) -> dict[str, str]:
     }
 
 
-def test_thirty_kills_leave_whole_snapshots(seals: tuple[Path, Path], tmp_path: Path) -> None:
+def test_kills_leave_whole_snapshots(seals: tuple[Path, Path], tmp_path: Path) -> None:
     first, second = seals
+    crew = Crew(tmp_path / "complaints")  # its interpreter starts meanwhile
     reference = tmp_path / "reference"
     build_seal(str(first), reference)
-    seconds = _build_seconds(second, reference)
+    seconds = sum(build_seal(str(second), reference).seconds.values())
     whole = _visible(reference)
     new = datasets.open(reference)["Test_killed"].id
 
@@ -65,29 +59,26 @@ def test_thirty_kills_leave_whole_snapshots(seals: tuple[Path, Path], tmp_path: 
     old = datasets.open(root)["Test_killed"].id
     moments = Moments(random.Random(20260101), 1.2 * seconds)
     interrupted = 0
-    for _ in range(KILLS):
-        process = subprocess.Popen(
-            [sys.executable, "-c", _BUILD, str(second), str(root)], cwd=REPOSITORY, stdout=subprocess.PIPE
-        )
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(moments.next())
-        process.kill()
-        process.stdout.close()
-        process.wait()
-        served = datasets.open(root)["Test_killed"]
-        assert served.id in {old, new}
-        # Whatever has its final name is whole: exactly the bytes of an undisturbed build.
-        for path, sha256 in _visible(root).items():
-            assert whole[path] == sha256, f"{path} is half-written"
-        for entry in served.manifest.files:
-            assert (root / served.file(entry.dataset, entry.book)).stat().st_size == entry.bytes
-        assert served.scan("decisions").collect().height > 0
-        moments.tell(in_time=served.id == old)
-        if served.id == old:
-            interrupted += 1
-        else:
-            _serve_again(root, first)
+    try:
+        for _ in range(KILLS):
+            crew.begin({"kind": "build", "root": str(root), "seal": str(second)})
+            sleep(moments.next())
+            crew.end(signal.SIGKILL)
+            served = datasets.open(root)["Test_killed"]
+            assert served.id in {old, new}
+            # Whatever has its final name is whole: exactly the bytes of an undisturbed build.
+            for path, sha256 in _visible(root).items():
+                assert whole[path] == sha256, f"{path} is half-written"
+            for entry in served.manifest.files:
+                assert (root / served.file(entry.dataset, entry.book)).stat().st_size == entry.bytes
+            assert served.scan("decisions").collect().height > 0
+            moments.tell(in_time=served.id == old)
+            if served.id == old:
+                interrupted += 1
+            else:
+                _serve_again(root, first)
+    finally:
+        crew.go_home()
     assert interrupted >= KILLS // 3, "the kills came too late to mean anything"
     build_seal(str(second), root)
     assert datasets.open(root)["Test_killed"].id == new

@@ -1,11 +1,13 @@
 """What is killed, and who watches: a process that does each thing it is told to in a child of its own.
 
 Told one JSON document a line, it forks a child for it; the child says ``pid``, ``begun`` and ``done``, and the
-process ``ended`` when it is gone. The interpreter starts once, so kills fall into the work and not into its imports.
+process ``ended`` when it is gone. The interpreter starts once, so kills fall into the work and not into its imports;
+what else the work will need, such as a bucket's client, is named when it is started.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -13,8 +15,6 @@ import sys
 import time
 from datetime import timedelta
 from typing import Any
-
-import s3fs  # noqa: F401 - what a bucket needs, as below
 
 import datasets.turn
 import pipeline.housekeeping.gc_command
@@ -115,6 +115,8 @@ class Reader:
 
 
 def main() -> None:
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
     for line in iter(sys.stdin.readline, ""):
         told = json.loads(line)
         child = os.fork()

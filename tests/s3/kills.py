@@ -83,13 +83,21 @@ class Seals:
 
 
 class Crew:
-    """A process that does one thing at a time, each in a child that may be killed."""
+    """A process that does one thing at a time, each in a child that may be killed.
 
-    def __init__(self, complaints: Path) -> None:
+    Parameters
+    ----------
+    complaints
+        File for what goes wrong in it.
+    loaded
+        Modules to load before anything is done.
+    """
+
+    def __init__(self, complaints: Path, *loaded: str) -> None:
         self._complaints = complaints
         self._stderr = complaints.open("wb")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.s3.killed"],
+            [sys.executable, "-m", "tests.s3.killed", *loaded],
             cwd=REPOSITORY,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -145,7 +153,13 @@ class Campaign:
 
     def __init__(self, root: str, folder: Path, *, cached: bool, seed: int) -> None:
         self._root = root
-        self._folder = folder
+        # Their interpreters start while seals are made and the first is built.
+        client = ("s3fs",) if "://" in root else ()
+        self._workers = Crew(folder / "workers", *client)
+        self._readers = {
+            where: Crew(folder / f"reader-{'of-the-cache' if where else 'of-the-root'}", *client)
+            for where in ("", *((str(folder / "cache"),) if cached else ()))
+        }
         self._storage = Storage(root)
         self._seals = Seals(folder)
         self._cache = str(folder / "cache") if cached else ""
@@ -162,10 +176,12 @@ class Campaign:
 
     def run(self, kills: int) -> None:
         """Kill so many times, each kind in turn, and look at everything after each."""
-        crew = Crew(self._folder / "workers")
+        crew = self._workers
         try:
             self._measure(crew)
-            with self._reading(""), self._reading(self._cache) if self._cache else contextlib.nullcontext():
+            with contextlib.ExitStack() as readers:
+                for cache, reader in self._readers.items():
+                    readers.enter_context(self._reading(reader, cache))
                 for number in range(kills):
                     kind = self._kinds[number % len(self._kinds)]
                     self._kill(crew, kind)
@@ -173,12 +189,13 @@ class Campaign:
                     self._look()
             self._finish(crew)
         finally:
-            crew.go_home()
+            for each in (crew, *self._readers.values()):
+                each.go_home()
 
-    def _told(self, kind: str, cache: str = "") -> dict[str, Any]:
+    def _told(self, kind: str, cache: str = "", grace: int = GRACE) -> dict[str, Any]:
         seal = str(self._seals.next()) if kind in {"build", "publish"} else ""
         return {
-            "kind": kind, "root": self._root, "seal": seal, "cache": cache, "bound": self.bound, "grace": GRACE,
+            "kind": kind, "root": self._root, "seal": seal, "cache": cache, "bound": self.bound, "grace": grace,
         }  # fmt: skip
 
     def _measure(self, crew: Crew) -> None:
@@ -205,15 +222,11 @@ class Campaign:
             build_seal(told["seal"], self._root)
 
     @contextlib.contextmanager
-    def _reading(self, cache: str) -> Iterator[None]:
+    def _reading(self, crew: Crew, cache: str) -> Iterator[None]:
         """Read all the time, and complain at the end."""
-        crew = Crew(self._folder / f"reader-{'of-the-cache' if cache else 'of-the-root'}")
-        try:
-            crew.begin(self._told("read", cache))
-            yield
-            *said, done = crew.end(signal.SIGTERM)
-        finally:
-            crew.go_home()
+        crew.begin(self._told("read", cache))
+        yield
+        *said, done = crew.end(signal.SIGTERM)
         assert done == "done"
         told = [json.loads(line) for line in said]
         assert not [line for line in told if "complaint" in line], told
@@ -247,10 +260,9 @@ class Campaign:
             )
 
     def _finish(self, crew: Crew) -> None:
-        """See that everything interrupted can be brought to its end."""
+        """See that everything interrupted can be brought to its end, now that nobody reads any more."""
         last = build_seal(str(self._seals.next()), self._root).snapshot
-        time.sleep(GRACE)
-        crew.begin(self._told("gc"))
+        crew.begin(self._told("gc", grace=0))
         assert crew.end()[-1] == "done"
         pointer = served(self._storage, ALPHA)
         assert pointer is not None
