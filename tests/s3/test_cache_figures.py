@@ -1,0 +1,79 @@
+"""The measurements of the read-through cache, of a node over a bucket: they are what the disk and the store say."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pipeline.build import build_seal
+from tests.s3.asked import asked
+from tests.s3.conftest import Bucket
+from tests.s3.serving import node
+from tests.serving.processes import eventually, free_port
+from tests.serving.test_telemetry import Port
+
+SCORES = "alphas/Test_small/scores?limit=500"
+POSITIONS = "alphas/Test_small/positions?book=long_only"
+
+
+def copies(cache: Path) -> dict[str, int]:
+    """Return the size of every copy, by its path in the snapshot."""
+    return {
+        path.relative_to(folder).as_posix(): path.stat().st_size
+        for folder in cache.glob("*/alphas/*/*")
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def on_disk(cache: Path) -> int:
+    """Return the bytes of all that is kept for a root, the saved catalogue among it."""
+    return sum(
+        path.stat().st_size for path in cache.glob("*/**/*") if path.is_file() and ".locks" not in path.parts
+    )
+
+
+def test_reads_copies_and_evictions_are_told_as_they_are(
+    bucket: Bucket, small_seal: Callable[..., Path], tmp_path: Path
+) -> None:
+    root, cache = bucket.url("root"), tmp_path / "cache"
+    build_seal(str(small_seal()), root)
+
+    number = free_port()
+    port = Port(number)
+    with node(tmp_path, root, **{"metrics-port": str(number)}) as api:
+        assert port.value("cache_reads_total", result="hit") == 0
+        assert port.value("cache_limit_bytes") == 20_000_000_000
+        with asked(bucket.server) as requests:
+            scores, positions = api.body(SCORES), api.body(POSITIONS)
+            kept = copies(cache)
+            eventually(lambda: port.value("cache_used_bytes") == sum(kept.values()))
+        assert {"manifest.json", "decisions/part-0.parquet"} < kept.keys()
+        assert copies(cache) == kept
+        assert port.value("cache_reads_total", result="miss") == len(kept) == requests["GET"]
+        assert port.value("cache_fetched_bytes_total") == sum(kept.values())
+        assert port.value("cache_evictions_total") == 0
+
+    # Started again with too little room for all: what was used longest ago goes, and only that is fetched again.
+    now = time.time()
+    for path in cache.rglob("*"):
+        if path.is_file():
+            age = 7200 if "positions" in path.parts else 3600
+            os.utime(path, (now - age, now - age))
+    before = on_disk(cache)
+    settings = {"metrics-port": str(number), "cache-bytes": str(before - 1)}
+    with node(tmp_path, root, **settings) as api:
+        gone = {path: size for path, size in kept.items() if path not in copies(cache)}
+        assert list(gone) == ["positions/book=long_only/part-0.parquet"]
+        assert port.value("cache_evictions_total") == 1
+        assert port.value("cache_evicted_bytes_total") == sum(gone.values())
+        assert port.value("cache_used_bytes") == before - sum(gone.values()) == on_disk(cache)
+        assert port.value("cache_limit_bytes") == before - 1
+        with asked(bucket.server) as requests:
+            assert (api.body(SCORES), api.body(POSITIONS)) == (scores, positions)
+            eventually(lambda: port.value("cache_reads_total", result="miss") > 0)
+        assert port.value("cache_reads_total", result="miss") == 1 == requests["GET"]
+        assert port.value("cache_reads_total", result="hit") >= len(kept) - 1
+        assert port.value("cache_fetched_bytes_total") == sum(gone.values())
