@@ -22,6 +22,7 @@ from serve.held.store import HeldDatasets
 from serve.market_data import MarketData
 from serve.memory import kept_bytes
 from serve.metrics.service import Metrics
+from serve.preload import Preload
 from serve.reader import Reader
 from serve.settings import Settings, compute_threads
 from serve.snapshots import Snapshots
@@ -62,7 +63,7 @@ class Service:
         self.build = build_version(settings.build)
         storage = open_storage(settings)
         self.cache = storage.cache
-        self.snapshots = Snapshots(storage, settings.refresh_seconds, self._forget_replaced)
+        self.snapshots = Snapshots(storage, settings.refresh_seconds, self._catalogue_changed)
         self.reader = Reader()
         self.weeks = WeekIndex(self.reader)
         memory = kept_bytes(settings.memory_bytes, settings.workers)
@@ -74,6 +75,7 @@ class Service:
         self.metrics = Metrics(self.reader)
         self.market_data = MarketData(settings.market_data)
         self.source_downloads = SourceDownloads(storage, settings.archives, settings.archives_public_endpoint)
+        self._preload = Preload(self, settings.preload)
         self._executor = ThreadPoolExecutor(compute_threads(settings), thread_name_prefix="compute")
 
     async def __aenter__(self) -> Self:
@@ -84,10 +86,12 @@ class Service:
         self.components = Components(self.snapshots, self.market_data, self.source_downloads, self.access)
         await self.components.start()
         self._executor.submit(self.metrics.warm)
+        self._preload.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Finish what computes, then let everything go."""
+        await asyncio.to_thread(self._preload.stop)
         await self.components.stop()
         await asyncio.to_thread(self.snapshots.stop)
         await self.market_data.close()
@@ -97,13 +101,14 @@ class Service:
         self.reader.close()
         await self.access.close()
 
-    def _forget_replaced(self) -> None:
-        """Let go what is kept of snapshots that are no longer served."""
+    def _catalogue_changed(self) -> None:
+        """Let go what is kept of snapshots that are no longer served, and read those that came."""
         for kept in (self.datasets.kept, self.ledgers.kept, self.bodies):
             for alpha_id, snapshot_id in kept.owners:
                 served = self.snapshots.resolve(alpha_id)
                 if served is None or served.id != snapshot_id:
                     kept.drop((alpha_id, snapshot_id))
+        self._preload.catalogue_changed()
 
     async def compute(self, work: Callable[[], T]) -> T:
         """Run work on a compute thread, so that the event loop keeps answering."""

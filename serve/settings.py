@@ -33,6 +33,7 @@ class Settings:
     workers: int = _declared("workers")
     threads: int = _declared("threads")
     memory_bytes: int = _declared("memory_bytes")
+    preload: int = _declared("preload")
     refresh_seconds: float = _declared("refresh_seconds")
     drain_seconds: float = _declared("drain_seconds")
     metrics_port: int | None = _declared("metrics_port")

@@ -69,6 +69,11 @@ class Snapshots:
         """Return the snapshot served under an address; to be asked once a request."""
         return self._catalogue.resolve(alpha_id)
 
+    @property
+    def local(self) -> bool:
+        """Whether the files lie on this machine."""
+        return self._storage.is_local
+
     def pointers(self) -> Sequence[Pointer]:
         """Return every pointer, latest started first, the address as tiebreak."""
         return self._catalogue.pointers()

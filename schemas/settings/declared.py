@@ -104,6 +104,14 @@ GROUPS: Final = (
                 default=0,
             ),
             Setting(
+                name="preload",
+                read=whole(0, 1_000_000),
+                type="integer",
+                meaning="How many alphas, the latest started first, are read into memory before anybody asks for them, "
+                "as far as half of `memory_bytes` goes; of a root in an object store none.",
+                default=32,
+            ),
+            Setting(
                 name="refresh_seconds",
                 read=seconds(0.05, 3600),
                 type="seconds",

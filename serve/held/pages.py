@@ -149,6 +149,27 @@ class Pages:
         )
         return rows
 
+    def hold(self, asked: Asked, most: int) -> bool:
+        """Hold a dataset before anybody asks for it, unless it is held; wait until it is.
+
+        Parameters
+        ----------
+        most
+            Bytes that all held datasets may come to by this.
+
+        Returns
+        -------
+        Whether there was room.
+        """
+        owner = owner_of(asked.snapshot)
+        if self._datasets.find(owner, asked.name) is not None:
+            return True
+        rows = asked.snapshot.entry(asked.dataset, asked.book).rows
+        if self._datasets.kept.bytes + estimated_bytes(asked.model, rows) > most:
+            return False
+        self._datasets.hold(owner, asked.name, lambda: self._read(asked))
+        return True
+
     def _read(self, asked: Asked) -> HeldDataset | None:
         snapshot = asked.snapshot
         present = snapshot.columns(asked.dataset)

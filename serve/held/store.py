@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Final
 
 import structlog
@@ -97,6 +98,16 @@ class HeldDatasets:
             self._renderer.submit(self._render, key, build)
         except RuntimeError:  # the service is going down
             self._begun.discard(key)
+
+    def hold(self, owner: type_owner, name: Hashable, build: Callable[[], HeldDataset | None]) -> None:
+        """Have a dataset rendered, in its turn, and wait until it is."""
+        key = (owner, name)
+        with self._lock:
+            if key in self._begun:
+                return
+            self._begun.add(key)
+        with contextlib.suppress(RuntimeError, CancelledError):  # the service is going down
+            self._renderer.submit(self._render, key, build).result()
 
     def _render(self, key: tuple[type_owner, Hashable], build: Callable[[], HeldDataset | None]) -> None:
         try:

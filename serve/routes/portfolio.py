@@ -12,7 +12,7 @@ from serve.books import NothingOfKind, choose_book, visible_books
 from serve.context import Context
 from serve.envelope import kind_missing
 from serve.equity import curve, summary_of_nothing
-from serve.held.pages import Asked
+from serve.held.views import book_view
 from serve.query import books as query
 from serve.query.statement import Paged
 
@@ -53,7 +53,7 @@ def rows_of_book(context: Context) -> Page:
             rows=snapshot.entry(kind, book).rows,
         )
 
-    asked = Asked(snapshot, kind, model, context.raw, book)
+    asked = book_view(snapshot, context.endpoint.id, book, raw=context.raw)
     rows = context.service.pages.window(asked, values, direct, hurried=context.hurried)
     return Page(rows.pieces, rows.returned, rows.total, meta, shared=rows.shared)
 

@@ -7,11 +7,10 @@ from typing import Final
 
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
-from schemas.rows import ROWS
 from serve.answer import Answerer, Page, empty
 from serve.context import Context
 from serve.envelope import kind_missing
-from serve.held.pages import Asked
+from serve.held.views import index_view, panel_view, week_view
 from serve.query import signals as query
 from serve.query.statement import Paged
 
@@ -31,7 +30,7 @@ def rebalances(context: Context) -> Page:
             rows=snapshot.entry("rebalances").rows,
         )
 
-    asked = Asked(snapshot, "rebalances", ROWS["rebalance"], context.raw)
+    asked = index_view(snapshot, raw=context.raw)
     rows = context.service.pages.window(asked, context.values, direct, hurried=context.hurried)
     return Page(rows.pieces, rows.returned, rows.total, context.run_meta, shared=rows.shared)
 
@@ -65,7 +64,7 @@ def cross_section(context: Context) -> Page:
             names=names,
         )
 
-    asked = Asked(snapshot, "decisions", ROWS["decision"], context.raw, figures=query.FIGURES)
+    asked = week_view(snapshot, raw=context.raw)
     rows = context.service.pages.week(
         asked, values, date, direct, conditions=query.conditions(values), hurried=context.hurried
     )
@@ -88,7 +87,7 @@ def scores(context: Context) -> Page:
             window=_window(context),
         )
 
-    asked = Asked(snapshot, "decisions", query.panel_row(context.values), context.raw)
+    asked = panel_view(snapshot, query.panel_row(context.values), raw=context.raw)
     rows = context.service.pages.window(asked, context.values, direct, hurried=context.hurried)
     return Page(rows.pieces, rows.returned, rows.total, meta, shared=rows.shared)
 
