@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from datasets.disk import locked, writing
+from datasets.layout import SAVED_CATALOGUE
 
 HELD_SECONDS: Final = 30.0
 """How long after its last use a copy is certainly kept: a reader opens the path it was given within moments."""
@@ -124,7 +125,8 @@ class Room:
         used = self._sweep() + sum(size for _, size, _ in copies)
         if used <= self._max_bytes:
             return used
-        for _, size, path in sorted(copies):
+        # The catalogue is never marked as used, and is what a restart has to serve while the store is away: it goes last.
+        for _, size, path in sorted(copies, key=lambda copy: (copy[2].name == SAVED_CATALOGUE, copy)):
             if used <= self._max_bytes * _KEPT:
                 break
             # The lock that a reader notes its use under: it finds the copy gone, or this finds it in use.

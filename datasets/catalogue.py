@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from bisect import bisect_right
 from datetime import datetime
-from itertools import accumulate
 from typing import Any
 
 from datasets.layout import CATALOG
+from datasets.listing import Listing
 from datasets.manifest import Pointer
 from datasets.saved_catalogue import SavedCatalogue
 from datasets.snapshot import Snapshot
@@ -19,8 +18,6 @@ from schemas.errors import SnapshotCorrupt
 from schemas.kinds import ALPHA_ID
 
 _SUFFIX = ".json"
-_BETWEEN = "\0"
-"""Stands between the texts of a pointer that are searched, so that no match runs over from one into the next."""
 
 
 class Catalogue:
@@ -42,10 +39,10 @@ class Catalogue:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._signatures: dict[str, tuple[Any, ...]] = {}
-        self._listing: dict[str, tuple[Any, ...]] = {}
+        self._entries_seen: dict[str, tuple[Any, ...]] = {}
         self._snapshots: dict[str, Snapshot] = {}
-        self._listed: tuple[Pointer, ...] = ()
-        self._searched = _Searched(())
+        self.listing = Listing(())
+        """Every pointer, as of the last refresh."""
         self._lock = threading.Lock()
         self._refreshed = float("-inf")
         self.broken: dict[str, str] = {}
@@ -75,7 +72,7 @@ class Catalogue:
             # Most looks find what the last one found: with many alphas, comparing is all there is time for.
             found = (
                 known
-                if listed == self._listing
+                if listed == self._entries_seen
                 else {
                     alpha: signature
                     for name, signature in listed.items()
@@ -89,7 +86,7 @@ class Catalogue:
             if changed or gone:
                 self._apply(found, changed, gone)
             # A pointer that went away between the listing and its reading is looked for once more.
-            self._listing = listed if self._signatures == found else {}
+            self._entries_seen = listed if self._signatures == found else {}
             self._refreshed = time.monotonic()
             if self._saved is not None:
                 self._saved.keep(
@@ -126,8 +123,7 @@ class Catalogue:
         pointers = sorted((s.pointer for s in snapshots.values()), key=lambda x: x.alpha_id)
         pointers.sort(key=lambda x: datetime.fromisoformat(x.started_at), reverse=True)
         self._snapshots = snapshots
-        self._listed = tuple(pointers)
-        self._searched = _Searched(self._listed)
+        self.listing = Listing(tuple(pointers))
 
     def resolve(self, alpha_id: str) -> Snapshot | None:
         """Return the snapshot served under an address, None when there is none."""
@@ -135,11 +131,11 @@ class Catalogue:
 
     def pointers(self) -> tuple[Pointer, ...]:
         """Return every pointer, latest started first, the address as tiebreak."""
-        return self._listed
+        return self.listing.pointers
 
     def search(self, text: str) -> list[Pointer]:
         """Return the pointers whose address, name or summary holds a text, letter case aside, in the same order."""
-        return self._searched.holding(text)
+        return self.listing.holding(text)
 
     @property
     def age(self) -> float:
@@ -152,38 +148,3 @@ def _decoded(alpha: str, path: str, data: bytes) -> Pointer:
     if pointer.alpha_id != alpha:
         raise SnapshotCorrupt(f"{path} points at the alpha {pointer.alpha_id!r}")
     return pointer
-
-
-class _Searched:
-    """The texts of all pointers as one, so that a search is a few scans of memory and not a step for each pointer.
-
-    Parameters
-    ----------
-    pointers
-        In the order in which they are to be found.
-    """
-
-    def __init__(self, pointers: tuple[Pointer, ...]) -> None:
-        self._pointers = pointers
-        texts = [_text(pointer) for pointer in pointers]
-        self._text = _BETWEEN.join(texts)
-        # Where each begins; one more stands behind the last.
-        self._begins = list(accumulate((len(text) + len(_BETWEEN) for text in texts), initial=0))
-
-    def holding(self, text: str) -> list[Pointer]:
-        """Return the pointers that hold a text, letter case aside."""
-        wanted = text.casefold()
-        if _BETWEEN in wanted:
-            return []
-        if not wanted:
-            return list(self._pointers)
-        found, place = [], self._text.find(wanted)
-        while place >= 0:
-            number = bisect_right(self._begins, place) - 1
-            found.append(self._pointers[number])
-            place = self._text.find(wanted, self._begins[number + 1])
-        return found
-
-
-def _text(pointer: Pointer) -> str:
-    return _BETWEEN.join((pointer.alpha_id, pointer.name, pointer.tldr or "")).casefold()

@@ -26,6 +26,8 @@ ALPHAS: Final = "alphas"
 STAGING: Final = ".staging"
 MANIFEST: Final = "manifest.json"
 DESCRIPTION: Final = "description.json"
+SAVED_CATALOGUE: Final = "catalogue.json"
+"""In a cache of a remote root: the pointers last seen."""
 
 _SNAPSHOT: Final = re.compile(r"[0-9a-f]{20}\Z")
 BOOK_NAME: Final = re.compile(rf"{PATTERNS[Bound.BOOK]}\Z")

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import orjson
 
+from datasets.layout import SAVED_CATALOGUE
 from datasets.manifest import Pointer, digest
 from schemas.errors import SnapshotCorrupt
 
 _PAUSE_SECONDS: Final = 30.0
 """Between two writings: a large catalogue that changes all the time must not be written all the time."""
-_FILE: Final = "catalogue.json"
 
 Signatures = dict[str, tuple[Any, ...]]
 
@@ -32,7 +32,7 @@ class SavedCatalogue:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / _FILE
+        self._path = folder / SAVED_CATALOGUE
         self._due = False
         self._written = float("-inf")
 
@@ -44,7 +44,8 @@ class SavedCatalogue:
                 return {}, {}
             found = orjson.loads(body)
             pointers = {
-                alpha: Pointer.decode(orjson.dumps(entry["pointer"]), _FILE) for alpha, entry in found.items()
+                alpha: Pointer.decode(orjson.dumps(entry["pointer"]), SAVED_CATALOGUE)
+                for alpha, entry in found.items()
             }
             return {alpha: tuple(entry["signature"]) for alpha, entry in found.items()}, pointers
         except (OSError, orjson.JSONDecodeError, KeyError, TypeError, SnapshotCorrupt):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from datasets.listing import Listing
 from datasets.snapshot import Snapshot
 from schemas.endpoints import Endpoint
 from serve.access.caller import Caller
@@ -27,6 +28,8 @@ class Context:
         Its parameters, typed, defaults filled in.
     request_id
         For objects, which carry it; a page must not.
+    listed
+        The alphas there are, for their list.
     hurried
         Whether the route is asked on the event loop, to answer from memory or not at all.
     """
@@ -38,6 +41,7 @@ class Context:
     admitted: Caller | None
     resolved: Snapshot | None
     hurried: bool = False
+    listed: Listing | None = None
 
     @property
     def caller(self) -> Caller:
@@ -50,6 +54,12 @@ class Context:
         """The one snapshot this request sees; routes of an alpha have one."""
         assert self.resolved is not None
         return self.resolved
+
+    @property
+    def listing(self) -> Listing:
+        """The alphas this request sees; the route that lists them has them."""
+        assert self.listed is not None
+        return self.listed
 
     @property
     def reader(self) -> Reader:

@@ -15,7 +15,7 @@ from serve.asgi import Receive, Scope, Send
 from serve.context import Context
 from serve.etag import quoted, tag_of_body
 from serve.held.bodies import JOINED_BYTES, Body, coded
-from serve.held.kept import owner_of
+from serve.held.kept import type_owner
 from serve.json_rows import type_pieces
 
 RETRY_SECONDS: Final = 2
@@ -83,14 +83,20 @@ def page_response(body: Body, tag: str, coding: str, headers: Mapping[str, str])
 
 
 def answered(
-    context: Context, answer: Answer, *, tag: str | None, coding: str, headers: Mapping[str, str]
+    context: Context,
+    answer: Answer,
+    *,
+    owner: type_owner | None,
+    tag: str | None,
+    coding: str,
+    headers: Mapping[str, str],
 ) -> Response:
     """Turn an answer into its response; runs on a compute thread, for large bodies are encoded here.
 
     Parameters
     ----------
-    tag
-        Of a page, when it was known beforehand; other pages are named by their bytes.
+    owner, tag
+        What a page is made from and its tag, when they were known beforehand; other pages are named by their bytes.
     coding
         As negotiated.
     headers
@@ -100,8 +106,8 @@ def answered(
         pieces = page_body(context, answer)
         name = tag_of_body(b"".join(pieces)) if tag is None else tag
         body = coded(pieces, coding)
-        if tag is not None and context.resolved is not None and _is_kept(context, answer, body, tag):
-            context.service.bodies.put(owner_of(context.resolved), (tag, coding), body, body.bytes)
+        if tag is not None and owner is not None and _is_kept(context, answer, body, tag):
+            context.service.bodies.put(owner, (tag, coding), body, body.bytes)
         return page_response(body, name, coding, headers)
     sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE}
     if isinstance(answer, Bare):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import cast
+from typing import Any, Final, cast
 
 import structlog
 
+from datasets.listing import Listing
 from datasets.snapshot import Snapshot
 from schemas.endpoints import Endpoint, Gate, Shape
 from schemas.errors import ApiError, SnapshotError, StorageUnavailable
@@ -22,7 +23,7 @@ from serve.books import visible_books
 from serve.compression import IDENTITY, negotiate
 from serve.context import Context
 from serve.etag import matches, matches_any, quoted, tag_of_request
-from serve.held.kept import owner_of
+from serve.held.kept import LISTING, owner_of, type_owner
 from serve.held.not_held import NotHeld
 from serve.parameters import Values, parse, query_pairs, refusal
 from serve.response import Response, answered, failed, not_modified, page_response
@@ -30,6 +31,8 @@ from serve.service import Service
 from serve.trace import Trace
 
 _log = structlog.get_logger("serve.route")
+_LIST: Final = "catalog.alphas.list"
+"""The endpoint whose pages the catalogue determines."""
 
 
 def responder_of(
@@ -86,6 +89,7 @@ class _Passage:
         self.caller: Caller | None = None
         self.values: Values = {}
         self.snapshot: Snapshot | None = None
+        self.listing: Listing | None = None
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -99,6 +103,8 @@ class _Passage:
         await self._read_parameters()
         if self.endpoint.gate is not Gate.NONE:
             self._resolve()
+        elif self.endpoint.id == _LIST:
+            self.listing = self.service.snapshots.listing
         return await self._answer()
 
     async def _admit(self) -> None:
@@ -156,14 +162,15 @@ class _Passage:
     async def _answer(self) -> Response:
         wanted = self.trace.header(b"if-none-match")
         coding = negotiate(self.trace.header(b"accept-encoding"))
-        tag = self._tag_beforehand()
+        owner = self._owner()
+        tag = None if owner is None else self._tag_beforehand(owner)
         if tag is not None and matches(wanted, quoted(tag, coding)):
             return not_modified(quoted(tag, coding), self.headers)
-        if tag is not None and self.snapshot is not None:
-            finished = self.service.bodies.get(owner_of(self.snapshot), (tag, coding))
+        if tag is not None and owner is not None:
+            finished = self.service.bodies.get(owner, (tag, coding))
             if finished is not None:
                 return self._unless_held_by_caller(page_response(finished, tag, coding, self.headers), wanted)
-        encode = partial(answered, tag=tag, coding=coding, headers=self.headers)
+        encode = partial(answered, owner=owner, tag=tag, coding=coding, headers=self.headers)
         hurried = self._context(hurried=True)
         answer = self._at_hand(hurried)
         if answer is not None and coding == IDENTITY:
@@ -189,11 +196,13 @@ class _Passage:
             self.caller,
             self.snapshot,
             hurried,
+            self.listing,
         )
 
     def _at_hand(self, context: Context) -> Answer | None:
         """Ask the route to answer from memory; None when it cannot, or when nothing of the snapshot was read yet."""
-        if self.snapshot is None or not self.snapshot.opened or self.endpoint.shape is not Shape.COLLECTION:
+        known = self.listing is not None or (self.snapshot is not None and self.snapshot.opened)
+        if not known or self.endpoint.shape is not Shape.COLLECTION:
             return None
         try:
             return cast(Answer, self.answerer(context))
@@ -206,14 +215,24 @@ class _Passage:
             return not_modified(etag, self.headers)
         return response
 
-    def _tag_beforehand(self) -> str | None:
-        """Name a page before it is made, where the snapshot and the request determine it."""
-        if self.snapshot is None or self.endpoint.shape is not Shape.COLLECTION:
-            return None
+    def _owner(self) -> type_owner | None:
+        """Return what a page is made from, where that and the request determine it."""
+        if self.listing is not None:
+            return LISTING, self.listing.edition
+        if self.snapshot is not None and self.endpoint.shape is Shape.COLLECTION:
+            return owner_of(self.snapshot)
+        return None
+
+    def _tag_beforehand(self, owner: type_owner) -> str:
+        """Name a page before it is made."""
+        assert self.caller is not None
+        view: dict[str, Any] = {"raw": self.caller.expose_raw}
+        if self.listing is not None:
+            view["alphas"] = self.caller.alphas.to_json()
         return tag_of_request(
-            snapshot=f"{self.snapshot.alpha_id}/{self.snapshot.id}",
+            snapshot="/".join(owner),
             endpoint=self.endpoint.id,
             values=self.values,
-            view={"raw": self.caller is not None and self.caller.expose_raw},
+            view=view,
             build=self.service.build,
         )

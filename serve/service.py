@@ -15,7 +15,7 @@ from serve.access.settings import AccessSettings
 from serve.build import build_version
 from serve.components import Components
 from serve.held.bodies import AskedAgain, Body
-from serve.held.kept import KeptByBytes
+from serve.held.kept import LISTING, KeptByBytes, owner_of, type_owner
 from serve.held.ledgers import HeldLedgers
 from serve.held.pages import Pages
 from serve.held.store import HeldDatasets
@@ -104,11 +104,16 @@ class Service:
     def _catalogue_changed(self) -> None:
         """Let go what is kept of snapshots that are no longer served, and read those that came."""
         for kept in (self.datasets.kept, self.ledgers.kept, self.bodies):
-            for alpha_id, snapshot_id in kept.owners:
-                served = self.snapshots.resolve(alpha_id)
-                if served is None or served.id != snapshot_id:
-                    kept.drop((alpha_id, snapshot_id))
+            for owner in kept.owners:
+                if owner != self._served_now(owner[0]):
+                    kept.drop(owner)
         self._preload.catalogue_changed()
+
+    def _served_now(self, alpha_id: str) -> type_owner | None:
+        if alpha_id == LISTING:
+            return LISTING, self.snapshots.listing.edition
+        served = self.snapshots.resolve(alpha_id)
+        return None if served is None else owner_of(served)
 
     async def compute(self, work: Callable[[], T]) -> T:
         """Run work on a compute thread, so that the event loop keeps answering."""

@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 
 from datasets.catalogue import Catalogue
+from datasets.listing import Listing
 from datasets.manifest import Pointer
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
@@ -74,13 +75,14 @@ class Snapshots:
         """Whether the files lie on this machine."""
         return self._storage.is_local
 
+    @property
+    def listing(self) -> Listing:
+        """Every pointer as of now; to be asked once a request."""
+        return self._catalogue.listing
+
     def pointers(self) -> Sequence[Pointer]:
         """Return every pointer, latest started first, the address as tiebreak."""
         return self._catalogue.pointers()
-
-    def search(self, text: str) -> Sequence[Pointer]:
-        """Return the pointers whose address, name or summary holds a text, letter case aside, in the same order."""
-        return self._catalogue.search(text)
 
     @property
     def unreadable(self) -> Mapping[str, str]:

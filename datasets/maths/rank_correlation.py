@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from datasets.maths.series import Floats
+from datasets.maths.series import Flags, Floats
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 
@@ -49,6 +49,75 @@ def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
     return ranks
 
 
+def tie_starts(ascending: Floats, size: Integers) -> Flags:
+    """Tell which rows begin a stretch of equal values of their group.
+
+    Parameters
+    ----------
+    ascending
+        One value a row, group by group and ascending in each; no NaN.
+    size
+        Rows by group; a group may have none.
+
+    Returns
+    -------
+    Flags
+        By row; True for the first row of every group.
+    """
+    starts = np.ones(ascending.size, np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=starts[1:])
+    starts[(np.cumsum(size) - size)[size > 0]] = True
+    return starts
+
+
+def centred_ranks_in_order(ascending: Floats, size: Integers) -> Integers:
+    """Rank as :func:`centred_ranks` does, where the rows stand in ascending order already.
+
+    Parameters
+    ----------
+    ascending
+        One value a row, group by group and ascending in each; no NaN.
+    size
+        Rows by group; a group may have none.
+
+    Returns
+    -------
+    Integers
+        ``2 rank - (n + 1)`` by row.
+    """
+    first = np.flatnonzero(tie_starts(ascending, size))
+    tied = np.diff(first, append=ascending.size)
+    # Twice the mean place of a stretch of ties, counted from 0, is twice its first place, plus its length, less one.
+    ranks = np.repeat(2 * first + tied, tied)
+    closed = np.cumsum(size)
+    ranks -= np.repeat(2 * closed - size, size)
+    return ranks
+
+
+def correlate_ranks(x: Integers, y: Integers, size: Integers) -> Floats:
+    """Rank correlation of each group, from centred ranks.
+
+    Parameters
+    ----------
+    x, y
+        As :func:`centred_ranks_in_order` gives them, a pair a row, group by group.
+    size
+        Rows by group; a group may have none.
+
+    Returns
+    -------
+    Floats
+        By group, between -1 and 1; NaN with fewer than two rows or when either side is constant.
+    """
+    held = size > 0
+    first = (np.cumsum(size) - size)[held]
+    sums = np.zeros((3, size.size))
+    if first.size:
+        for sum_, product in zip(sums, (x * y, x * x, y * y), strict=True):
+            sum_[held] = np.add.reduceat(product, first)
+    return _correlation(*sums)
+
+
 def spearman_by_group(
     x_code: Integers, y_code: Integers, group: Integers, n_groups: int
 ) -> tuple[Floats, Integers]:
@@ -75,9 +144,7 @@ def spearman_by_group(
     xy, xx, yy = (
         np.bincount(group, weights=product, minlength=n_groups) for product in (x * y, x * x, y * y)
     )
-    rho = np.full(n_groups, np.nan)
-    np.divide(xy, np.sqrt(xx * yy), out=rho, where=(xx > 0) & (yy > 0))
-    return np.clip(rho, -1.0, 1.0), np.bincount(group, minlength=n_groups)
+    return _correlation(xy, xx, yy), np.bincount(group, minlength=n_groups)
 
 
 def spearman(x: Floats, y: Floats) -> float:
@@ -96,3 +163,9 @@ def spearman(x: Floats, y: Floats) -> float:
     both = ~(np.isnan(x) | np.isnan(y))
     x_code, y_code = (np.unique(side[both], return_inverse=True)[1].astype(np.int64) for side in (x, y))
     return float(spearman_by_group(x_code, y_code, np.zeros(x_code.size, np.int64), 1)[0][0])
+
+
+def _correlation(xy: Floats, xx: Floats, yy: Floats) -> Floats:
+    rho = np.full(xy.size, np.nan)
+    np.divide(xy, np.sqrt(xx * yy), out=rho, where=(xx > 0) & (yy > 0))
+    return np.clip(rho, -1.0, 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from datasets.snapshot import Snapshot
 
@@ -13,6 +13,8 @@ V = TypeVar("V")
 
 type_owner = tuple[str, str]
 """An alpha and the id of its snapshot; what is kept of it goes when another snapshot is served."""
+LISTING: Final = ""
+"""Stands for the alpha where a list of alphas is kept, with its edition: no alpha has this address."""
 
 
 def owner_of(snapshot: Snapshot) -> type_owner:

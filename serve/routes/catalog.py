@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from datasets.manifest import Pointer
 from schemas.errors import ApiError
 from serve.access.allow import Mode
 from serve.answer import Answerer, Page, Single
 from serve.context import Context
 from serve.description import complete
 from serve.envelope import page_of
+from serve.held.not_held import NotHeld
+
+_AT_ONCE: Final = 20_000
+"""Alphas that may be gone through on the event loop; more would keep other requests waiting."""
 
 
 def alphas(context: Context) -> Page:
     """List the alphas the key may read, latest started first."""
-    caller, values = context.caller, context.values
-    snapshots, wanted = context.service.snapshots, values["search"]
-    chosen = snapshots.pointers() if wanted is None else snapshots.search(wanted)
+    caller, values, listing = context.caller, context.values, context.listing
+    if context.hurried and len(listing.pointers) > _AT_ONCE:
+        raise NotHeld
+    wanted = values["search"]
+    chosen: Sequence[Pointer] = listing.pointers if wanted is None else listing.holding(wanted)
     if values["complete_only"]:
         chosen = [pointer for pointer in chosen if pointer.complete]
     if caller.alphas.mode is not Mode.ALL:

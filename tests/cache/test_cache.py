@@ -224,3 +224,20 @@ def test_a_folder_that_cannot_be_one_is_refused(tmp_path: Path) -> None:
         Cache(tmp_path / "file" / "cache", 1000)
     with pytest.raises(SettingsError, match="above 0"):
         Cache(tmp_path / "cache", 0)
+
+
+def test_a_full_cache_keeps_the_catalogue(
+    remote: Remote, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Catalogue(Storage(remote.url, cache=cache)).refresh()
+    (saved,) = cache.folder.rglob("catalogue.json")
+    os.utime(saved, (0, 0))
+    monkeypatch.setattr(cache_room, "HELD_SECONDS", 0.0)
+    snapshot = remote.snapshot(cache)
+    largest = max(entry.bytes for entry in snapshot.manifest.files)
+    small = Cache(cache.folder, largest + 50_000)
+    for entry in remote.snapshot(small).manifest.files:
+        remote.snapshot(small).file(entry.dataset, entry.book)
+    assert kept_bytes(small) <= small.max_bytes
+    assert len(copies(small)) < len(snapshot.manifest.files)
+    assert saved.is_file()

@@ -1,0 +1,57 @@
+"""All pointers at one moment, and searching them."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from functools import cached_property
+from itertools import accumulate
+from typing import Final
+
+from datasets.manifest import Pointer
+
+_BETWEEN: Final = "\0"
+"""Stands between the texts of a pointer that are searched, so that no match runs over from one into the next."""
+
+
+class Listing:
+    """The pointers of a catalogue; their texts as one, so that a search is a few scans of memory and not many steps.
+
+    Parameters
+    ----------
+    pointers
+        Latest started first, the address as tiebreak: the order in which they are found.
+    """
+
+    def __init__(self, pointers: tuple[Pointer, ...]) -> None:
+        self.pointers: Final = pointers
+        texts = [_text(pointer) for pointer in pointers]
+        self._all = _BETWEEN.join(texts)
+        # Where each begins; one more stands behind the last.
+        self._begins = list(accumulate((len(text) + len(_BETWEEN) for text in texts), initial=0))
+
+    def holding(self, text: str) -> list[Pointer]:
+        """Return the pointers whose address, name or summary holds a text, letter case aside."""
+        wanted = text.casefold()
+        if _BETWEEN in wanted:
+            return []
+        if not wanted:
+            return list(self.pointers)
+        found, place = [], self._all.find(wanted)
+        while place >= 0:
+            number = bisect_right(self._begins, place) - 1
+            found.append(self.pointers[number])
+            place = self._all.find(wanted, self._begins[number + 1])
+        return found
+
+    @cached_property
+    def edition(self) -> str:
+        """Name of what a list of alphas may show: the same on every node that has the same pointers."""
+        told = hashlib.sha256()
+        for x in self.pointers:
+            told.update(repr((x.alpha_id, x.name, x.tldr, x.complete)).encode("utf-8", "surrogatepass"))
+        return told.hexdigest()[:20]
+
+
+def _text(pointer: Pointer) -> str:
+    return _BETWEEN.join((pointer.alpha_id, pointer.name, pointer.tldr or "")).casefold()
