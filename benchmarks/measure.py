@@ -49,39 +49,51 @@ class Plan:
 def turn(server: Server, plan: Plan, round_: int) -> list[dict[str, Any]]:
     """Measure every state of every query a server answers, in fresh processes, and return one entry for each.
 
-    The cold state comes first, each alpha touched once by a process; alphas change between queries with each fresh
-    process, the last of which stays for the other states.
+    First touches come first, each alpha touched once by a process; alphas change between queries with each fresh
+    process. Ours is touched by processes that read nothing beforehand, and by one as it is shipped, which like that of
+    every peer stays for the other states.
     """
     queries = [query for query in plan.queries if query in server.queries]
-    first: dict[str, list[float]] = {query: [] for query in queries}
+    first: dict[str, dict[str, list[float]]] = {
+        state: {query: [] for query in queries} for state in ("cold", "preloaded")
+    }
     found: list[dict[str, Any]] = []
-    restarts = min(server.restarts, plan.restarts)
-    for restart in range(restarts):
-        with server.running() as up:
-            if not isinstance(server, Constant):
-                _cold(server, up, plan, first, shift=restart + round_)
-            if restart + 1 < restarts:
-                continue
-            for query in queries:
-                plan.tell(f"round {round_ + 1}: {server.name}, {query}")
-                found += [
-                    {"query": query, **entry} for entry in _warm(server, up, plan, query, f"round {round_}")
-                ]
-    for query, spent in first.items():
-        if spent:
-            found.append(
-                {
-                    "query": query,
-                    "state": "cold",
-                    "connections": 1,
-                    "p50_ms": statistics.median(spent),
-                    "all_ms": spent,
-                }
-            )
+    unprepared = server.unprepared()
+    if unprepared is not server:
+        for restart in range(min(server.restarts, plan.restarts)):
+            plan.tell(f"round {round_ + 1}: {server.name}, cold")
+            with unprepared.running() as up:
+                _first_touches(server, up, plan, first["cold"], shift=restart + round_)
+    with server.running() as up:
+        if unprepared is not server:
+            plan.tell(f"round {round_ + 1}: {server.name}, once it has read what it reads beforehand")
+            up.settle(90.0, 1.0)
+            _first_touches(server, up, plan, first["preloaded"], shift=round_)
+        elif not isinstance(server, Constant):
+            _first_touches(server, up, plan, first["cold"], shift=round_)
+        for query in queries:
+            plan.tell(f"round {round_ + 1}: {server.name}, {query}")
+            found += [
+                {"query": query, **entry} for entry in _warm(server, up, plan, query, f"round {round_}")
+            ]
+    found += [
+        {
+            "query": query,
+            "state": state,
+            "connections": 1,
+            "p50_ms": statistics.median(spent),
+            "all_ms": spent,
+        }
+        for state, touched in first.items()
+        for query, spent in touched.items()
+        if spent
+    ]
     return [{"server": server.name, "round": round_, **entry} for entry in found]
 
 
-def _cold(server: Server, up: Running, plan: Plan, first: dict[str, list[float]], *, shift: int) -> None:
+def _first_touches(
+    server: Server, up: Running, plan: Plan, first: dict[str, list[float]], *, shift: int
+) -> None:
     """Touch every alpha once, some by each query."""
     queries = [query for query in first if query != "Q8"]
     connection = Connection(up.port, up.headers)

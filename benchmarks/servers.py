@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import importlib.metadata
 import os
 import pwd
@@ -77,6 +78,10 @@ class Server:
     queries: frozenset[str] = frozenset(QUERIES) - {"Q6"}
     restarts = 1
     """Fresh processes a round for the cold state."""
+
+    def unprepared(self) -> Server:
+        """Return the same server, but reading nothing before it is asked for."""
+        return self
 
     def command(self, port: int) -> list[str]:
         """Return what starts it."""
@@ -161,12 +166,20 @@ class Ours(Server):
         self.store = root.with_name(root.name + ".access.sqlite3")
         self._workers, self._redis, self._memory = workers, redis, memory
         self._token = _token(root, self.store)
+        self.preload: int | None = None
+
+    def unprepared(self) -> Ours:
+        """Return it without its preloading."""
+        bare = copy.copy(self)
+        bare.preload = 0
+        return bare
 
     def command(self, port: int) -> list[str]:
         """Return the public command."""
         command = [sys.executable, "-m", "serve", "run", "--datasets", str(self.root), "--port", str(port)]
         command += ["--access", str(self.store), "--workers", str(self._workers)]
-        return command + (["--memory-bytes", str(self._memory)] if self._memory else [])
+        command += ["--memory-bytes", str(self._memory)] if self._memory else []
+        return command + ([] if self.preload is None else ["--preload", str(self.preload)])
 
     def environment(self) -> dict[str, str]:
         """Return where the limiter is, when it is shared."""
