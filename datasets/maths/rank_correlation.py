@@ -16,6 +16,7 @@ import numpy.typing as npt
 from datasets.maths.series import Flags, Floats
 
 Integers: TypeAlias = npt.NDArray[np.int64]
+Sums: TypeAlias = npt.NDArray[np.float64] | npt.NDArray[np.int_]
 
 
 def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
@@ -70,6 +71,13 @@ def tie_starts(ascending: Floats, size: Integers) -> Flags:
     return starts
 
 
+def in_ties(starts: Flags) -> Flags:
+    """Tell which rows share their value with another of their group, from :func:`tie_starts`."""
+    tied = ~starts
+    tied[:-1] |= tied[1:]
+    return tied
+
+
 def centred_ranks_in_order(ascending: Floats, size: Integers) -> Integers:
     """Rank as :func:`centred_ranks` does, where the rows stand in ascending order already.
 
@@ -85,12 +93,17 @@ def centred_ranks_in_order(ascending: Floats, size: Integers) -> Integers:
     Integers
         ``2 rank - (n + 1)`` by row.
     """
-    first = np.flatnonzero(tie_starts(ascending, size))
-    tied = np.diff(first, append=ascending.size)
-    # Twice the mean place of a stretch of ties, counted from 0, is twice its first place, plus its length, less one.
-    ranks = np.repeat(2 * first + tied, tied)
+    # Twice the mean place, counted from 0, of a stretch of equal values is its first place plus its last.
+    ranks = 2 * np.arange(ascending.size)
+    starts = tie_starts(ascending, size)
+    tied = in_ties(starts)
+    if tied.any():
+        place = ranks[tied]
+        first = np.flatnonzero(starts[tied])
+        length = np.diff(first, append=place.size)
+        ranks[tied] = np.repeat(place[first] + length - 1, length)
     closed = np.cumsum(size)
-    ranks -= np.repeat(2 * closed - size, size)
+    ranks -= np.repeat(2 * closed - size - 1, size)
     return ranks
 
 
@@ -113,8 +126,7 @@ def correlate_ranks(x: Integers, y: Integers, size: Integers) -> Floats:
     first = (np.cumsum(size) - size)[held]
     sums = np.zeros((3, size.size))
     if first.size:
-        for sum_, product in zip(sums, (x * y, x * x, y * y), strict=True):
-            sum_[held] = np.add.reduceat(product, first)
+        sums[:, held] = [np.add.reduceat(product, first) for product in (x * y, x * x, y * y)]
     return _correlation(*sums)
 
 
@@ -165,7 +177,8 @@ def spearman(x: Floats, y: Floats) -> float:
     return float(spearman_by_group(x_code, y_code, np.zeros(x_code.size, np.int64), 1)[0][0])
 
 
-def _correlation(xy: Floats, xx: Floats, yy: Floats) -> Floats:
+def _correlation(xy: Sums, xx: Sums, yy: Sums) -> Floats:
     rho = np.full(xy.size, np.nan)
     np.divide(xy, np.sqrt(xx * yy), out=rho, where=(xx > 0) & (yy > 0))
-    return np.clip(rho, -1.0, 1.0)
+    clipped: Floats = np.clip(rho, -1.0, 1.0)
+    return clipped

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from datasets.maths.rank_correlation import Integers, spearman_by_group
+from datasets.maths.rank_correlation import Integers
 from datasets.maths.series import Floats
 from pipeline.maths.cross_section import cross_section
-from pipeline.maths.ordering import order_codes
+from pipeline.maths.information_coefficient import ic_in_order
+from pipeline.maths.ordering import stably_ascending_within
+from pipeline.maths.weeks import Weeks, count_flags
 from schemas.tables.weekly_signal import BUCKETS, MIN_DECILE_NAMES
 
 _MEANS = {
@@ -31,7 +36,8 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
     ----------
     decisions
         One row per name and week, in any order: ``date``, ``symbol``, ``raw_score``, ``long_short_target_weight``,
-        ``long_only_target_weight``, ``forward_return``.
+        ``long_only_target_weight``, ``forward_return``; ``raw_score_z`` as published, where it is at hand already,
+        computed when absent.
 
     Returns
     -------
@@ -42,33 +48,67 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
         inside the bucket) and ``n_return_obs``. A week without forward returns has its rows, with null figures of
         return. No week with enough names gives no rows.
     """
-    n = pl.len().over("date")
-    scored = decisions.filter(pl.col("raw_score").is_not_null())
-    names = (
-        scored.with_columns(cross_section(scored, "raw_score", "raw_").select("raw_score_z"))
-        .filter(n >= MIN_DECILE_NAMES)
-        # Fixes the ties, and the order in which the means below are summed.
-        .sort("date", "raw_score", pl.col("symbol").cast(pl.String))
-        .with_columns(bucket=BUCKETS * pl.int_range(pl.len(), dtype=pl.Int64).over("date") // n + 1)
-    )
-    keys = names.select("date", "bucket").unique(maintain_order=True)
-    group = names.select(pl.struct("date", "bucket").rle_id().cast(pl.Int64)).to_series().to_numpy()
-    columns = {name: names[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in _MEANS.values()}
-    returned = ~np.isnan(columns["forward_return"])
-    inside = group[returned]
-    score, forward = (
-        order_codes(columns[name][returned], inside) for name in ("raw_score", "forward_return")
-    )
-    ic, n_return_obs = spearman_by_group(score, forward, inside, keys.height)
-    return keys.with_columns(
-        pl.Series("n_symbols", np.bincount(group, minlength=keys.height), pl.Int64),
-        *(
-            pl.Series(mean, _mean_by_group(columns[name], group, keys.height))
-            for mean, name in _MEANS.items()
-        ),
-        pl.Series("ic", ic),
-        pl.Series("n_return_obs", n_return_obs, pl.Int64),
+    if "raw_score_z" not in decisions.columns:
+        decisions = decisions.hstack(cross_section(decisions, "raw_score", "raw_").select("raw_score_z"))
+    if not _by_symbol(decisions):
+        # Fixes the ties, and the order in which the means are summed.
+        decisions = decisions.sort("date", pl.col("symbol").cast(pl.String))
+    weeks = Weeks.of(decisions["date"])
+    columns = {mean: weeks.rows(decisions[name]) for mean, name in _MEANS.items()}
+    parts = [
+        _buckets({name: values[rows] for name, values in columns.items()}, weeks.size[some])
+        for some, rows in weeks.blocks()
+    ]
+    figures = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    cut = figures.pop("cut")
+    return pl.DataFrame(
+        [
+            weeks.dates.gather(np.repeat(np.flatnonzero(cut), BUCKETS)),
+            pl.Series("bucket", np.tile(np.arange(1, BUCKETS + 1), int(cut.sum())), pl.Int64),
+            *(pl.Series(name, values) for name, values in figures.items()),
+        ]
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _by_symbol(decisions: pl.DataFrame) -> bool:
+    """Tell whether the rows stand by date and symbol already, as published ones do."""
+    later = [(decisions[name], decisions[name].shift(1)) for name in ("date", "symbol")]
+    (date, date_before), (symbol, symbol_before) = later
+    ordered = (date > date_before) | ((date == date_before) & (symbol >= symbol_before))
+    return symbol.dtype == pl.String and bool(ordered.all())  # nothing stands before the first row: null
+
+
+def _buckets(columns: dict[str, Floats], size: Integers) -> dict[str, npt.NDArray[Any]]:
+    """Describe the buckets of some weeks.
+
+    Parameters
+    ----------
+    columns
+        Values by the name of their mean, by week and symbol.
+    size
+        Rows by week.
+
+    Returns
+    -------
+    dict
+        ``cut``, whether a week has names enough; and the figures by bucket of the weeks that have.
+    """
+    score = columns["mean_score"]
+    scored = ~np.isnan(score)
+    n_names = count_flags(scored, size)
+    cut = n_names >= MIN_DECILE_NAMES
+    n_names = n_names[cut]
+    kept = np.flatnonzero(scored & np.repeat(cut, size))
+    names = kept[stably_ascending_within(score[kept], n_names)]
+    # Of n names, the one at place r falls into bucket 10 r // n, both from 0: b begins at the first r >= b n / 10.
+    n_symbols = np.diff(-(-n_names[:, np.newaxis] * np.arange(BUCKETS + 1) // BUCKETS)).ravel()
+    group = np.repeat(np.arange(n_symbols.size), n_symbols)
+    columns = {name: values[names] for name, values in columns.items()}
+    returned = ~np.isnan(columns["mean_forward_return"])
+    n_return_obs = np.bincount(group[returned], minlength=n_symbols.size)
+    ic = ic_in_order(columns["mean_score"][returned], columns["mean_forward_return"][returned], n_return_obs)
+    means = {name: _mean_by_group(values, group, n_symbols) for name, values in columns.items()}
+    return {"cut": cut, "n_symbols": n_symbols, **means, "ic": ic, "n_return_obs": n_return_obs}
 
 
 def decile_spread(deciles: pl.DataFrame) -> pl.DataFrame:
@@ -96,14 +136,17 @@ def decile_spread(deciles: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _mean_by_group(values: Floats, group: Integers, n_groups: int) -> Floats:
+def _mean_by_group(values: Floats, group: Integers, size: Integers) -> Floats:
     """Mean of what is known in each group, summed row by row; NaN for a group that knows nothing.
 
     Not a grouped mean of Polars, whose partial sums may depend on the number of threads.
     """
     known = ~np.isnan(values)
-    count = np.bincount(group[known], minlength=n_groups)
-    total = np.bincount(group[known], weights=values[known], minlength=n_groups)
-    means = np.full(n_groups, np.nan)
+    count = size
+    if not known.all():
+        values, group = values[known], group[known]
+        count = np.bincount(group, minlength=size.size)
+    total = np.bincount(group, weights=values, minlength=size.size)
+    means = np.full(size.size, np.nan)
     np.divide(total, count, out=means, where=count > 0)
     return means

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from datasets.maths.rank_correlation import spearman_by_group
-from pipeline.maths.ordering import order_codes
+from datasets.maths.rank_correlation import Integers, centred_ranks_in_order, correlate_ranks
+from datasets.maths.series import Floats
+from pipeline.maths.ordering import ascending_within
+from pipeline.maths.weeks import Weeks, count_flags
 
 
 def weekly_ic(decisions: pl.DataFrame, signal: str, outcome: str = "forward_return") -> pl.DataFrame:
@@ -29,13 +31,41 @@ def weekly_ic(decisions: pl.DataFrame, signal: str, outcome: str = "forward_retu
     ----------
     Spearman (1904), "The Proof and Measurement of Association between Two Things", American Journal of Psychology 15.
     """
-    dates = decisions["date"].unique().sort()
-    pairs = decisions.select(
-        week=pl.col("date").rank("dense").cast(pl.Int64) - 1, x=pl.col(signal), y=pl.col(outcome)
-    ).drop_nulls()
-    week = pairs["week"].to_numpy()
-    x_code, y_code = (order_codes(pairs[side].cast(pl.Float64).to_numpy(), week) for side in ("x", "y"))
-    ic, n_pairs = spearman_by_group(x_code, y_code, week, dates.len())
-    return pl.DataFrame({"date": dates, "ic": ic, "n_pairs": n_pairs.astype(np.int64)}).with_columns(
-        pl.col("ic").fill_nan(None)
+    weeks = Weeks.of(decisions["date"])
+    x, y = weeks.rows(decisions[signal]), weeks.rows(decisions[outcome])
+    parts = [_week_ics(x[rows], y[rows], weeks.size[some]) for some, rows in weeks.blocks()]
+    ic, n_pairs = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return pl.DataFrame(
+        [weeks.dates, pl.Series("ic", ic).fill_nan(None), pl.Series("n_pairs", n_pairs, pl.Int64)]
+    )
+
+
+def _week_ics(x: Floats, y: Floats, size: Integers) -> tuple[Floats, Integers]:
+    both = ~(np.isnan(x) | np.isnan(y))
+    n_pairs = count_flags(both, size)
+    x, y = x[both], y[both]
+    order = ascending_within(x, n_pairs)
+    return ic_in_order(x[order], y[order], n_pairs), n_pairs
+
+
+def ic_in_order(signal: Floats, outcome: Floats, size: Integers) -> Floats:
+    """Spearman's rank correlation within each group, of rows that stand in the order of one side.
+
+    Parameters
+    ----------
+    signal
+        One value a row, group by group and ascending in each; no NaN.
+    outcome
+        The other side of each pair; no NaN.
+    size
+        Rows by group; a group may have none.
+
+    Returns
+    -------
+    Floats
+        By group; NaN with fewer than two rows or when either side is constant.
+    """
+    order = ascending_within(outcome, size)
+    return correlate_ranks(
+        centred_ranks_in_order(signal, size)[order], centred_ranks_in_order(outcome[order], size), size
     )

@@ -1,17 +1,59 @@
-"""Codes that stand for values in a rank correlation."""
+"""The order of values within the groups of a run, all groups at once."""
 
 from __future__ import annotations
 
 from typing import Final
 
 import numpy as np
-import polars as pl
+import numpy.typing as npt
 
-from datasets.maths.rank_correlation import Integers
+from datasets.maths.rank_correlation import Integers, in_ties, tie_starts
 from datasets.maths.series import Floats
 
 _PADDING: Final = 4
 """How many times larger than its values a rectangle of all groups may be."""
+
+
+def ascending_within(values: Floats, size: Integers) -> Integers:
+    """Find the order that sorts every group.
+
+    Parameters
+    ----------
+    values
+        One value a row, no NaN; the rows of a group stand together, groups in order.
+    size
+        Rows by group; a group may have none.
+
+    Returns
+    -------
+    Integers
+        Positions of the rows, group by group and ascending in each; equal values of a group in any order.
+    """
+    if values.size == 0:
+        return np.empty(0, np.int64)
+    widest = int(size.max())
+    if size.size * widest > _PADDING * values.size or not np.isfinite(values).all():
+        # Groups so unequal that most of a rectangle would be empty, or a value like those that fill it.
+        return np.lexsort((values, np.repeat(np.arange(size.size), size)))
+    # All groups are the rows of one rectangle, sorted at once: several times quicker than group by group.
+    filled: npt.NDArray[np.bool_] = np.arange(widest) < size[:, np.newaxis]
+    rectangle = np.full(filled.shape, np.inf)
+    rectangle[filled] = values
+    order = np.argsort(rectangle, axis=1)
+    order += (np.cumsum(size) - size)[:, np.newaxis]
+    by_row: Integers = order[filled]
+    return by_row
+
+
+def stably_ascending_within(values: Floats, size: Integers) -> Integers:
+    """Do as :func:`ascending_within` does, and leave equal values of a group in the order of their rows."""
+    order = ascending_within(values, size)
+    starts = tie_starts(values[order], size)
+    tied = in_ties(starts)
+    if tied.any():
+        rows = order[tied]
+        order[tied] = rows[np.lexsort((rows, np.cumsum(starts[tied])))]
+    return order
 
 
 def order_codes(values: Floats, group: Integers) -> Integers:
@@ -30,41 +72,12 @@ def order_codes(values: Floats, group: Integers) -> Integers:
         Equal exactly for equal values of one group, in the order of the values inside a group, and in the order of
         the groups between them.
     """
-    if values.size == 0:
-        return np.empty(0, np.int64)
     size = np.bincount(group)
-    first = np.cumsum(size) - size
-    if size.size * int(size.max()) > _PADDING * values.size:
-        # Groups so unequal that most of a rectangle would be empty.
-        place = pl.DataFrame({"value": values, "group": group}).select(
-            pl.col("value").rank("dense").over("group")
-        )
-        codes: Integers = first[group] + place.to_series().to_numpy().astype(np.int64) - 1
-        return codes
     if np.all(group[1:] >= group[:-1]):
-        codes = first[group] + _dense_ranks(values, group, size, first)
+        order = ascending_within(values, size)
     else:
         by_group = np.argsort(group, kind="stable")
-        codes = np.empty(values.size, np.int64)
-        codes[by_group] = first[group[by_group]] + _dense_ranks(
-            values[by_group], group[by_group], size, first
-        )
+        order = by_group[ascending_within(values[by_group], size)]
+    codes = np.empty(values.size, np.int64)
+    codes[order] = np.cumsum(tie_starts(values[order], size)) - 1
     return codes
-
-
-def _dense_ranks(values: Floats, group: Integers, size: Integers, first: Integers) -> Integers:
-    """Rank within each group from 0, equal values alike; rows of a group stand together.
-
-    All groups are the rows of one rectangle, sorted at once: several times quicker than group by group.
-    """
-    inside = np.arange(values.size) - first[group]
-    rectangle = np.full((size.size, int(size.max())), np.inf)
-    rectangle[group, inside] = values
-    order = np.argsort(rectangle, axis=1)
-    ascending = np.take_along_axis(rectangle, order, axis=1)
-    rank = np.zeros(rectangle.shape, np.int64)
-    np.cumsum(ascending[:, 1:] != ascending[:, :-1], axis=1, out=rank[:, 1:])
-    ranks = np.empty_like(rank)
-    np.put_along_axis(ranks, order, rank, axis=1)
-    by_row: Integers = ranks[group, inside]
-    return by_row

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -7,6 +8,7 @@ from alphalens.performance import factor_information_coefficient, mean_return_by
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.maths.cross_section import cross_section
 from pipeline.maths.deciles import decile_spread, weekly_deciles
 from pipeline.maths.information_coefficient import weekly_ic
 from tests.maths import oracles
@@ -87,6 +89,40 @@ def test_a_week_without_forward_returns_keeps_its_rows() -> None:
 @given(wide_runs(), st.integers(0, 10**6))
 def test_the_order_of_the_rows_does_not_change_a_bit(run: Run, seed: int) -> None:
     assert weekly_deciles(shuffled(run.decisions, seed)).equals(weekly_deciles(run.decisions))
+
+
+@check
+@given(wide_runs())
+def test_z_scores_at_hand_are_averaged_as_those_computed(run: Run) -> None:
+    at_hand = run.decisions.hstack(cross_section(run.decisions, "raw_score", "raw_").select("raw_score_z"))
+    assert weekly_deciles(at_hand).equals(weekly_deciles(run.decisions))
+
+
+def test_a_long_run_is_its_weeks_one_by_one() -> None:
+    rng = np.random.default_rng(7)
+    # Weeks of very different size, and a value that no double exceeds.
+    sizes = [3, 9_000, 21, 400, 12_000, 1, 7_500, 500]
+    run = pl.DataFrame(
+        {
+            "date": [week(w) for w, size in enumerate(sizes) for _ in range(size)],
+            "symbol": [f"S{name}" for size in sizes for name in range(size)],
+            "raw_score": rng.normal(size=sum(sizes)).round(2),
+            "forward_return": rng.normal(size=sum(sizes)).round(3),
+            "long_short_target_weight": rng.normal(size=sum(sizes)),
+            "long_only_target_weight": rng.uniform(size=sum(sizes)),
+        }
+    ).with_columns(
+        forward_return=pl.when(pl.int_range(pl.len()) == 9_400)
+        .then(np.inf)
+        .when(pl.col("forward_return") < 2)
+        .then("forward_return")
+    )
+    weeks = run.partition_by("date")
+    assert weekly_deciles(run).equals(pl.concat(weekly_deciles(rows) for rows in weeks))
+    assert weekly_ic(run, "raw_score").equals(pl.concat(weekly_ic(rows, "raw_score") for rows in weeks))
+    for rows, ic in zip(weeks, weekly_ic(run, "raw_score")["ic"], strict=True):
+        pairs = rows.select("raw_score", "forward_return").rows()
+        assert oracles.close(ic, oracles.spearman(pairs)[0])
 
 
 @check

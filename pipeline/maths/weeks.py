@@ -1,0 +1,75 @@
+"""The rows of a run, week by week."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from datasets.maths.rank_correlation import Integers
+from datasets.maths.series import Flags, Floats
+
+_BLOCK_ROWS: Final = 16_000
+"""Rows whose arrays stay in a core's own cache, and small enough that the allocator keeps their memory: handing that
+of a whole run back and forth costs as much as the arithmetic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weeks:
+    """Where the rows of each week are.
+
+    Attributes
+    ----------
+    dates
+        The dates there are, ascending.
+    size
+        Rows by date, at least 1.
+    """
+
+    dates: pl.Series
+    size: Integers
+    _order: Integers | None
+
+    @classmethod
+    def of(cls, dates: pl.Series) -> Weeks:
+        """Find the weeks of a column of dates, in any order and without null."""
+        day = dates.to_physical().to_numpy()
+        order = None
+        if np.any(day[1:] < day[:-1]):
+            order = np.argsort(day, kind="stable")
+            day = day[order]
+        starts = np.concatenate([np.flatnonzero(day[:1] == day[:1]), np.flatnonzero(day[1:] != day[:-1]) + 1])
+        size = np.diff(starts, append=day.size)
+        return cls(dates.gather(starts if order is None else order[starts]), size, order)
+
+    def rows(self, column: pl.Series) -> Floats:
+        """Return a numeric column week by week, rows of a week in the order given; NaN stands for null."""
+        values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        return values if self._order is None else values[self._order]
+
+    def blocks(self) -> Iterator[tuple[slice, slice]]:
+        """Yield some weeks at a time, and their rows; one block without a week for a run without rows."""
+        closed = np.cumsum(self.size)
+        cuts = np.flatnonzero(np.diff(closed // _BLOCK_ROWS)) + 1
+        first = 0
+        for begin, end in zip([0, *cuts.tolist()], [*cuts.tolist(), closed.size], strict=True):
+            last = int(closed[end - 1]) if end else 0
+            yield slice(begin, end), slice(first, last)
+            first = last
+
+
+def count_flags(flags: Flags, size: Integers) -> Integers:
+    """Count the flagged rows of each week.
+
+    Parameters
+    ----------
+    flags
+        By row, week by week.
+    size
+        Rows by week, at least 1.
+    """
+    counts: Integers = np.add.reduceat(flags, np.cumsum(size) - size, dtype=np.int64)
+    return counts
