@@ -16,7 +16,6 @@ import numpy.typing as npt
 from datasets.maths.series import Flags, Floats
 
 Integers: TypeAlias = npt.NDArray[np.int64]
-Sums: TypeAlias = npt.NDArray[np.float64] | npt.NDArray[np.int_]
 
 
 def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
@@ -28,7 +27,7 @@ def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
     Parameters
     ----------
     code
-        Stands for the value of each row: whole numbers of at least 0, equal exactly where values of one group are
+        Stands for the value of each row: whole numbers, close to each other, equal exactly where values of one group are
         equal, in the order of the values inside a group, and every code of a group above every code of the groups
         before it.
     group
@@ -42,6 +41,8 @@ def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
         ``2 rank - (n + 1)`` by row, ascending in the value.
     """
     # 2 rank - (n + 1) = (at or below + below, among all rows) - (the same of the rows of earlier groups, plus n).
+    if code.size:
+        code = code - code.min()
     tally = np.bincount(code)
     reached = np.cumsum(tally)
     size = np.bincount(group, minlength=n_groups)
@@ -127,7 +128,11 @@ def correlate_ranks(x: Integers, y: Integers, size: Integers) -> Floats:
     sums = np.zeros((3, size.size))
     if first.size:
         sums[:, held] = [np.add.reduceat(product, first) for product in (x * y, x * x, y * y)]
-    return _correlation(*sums)
+    xy, xx, yy = sums
+    rho = np.full(size.size, np.nan)
+    np.divide(xy, np.sqrt(xx * yy), out=rho, where=(xx > 0) & (yy > 0))
+    clipped: Floats = np.clip(rho, -1.0, 1.0)
+    return clipped
 
 
 def spearman_by_group(
@@ -151,12 +156,12 @@ def spearman_by_group(
     pairs : Integers
         Rows by group.
     """
-    x = centred_ranks(x_code, group, n_groups).astype(np.float64)
-    y = centred_ranks(y_code, group, n_groups).astype(np.float64)
-    xy, xx, yy = (
-        np.bincount(group, weights=product, minlength=n_groups) for product in (x * y, x * x, y * y)
-    )
-    return _correlation(xy, xx, yy), np.bincount(group, minlength=n_groups)
+    x, y = (centred_ranks(code, group, n_groups) for code in (x_code, y_code))
+    if np.any(group[1:] < group[:-1]):
+        by_group = np.argsort(group, kind="stable")
+        x, y = x[by_group], y[by_group]
+    size = np.bincount(group, minlength=n_groups)
+    return correlate_ranks(x, y, size), size
 
 
 def spearman(x: Floats, y: Floats) -> float:
@@ -175,10 +180,3 @@ def spearman(x: Floats, y: Floats) -> float:
     both = ~(np.isnan(x) | np.isnan(y))
     x_code, y_code = (np.unique(side[both], return_inverse=True)[1].astype(np.int64) for side in (x, y))
     return float(spearman_by_group(x_code, y_code, np.zeros(x_code.size, np.int64), 1)[0][0])
-
-
-def _correlation(xy: Sums, xx: Sums, yy: Sums) -> Floats:
-    rho = np.full(xy.size, np.nan)
-    np.divide(xy, np.sqrt(xx * yy), out=rho, where=(xx > 0) & (yy > 0))
-    clipped: Floats = np.clip(rho, -1.0, 1.0)
-    return clipped

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate
 
 import polars as pl
 
 from datasets.maths.equity import equity_curve
+from pipeline.maths.row_order import ordered
 from schemas.table import Table
 from schemas.tables.books import book_order
 from schemas.tables.equity_curve import EQUITY_CURVE
@@ -31,10 +33,25 @@ def by_book(sealed: pl.DataFrame, table: Table, derive: Callable[[pl.DataFrame],
     derive
         Adds the derived columns to the rows of one book, which still stand in sealed order.
     """
-    parts = sealed.partition_by("book", as_dict=True, maintain_order=True, include_key=False)
-    found = {str(key[0]): part for key, part in parts.items()}
+    found = _parts(sealed)
     order = [name for name in table.sort if name != "book"]
-    return {book: _ordered(derive(found[book]), table, order) for book in sorted(found, key=book_order)}
+    return {
+        book: ordered(_stored(derive(found[book]), table), order) for book in sorted(found, key=book_order)
+    }
+
+
+def _parts(sealed: pl.DataFrame) -> Books:
+    """Split rows by book, in the order they stand in; without a copy where the rows of each book stand together."""
+    stretches = sealed.select(pl.col("book").rle()).to_series().struct.unnest()
+    books, lengths = stretches["value"].to_list(), stretches["len"].to_list()
+    if len(set(books)) < len(books):
+        parts = sealed.partition_by("book", as_dict=True, maintain_order=True, include_key=False)
+        return {str(key[0]): part for key, part in parts.items()}
+    rows = sealed.drop("book")
+    starts = accumulate(lengths, initial=0)
+    return {
+        book: rows.slice(start, length) for book, start, length in zip(books, starts, lengths, strict=False)
+    }
 
 
 def published_portfolio(sealed: pl.DataFrame, equity_basis: float) -> Books:
@@ -72,15 +89,5 @@ def _curve(ledger: pl.DataFrame) -> pl.DataFrame:
     return ledger.with_columns(**figures).select(column.name for column in EQUITY_CURVE.stored_columns)
 
 
-def _ordered(rows: pl.DataFrame, table: Table, order: list[str]) -> pl.DataFrame:
-    rows = rows.select(column.name for column in table.stored_columns if column.name in rows.columns)
-    return rows if _is_ordered(rows, order) else rows.sort(order)
-
-
-def _is_ordered(rows: pl.DataFrame, order: list[str]) -> bool:
-    """Tell whether rows stand in order already: one pass, where a sort of strings takes many."""
-    in_order, tied = pl.lit(value=False), pl.lit(value=True)
-    for name in order:
-        in_order = in_order | (tied & (pl.col(name) > pl.col(name).shift(1)))
-        tied = tied & (pl.col(name) == pl.col(name).shift(1))
-    return bool(rows.select((in_order | tied).fill_null(value=True).all()).item())
+def _stored(rows: pl.DataFrame, table: Table) -> pl.DataFrame:
+    return rows.select(column.name for column in table.stored_columns if column.name in rows.columns)

@@ -24,6 +24,7 @@ from pipeline.build.decisions import published_decisions
 from pipeline.build.ledgers import Books
 from pipeline.build.stages import Stages
 from pipeline.build.write import write_document, write_table
+from pipeline.maths.row_order import ordered
 from pipeline.rules import check
 from pipeline.seal import Seal
 from schemas.errors import SealRefused, SnapshotCorrupt
@@ -164,7 +165,7 @@ def _write_all(
         decisions = None
         if seal.has("decisions"):
             with stages("decisions"):
-                decisions = published_decisions(seal.table("decisions").sort("date", "symbol"))
+                decisions = published_decisions(ordered(seal.table("decisions"), ("date", "symbol")))
                 seal.drop("decisions")
                 writer.table("decisions", decisions)
         if seal.has("rebalances"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from datasets.maths.rank_correlation import spearman_by_group
 from pipeline.maths.week_clock import ClockedPanel
 from schemas.tables.weekly_signal import LAGS
 
@@ -33,11 +34,13 @@ def rank_autocorrelations(
     if panel is None:
         panel = ClockedPanel.of(rebalances, decisions, "raw_score")
     code, scored = panel.codes("raw_score"), ~np.isnan(panel.columns["raw_score"])
-    every = np.flatnonzero(scored)
-    measured = [panel.clock.select("date")]
-    for lag in LAGS:
-        place, before = panel.same_name(every, -lag)
-        both = scored[before]
-        now, before = every[place[both]], before[both]
-        measured.append(panel.rank_correlation(f"rho_lag{lag}", code[now], code[before], panel.tick[now]))
-    return pl.concat(measured, how="horizontal")
+    rho = {lag: np.full(panel.clock.height, np.nan) for lag in LAGS}
+    for ticks, rows in panel.blocks():
+        every = rows.start + np.flatnonzero(scored[rows])
+        for lag in LAGS:
+            place, before = panel.same_name(every, -lag)
+            both = scored[before]
+            now, before = every[place[both]], before[both]
+            week = panel.tick[now] - ticks.start
+            rho[lag][ticks], _ = spearman_by_group(code[now], code[before], week, ticks.stop - ticks.start)
+    return panel.weekly({f"rho_lag{lag}": values for lag, values in rho.items()})

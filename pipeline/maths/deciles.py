@@ -13,6 +13,7 @@ from datasets.maths.series import Floats
 from pipeline.maths.cross_section import cross_section
 from pipeline.maths.information_coefficient import ic_in_order
 from pipeline.maths.ordering import stably_ascending_within
+from pipeline.maths.row_order import ordered
 from pipeline.maths.weeks import Weeks, count_flags
 from schemas.tables.weekly_signal import BUCKETS, MIN_DECILE_NAMES
 
@@ -50,9 +51,8 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
     """
     if "raw_score_z" not in decisions.columns:
         decisions = decisions.hstack(cross_section(decisions, "raw_score", "raw_").select("raw_score_z"))
-    if not _by_symbol(decisions):
-        # Fixes the ties, and the order in which the means are summed.
-        decisions = decisions.sort("date", pl.col("symbol").cast(pl.String))
+    # Fixes the ties, and the order in which the means are summed.
+    decisions = ordered(decisions.with_columns(pl.col("symbol").cast(pl.String)), ("date", "symbol"))
     weeks = Weeks.of(decisions["date"])
     columns = {mean: weeks.rows(decisions[name]) for mean, name in _MEANS.items()}
     parts = [
@@ -68,14 +68,6 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
             *(pl.Series(name, values) for name, values in figures.items()),
         ]
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
-
-
-def _by_symbol(decisions: pl.DataFrame) -> bool:
-    """Tell whether the rows stand by date and symbol already, as published ones do."""
-    later = [(decisions[name], decisions[name].shift(1)) for name in ("date", "symbol")]
-    (date, date_before), (symbol, symbol_before) = later
-    ordered = (date > date_before) | ((date == date_before) & (symbol >= symbol_before))
-    return symbol.dtype == pl.String and bool(ordered.all())  # nothing stands before the first row: null
 
 
 def _buckets(columns: dict[str, Floats], size: Integers) -> dict[str, npt.NDArray[Any]]:

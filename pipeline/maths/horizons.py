@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import polars as pl
 
+from datasets.maths.rank_correlation import Integers, spearman_by_group
+from datasets.maths.series import Floats
 from pipeline.maths.ordering import order_codes
 from pipeline.maths.week_clock import ClockedPanel
 from schemas.tables.weekly_signal import HORIZONS
@@ -37,10 +41,23 @@ def horizon_ics(
     """
     if panel is None:
         panel = ClockedPanel.of(rebalances, decisions, "raw_score", "forward_return")
-    forward, code = panel.columns["forward_return"], panel.codes("raw_score")
-    rows = np.flatnonzero(~np.isnan(panel.columns["raw_score"]) & ~np.isnan(forward))
+    ic = {horizon: np.full(panel.clock.height, np.nan) for horizon in HORIZONS}
+    for ticks, rows in panel.blocks():
+        for horizon, held, compounded in _compounded(panel, rows):
+            week = panel.tick[held] - ticks.start
+            code = panel.codes("raw_score")[held]
+            outcome = panel.codes("forward_return")[held] if horizon == 1 else order_codes(compounded, week)
+            ic[horizon][ticks], _ = spearman_by_group(code, outcome, week, ticks.stop - ticks.start)
+    return panel.weekly({f"ic_h{horizon}": values for horizon, values in ic.items()})
+
+
+def _compounded(panel: ClockedPanel, some: slice) -> Iterator[tuple[int, Integers, Floats]]:
+    """Yield each horizon with those of some rows that have their signal and all their returns, and what these make."""
+    forward = panel.columns["forward_return"]
+    rows = some.start + np.flatnonzero(
+        ~(np.isnan(panel.columns["raw_score"][some]) | np.isnan(forward[some]))
+    )
     compounded = forward[rows]
-    measured = [panel.clock.select("date")]
     for horizon in range(1, max(HORIZONS) + 1):
         if horizon > 1:
             held, later = panel.same_name(rows, horizon - 1)
@@ -53,7 +70,4 @@ def horizon_ics(
             ):  # beyond a double's range is still the largest, and ranks as such
                 rows, compounded = rows[held], before + factor + before * factor
         if horizon in HORIZONS:
-            week = panel.tick[rows]
-            outcome = panel.codes("forward_return")[rows] if horizon == 1 else order_codes(compounded, week)
-            measured.append(panel.rank_correlation(f"ic_h{horizon}", code[rows], outcome, week))
-    return pl.concat(measured, how="horizontal")
+            yield horizon, rows, compounded

@@ -9,6 +9,7 @@ enters a compounded one: horizons span traded weeks only.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -16,9 +17,10 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from datasets.maths.rank_correlation import Integers, spearman_by_group
+from datasets.maths.rank_correlation import Integers
 from datasets.maths.series import Floats
 from pipeline.maths.ordering import order_codes
+from pipeline.maths.weeks import blocks_of
 from schemas.tables.rebalances import PENDING, TRADED
 
 _SPARSE: Final = 8
@@ -70,11 +72,18 @@ class ClockedPanel:
     def codes(self, column: str) -> Integers:
         """Return :func:`pipeline.maths.ordering.order_codes` of a column by tick, found once; 0 where it is null."""
         if column not in self._codes:
-            known = ~np.isnan(self.columns[column])
-            found = np.zeros(known.size, np.int64)
-            found[known] = order_codes(self.columns[column][known], self.tick[known])
+            values = self.columns[column]
+            found = np.zeros(values.size, np.int64)
+            for ticks, rows in self.blocks():
+                known = rows.start + np.flatnonzero(~np.isnan(values[rows]))
+                # There are fewer codes than rows, so that those of a block end before those of the next.
+                found[known] = rows.start + order_codes(values[known], self.tick[known] - ticks.start)
             self._codes[column] = found
         return self._codes[column]
+
+    def blocks(self) -> Iterator[tuple[slice, slice]]:
+        """Yield some ticks at a time, and their rows."""
+        return blocks_of(np.bincount(self.tick, minlength=self.clock.height))
 
     @classmethod
     def of(cls, rebalances: pl.DataFrame, decisions: pl.DataFrame, *columns: str) -> ClockedPanel:
@@ -139,6 +148,12 @@ class ClockedPanel:
         position = np.flatnonzero(self.key[found] == wanted)
         return position, found[position]
 
+    def weekly(self, figures: Mapping[str, Floats]) -> pl.DataFrame:
+        """Put figures by tick beside their ``date``; NaN becomes null."""
+        return self.clock.select("date").with_columns(
+            pl.Series(name, values).fill_nan(None) for name, values in figures.items()
+        )
+
     @cached_property
     def _row_of_key(self) -> Integers | None:
         """Row of every key there could be, -1 where there is none; None when most of it would be empty."""
@@ -147,23 +162,3 @@ class ClockedPanel:
         rows = np.full(int(self.key[-1]) + 1, -1, np.int64)
         rows[self.key] = np.arange(self.key.size)
         return rows
-
-    def rank_correlation(self, name: str, x_code: Integers, y_code: Integers, tick: Integers) -> pl.DataFrame:
-        """Correlate two coded columns week by week.
-
-        Parameters
-        ----------
-        name
-            Name of the column that comes out.
-        x_code, y_code
-            The two sides, coded as :func:`datasets.maths.rank_correlation.centred_ranks` asks.
-        tick
-            Week of each pair.
-
-        Returns
-        -------
-        polars.DataFrame
-            One column, one row per tick; null where not measurable.
-        """
-        rho, _ = spearman_by_group(x_code, y_code, tick, self.clock.height)
-        return pl.DataFrame({name: rho}).fill_nan(None)

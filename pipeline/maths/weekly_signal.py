@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from pipeline.maths.autocorrelation import rank_autocorrelations
@@ -9,6 +10,7 @@ from pipeline.maths.deciles import decile_spread, weekly_deciles
 from pipeline.maths.horizons import horizon_ics
 from pipeline.maths.information_coefficient import weekly_ic
 from pipeline.maths.week_clock import ClockedPanel
+from pipeline.maths.weeks import Weeks, count_flags
 from schemas.tables.weekly_signal import WEEKLY_SIGNAL
 
 
@@ -38,8 +40,14 @@ def weekly_signal(
     """
     if "forward_return" not in decisions.columns:
         decisions = decisions.with_columns(forward_return=pl.lit(None, pl.Float64))
-    sizes = decisions.group_by("date").agg(
-        n_symbols=pl.len().cast(pl.Int64), cohort_size=pl.col("score").count().cast(pl.Int64)
+    by_week = Weeks.of(decisions["date"])
+    scored = ~np.isnan(by_week.rows(decisions["score"]))
+    sizes = pl.DataFrame(
+        [
+            by_week.dates,
+            pl.Series("n_symbols", by_week.size, pl.Int64),
+            pl.Series("cohort_size", count_flags(scored, by_week.size), pl.Int64),
+        ]
     )
     parts = [sizes, weekly_ic(decisions, "score").rename({"n_pairs": "n_return_obs"})]
     if "raw_score" in decisions.columns:

@@ -52,13 +52,24 @@ class Weeks:
 
     def blocks(self) -> Iterator[tuple[slice, slice]]:
         """Yield some weeks at a time, and their rows; one block without a week for a run without rows."""
-        closed = np.cumsum(self.size)
-        cuts = np.flatnonzero(np.diff(closed // _BLOCK_ROWS)) + 1
-        first = 0
-        for begin, end in zip([0, *cuts.tolist()], [*cuts.tolist(), closed.size], strict=True):
-            last = int(closed[end - 1]) if end else 0
-            yield slice(begin, end), slice(first, last)
-            first = last
+        return blocks_of(self.size)
+
+
+def blocks_of(size: Integers) -> Iterator[tuple[slice, slice]]:
+    """Yield some weeks at a time, and their rows; one block without a week for no weeks.
+
+    Parameters
+    ----------
+    size
+        Rows by week; a week may have none.
+    """
+    closed = np.cumsum(size)
+    cuts = np.flatnonzero(np.diff(closed // _BLOCK_ROWS)) + 1
+    first = 0
+    for begin, end in zip([0, *cuts.tolist()], [*cuts.tolist(), closed.size], strict=True):
+        last = int(closed[end - 1]) if end else 0
+        yield slice(begin, end), slice(first, last)
+        first = last
 
 
 def count_flags(flags: Flags, size: Integers) -> Integers:
