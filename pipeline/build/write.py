@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from pathlib import Path
 from typing import Final
 
@@ -49,7 +50,10 @@ def write_table(folder: Path, dataset: str, rows: pl.DataFrame, book: str | None
     data = buffer.getbuffer()
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+        with target.open("wb") as stream:
+            stream.write(data)
+            # Begun here, beside the build: publication waits until every file is on the disk, and finds it there.
+            os.fsync(stream.fileno())
     first, last = span_of(rows)
     return FileEntry(
         relative, dataset, book, rows.height, data.nbytes, hashlib.sha256(data).hexdigest(), first, last

@@ -22,7 +22,14 @@ from pipeline.seal.document_rules import (
     description_shape,
     metrics_record,
 )
-from pipeline.seal.file_rules import seal_digest, seal_path, seal_unknown, table_columns, table_extra
+from pipeline.seal.file_rules import (
+    FileFact,
+    seal_digest,
+    seal_path,
+    seal_unknown,
+    table_columns,
+    table_extra,
+)
 from pipeline.seal.records import METRICS
 from pipeline.seal.strict_json import NotJson
 from schemas.kinds import KINDS, TABLE_KINDS
@@ -126,7 +133,7 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None) -> Report:
 
 
 def _read_files(state: _Check) -> None:
-    """Read and hash every file, and decode each while the next ones are still being hashed."""
+    """Read, hash and decode every file, side by side; what is found is noted in one order."""
     seal = state.seal
     safe = []
     for kind in seal.kinds:
@@ -135,7 +142,7 @@ def _read_files(state: _Check) -> None:
         else:
             safe.append(kind)
     with ThreadPoolExecutor(_READERS, thread_name_prefix="seal") as pool:
-        reading = {kind: pool.submit(seal.files, kind) for kind in safe}
+        reading = {kind: pool.submit(_read, seal, kind) for kind in safe}
         # Small files first: the large ones are hashed while those are decoded.
         for kind in sorted(safe, key=lambda kind: seal.kinds[kind].bytes or 0):
             state.on_step(seal.kinds[kind].path)
@@ -147,6 +154,13 @@ def _read_files(state: _Check) -> None:
                 state.unusable[kind] = "failed seal.digest"
             if kind not in KINDS:
                 seal.drop(kind)
+
+
+def _read(seal: Seal, kind: str) -> tuple[FileFact, ...]:
+    facts = seal.files(kind)
+    if kind in TABLE_KINDS and all(fact.intact for fact in facts):
+        seal.decode(kind)  # it stays with the seal
+    return facts
 
 
 def _decode(state: _Check, kind: str) -> None:
