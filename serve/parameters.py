@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -22,6 +23,8 @@ _BOOLEANS: Final = {"1": True, "true": True, "0": False, "false": False}
 _CASELESS: Final = frozenset({"direction"})
 """Choices whose letter case does not count; the others are the exact words of a vocabulary."""
 
+type_reader = Callable[[Parameter, str], Any]
+"""Reads a parameter's text; None, or Broken with the reason, when it breaks the rule."""
 Values = Mapping[str, Any]
 """Parameter name -> value, defaults filled in. Every declared parameter that is not forbidden is there."""
 
@@ -64,15 +67,76 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str
     ApiError
         ``bad_request`` whose details list every parameter that breaks a rule, with the rule.
     """
+    values = _read_at_once(_declared(endpoint.id), path, query)
+    return read_one_by_one(endpoint, path, query) if values is None else values
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """The parameters of an endpoint, laid out for reading them.
+
+    Attributes
+    ----------
+    defaults
+        What those are that a request need not name.
+    of_path, of_query
+        Name -> parameter and its reader.
+    required
+        Names the query string must hold.
+    """
+
+    defaults: Mapping[str, Any]
+    of_path: tuple[tuple[str, Parameter, type_reader], ...]
+    of_query: Mapping[str, tuple[Parameter, type_reader]]
+    required: frozenset[str]
+
+
+@cache
+def _declared(endpoint_id: str) -> _Declared:
+    parameters = ENDPOINTS[endpoint_id].parameters
+    in_query = [x for x in parameters if not x.in_path]
+    return _Declared(
+        {x.name: x.default for x in in_query if not x.required and x.kind is not ParameterKind.FORBIDDEN},
+        tuple((x.name, x, _READERS[x.kind]) for x in parameters if x.in_path),
+        {x.name: (x, _READERS[x.kind]) for x in in_query},
+        frozenset(x.name for x in in_query if x.required),
+    )
+
+
+def _read_at_once(
+    declared: _Declared, path: Mapping[str, str], query: Sequence[tuple[str, str]]
+) -> dict[str, Any] | None:
+    """Read the parameters of a request that keeps every rule; None when it breaks any."""
+    values = dict(declared.defaults)
+    given = set()
+    try:
+        for name, parameter, read in declared.of_path:
+            if (value := read(parameter, path[name])) is None:
+                return None
+            values[name] = value
+        for name, text in query:
+            known = declared.of_query.get(name)
+            if known is None:
+                continue
+            if name in given or (value := known[1](known[0], text)) is None:
+                return None
+            given.add(name)
+            values[name] = value
+    except Broken:
+        return None
+    first, last = values.get("from"), values.get("to")
+    in_order = first is None or last is None or first <= last
+    return values if in_order and given >= declared.required else None
+
+
+def read_one_by_one(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str, str]]) -> Values:
+    """Read every parameter by itself, so that all that is broken is told at once."""
     given: dict[str, list[str]] = {}
     for name, text in query:
         given.setdefault(name, []).append(text)
-    defaults, needed = _declared(endpoint.id)
-    values = dict(defaults)
+    values: dict[str, Any] = {}
     broken: list[dict[str, str]] = []
     for parameter in endpoint.parameters:
-        if parameter.name not in needed and parameter.name not in given:
-            continue  # most of a request's parameters are left at their defaults
         texts = [path[parameter.name]] if parameter.in_path else given.get(parameter.name, [])
         try:
             if parameter.kind is not ParameterKind.FORBIDDEN or texts:
@@ -85,15 +149,6 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str
     if broken:
         raise refusal(broken)
     return values
-
-
-@cache
-def _declared(endpoint_id: str) -> tuple[Mapping[str, Any], frozenset[str]]:
-    """Return what parameters are when a request does not name them, and the names of those it must name."""
-    parameters = ENDPOINTS[endpoint_id].parameters
-    needed = frozenset(x.name for x in parameters if x.in_path or x.required)
-    optional = [x for x in parameters if x.name not in needed and x.kind is not ParameterKind.FORBIDDEN]
-    return {x.name: x.default for x in optional}, needed
 
 
 def refusal(broken: Sequence[Mapping[str, str]]) -> ApiError:
@@ -145,7 +200,8 @@ def _boolean(_: Parameter, text: str) -> bool | None:
 
 
 def _choice(parameter: Parameter, text: str) -> str | None:
-    return dict(parameter.choices).get(text.lower() if parameter.name in _CASELESS else text)
+    wanted = text.lower() if parameter.name in _CASELESS else text
+    return next((value for word, value in parameter.choices if word == wanted), None)
 
 
 def _tickers(_: Parameter, text: str) -> tuple[str, ...] | None:
@@ -161,7 +217,7 @@ def _forbidden(parameter: Parameter, _: str) -> None:
     raise Broken(parameter.constraint)
 
 
-_READERS: Final[dict[ParameterKind, Callable[[Parameter, str], Any]]] = {
+_READERS: Final[dict[ParameterKind, type_reader]] = {
     ParameterKind.INTEGER: _integer,
     ParameterKind.NUMBER: _number,
     ParameterKind.DATE: _day,

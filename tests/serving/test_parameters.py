@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from schemas.parameters import MAX_OFFSET
-from serve.parameters import parse, query_pairs
+from serve.parameters import parse, query_pairs, read_one_by_one
 
 WEEK = ENDPOINTS["signals.rebalances.get"]
 WEEK_PATH = {"alpha": "x", "date": "2020-01-03"}
@@ -185,6 +186,23 @@ def test_the_ledger_takes_no_symbol() -> None:
 def test_trades_need_a_book() -> None:
     assert broken("", "portfolio.trades") == {"book": "required: the name of a book this key can read"}
     assert read("book=anything", "portfolio.trades")["book"] == "anything"
+
+
+_NAMES = st.sampled_from(sorted({p.name for p in WEEK.parameters} | {"page", ""}))
+_TEXTS = st.sampled_from(
+    ["", "1", "0", "-1", "100", "5001", "x", "score", "asc", "LONG", "long", "A,B", "long_only", "0.1"]
+)
+
+
+@given(st.lists(st.tuples(_NAMES, _TEXTS), max_size=6))
+def test_reading_all_at_once_comes_to_the_same_as_one_by_one(query: list[tuple[str, str]]) -> None:
+    def come_to(read: Callable[..., Any]) -> Any:
+        try:
+            return read(WEEK, WEEK_PATH, query)
+        except ApiError as error:
+            return error.details
+
+    assert come_to(parse) == come_to(read_one_by_one)
 
 
 @given(st.binary(max_size=60))
