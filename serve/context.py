@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from datasets.listing import Listing
 from datasets.snapshot import Snapshot
@@ -16,8 +15,7 @@ from serve.service import Service
 from serve.week_index import Weeks
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """An admitted request with its parameters read and its alpha looked up.
 
     Attributes

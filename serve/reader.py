@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import duckdb
 import polars as pl
@@ -29,8 +28,7 @@ _UNREADABLE: Final = (
 """What the engine raises for a file that is gone or is not the Parquet it was."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """A page as it is sent.
 
     Attributes

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from schemas.errors import ApiError
 from serve import compression, envelope
@@ -23,8 +22,7 @@ RETRY_SECONDS: Final = 2
 _JSON: Final = (b"content-type", b"application/json")
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """A whole response; all bodies are JSON."""
 
     status: int

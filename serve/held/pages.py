@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from datasets.snapshot import Snapshot
 from schemas.rows import RowModel
@@ -22,8 +21,7 @@ _AT_ONCE: Final = 50_000
 """Rows that may be gone through on the event loop; more would keep other requests waiting."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A dataset, and how its rows are shown.
 
     Attributes

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from schemas.rows import ROWS, RowModel
 from schemas.tables import TABLES
@@ -42,8 +41,7 @@ def weight_column(book: str) -> str:
     return f"{book}_target_weight"
 
 
-@dataclass(frozen=True, slots=True)
-class WeekConditions:
+class WeekConditions(NamedTuple):
     """Which rows of a week are asked for, and in which order.
 
     Attributes
