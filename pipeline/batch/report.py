@@ -28,7 +28,7 @@ from rich.text import Text
 from datasets.archives import ArchiveState
 from pipeline.archive.command import outcome as archive_outcome
 from pipeline.batch.request import FINE, Outcome
-from pipeline.rules.report import violations_table
+from pipeline.rules.layout import violations_table
 
 SHOWN_FAILURES = 50
 """Failures the table lists; the report for programs has them all."""

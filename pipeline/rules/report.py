@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
-from typing import Any
-
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from pipeline.rule import Violation
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,61 +64,6 @@ class Report:
 
     def __rich__(self) -> RenderableType:
         """Lay the report out for a terminal."""
-        found = self.to_dict()
-        counts = ", ".join(f"{rows:,} {kind}" for kind, rows in self.counts.items()) or "no table"
-        verdict = (
-            Text(f"refused: {len(self.violations)} broken", style="bold red")
-            if self.refused
-            else Text("accepted", style="bold green")
-        )
-        parts: list[RenderableType] = [
-            Text.assemble((self.alpha_id or self.address, "bold"), "  ", verdict, f"  {counts}")
-        ]
-        if found["violations"]:
-            parts.append(violations_table(found["violations"]))
-        if found["warnings"]:
-            parts.append(violations_table(found["warnings"], title="Warnings"))
-        by_reason = groupby(
-            sorted(self.not_checked, key=lambda entry: entry.reason), lambda entry: entry.reason
-        )
-        parts += [
-            Text(f"not checked, {reason}: {', '.join(entry.rule for entry in entries)}", style="dim")
-            for reason, entries in by_reason
-        ]
-        return Group(*parts)
+        from pipeline.rules.layout import report_layout  # noqa: PLC0415 - rich is slow to load, and a build shows nothing
 
-
-def violations_table(violations: Sequence[Mapping[str, Any]], title: str = "Broken rules") -> Table:
-    """Lay violations out as a table: rule, file, rows, what is wrong, examples and the way out.
-
-    Parameters
-    ----------
-    violations
-        As :meth:`pipeline.rule.Violation.to_dict` returns them, and as :class:`schemas.errors.SealRefused`
-        carries them.
-    title
-        What stands above the table.
-    """
-    table = Table(title=title, title_justify="left", show_lines=True)
-    for heading in ("rule", "file"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("rows", justify="right")
-    table.add_column("what is wrong, examples, way out", overflow="fold")
-    for violation in violations:
-        # Text, not markup: a file's own words must not be read as styling.
-        told = Text(violation["message"])
-        for example in violation["examples"]:
-            told.append(
-                "\n  " + ", ".join(f"{name}={_shown(value)}" for name, value in example.items()), "cyan"
-            )
-        told.append(f"\n{violation['remedy']}", "dim")
-        table.add_row(violation["rule"], Text(violation["file"]), f"{violation['rows']:,}", told)
-    return table
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "null"
-    return "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in str(value)
-    )
+        return report_layout(self)

@@ -64,6 +64,7 @@ class Seal:
         self._facts: dict[str, tuple[FileFact, ...]] = {}
         self._bytes: dict[tuple[str, str], bytes] = {}
         self._tables: dict[str, DecodedTable] = {}
+        self._records: SealedRecords | None = None
 
     @classmethod
     def open(cls, address: str) -> Seal:
@@ -165,8 +166,10 @@ class Seal:
         return self.decode(kind).extra
 
     def records(self) -> SealedRecords:
-        """Return the run's own figures with whatever is wrong about them."""
-        return decode_metrics(self.read("metrics"))
+        """Return the run's own figures with whatever is wrong about them, decoded once from verified bytes."""
+        if self._records is None:
+            self._records = decode_metrics(self.read("metrics"))
+        return self._records
 
     def metrics(self) -> pl.DataFrame | None:
         """Return the run's own figures as the columns of ``sealed_metrics``; None when it sealed none.
@@ -223,6 +226,8 @@ class Seal:
     def drop(self, kind: str) -> None:
         """Let go of what is kept of a kind in memory; asking for it again reads it again."""
         self._tables.pop(kind, None)
+        if kind == "metrics":
+            self._records = None
         self._facts.pop(kind, None)
         for key in [key for key in self._bytes if key[0] == kind]:
             del self._bytes[key]
