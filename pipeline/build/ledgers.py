@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import accumulate
 
+import numpy as np
 import polars as pl
 
 from datasets.maths.equity import equity_curve
@@ -66,14 +67,22 @@ def published_positions(sealed: pl.DataFrame) -> Books:
 
 def published_pnl(sealed: pl.DataFrame) -> Books:
     """Return the P&L of each book with its net: the costs are negative already, so it is a plain sum."""
-    net = pl.col("market_pnl") + pl.col("execution_cost") + pl.col("borrow_cashflow")
-    return by_book(sealed, PNL, lambda rows: rows.with_columns(net_pnl=net))
+    return by_book(sealed, PNL, _with_net)
 
 
 def published_trades(sealed: pl.DataFrame) -> Books:
     """Return the fills of each book, numbered in the order the engine sealed them."""
-    number = pl.int_range(pl.len(), dtype=pl.Int64)
-    return by_book(sealed, TRADES, lambda rows: rows.with_columns(fill_order=number))
+    return by_book(sealed, TRADES, _numbered)
+
+
+# As series, not expressions, which would wait for their turn in the engine behind the files being written.
+def _with_net(rows: pl.DataFrame) -> pl.DataFrame:
+    net = rows["market_pnl"] + rows["execution_cost"] + rows["borrow_cashflow"]
+    return rows.hstack([net.alias("net_pnl")])
+
+
+def _numbered(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.hstack([pl.Series("fill_order", np.arange(rows.height), pl.Int64)])
 
 
 def published_equity_curves(portfolio: Books) -> Books:
@@ -90,4 +99,4 @@ def _curve(ledger: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stored(rows: pl.DataFrame, table: Table) -> pl.DataFrame:
-    return rows.select(column.name for column in table.stored_columns if column.name in rows.columns)
+    return rows[[column.name for column in table.stored_columns if column.name in rows.columns]]

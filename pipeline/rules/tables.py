@@ -105,6 +105,6 @@ def find_runs(key: pl.DataFrame) -> Runs:
         nothing = np.empty(0, np.int64)
         return Runs(key, nothing, nothing)
     number = key.select(pl.struct(pl.all()).rle_id()).to_series().to_numpy()
-    starts = np.flatnonzero(np.diff(number, prepend=np.uint32(number[0] + 1))).astype(np.int64)
+    starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(number[1:] != number[:-1]) + 1])
     lengths = np.diff(starts, append=key.height)
     return Runs(key[starts], starts, lengths)
