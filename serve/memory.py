@@ -17,7 +17,7 @@ _MIDDLE: Final = 20
 _OLD: Final = 50
 """How many objects, and then collections of the younger ones, a collection waits for."""
 _C: Final = ctypes.CDLL(None)
-_ALLOCATOR: Final = {-1: 256 << 20, -3: 32 << 20}
+_ALLOCATOR: Final = {-1: 32 << 20, -3: 8 << 20}
 """What the C library's allocator is told, by the numbers of <malloc.h>.
 
 ``M_TRIM_THRESHOLD`` and ``M_MMAP_THRESHOLD``: a body or a buffer of some hundred kilobytes is asked for and let go

@@ -37,6 +37,11 @@ _REMEMBERED: Final = 10_000
 _LEDGERS: Final = 16
 """One part in this many is for the ledgers behind equity curves, some 0.7 MB for 1,500 sessions."""
 
+_METRICS: Final = 16
+_METRICS_BYTES: Final = 64 * 2**20
+"""One part in this many, and no more than this, is for figures of runs, and as much for answers made of them: a run of
+six years takes some 600 kB, the largest answer some 150 kB."""
+
 
 class Service:
     """The open parts of a serving process, as an async context manager.
@@ -70,9 +75,10 @@ class Service:
         self.bodies: KeptByBytes[Body] = KeptByBytes(memory // _BODIES)
         self.asked_again = AskedAgain(_REMEMBERED)
         self.ledgers = HeldLedgers(self.reader, memory // _LEDGERS)
-        self.datasets = HeldDatasets(memory - self.bodies.limit - self.ledgers.kept.limit)
+        metrics = min(_METRICS_BYTES, memory // _METRICS)
+        self.metrics = Metrics(self.reader, figures_kept=metrics, answers_kept=metrics)
+        self.datasets = HeldDatasets(memory - self.bodies.limit - self.ledgers.kept.limit - 2 * metrics)
         self.pages = Pages(self.reader, self.datasets)
-        self.metrics = Metrics(self.reader)
         self.market_data = MarketData(settings.market_data)
         self.source_downloads = SourceDownloads(storage, settings.archives, settings.archives_public_endpoint)
         self._preload = Preload(self, settings.preload)

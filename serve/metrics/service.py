@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Final
 
 import orjson
 
@@ -17,11 +16,6 @@ from serve.metrics.figures import RunFigures
 from serve.metrics.kept import Kept
 from serve.metrics.reading import read
 from serve.reader import Reader
-
-FIGURES_KEPT: Final = 64 * 2**20
-"""Bytes of figures kept: a run of six years takes some 600 kB, so these are about a hundred runs."""
-ANSWERS_KEPT: Final = 64 * 2**20
-"""Bytes of encoded answers kept: the largest, monthly with the panel, takes some 150 kB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +49,7 @@ class Metrics:
         Bytes of memory.
     """
 
-    def __init__(
-        self, reader: Reader, figures_kept: int = FIGURES_KEPT, answers_kept: int = ANSWERS_KEPT
-    ) -> None:
+    def __init__(self, reader: Reader, *, figures_kept: int, answers_kept: int) -> None:
         self._reader = reader
         self._figures: Kept[RunFigures] = Kept(figures_kept, lambda run: run.nbytes)
         self._answers: Kept[EncodedAnswer] = Kept(answers_kept, lambda answer: answer.nbytes)
