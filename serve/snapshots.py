@@ -129,6 +129,7 @@ class Snapshots:
             self._failure = None
         self._lease.refresh(began)
         if changed:
+            _ = self._catalogue.listing.edition  # found out here, where no request waits for it
             self._changed()
             _log.info(
                 "catalogue_changed", alphas=len(self.pointers()), unreadable=sorted(self._catalogue.broken)
