@@ -9,8 +9,8 @@ Then the weekly rank IC and the weekly returns of the deciles are computed from 
 pipeline and by alphalens-reloaded, in a process of their own each and in the same rounds. Both cut the weeks into
 tenths and compute; the median of three passes counts. alphalens is given the panel as it wants it, indexed; the
 pipeline is given it as published, z-scores included, of which it averages what alphalens has no figure for. The
-tenths of alphalens put other names at the borders, so that the figures are compared on the pipeline's tenths, outside the time;
-those calls alone are told as well. Figures that differ by more than 1e-9 end the run with code 1.
+tenths of alphalens put other names at the borders, so that the figures are compared on the pipeline's tenths,
+outside the time; those calls alone are told as well. Figures that differ by more than 1e-9 end the run with code 1.
 """
 
 from __future__ import annotations

@@ -52,7 +52,9 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
     if "raw_score_z" not in decisions.columns:
         decisions = decisions.hstack(cross_section(decisions, "raw_score", "raw_").select("raw_score_z"))
     # Fixes the ties, and the order in which the means are summed.
-    decisions = ordered(decisions.with_columns(pl.col("symbol").cast(pl.String)), ("date", "symbol"))
+    if decisions["symbol"].dtype != pl.String:
+        decisions = decisions.with_columns(pl.col("symbol").cast(pl.String))
+    decisions = ordered(decisions, ("date", "symbol"))
     weeks = Weeks.of(decisions["date"])
     columns = {mean: weeks.rows(decisions[name]) for mean, name in _MEANS.items()}
     parts = [
@@ -65,9 +67,9 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
         [
             weeks.dates.gather(np.repeat(np.flatnonzero(cut), BUCKETS)),
             pl.Series("bucket", np.tile(np.arange(1, BUCKETS + 1), int(cut.sum())), pl.Int64),
-            *(pl.Series(name, values) for name, values in figures.items()),
+            *(pl.Series(name, values, nan_to_null=True) for name, values in figures.items()),
         ]
-    ).with_columns(pl.col(pl.Float64).fill_nan(None))
+    )
 
 
 def _buckets(columns: dict[str, Floats], size: Integers) -> dict[str, npt.NDArray[Any]]:

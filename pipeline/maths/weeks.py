@@ -47,7 +47,7 @@ class Weeks:
 
     def rows(self, column: pl.Series) -> Floats:
         """Return a numeric column week by week, rows of a week in the order given; NaN stands for null."""
-        values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        values = column.cast(pl.Float64).to_numpy()
         return values if self._order is None else values[self._order]
 
     def blocks(self) -> Iterator[tuple[slice, slice]]:
