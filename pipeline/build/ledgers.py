@@ -51,7 +51,8 @@ def _parts(sealed: pl.DataFrame) -> Books:
     rows = sealed.drop("book")
     starts = accumulate(lengths, initial=0)
     return {
-        book: rows.slice(start, length) for book, start, length in zip(books, starts, lengths, strict=False)
+        str(book): rows.slice(start, length)
+        for book, start, length in zip(books, starts, lengths, strict=False)
     }
 
 
