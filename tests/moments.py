@@ -23,7 +23,7 @@ class Moments:
     def __init__(self, generator: random.Random, spread: float) -> None:
         self._generator = generator
         self._spread = spread
-        self._least = spread / 100
+        self._least = spread / 1000
 
     def next(self) -> float:
         """Return how many seconds to wait before the next kill."""
@@ -31,5 +31,5 @@ class Moments:
 
     def tell(self, *, in_time: bool) -> None:
         """Say whether the last kill interrupted anything."""
-        # One late kill undoes four timely ones: about a fifth come too late, whatever the machine.
-        self._spread = max(self._least, self._spread * (1.1 if in_time else 0.7))
+        # One late kill undoes six timely ones: about one in seven comes too late, whatever the machine.
+        self._spread = max(self._least, self._spread * (1.12 if in_time else 0.5))

@@ -69,12 +69,20 @@ class KeptByBytes(Generic[V]):
             return False
         with self._lock:
             self._remove((owner, name))
-            while self._bytes + size > self._limit:
-                self._remove(next(iter(self._values)))
+            self._let_go(size)
             self._values[owner, name] = (value, size)
             self._of.setdefault(owner, set()).add(name)
             self._bytes += size
         return True
+
+    def make_room(self, size: int) -> None:
+        """Let others go until so many bytes, no more than the bound, would fit."""
+        with self._lock:
+            self._let_go(size)
+
+    def _let_go(self, size: int) -> None:
+        while self._values and self._bytes + size > self._limit:
+            self._remove(next(iter(self._values)))
 
     def drop(self, owner: type_owner) -> None:
         """Let everything of one snapshot go."""

@@ -162,10 +162,10 @@ class Pages:
         owner = owner_of(asked.snapshot)
         if self._datasets.find(owner, asked.name) is not None:
             return True
-        rows = asked.snapshot.entry(asked.dataset, asked.book).rows
-        if self._datasets.kept.bytes + estimated_bytes(asked.model, rows) > most:
+        size = estimated_bytes(asked.model, asked.snapshot.entry(asked.dataset, asked.book).rows)
+        if self._datasets.kept.bytes + size > most:
             return False
-        self._datasets.hold(owner, asked.name, lambda: self._read(asked))
+        self._datasets.hold(owner, asked.name, size=size, build=lambda: self._read(asked))
         return True
 
     def _read(self, asked: Asked) -> HeldDataset | None:

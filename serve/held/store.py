@@ -95,22 +95,29 @@ class HeldDatasets:
                 return
             self._begun.add(key)
         try:
-            self._renderer.submit(self._render, key, build)
+            self._renderer.submit(self._render, key, size, build)
         except RuntimeError:  # the service is going down
             self._begun.discard(key)
 
-    def hold(self, owner: type_owner, name: Hashable, build: Callable[[], HeldDataset | None]) -> None:
-        """Have a dataset rendered, in its turn, and wait until it is."""
+    def hold(
+        self, owner: type_owner, name: Hashable, *, size: int, build: Callable[[], HeldDataset | None]
+    ) -> None:
+        """Have a dataset rendered, in its turn, and wait until it is; `size` and `build` as of `answered_directly`."""
         key = (owner, name)
         with self._lock:
             if key in self._begun:
                 return
             self._begun.add(key)
         with contextlib.suppress(RuntimeError, CancelledError):  # the service is going down
-            self._renderer.submit(self._render, key, build).result()
+            self._renderer.submit(self._render, key, size, build).result()
 
-    def _render(self, key: tuple[type_owner, Hashable], build: Callable[[], HeldDataset | None]) -> None:
+    def _render(
+        self, key: tuple[type_owner, Hashable], size: int, build: Callable[[], HeldDataset | None]
+    ) -> None:
         try:
+            # Beforehand, so that what goes and what comes are not in memory at once.
+            self._kept.make_room(size)
+            give_back()
             found = build()
             if found is not None:
                 self._kept.put(*key, found, found.bytes)

@@ -34,6 +34,7 @@ from tests.seals import make_seal
 REPOSITORY = Path(__file__).resolve().parents[2]
 ALPHA = "Test_killed"
 GRACE = 3
+ATTEMPTS = 10
 """Seconds that gc keeps what was replaced: as long as a reader may take from the pointer to the last byte."""
 
 
@@ -175,7 +176,7 @@ class Campaign:
         self.bound = sum(entry.bytes for entry in manifest.files) // 2
 
     def run(self, kills: int) -> None:
-        """Kill so many times, each kind in turn, and look at everything after each."""
+        """Interrupt so many times, each kind in turn, and look at everything after each kill."""
         crew = self._workers
         try:
             self._measure(crew)
@@ -184,9 +185,14 @@ class Campaign:
                     readers.enter_context(self._reading(reader, cache))
                 for number in range(kills):
                     kind = self._kinds[number % len(self._kinds)]
-                    self._kill(crew, kind)
-                    self.tally.kills[kind] += 1
-                    self._look()
+                    # One that comes too late is repeated, sooner each time.
+                    for _ in range(ATTEMPTS):
+                        before = self.tally.interrupted[kind]
+                        self._kill(crew, kind)
+                        self.tally.kills[kind] += 1
+                        self._look()
+                        if self.tally.interrupted[kind] > before:
+                            break
             self._finish(crew)
         finally:
             for each in (crew, *self._readers.values()):
