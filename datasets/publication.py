@@ -155,15 +155,19 @@ def sweep_dead_builds(storage: Storage) -> None:
 
 
 def _sweep(parent: Path, prefix: str) -> None:
-    """Remove what killed builds left: a folder whose lock nobody holds.
+    """Remove what killed builds left: a folder whose lock nobody holds, or that has none any more.
 
-    The caller holds the lock of `parent`, so that no build is met between making its folder and locking it.
+    The caller holds the lock of `parent`, so that no build is met between making its folder and locking it. A folder
+    without a lock is one whose removal has begun, by an owner that is still at it or was killed meanwhile.
     """
     for folder in parent.glob(f"{prefix}-*"):
         try:
             descriptor = os.open(folder / ".lock", os.O_RDWR)
-        except (FileNotFoundError, PermissionError):
-            continue  # being removed by its owner at this moment, or another user's
+        except FileNotFoundError:
+            shutil.rmtree(folder, ignore_errors=True)
+            continue
+        except PermissionError:
+            continue  # another user's
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)

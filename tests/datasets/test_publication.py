@@ -51,6 +51,14 @@ def _files(root: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
+def test_a_removal_that_was_cut_off_is_finished(root: Path, publish: Publish) -> None:
+    begun = root / STAGING / "build-dead" / "snapshot"
+    begun.mkdir(parents=True)
+    (begun / "half").write_bytes(b"x")
+    publish()
+    assert not list((root / STAGING).glob("build-*"))
+
+
 def test_what_is_published_is_what_is_read(root: Path, publish: Publish) -> None:
     publish(n_symbols=7)
     snapshot = datasets.open(root)["Test_tiny"]
