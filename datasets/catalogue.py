@@ -133,10 +133,6 @@ class Catalogue:
         """Return every pointer, latest started first, the address as tiebreak."""
         return self.listing.pointers
 
-    def search(self, text: str) -> list[Pointer]:
-        """Return the pointers whose address, name or summary holds a text, letter case aside, in the same order."""
-        return self.listing.holding(text)
-
     @property
     def age(self) -> float:
         """Seconds since the last refresh that worked; infinite before the first."""

@@ -124,9 +124,12 @@ def _read_at_once(
             values[name] = value
     except Broken:
         return None
+    return values if _in_order(values) and given >= declared.required else None
+
+
+def _in_order(values: Values) -> bool:
     first, last = values.get("from"), values.get("to")
-    in_order = first is None or last is None or first <= last
-    return values if in_order and given >= declared.required else None
+    return first is None or last is None or bool(first <= last)
 
 
 def read_one_by_one(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str, str]]) -> Values:
@@ -143,8 +146,7 @@ def read_one_by_one(endpoint: Endpoint, path: Mapping[str, str], query: Sequence
                 values[parameter.name] = _one(parameter, texts)
         except Broken as error:
             broken.append({"name": parameter.name, "constraint": str(error)})
-    first, last = values.get("from"), values.get("to")
-    if first is not None and last is not None and first > last:
+    if not _in_order(values):
         broken.append({"name": "from", "constraint": "a day not after `to`"})
     if broken:
         raise refusal(broken)

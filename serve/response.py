@@ -29,21 +29,16 @@ class Response(NamedTuple):
     body: type_pieces
     headers: Mapping[str, str]
 
-    @property
-    def size(self) -> int:
-        """Bytes of the body."""
-        return sum(map(len, self.body))
-
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         """Hand it to the server."""
         await self.send(send, [])
 
-    async def send(self, send: Send, beside: list[tuple[bytes, bytes]]) -> None:
-        """Hand it to the server, with some headers beside its own."""
+    async def send(self, send: Send, beside: list[tuple[bytes, bytes]]) -> int:
+        """Hand it to the server, with some headers beside its own; return the bytes of its body."""
         headers = beside
         for name, value in self.headers.items():
             headers.append((_wire(name), value.encode("latin-1")))
-        size = self.size
+        size = sum(map(len, self.body))
         if self.status != 304:
             headers.append(_JSON)
             headers.append((b"content-length", b"%d" % size))
@@ -52,6 +47,7 @@ class Response(NamedTuple):
         for piece in first:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": last, "more_body": False})
+        return size
 
 
 @lru_cache(maxsize=256)

@@ -97,8 +97,7 @@ class _Sent:
     async def whole(self, response: Response) -> None:
         """Send a response of ours."""
         self.status = response.status
-        await response.send(self._send, [self._id()])
-        self.size = response.size
+        self.size = await response.send(self._send, [self._id()])
 
     async def message(self, message: Message) -> None:
         """Send a message of the application behind."""

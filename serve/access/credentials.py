@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from serve.trace import by_name
 
 type_headers = Mapping[str, str] | Sequence[tuple[bytes, bytes]]
 
@@ -30,35 +32,19 @@ class Presented:
         authorization = headers.get(b"authorization")
         forwarded = headers.get(b"x-forwarded-for")
         return cls(
-            None if authorization is None else _bearer((authorization.decode("latin-1"),)),
+            None if authorization is None else _bearer(authorization.decode("latin-1")),
             () if forwarded is None else (forwarded.decode("latin-1"),),
         )
 
     @classmethod
     def read(cls, headers: type_headers) -> Presented:
         """Pick the headers out of a mapping or of ASGI's pairs, whatever the case of their names."""
-        authorization: list[str] = []
-        forwarded: list[str] = []
-        for name, value in _pairs(headers):
-            if name == "authorization":
-                authorization.append(value)
-            elif name == "x-forwarded-for":
-                forwarded.append(value)
-        return cls(_bearer(authorization), tuple(forwarded))
+        if isinstance(headers, Mapping):
+            headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        return cls.of(by_name(headers))
 
 
-def _pairs(headers: type_headers) -> Iterable[tuple[str, str]]:
-    if isinstance(headers, Mapping):
-        return ((name.lower(), value) for name, value in headers.items())
-    return (
-        (name.decode("latin-1").lower(), value.decode("latin-1"))
-        for name, value in headers
-        # Decoding only what may be of use: a request has a dozen headers that are not.
-        if name.lower() in (b"authorization", b"x-forwarded-for")
-    )
-
-
-def _bearer(values: Sequence[str]) -> str | None:
+def _bearer(authorization: str) -> str | None:
     # Two different answers to "who is this" are neither: joined, they have no token's shape.
-    scheme, _, token = ", ".join(values).strip().partition(" ")
+    scheme, _, token = authorization.strip().partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None

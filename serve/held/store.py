@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Final
 
 import structlog
@@ -91,25 +91,31 @@ class HeldDatasets:
             self._spent[key] = spent
             while len(self._spent) > _REMEMBERED:
                 self._spent.popitem(last=False)
-            if spent < price or key in self._begun:
-                return
-            self._begun.add(key)
-        try:
-            self._renderer.submit(self._render, key, size, build)
-        except RuntimeError:  # the service is going down
-            self._begun.discard(key)
+        if spent >= price:
+            self._begin(key, size, build)
 
     def hold(
         self, owner: type_owner, name: Hashable, *, size: int, build: Callable[[], HeldDataset | None]
     ) -> None:
         """Have a dataset rendered, in its turn, and wait until it is; `size` and `build` as of `answered_directly`."""
-        key = (owner, name)
+        rendering = self._begin((owner, name), size, build)
+        if rendering is not None:
+            with contextlib.suppress(CancelledError):  # the service is going down
+                rendering.result()
+
+    def _begin(
+        self, key: tuple[type_owner, Hashable], size: int, build: Callable[[], HeldDataset | None]
+    ) -> Future[None] | None:
+        """Have a dataset rendered, unless that was begun; None also when the service is going down."""
         with self._lock:
             if key in self._begun:
-                return
+                return None
             self._begun.add(key)
-        with contextlib.suppress(RuntimeError, CancelledError):  # the service is going down
-            self._renderer.submit(self._render, key, size, build).result()
+        try:
+            return self._renderer.submit(self._render, key, size, build)
+        except RuntimeError:
+            self._begun.discard(key)
+            return None
 
     def _render(
         self, key: tuple[type_owner, Hashable], size: int, build: Callable[[], HeldDataset | None]
