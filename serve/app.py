@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
@@ -37,7 +38,7 @@ from serve.server import closing
 from serve.service import Service
 from serve.settings import Settings
 from serve.shell import Shell
-from serve.shortcut import Responder, Shortcut
+from serve.shortcut import Responder, Shortcut, Way
 from serve.telemetry import instruments_of
 from serve.telemetry.sampling import both, sampling
 
@@ -92,12 +93,16 @@ def create(
                 await stack.aclose()
             unsettle()
 
-    responders = [
-        (ENDPOINTS[name], responder_of(service, ENDPOINTS[name], answerer))
+    ways = [
+        Way(
+            ENDPOINTS[name],
+            responder_of(service, ENDPOINTS[name], answerer),
+            in_task=inspect.iscoroutinefunction(answerer),
+        )
         for name, answerer in ROUTES.items()
     ]
     inner = Litestar(
-        [_handler(endpoint, responder) for endpoint, responder in responders],
+        [_handler(way.endpoint, way.responder) for way in ways],
         lifespan=[lifespan],
         exception_handlers={HTTPException: _unrouted, Exception: _unforeseen},
         openapi_config=None,
@@ -107,7 +112,7 @@ def create(
     console = logs.for_people(program.log_format)
     record = recorder(program.log_level, console=console)
     recording = record if instruments is None else both(record, instruments.answered)
-    shell = Shell(cast(Any, inner), Shortcut(responders), recording)
+    shell = Shell(cast(Any, inner), Shortcut(ways), recording, lambda: service.access.at_once)
     return shell
 
 

@@ -33,6 +33,16 @@ class Response(NamedTuple):
         """Hand it to the server."""
         await self.send(send, [])
 
+    def head(self, request_id: str) -> bytes:
+        """Return its headers as they go over the wire, with the empty line after them."""
+        lines = [f"x-request-id: {request_id}\r\n"]
+        lines += [f"{name.lower()}: {value}\r\n" for name, value in self.headers.items()]
+        if self.status != 304:
+            size = sum(map(len, self.body))
+            lines.append(f"content-type: application/json\r\ncontent-length: {size}\r\n")
+        lines.append("\r\n")
+        return "".join(lines).encode("latin-1")
+
     async def send(self, send: Send, beside: list[tuple[bytes, bytes]]) -> int:
         """Hand it to the server, with some headers beside its own; return the bytes of its body."""
         headers = beside

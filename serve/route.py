@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Final, cast
 
@@ -37,7 +37,7 @@ _LIST: Final = "catalog.alphas.list"
 
 def responder_of(
     service: Service, endpoint: Endpoint, answerer: Answerer
-) -> Callable[[Scope], Awaitable[Response]]:
+) -> Callable[[Scope], Coroutine[Any, Any, Response]]:
     """Return the function that makes the response to a request for one endpoint; it never raises.
 
     Parameters

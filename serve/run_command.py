@@ -18,6 +18,7 @@ from serve import logs, settings
 from serve.access.gate import Access
 from serve.access.settings import AccessSettings
 from serve.app import create
+from serve.connection import Connection
 from serve.memory import settle
 from serve.server import closing, serve_alone, serve_with_workers
 from serve.settings import Settings
@@ -78,7 +79,7 @@ def _server(program: Settings) -> dict[str, Any]:
         "port": program.port,
         "workers": program.workers,
         "loop": "uvloop",
-        "http": "httptools",
+        "http": Connection,
         "ws": "none",
         "lifespan": "on",
         # The caller's address behind proxies is worked out by counting hops, never by believing a header.

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import time
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from schemas.errors import ApiError
 from serve import trace as tracing
@@ -12,6 +16,28 @@ from serve.response import Response, failed
 from serve.route import as_api_error
 from serve.shortcut import Shortcut
 from serve.trace import Trace
+
+_BEGUN: Final = "alpha_results.begun"
+
+
+class AtOnce(NamedTuple):
+    """What was answered while the request was read, and when that began."""
+
+    response: Response
+    started: float
+    trace: Trace
+
+    @property
+    def request_id(self) -> str:
+        """The id the answer carries."""
+        return self.trace.request_id
+
+
+class _Begun(NamedTuple):
+    """An answer that has to be waited for, and when it was begun."""
+
+    started: float
+    rest: Awaitable[Response]
 
 
 class Shell:
@@ -25,10 +51,19 @@ class Shell:
         Knows the endpoints of plain requests, which need not pass through the application.
     record
         Writes a request's log line.
+    without_task
+        Tells whether a request may be begun outside of a task of the event loop.
     """
 
-    def __init__(self, inner: Application, shortcut: Shortcut, record: Recorder) -> None:
+    def __init__(
+        self,
+        inner: Application,
+        shortcut: Shortcut,
+        record: Recorder,
+        without_task: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._inner = inner
+        self._without_task = without_task
         self._shortcut = shortcut
         self._record = record
         self.in_flight = 0
@@ -39,35 +74,73 @@ class Shell:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        started = time.perf_counter()
+        begun: _Begun | None = scope.pop(_BEGUN, None)
+        started = time.perf_counter() if begun is None else begun.started
         self.in_flight += 1
-        sent = _Sent(send, tracing.begin(scope))
+        sent = _Sent(send, tracing.begin(scope) if begun is None else tracing.of(scope))
         raw_path = _raw_path(scope)
         try:
-            await self._answer(scope, receive, sent, raw_path)
+            if begun is None:
+                await self._answer(scope, receive, sent, raw_path)
+            else:
+                await sent.whole(await begun.rest)
         finally:
             self.in_flight -= 1
-            trace = sent.trace
-            # The query string stays out: whoever puts a key there must not find it in a log as well.
-            self._record(
-                {
-                    "method": scope["method"],
-                    "path": raw_path.decode("ascii", "backslashreplace"),
-                    "status": sent.status,
-                    "code": trace.code,
-                    "bytes": sent.size,
-                    "ms": round((time.perf_counter() - started) * 1e3, 3),
-                    "request_id": trace.request_id,
-                    "endpoint": trace.endpoint,
-                    "key_id": trace.key_id,
-                }
-            )
+            self._line(scope, sent.status, sent.size, started, sent.trace)
+
+    def at_once(self, scope: Scope) -> AtOnce | None:
+        """Answer a plain GET, outside of any task, unless there is something to wait for.
+
+        Parameters
+        ----------
+        scope
+            Of a request for which nothing was done yet, with its path as received and its query string.
+
+        Returns
+        -------
+        AtOnce or None
+            None leaves the request to :meth:`__call__`, to be called with the same scope: what was begun goes on there.
+        """
+        found = self._shortcut.find(scope["method"], scope["raw_path"])
+        if found is None or found[0].in_task or not self._without_task():
+            return None
+        started = time.perf_counter()
+        trace = tracing.begin(scope)
+        way, scope["path_params"] = found
+        steps = way.responder(scope)
+        try:
+            waited_for = steps.send(None)
+        except StopIteration as end:
+            return AtOnce(end.value, started, trace)
+        scope[_BEGUN] = _Begun(started, _resumed(steps, waited_for))
+        return None
+
+    def answered(self, scope: Scope, answer: AtOnce) -> None:
+        """Record a request that was answered at once."""
+        response = answer.response
+        self._line(scope, response.status, sum(map(len, response.body)), answer.started, answer.trace)
+
+    def _line(self, scope: Scope, status: int, size: int, started: float, trace: Trace) -> None:
+        # The query string stays out: whoever puts a key there must not find it in a log as well.
+        self._record(
+            {
+                "method": scope["method"],
+                "path": _raw_path(scope).decode("ascii", "backslashreplace"),
+                "status": status,
+                "code": trace.code,
+                "bytes": size,
+                "ms": round((time.perf_counter() - started) * 1e3, 3),
+                "request_id": trace.request_id,
+                "endpoint": trace.endpoint,
+                "key_id": trace.key_id,
+            }
+        )
 
     async def _answer(self, scope: Scope, receive: Receive, sent: _Sent, raw_path: bytes) -> None:
         found = self._shortcut.find(scope["method"], raw_path)
         if found is not None:
-            responder, scope["path_params"] = found
-            await sent.whole(await responder(scope))
+            way, scope["path_params"] = found
+            await sent.whole(await way.responder(scope))
             return
         try:
             if _plain(raw_path):
@@ -81,6 +154,22 @@ class Shell:
             known = as_api_error(error, sent.trace)
             sent.trace.code = known.code
             await sent.whole(failed(known, sent.trace.request_id))
+
+
+@types.coroutine
+def _resumed(steps: Coroutine[Any, Any, Response], waited_for: Any) -> Generator[Any, Any, Response]:
+    """Go on with a coroutine that was begun by hand and waits for something, in the task that awaits this."""
+    while True:
+        try:
+            sent = yield waited_for
+            go_on = partial(steps.send, sent)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is for the coroutine to judge
+            go_on = partial(steps.throw, error)
+        try:
+            waited_for = go_on()
+        except StopIteration as end:
+            response: Response = end.value
+            return response
 
 
 class _Sent:

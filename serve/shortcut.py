@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from schemas.endpoints import Endpoint
 from serve.asgi import Scope
 from serve.response import Response
 
-Responder: TypeAlias = Callable[[Scope], Awaitable[Response]]
+Responder: TypeAlias = Callable[[Scope], Coroutine[Any, Any, Response]]
 _PLACEHOLDER: Final = ""
 """Stands for any one segment; a path that comes this way has no empty ones."""
+
+
+class Way(NamedTuple):
+    """To one endpoint.
+
+    Attributes
+    ----------
+    endpoint
+        Its declaration.
+    responder
+        What makes its responses.
+    in_task
+        Whether that has to run in a task of the event loop from its beginning.
+    """
+
+    endpoint: Endpoint
+    responder: Responder
+    in_task: bool
 
 
 @dataclass(slots=True)
@@ -21,7 +39,7 @@ class _Node:
 
     next: dict[str, _Node] = field(default_factory=dict)
     names: tuple[str, ...] = ()
-    responder: Responder | None = None
+    way: Way | None = None
 
 
 class Shortcut:
@@ -32,15 +50,15 @@ class Shortcut:
 
     Parameters
     ----------
-    responders
-        Every endpoint, with what makes its responses.
+    ways
+        To every endpoint.
     """
 
-    def __init__(self, responders: Sequence[tuple[Endpoint, Responder]]) -> None:
+    def __init__(self, ways: Sequence[Way]) -> None:
         self._root = _Node()
-        for endpoint, responder in responders:
+        for way in ways:
             node, names = self._root, []
-            for segment in endpoint.path.split("/")[1:]:
+            for segment in way.endpoint.path.split("/")[1:]:
                 placeholder = segment.startswith("{")
                 if placeholder:
                     names.append(segment[1:-1])
@@ -49,9 +67,9 @@ class Shortcut:
                     "one path must not be two endpoints'"
                 )
                 node = after
-            node.names, node.responder = tuple(names), responder
+            node.names, node.way = tuple(names), way
 
-    def find(self, method: str, raw_path: bytes) -> tuple[Responder, Mapping[str, str]] | None:
+    def find(self, method: str, raw_path: bytes) -> tuple[Way, Mapping[str, str]] | None:
         """Return what answers a request and its path's parameters, None when that is not for this way to say.
 
         Parameters
@@ -72,6 +90,6 @@ class Shortcut:
                     return None
                 values.append(segment)
             node = found
-        if node.responder is None:
+        if node.way is None:
             return None
-        return node.responder, dict(zip(node.names, values, strict=True))
+        return node.way, dict(zip(node.names, values, strict=True))

@@ -121,6 +121,11 @@ class Access:
         finally:
             await self._store.close()
 
+    @property
+    def at_once(self) -> bool:
+        """Whether calls are checked without waiting for anything: keys and counts are of this machine."""
+        return isinstance(self._limiter, MemoryLimiter) and self._store.at_once
+
     async def ask_store(self) -> None:
         """Ask the store for a key that nobody has; raises StorageUnavailable when it does not answer."""
         await self._store.find(_NOBODY)

@@ -92,6 +92,11 @@ class Store:
             sa.select(keys.c.pepper_id).where(keys.c.status != "revoked").distinct()
         )
 
+    @property
+    def at_once(self) -> bool:
+        """Whether it answers without waiting for anything."""
+        return isinstance(self._database, SqliteDatabase)
+
     async def find(self, key_id: str) -> KeyRecord | None:
         """Return a key with its account as they are at this moment; None when there is no such key.
 
