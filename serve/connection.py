@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from serve.held.bodies import JOINED_BYTES
 from serve.shell import Shell
 
 if TYPE_CHECKING:
     from serve.response import Response
 
 _WITH_BODY: Final = frozenset({b"content-length", b"transfer-encoding"})
-_JOINED_BYTES: Final = 1 << 17
-"""Bytes up to which the parts of an answer are put together: handing over each costs more than copying them."""
 
 
 class Connection(HttpToolsProtocol):
@@ -79,7 +78,7 @@ class Connection(HttpToolsProtocol):
             head += (name, b": ", value, b"\r\n")
         head.append(response.head(request_id))
         pieces = response.body
-        if sum(map(len, pieces)) <= _JOINED_BYTES:
+        if sum(map(len, pieces)) <= JOINED_BYTES:
             self.transport.write(b"".join((*head, *pieces)))
         else:
             self.transport.writelines((b"".join(head), *pieces))

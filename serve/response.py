@@ -53,7 +53,7 @@ class Response(NamedTuple):
             headers.append(_JSON)
             headers.append((b"content-length", b"%d" % size))
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        *first, last = self.body or (b"",)
+        *first, last = (b"".join(self.body),) if size <= JOINED_BYTES else self.body
         for piece in first:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": last, "more_body": False})
@@ -111,7 +111,7 @@ def answered(
         name = tag_of_body(b"".join(pieces)) if tag is None else tag
         body = coded(pieces, coding)
         if tag is not None and owner is not None and _is_kept(context, answer, body, tag):
-            context.service.bodies.put(owner, (tag, coding), body, body.bytes)
+            context.service.bodies.put(owner, (tag, coding), body.to_keep(), body.bytes)
         return page_response(body, name, coding, headers)
     sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE}
     if isinstance(answer, Bare):

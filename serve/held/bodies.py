@@ -10,7 +10,7 @@ from serve.compression import IDENTITY, SMALLEST, encode
 from serve.json_rows import type_pieces
 
 JOINED_BYTES: Final = 1 << 17
-"""Bytes up to which pieces are put together: handing each to the server costs more than copying them."""
+"""Bytes up to which pieces are put together: handing each over costs more than copying them."""
 _OVERHEAD: Final = 400
 """What an entry takes besides its body."""
 
@@ -34,6 +34,11 @@ class Body:
     def bytes(self) -> int:
         """Memory taken."""
         return sum(map(len, self.pieces)) + _OVERHEAD
+
+    def to_keep(self) -> Body:
+        """Return the same body, of its own memory where it is small: a slice keeps all of what it was cut from."""
+        small = self.bytes <= JOINED_BYTES and len(self.pieces) > 1
+        return Body((b"".join(self.pieces),), self.coding) if small else self
 
 
 class AskedAgain:
@@ -62,9 +67,8 @@ class AskedAgain:
 
 
 def coded(pieces: type_pieces, coding: str) -> Body:
-    """Apply a negotiated coding to a body; a large one that stays as it is, is not copied."""
-    size = sum(map(len, pieces))
-    if coding == IDENTITY or size < SMALLEST:
-        return Body(pieces if size > JOINED_BYTES else (b"".join(pieces),), IDENTITY)
+    """Apply a negotiated coding to a body; one that stays as it is, is not copied."""
+    if coding == IDENTITY or sum(map(len, pieces)) < SMALLEST:
+        return Body(pieces, IDENTITY)
     content, used = encode(b"".join(pieces), coding)
     return Body((content,), used)

@@ -12,7 +12,7 @@ import polars as pl
 from schemas.rows import RowModel
 from schemas.table import Table
 from schemas.units import Type
-from serve.held.index import Index, index_of
+from serve.held.index import Index, index_of, laid_out
 from serve.held.rendered import RenderedRows, render
 from serve.query.statement import Statement, projection, quoted, source
 
@@ -69,8 +69,14 @@ def whole(
     )
 
 
-def held(model: RowModel, frame: pl.DataFrame) -> HeldDataset | None:
-    """Render and index what the query of :func:`whole` found; None when its days do not ascend."""
+def held(model: RowModel, frame: pl.DataFrame, laid_by: str | None = None) -> HeldDataset | None:
+    """Render and index what the query of :func:`whole` found; None when its days do not ascend.
+
+    Parameters
+    ----------
+    laid_by
+        The figure by which a day's rows are laid out, falling; None leaves them as the file has them.
+    """
     numbers = frame[_NUMBER].to_numpy()
     if not np.array_equal(numbers, np.arange(len(numbers))):
         frame = frame.sort(_NUMBER)
@@ -88,7 +94,11 @@ def held(model: RowModel, frame: pl.DataFrame) -> HeldDataset | None:
     )
     if index is None:
         return None
-    return HeldDataset(render(frame.select(x for x in frame.columns if not x.startswith(_MARK))), index)
+    order = None
+    if laid_by is not None:
+        index, order = laid_out(index, laid_by)
+    shown = frame.select(x for x in frame.columns if not x.startswith(_MARK))
+    return HeldDataset(render(shown, order), index)
 
 
 def _table(model: RowModel) -> Table:

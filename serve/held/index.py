@@ -1,11 +1,11 @@
-"""Where rows stand in a file: by day, by name, and a week's names in the order asked for."""
+"""Where rows stand: by day, by name, and a week's names in the order asked for."""
 
 from __future__ import annotations
 
 import datetime as dt
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -15,11 +15,11 @@ import polars as pl
 from serve.query.signals import WeekConditions
 
 type_numbers = npt.NDArray[np.int64]
-"""Numbers of rows in the file, from 0."""
+"""Numbers of rows as they are held, from 0."""
 type_order = npt.NDArray[np.int32]
 """The same, of the rows of one week; a file has fewer rows than four bytes count."""
 _ORDERS: Final = 2
-"""Orders of the whole file that may be remembered, week by week."""
+"""Orders of all rows that may be remembered, week by week."""
 _ORDER_BYTES: Final = 4
 _NAME_BYTES: Final = 128
 _DAY_BYTES: Final = 80
@@ -47,6 +47,8 @@ class Index:
         int64: rows of code c are ``by_name[name_ends[c]:name_ends[c + 1]]``.
     figures
         float64 columns to filter and sort by, NaN for null.
+    laid_by
+        The figure by which a day's rows fall, tied names ascending; None when names ascend, as in a file.
     """
 
     days: Sequence[int]
@@ -56,6 +58,7 @@ class Index:
     by_name: type_numbers = field(default_factory=lambda: _NONE)
     name_ends: type_numbers = field(default_factory=lambda: np.zeros(1, np.int64))
     figures: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    laid_by: str | None = None
     _orders: dict[tuple[int, int, str, bool], type_order] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -91,7 +94,7 @@ class Index:
         return int(sum(self.name_ends[code + 1] - self.name_ends[code] for code in codes))
 
     def of(self, symbols: Sequence[str], start: int, end: int) -> type_numbers:
-        """Return the numbers of some names' rows within a stretch of the file, ascending.
+        """Return the numbers of some names' rows within a stretch, ascending.
 
         Parameters
         ----------
@@ -113,6 +116,11 @@ class Index:
             return _NONE
         return parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
 
+    def lies_so(self, wanted: WeekConditions) -> bool:
+        """Tell whether the rows of a week, as they are held, are what is wanted of it."""
+        everything = wanted.symbols is None and wanted.direction is None and wanted.min_abs_weight is None
+        return everything and wanted.falling and wanted.sort == self.laid_by
+
     def week(
         self,
         start: int,
@@ -124,7 +132,7 @@ class Index:
         Parameters
         ----------
         start, end
-            The week's stretch, in which names ascend.
+            The week's stretch.
         wanted
             Conditions and order; its columns are among the figures.
         """
@@ -138,11 +146,12 @@ class Index:
         return self._sorted(kept, wanted.sort, falling=wanted.falling)
 
     def _sorted(self, kept: type_numbers, column: str, *, falling: bool) -> type_numbers:
+        assert self.codes is not None, "weeks are of names"
+        codes = self.codes[kept]
         if column == "symbol":
-            return kept[::-1] if falling else kept
-        values = self.figures[column][kept]
-        # A stable sort keeps tied names ascending, and NaN goes last.
-        return kept[np.argsort(-values if falling else values, kind="stable")]
+            order = np.argsort(codes, kind="stable")
+            return kept[order[::-1] if falling else order]
+        return kept[by_figure(self.figures[column][kept], codes, falling=falling)]
 
     def _order(self, start: int, end: int, column: str, *, falling: bool) -> type_order:
         """Return a whole week in some order: as sorting takes as long as cutting the page does, it is remembered."""
@@ -154,6 +163,27 @@ class Index:
                 self._orders.clear()
             self._orders[name] = order
         return order
+
+
+def by_figure(
+    values: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], *, falling: bool
+) -> npt.NDArray[np.int64]:
+    """Return the order of some rows by a figure: NaN last either way, tied names ascending."""
+    return np.lexsort((codes, -values if falling else values))
+
+
+def laid_out(index: Index, figure: str) -> tuple[Index, type_numbers]:
+    """Lay the rows of each day out by a falling figure; return their index then, and their numbers before."""
+    codes = index.codes
+    assert codes is not None, "only rows with names are laid out"
+    days = np.repeat(np.arange(len(index.days)), np.diff(index.day_ends))
+    order = np.lexsort((codes, -index.figures[figure], days))
+    placed = np.empty_like(order)
+    placed[order] = np.arange(len(order))
+    # A day stays where it was, and so a name's rows still ascend.
+    by_name = placed[index.by_name]
+    figures = {name: values[order] for name, values in index.figures.items()}
+    return replace(index, codes=codes[order], by_name=by_name, figures=figures, laid_by=figure), order
 
 
 def index_of(*, days: pl.Series, symbols: pl.Series | None, figures: Mapping[str, pl.Series]) -> Index | None:

@@ -34,6 +34,8 @@ class Asked(NamedTuple):
         Whether the key sees the columns of the unconditioned signal.
     figures
         Columns the rows may be filtered and sorted by, besides day and name.
+    laid_by
+        The one of them by which a day's rows mostly are; None for those that are asked for as they lie in the file.
     """
 
     snapshot: Snapshot
@@ -42,6 +44,7 @@ class Asked(NamedTuple):
     raw: bool
     book: str | None = None
     figures: tuple[str, ...] = ()
+    laid_by: str | None = None
 
     @property
     def name(self) -> Hashable:
@@ -91,9 +94,7 @@ class Pages:
         start, end = found.index.between(values["from"], values["to"])
         offset, limit, symbols = values["offset"], values["limit"], values.get("symbol")
         if symbols is None:
-            first = min(start + offset, end)
-            last = min(first + limit, end)
-            return Rows(found.rows.between(first, last), last - first, end - start, shared=True)
+            return _neighbours(found, start, end, offset, limit)
         if hurried and found.index.rows_of(symbols) > _AT_ONCE:
             raise NotHeld
         numbers = found.index.of(symbols, start, end)
@@ -129,8 +130,12 @@ class Pages:
         found = self._datasets.find(owner_of(asked.snapshot), asked.name)
         if found is None:
             return self._directly(asked, direct, hurried=hurried)
-        numbers = found.index.week(*found.index.between(day, day), conditions)
-        page = numbers[values["offset"] : values["offset"] + values["limit"]]
+        start, end = found.index.between(day, day)
+        offset, limit = values["offset"], values["limit"]
+        if found.index.lies_so(conditions):
+            return _neighbours(found, start, end, offset, limit)
+        numbers = found.index.week(start, end, conditions)
+        page = numbers[offset : offset + limit]
         return Rows(found.rows.chosen(page), len(page), len(numbers))
 
     def _directly(self, asked: Asked, direct: Callable[[], Paged], *, hurried: bool) -> Rows:
@@ -181,4 +186,11 @@ class Pages:
             constants=None if asked.book is None else {"book": asked.book},
             figures=asked.figures,
         )
-        return held(asked.model, self._reader.frame(statement))
+        return held(asked.model, self._reader.frame(statement), asked.laid_by)
+
+
+def _neighbours(found: HeldDataset, start: int, end: int, offset: int, limit: int) -> Rows:
+    """Return a page of a stretch as it is held."""
+    first = min(start + offset, end)
+    last = min(first + limit, end)
+    return Rows(found.rows.between(first, last), last - first, end - start, shared=True)

@@ -23,7 +23,7 @@ _COMMA: Final = ord(",")
 
 
 class RenderedRows:
-    """The JSON objects of a dataset's rows, in the order of the file.
+    """The JSON objects of a dataset's rows, in the order they are asked for most.
 
     Parameters
     ----------
@@ -68,21 +68,29 @@ class RenderedRows:
             return (b"[]",)
         if len(numbers) <= _FEW:
             rows = zip(self._ends[numbers].tolist(), self._ends[numbers + 1].tolist(), strict=True)
-            return (b"[", b"".join([self._text[first:end] for first, end in rows])[:-1], b"]")
+            *texts, last = [self._text[first:end] for first, end in rows]
+            return (b"[", b"".join((*texts, last[:-1])), b"]")
         _, ends, text = self._array.take(pa.array(numbers)).buffers()
         length = int(np.frombuffer(ends, np.int64, 1, 8 * len(numbers))[0])
         return (b"[", memoryview(text)[: length - 1], b"]")
 
 
-def render(frame: pl.DataFrame) -> RenderedRows:
-    """Write every row of a frame as a JSON object, in the forms of :func:`serve.json_rows.to_json`."""
+def render(frame: pl.DataFrame, order: npt.NDArray[np.int64] | None = None) -> RenderedRows:
+    """Write every row of a frame as a JSON object, in the forms of :func:`serve.json_rows.to_json`.
+
+    Parameters
+    ----------
+    order
+        Numbers of the rows in the order they are to have; None leaves theirs.
+    """
     frame = writable(frame)
     whole = np.empty(0, np.uint8)
     ends: list[npt.NDArray[np.int64]] = [np.zeros(1, np.int64)]
     written = 0
     for start in range(0, frame.height, _AT_ONCE):
         buffer = io.BytesIO()
-        frame.slice(start, _AT_ONCE).write_ndjson(buffer)
+        part = frame.slice(start, _AT_ONCE) if order is None else frame[order[start : start + _AT_ONCE]]
+        part.write_ndjson(buffer)
         text = np.frombuffer(buffer.getbuffer(), np.uint8)
         # Inside an object a line feed is always escaped, so these are the ends of the rows and nothing else.
         (lines,) = np.nonzero(text == _LINE_FEED)

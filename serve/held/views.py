@@ -9,7 +9,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.rows import ROWS, RowModel
 from schemas.tables.books import CONDITIONED_BOOKS
 from serve.held.pages import Asked
-from serve.query.signals import FIGURES
+from serve.query.signals import FIGURES, USUAL_SORT
 
 _LEDGER: Final = "portfolio.ledger"
 
@@ -21,7 +21,7 @@ def index_view(snapshot: Snapshot, *, raw: bool) -> Asked:
 
 def week_view(snapshot: Snapshot, *, raw: bool) -> Asked:
     """Return the decisions, to be filtered and sorted week by week."""
-    return Asked(snapshot, "decisions", ROWS["decision"], raw, figures=FIGURES)
+    return Asked(snapshot, "decisions", ROWS["decision"], raw, figures=FIGURES, laid_by=USUAL_SORT)
 
 
 def panel_view(snapshot: Snapshot, model: RowModel, *, raw: bool) -> Asked:

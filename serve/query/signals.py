@@ -32,6 +32,8 @@ FIGURES: Final = (
     *(column.name for column in _DECISIONS if column.name.endswith("_target_weight") and not column.raw),
 )
 """Numbers a week's rows are filtered and sorted by."""
+USUAL_SORT: Final = "score"
+"""The figure a week is sorted by unless the request says otherwise, largest first."""
 _FALLING: Final = frozenset({"score", "weight"})
 """What sorts descending unless the request says otherwise."""
 

@@ -14,7 +14,7 @@ from schemas.endpoints import ENDPOINTS
 from serve.asgi import Scope
 from serve.parameters import query_pairs
 from serve.response import Response
-from serve.shortcut import Shortcut
+from serve.shortcut import Shortcut, Way
 from tests.serving import published
 from tests.serving.driving import Running
 
@@ -56,7 +56,7 @@ async def _no_response(_: Scope) -> Response:
 
 @pytest.fixture(scope="module")
 def shortcut() -> Shortcut:
-    return Shortcut([(endpoint, _no_response) for endpoint in ENDPOINTS.values()])
+    return Shortcut([Way(endpoint, _no_response, in_task=False) for endpoint in ENDPOINTS.values()])
 
 
 @pytest.mark.parametrize("name", list(ENDPOINTS))
