@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 from collections.abc import Callable, Mapping
@@ -39,15 +40,27 @@ def recorder(level: str, *, console: bool) -> Recorder:
     if console:
         log = structlog.get_logger(_LOGGER)
         return lambda known: log.info(_EVENT, **known)
-    return _write
+    return _Lines()
 
 
-def _write(known: Mapping[str, Any]) -> None:
-    line = {
-        **known,
-        "event": _EVENT,
-        "logger": _LOGGER,
-        "level": _SEVERITY,
-        "timestamp": datetime.now(UTC),
-    }
-    sys.stderr.write(orjson.dumps(line, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE).decode())
+class _Lines:
+    """Writes lines, those of one turn of the event loop together: a system call for each would be dearer than they are."""
+
+    def __init__(self) -> None:
+        self._waiting: list[bytes] = []
+
+    def __call__(self, known: Mapping[str, Any]) -> None:
+        line = {
+            **known,
+            "event": _EVENT,
+            "logger": _LOGGER,
+            "level": _SEVERITY,
+            "timestamp": datetime.now(UTC),
+        }
+        self._waiting.append(orjson.dumps(line, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE))
+        if len(self._waiting) == 1:
+            asyncio.get_running_loop().call_soon(self._write)
+
+    def _write(self) -> None:
+        lines, self._waiting = self._waiting, []
+        sys.stderr.write(b"".join(lines).decode())

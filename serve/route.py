@@ -25,7 +25,8 @@ from serve.context import Context
 from serve.etag import matches, matches_any, quoted, tag_of_request
 from serve.held.kept import LISTING, owner_of, type_owner
 from serve.held.not_held import NotHeld
-from serve.parameters import Values, parse, query_pairs, refusal
+from serve.parameters import refusal
+from serve.question import Question, question_of
 from serve.response import Response, answered, failed, not_modified, page_response
 from serve.service import Service
 from serve.trace import Trace
@@ -33,6 +34,8 @@ from serve.trace import Trace
 _log = structlog.get_logger("serve.route")
 _LIST: Final = "catalog.alphas.list"
 """The endpoint whose pages the catalogue determines."""
+_NOTHING: Final = Question({}, {})
+"""What a request asks before it was read."""
 
 
 def responder_of(
@@ -87,7 +90,7 @@ class _Passage:
         self.trace = tracing.of(scope)
         self.trace.endpoint = endpoint.id
         self.caller: Caller | None = None
-        self.values: Values = {}
+        self.question: Question = _NOTHING
         self.snapshot: Snapshot | None = None
         self.listing: Listing | None = None
 
@@ -119,7 +122,7 @@ class _Passage:
 
     async def _read_parameters(self) -> None:
         try:
-            self.values = parse(self.endpoint, self.path, query_pairs(self.scope["query_string"]))
+            self.question = question_of(self.endpoint, self.path, self.scope["query_string"])
         except ApiError as error:
             raise await self._with_books(self._with_symbol(error)) from None
 
@@ -191,7 +194,7 @@ class _Passage:
         return Context(
             self.service,
             self.endpoint,
-            self.values,
+            self.question.values,
             self.trace.request_id,
             self.caller,
             self.snapshot,
@@ -226,13 +229,20 @@ class _Passage:
     def _tag_beforehand(self, owner: type_owner) -> str:
         """Name a page before it is made."""
         assert self.caller is not None
-        view: dict[str, Any] = {"raw": self.caller.expose_raw}
-        if self.listing is not None:
-            view["alphas"] = self.caller.alphas.to_json()
-        return tag_of_request(
-            snapshot="/".join(owner),
-            endpoint=self.endpoint.id,
-            values=self.values,
-            view=view,
-            build=self.service.build,
-        )
+        alphas = None if self.listing is None else self.caller.alphas
+        build = self.service.build
+        name = (owner, self.caller.expose_raw, alphas, build)
+        tag = self.question.names.get(name)
+        if tag is None:
+            view: dict[str, Any] = {"raw": self.caller.expose_raw}
+            if alphas is not None:
+                view["alphas"] = alphas.to_json()
+            tag = tag_of_request(
+                snapshot="/".join(owner),
+                endpoint=self.endpoint.id,
+                values=self.question.values,
+                view=view,
+                build=build,
+            )
+            self.question.call(name, tag)
+        return tag

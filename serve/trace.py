@@ -40,6 +40,22 @@ class Trace:
         return None if found is None else found.decode("latin-1")
 
 
+_ID_BYTES: Final = 16
+_DRAWN: Final = 256
+"""Ids drawn at once: asking the system for each costs more than the id."""
+_ids: list[str] = []
+os.register_at_fork(after_in_child=_ids.clear)
+
+
+def _new_id() -> str:
+    try:
+        return _ids.pop()
+    except IndexError:
+        drawn = os.urandom(_ID_BYTES * _DRAWN).hex()
+        _ids.extend(drawn[at : at + 2 * _ID_BYTES] for at in range(0, len(drawn), 2 * _ID_BYTES))
+        return _ids.pop()
+
+
 def by_name(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     """Return headers by their names in small letters; several lines of one name are joined, as HTTP reads them."""
     found: dict[bytes, bytes] = {}
@@ -54,7 +70,7 @@ def begin(scope: Scope) -> Trace:
     headers = by_name(scope["headers"])
     given = headers.get(b"x-request-id")
     own = given is not None and _CALLERS_OWN.match(given)
-    trace = Trace(given.decode("ascii") if own and given is not None else os.urandom(16).hex(), headers)
+    trace = Trace(given.decode("ascii") if own and given is not None else _new_id(), headers)
     scope[_SCOPE] = trace
     return trace
 
