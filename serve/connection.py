@@ -69,7 +69,7 @@ class Connection(HttpToolsProtocol):
             and not self.root_path
             and not self.flow.write_paused
             and (self.cycle is None or self.cycle.response_complete)
-            and _WITH_BODY.isdisjoint([name for name, _ in self.headers])
+            and not any(name in _WITH_BODY for name, _ in self.headers)
         )
 
     def _write(self, response: Response, request_id: str) -> None:

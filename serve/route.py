@@ -34,6 +34,8 @@ from serve.trace import Trace
 _log = structlog.get_logger("serve.route")
 _LIST: Final = "catalog.alphas.list"
 """The endpoint whose pages the catalogue determines."""
+_KEPT_WHOLE: Final = frozenset({"performance.metrics"})
+"""Endpoints of one object whose answers are kept by their own part."""
 _NOTHING: Final = Question({}, {})
 """What a request asks before it was read."""
 
@@ -205,7 +207,8 @@ class _Passage:
     def _at_hand(self, context: Context) -> Answer | None:
         """Ask the route to answer from memory; None when it cannot, or when nothing of the snapshot was read yet."""
         known = self.listing is not None or (self.snapshot is not None and self.snapshot.opened)
-        if not known or self.endpoint.shape is not Shape.COLLECTION:
+        from_memory = self.endpoint.shape is Shape.COLLECTION or self.endpoint.id in _KEPT_WHOLE
+        if not known or not from_memory:
             return None
         try:
             return cast(Answer, self.answerer(context))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from schemas.endpoints import Endpoint
@@ -13,6 +14,10 @@ from serve.response import Response
 Responder: TypeAlias = Callable[[Scope], Coroutine[Any, Any, Response]]
 _PLACEHOLDER: Final = ""
 """Stands for any one segment; a path that comes this way has no empty ones."""
+_PATHS: Final = 4096
+"""Paths whose way is remembered."""
+_LONGEST: Final = 256
+"""Bytes of a path up to which it is, so that what is remembered stays small."""
 
 
 class Way(NamedTuple):
@@ -69,6 +74,8 @@ class Shortcut:
                 node = after
             node.names, node.way = tuple(names), way
 
+        self._remembered = lru_cache(_PATHS)(self._look)
+
     def find(self, method: str, raw_path: bytes) -> tuple[Way, Mapping[str, str]] | None:
         """Return what answers a request and its path's parameters, None when that is not for this way to say.
 
@@ -77,7 +84,12 @@ class Shortcut:
         raw_path
             As received; a path with anything in it that has to be decoded is left alone.
         """
-        if method != "GET" or b"%" in raw_path or not raw_path.isascii():
+        if method != "GET":
+            return None
+        return self._remembered(raw_path) if len(raw_path) <= _LONGEST else self._look(raw_path)
+
+    def _look(self, raw_path: bytes) -> tuple[Way, Mapping[str, str]] | None:
+        if b"%" in raw_path or not raw_path.isascii():
             return None
         node, values = self._root, []
         for segment in raw_path.decode("ascii").split("/")[1:]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from serve.trace import by_name
 
 type_headers = Mapping[str, str] | Sequence[tuple[bytes, bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class Presented:
+class Presented(NamedTuple):
     """The two headers the gate reads; nothing of the address line is looked at.
 
     Attributes
@@ -23,8 +22,12 @@ class Presented:
         The values of ``X-Forwarded-For``, in the order received.
     """
 
-    token: str | None = field(repr=False)
+    token: str | None
     forwarded: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Leave the token out."""
+        return f"Presented(forwarded={self.forwarded!r})"
 
     @classmethod
     def of(cls, headers: Mapping[bytes, bytes]) -> Presented:

@@ -6,8 +6,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 KEY_ID_LENGTH: Final = 16
 SECRET_LENGTH: Final = 43
@@ -19,12 +18,15 @@ NO_PEPPER: Final = "none"
 """Pepper id of a digest made without one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A token that has the right shape; whether it was ever issued is another matter."""
 
     key_id: str
-    secret: str = field(repr=False)
+    secret: str
+
+    def __repr__(self) -> str:
+        """Leave the secret out."""
+        return f"Token(key_id={self.key_id!r})"
 
 
 class TokenShape:

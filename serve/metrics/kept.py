@@ -28,16 +28,23 @@ class Kept(Generic[T]):
         self._bytes = 0
         self._lock = threading.Lock()
 
+    def known(self, key: Hashable) -> T | None:
+        """Return what is kept under a key, None when nothing is."""
+        with self._lock:
+            found = self._known.get(key)
+            if found is None:
+                return None
+            self._known.move_to_end(key)
+            return found[0]
+
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what is kept under a key, or make it; what makes it fail is not kept.
 
         Two threads that ask for the same thing at once may both make it: the results are equal.
         """
-        with self._lock:
-            found = self._known.get(key)
-            if found is not None:
-                self._known.move_to_end(key)
-                return found[0]
+        found = self.known(key)
+        if found is not None:
+            return found
         made = make()
         size = self._weigh(made)
         with self._lock:

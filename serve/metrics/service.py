@@ -11,6 +11,7 @@ import orjson
 
 from datasets.snapshot import Snapshot
 from schemas.metrics.documentation import documentation
+from serve.held.not_held import NotHeld
 from serve.metrics.assembly import Answer, Question, assemble
 from serve.metrics.figures import RunFigures
 from serve.metrics.kept import Kept
@@ -59,15 +60,27 @@ class Metrics:
         encoded_documentation()
         import_module("scipy.special")  # what p-values come from is loaded by the first one, and slowly
 
-    def answer(self, snapshot: Snapshot, question: Question) -> EncodedAnswer:
+    def answer(self, snapshot: Snapshot, question: Question, *, hurried: bool = False) -> EncodedAnswer:
         """Answer a question about the run of a snapshot.
+
+        Parameters
+        ----------
+        hurried
+            Answer from memory alone.
 
         Raises
         ------
+        NotHeld
+            When `hurried` and the question was not answered lately.
         SnapshotCorrupt
             When a file is gone or cannot be read.
         """
         key = (snapshot.alpha_id, snapshot.id)
+        if hurried:
+            known = self._answers.known((*key, question))
+            if known is None:
+                raise NotHeld
+            return known
         return self._answers.get(
             (*key, question),
             lambda: encode(assemble(self._figures.get(key, lambda: read(self._reader, snapshot)), question)),

@@ -25,7 +25,7 @@ def metrics(context: Context) -> Single:
         granularity=values["granularity"],
         panel=values["panel"],
     )
-    answer = context.service.metrics.answer(snapshot, question)
+    answer = context.service.metrics.answer(snapshot, question, hurried=context.hurried)
     data: dict[str, Any] = dict(answer.data)
     if values["doc"]:
         data["doc"] = encoded_documentation()
