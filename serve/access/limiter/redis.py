@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import redis.asyncio as client
 from redis.asyncio.retry import Retry
@@ -18,6 +20,14 @@ SCRIPT: Final = Path(__file__).with_name("limiter.lua").read_text(encoding="utf-
 ANSWER_WAIT_S: Final = 1.0
 CONNECTIONS: Final = 32
 _SILENT: Final = "The store of call counts did not answer."
+
+
+class _Take(NamedTuple):
+    """A call to be counted, and who waits to hear of it."""
+
+    key_id: str
+    rate: RateLimit
+    waiting: asyncio.Future[Standing]
 
 
 class RedisLimiter:
@@ -53,41 +63,69 @@ class RedisLimiter:
         self._redis = client.Redis(connection_pool=self._pool)
         self._script = self._redis.register_script(SCRIPT)
         self._namespace = namespace
+        self._waiting: list[_Take] = []
+        self._sending: set[asyncio.Task[None]] = set()
 
     async def take(self, key_id: str, rate: RateLimit) -> Standing:
-        """Count one call of a key if every window has room."""
+        """Count one call of a key if every window has room.
+
+        Calls that come in one turn of the event loop go to Redis together: each is decided by itself there, but sending
+        and receiving takes longer than deciding.
+        """
+        waiting: asyncio.Future[Standing] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Take(key_id, rate, waiting))
+        if len(self._waiting) == 1:
+            asyncio.get_running_loop().call_soon(self._send)
+        return await waiting
+
+    def _send(self) -> None:
+        together, self._waiting = self._waiting, []
+        sending = asyncio.create_task(self._settle(together))
+        self._sending.add(sending)  # the loop itself holds tasks weakly
+        sending.add_done_callback(self._sending.discard)
+
+    async def _settle(self, together: Sequence[_Take]) -> None:
+        """Have calls counted, and tell each what became of it."""
+        answers: Sequence[Any]
         try:
-            return standing_of(await self._call(key_id, rate, 1))
-        except (RedisError, OSError, TimeoutError) as error:
-            raise StorageUnavailable(_SILENT) from error
+            answers = await self._ask_all([(take.key_id, take.rate) for take in together], cost=1)
+        except Exception as error:  # noqa: BLE001 - whoever waits has to hear of it, whatever it is
+            answers = [error] * len(together)
+        for take, answer in zip(together, answers, strict=True):
+            if take.waiting.done():  # the caller has gone
+                continue
+            try:
+                take.waiting.set_result(_read(answer))
+            except Exception as error:  # noqa: BLE001 - as above
+                take.waiting.set_exception(error)
 
     async def standing(self, asked: Sequence[tuple[str, RateLimit]]) -> list[Standing]:
         """Say where keys stand, in one round trip for all of them."""
         if not asked:
             return []
         try:
-            try:
-                return await self._ask_all(asked)
-            except NoScriptError:
-                await self._redis.script_load(SCRIPT)
-                return await self._ask_all(asked)
+            return [_read(answer) for answer in await self._ask_all(asked, cost=0)]
         except (RedisError, OSError, TimeoutError) as error:
             raise StorageUnavailable(_SILENT) from error
 
-    async def _ask_all(self, asked: Sequence[tuple[str, RateLimit]]) -> list[Standing]:
+    async def _ask_all(self, asked: Sequence[tuple[str, RateLimit]], *, cost: int) -> list[Any]:
+        """Run the script for each in one round trip, and return what it said or how it failed."""
+        answers = await self._ask(asked, cost)
+        missed = [number for number, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
+        if missed:
+            # A server that was restarted: the script did not run for these, so running it now counts once.
+            await self._redis.script_load(SCRIPT)
+            late = await self._ask([asked[number] for number in missed], cost)
+            for number, answer in zip(missed, late, strict=True):
+                answers[number] = answer
+        return answers
+
+    async def _ask(self, asked: Sequence[tuple[str, RateLimit]], cost: int) -> list[Any]:
         async with self._redis.pipeline(transaction=False) as pipeline:
             for key_id, rate in asked:
-                pipeline.evalsha(self._script.sha, 2, *self._keys(key_id), question(rate, 0))
-            return [standing_of(answer) for answer in await pipeline.execute()]
-
-    async def _call(self, key_id: str, rate: RateLimit, cost: int) -> Any:
-        arguments = (*self._keys(key_id), question(rate, cost))
-        try:
-            return await self._redis.evalsha(self._script.sha, 2, *arguments)
-        except NoScriptError:
-            # A server that was restarted: the script did not run, so running it now counts once.
-            await self._redis.script_load(SCRIPT)
-            return await self._redis.evalsha(self._script.sha, 2, *arguments)
+                pipeline.evalsha(self._script.sha, 2, *self._keys(key_id), question(rate, cost))
+            answers: list[Any] = await pipeline.execute(raise_on_error=False)
+            return answers
 
     def _keys(self, key_id: str) -> tuple[str, str]:
         # The braces keep both on one node of a cluster.
@@ -100,6 +138,16 @@ class RedisLimiter:
         await self._pool.disconnect()
 
 
+def _read(answer: Any) -> Standing:
+    """Return an answer as a standing; raises StorageUnavailable when it is none."""
+    if isinstance(answer, RedisError | OSError | TimeoutError):
+        raise StorageUnavailable(_SILENT) from answer
+    if isinstance(answer, Exception):
+        raise answer
+    return standing_of(answer)
+
+
+@lru_cache(4096)
 def question(rate: RateLimit, cost: int) -> str:
     """Return what the script is asked, as its head says."""
     rolling = zip((rate.per_second, rate.per_minute, rate.per_day), ROLLING_US, strict=True)

@@ -1,0 +1,189 @@
+"""What a connection does with requests as they come over the wire: together, in pieces, with bodies, unread."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+from collections.abc import Iterator
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.serving import published
+from tests.serving.processes import eventually, served
+
+WEEK = f"/v1/alphas/{published.ALPHA}/rebalances/2020-01-03"
+SCORES = f"/v1/alphas/{published.ALPHA}/scores"
+LEDGER = f"/v1/alphas/{published.ALPHA}/portfolio"
+METRICS = f"/v1/alphas/{published.ALPHA}/metrics"
+OF_EACH_CALL = re.compile(r"x-ratelimit-(remaining|reset)|x-request-id|date")
+
+
+@pytest.fixture(scope="module")
+def base(here: Path, token: str) -> Iterator[str]:
+    """Return a running server that has the week, the scores and the ledger in memory."""
+    with served(here) as (_, address):
+        headers = {"authorization": f"Bearer {token}"}
+        log = here.parent / "server.log"
+        eventually(lambda: '"preloaded"' in log.read_text())
+        with httpx.Client(base_url=address, headers=headers) as client:
+            for path in (WEEK, SCORES, LEDGER):
+                assert client.get(path).status_code == 200
+        yield address
+
+
+@pytest.fixture
+def wire(base: str) -> Iterator[socket.socket]:
+    address = urlsplit(base)
+    with socket.create_connection((address.hostname or "", address.port or 0), timeout=60) as connected:
+        yield connected
+
+
+def request(path: str, token: str, *more: str, method: str = "GET", version: str = "1.1") -> bytes:
+    lines = [f"{method} {path} HTTP/{version}", "Host: here", f"Authorization: Bearer {token}", *more, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+def answer(stream: BufferedReader) -> tuple[int, dict[str, str], Any]:
+    status = int(stream.readline().split()[1])
+    headers: dict[str, str] = {}
+    while (line := stream.readline().decode().strip()) != "":
+        name, _, value = line.partition(":")
+        headers[name] = value.strip()
+    body = stream.read(int(headers.get("content-length", 0)))
+    return status, headers, json.loads(body) if body else None
+
+
+def test_requests_sent_together_are_answered_in_their_order(wire: socket.socket, token: str) -> None:
+    # The metrics of a window nobody asked for have to be computed; what follows them is at hand, and has to wait.
+    paths = [
+        WEEK,
+        f"{METRICS}?from=2020-01-07&to=2020-01-14",
+        f"{SCORES}?limit=3",
+        "/v1/none",
+        f"{LEDGER}?limit=2",
+        WEEK,
+    ]
+    wire.sendall(b"".join(request(path, token) for path in paths))
+    with wire.makefile("rb") as stream:
+        found = [answer(stream) for _ in paths]
+    assert [status for status, _, _ in found] == [200, 200, 200, 404, 200, 200]
+    assert found[0][2] == found[5][2]
+    assert "ic" in json.dumps(found[1][2])
+    assert [found[n][2]["pagination"]["limit"] for n in (2, 4)] == [3, 2]
+    assert len({headers["x-request-id"] for _, headers, _ in found}) == len(paths)
+
+
+def test_a_request_that_comes_in_pieces_is_one_request(wire: socket.socket, token: str) -> None:
+    wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    whole = request(f"{WEEK}?limit=4", token)
+    with wire.makefile("rb") as stream:
+        for cut in (1, 10, len(WEEK) + 6, len(whole) - 2):
+            wire.sendall(whole[:cut])
+            wire.sendall(whole[cut:])
+            status, _, body = answer(stream)
+            assert (status, len(body["data"])) == (200, 4)
+
+
+@pytest.mark.parametrize(
+    "more", ["Content-Length: 3\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n"]
+)
+def test_a_body_nobody_asked_for_is_passed_over(wire: socket.socket, token: str, more: str) -> None:
+    end = b"" if "chunked" not in more else b"\r\n"
+    with_body = request(WEEK, token, more).removesuffix(b"\r\n\r\n") + end
+    wire.sendall(with_body + request(f"{WEEK}?limit=1", token))
+    with wire.makefile("rb") as stream:
+        first, second = answer(stream), answer(stream)
+    assert (first[0], second[0]) == (200, 200)
+    assert len(second[2]["data"]) == 1
+
+
+@pytest.mark.parametrize(("version", "header"), [("1.1", "Connection: close"), ("1.0", "Accept: */*")])
+def test_a_connection_that_is_to_be_closed_is(
+    wire: socket.socket, token: str, version: str, header: str
+) -> None:
+    wire.sendall(request(WEEK, token, header, version=version))
+    with wire.makefile("rb") as stream:
+        status, _, body = answer(stream)
+        assert (status, len(body["data"])) == (200, len(published.NAMES))
+        assert stream.read() == b""
+
+
+def test_who_asks_much_and_reads_late_gets_everything(base: str, token: str) -> None:
+    address = urlsplit(base)
+    with socket.socket() as wire:
+        wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        wire.settimeout(60)
+        wire.connect((address.hostname or "", address.port or 0))
+        count = 600
+        wire.sendall(b"".join(request(f"{SCORES}?limit={1 + n % 30}", token) for n in range(count)))
+        with wire.makefile("rb") as stream:
+            for n in range(count):
+                status, _, body = answer(stream)
+                assert (status, body["pagination"]["limit"]) == (200, 1 + n % 30)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        WEEK,
+        f"{WEEK}?sort=none",
+        f"{SCORES}?limit=3",
+        LEDGER,
+        METRICS,
+        "/v1/alphas",
+        "/v1/alphas/none/scores",
+    ],
+)
+def test_whatever_way_a_request_takes_its_answer_is_the_same(base: str, token: str, path: str) -> None:
+    with httpx.Client(base_url=base, headers={"authorization": f"Bearer {token}"}) as client:
+        at_once, by_task = client.get(path), client.get(path, headers={"expect": "100-continue"})
+    assert at_once.status_code == by_task.status_code
+    kept = [
+        {name: value for name, value in found.headers.items() if not OF_EACH_CALL.match(name)}
+        for found in (at_once, by_task)
+    ]
+    assert kept[0] == kept[1]
+    assert set(at_once.headers) == set(by_task.headers)
+    if "data" in at_once.json() and "pagination" in at_once.json():
+        assert at_once.content == by_task.content
+
+
+def test_a_page_the_caller_holds_is_not_sent_again(base: str, token: str) -> None:
+    address = urlsplit(base)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port)
+    headers = {"Authorization": f"Bearer {token}"}
+    connection.request("GET", WEEK, headers=headers)
+    first = connection.getresponse()
+    first.read()
+    for _ in range(2):  # the connection is good for more
+        connection.request("GET", WEEK, headers={**headers, "If-None-Match": first.headers["etag"]})
+        again = connection.getresponse()
+        assert (again.status, again.read(), again.headers["etag"]) == (304, b"", first.headers["etag"])
+    connection.close()
+
+
+def test_every_request_has_one_line_in_the_log(base: str, here: Path, token: str) -> None:
+    headers = {"authorization": f"Bearer {token}", "accept-encoding": "identity"}
+    with httpx.Client(base_url=base, headers=headers) as client:
+        own = [
+            client.get(path, headers={"x-request-id": f"line-{n}"})
+            for n, path in enumerate([WEEK, "/v1/me", METRICS])
+        ]
+    assert [found.headers["x-request-id"] for found in own] == ["line-0", "line-1", "line-2"]
+    log = here.parent / "server.log"
+
+    def lines() -> list[dict[str, Any]]:
+        written = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+        return [line for line in written if str(line.get("request_id", "")).startswith("line-")]
+
+    eventually(lambda: len(lines()) >= len(own))
+    assert [line["request_id"] for line in lines()] == ["line-0", "line-1", "line-2"]
+    assert [line["bytes"] for line in lines()] == [len(found.content) for found in own]
+    assert {line["status"] for line in lines()} == {200}
