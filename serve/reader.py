@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 
 from schemas.errors import SnapshotCorrupt
 from serve.json_rows import to_json, type_pieces
@@ -77,14 +80,38 @@ class Reader:
         try:
             relation = self._cursor().sql(statement.sql, params=list(statement.binds))
             found = pl.from_arrow(relation.to_arrow_table())
-        except _UNREADABLE as error:
+        except duckdb.Error as error:
             self._forget()
-            raise SnapshotCorrupt(f"a published file cannot be read: {error}") from error
-        except duckdb.Error:
-            self._forget()
-            raise
+            raise _told(error) from error
         assert isinstance(found, pl.DataFrame)
         return found
+
+    @contextlib.contextmanager
+    def parts(self, statement: Statement, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
+        """Run a statement and hand its rows over as they are read, never all of them at once.
+
+        Parameters
+        ----------
+        rows
+            Of a part; the last may have fewer.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When a file is gone or cannot be read; at the beginning or with any part.
+        """
+        # A cursor of its own: however it ends, no open result is left on the thread's.
+        with self._opening:
+            cursor = self._database.cursor()
+        try:
+            try:
+                batches = cursor.sql(statement.sql, params=list(statement.binds)).to_arrow_reader(rows)
+            except duckdb.Error as error:
+                raise _told(error) from error
+            with batches:
+                yield _frames(batches)
+        finally:
+            cursor.close()
 
     def page(self, query: Paged) -> Rows:
         """Run a page's queries; the rows are encoded without a Python object for any of them.
@@ -116,3 +143,27 @@ class Reader:
         cursor = self._cursor()
         self._mine.cursor = None
         cursor.close()
+
+
+def _frames(batches: pa.RecordBatchReader) -> Iterator[pl.DataFrame]:
+    while True:
+        try:
+            batch = batches.read_next_batch()
+        except StopIteration:
+            return
+        except (OSError, pa.ArrowInvalid) as error:
+            # Across this border an error is its text alone; by now nothing but the file can be wrong.
+            raise _unreadable(error) from error
+        frame = pl.from_arrow(batch)
+        assert isinstance(frame, pl.DataFrame)
+        yield frame
+
+
+def _told(error: duckdb.Error) -> Exception:
+    """Return what an error of the engine comes to; what a broken page raises has no class of its own."""
+    known = isinstance(error, _UNREADABLE) or type(error) is duckdb.Error
+    return _unreadable(error) if known else error
+
+
+def _unreadable(error: Exception) -> SnapshotCorrupt:
+    return SnapshotCorrupt(f"a published file cannot be read: {error}")

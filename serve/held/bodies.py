@@ -36,9 +36,11 @@ class Body:
         return sum(map(len, self.pieces)) + _OVERHEAD
 
     def to_keep(self) -> Body:
-        """Return the same body, of its own memory where it is small: a slice keeps all of what it was cut from."""
-        small = self.bytes <= JOINED_BYTES and len(self.pieces) > 1
-        return Body((b"".join(self.pieces),), self.coding) if small else self
+        """Return the same body in memory of its own, and no more of it than the body has bytes.
+
+        A slice keeps all of what it was cut from, and what an encoder returns the whole of its buffer.
+        """
+        return Body((b"".join(map(memoryview, self.pieces)),), self.coding)
 
 
 class AskedAgain:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from datasets.snapshot import Snapshot
 from schemas.rows import RowModel
-from serve.held.dataset import HeldDataset, estimated_bytes, held, whole
+from serve.held.dataset import HeldDataset, Stored, estimated_bytes, held
 from serve.held.kept import owner_of
 from serve.held.not_held import NotHeld
 from serve.held.store import HeldDatasets
@@ -178,15 +178,16 @@ class Pages:
         present = snapshot.columns(asked.dataset)
         if not set(asked.figures) <= set(present):
             return None
-        statement = whole(
+        stored = Stored(
             asked.model,
             snapshot.file(asked.dataset, asked.book),
             present,
-            raw=asked.raw,
+            asked.raw,
             constants=None if asked.book is None else {"book": asked.book},
             figures=asked.figures,
+            laid_by=asked.laid_by,
         )
-        return held(asked.model, self._reader.frame(statement), asked.laid_by)
+        return held(self._reader, stored)
 
 
 def _neighbours(found: HeldDataset, start: int, end: int, offset: int, limit: int) -> Rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -75,38 +76,43 @@ class RenderedRows:
         return (b"[", memoryview(text)[: length - 1], b"]")
 
 
-def render(frame: pl.DataFrame, order: npt.NDArray[np.int64] | None = None) -> RenderedRows:
-    """Write every row of a frame as a JSON object, in the forms of :func:`serve.json_rows.to_json`.
+def render(parts: Iterable[pl.DataFrame], rows: int) -> RenderedRows:
+    """Write every row of some frames as a JSON object, in the forms of :func:`serve.json_rows.to_json`.
 
     Parameters
     ----------
-    order
-        Numbers of the rows in the order they are to have; None leaves theirs.
+    parts
+        Frames that go one behind the other; none of them is needed any more when the next one comes.
+    rows
+        Of all of them.
     """
-    frame = writable(frame)
-    whole = np.empty(0, np.uint8)
-    ends: list[npt.NDArray[np.int64]] = [np.zeros(1, np.int64)]
-    written = 0
-    for start in range(0, frame.height, _AT_ONCE):
-        buffer = io.BytesIO()
-        part = frame.slice(start, _AT_ONCE) if order is None else frame[order[start : start + _AT_ONCE]]
-        part.write_ndjson(buffer)
-        text = np.frombuffer(buffer.getbuffer(), np.uint8)
-        # Inside an object a line feed is always escaped, so these are the ends of the rows and nothing else.
-        (lines,) = np.nonzero(text == _LINE_FEED)
-        if written + len(text) > len(whole):
-            whole = _larger(whole, written, written + len(text), start + len(lines), frame.height)
-        whole[written : written + len(text)] = text
-        whole[lines + written] = _COMMA
-        ends.append(lines.astype(np.int64) + (1 + written))
-        written += len(text)
-    return RenderedRows(whole[:written], np.concatenate(ends))
+    text = np.empty(0, np.uint8)
+    ends = np.zeros(rows + 1, np.int64)
+    done = written = 0
+    for frame in parts:
+        part = writable(frame)
+        for start in range(0, part.height, _AT_ONCE):
+            buffer = io.BytesIO()
+            part.slice(start, _AT_ONCE).write_ndjson(buffer)
+            new = np.frombuffer(buffer.getbuffer(), np.uint8)
+            # Inside an object a line feed is always escaped, so these are the ends of the rows and nothing else.
+            (lines,) = np.nonzero(new == _LINE_FEED)
+            needed = written + len(new)
+            ends[done + 1 : done + 1 + len(lines)] = lines + (1 + written)
+            done += len(lines)
+            if needed > len(text):
+                text = _with_room(text, max(needed, int(needed / done * rows * _ROOM)))
+            text[written:needed] = new
+            text[lines + written] = _COMMA
+            written = needed
+    # As above, for what was asked for and not needed goes back at once.
+    text.resize(written, refcheck=False)
+    return RenderedRows(text, ends)
 
 
-def _larger(
-    whole: npt.NDArray[np.uint8], written: int, needed: int, rows: int, all_rows: int
-) -> npt.NDArray[np.uint8]:
-    """Return a buffer with room for all rows, if the others are like those written; what is not used takes no memory."""
-    larger = np.empty(max(needed, int(needed / rows * all_rows * _ROOM)), np.uint8)
-    larger[:written] = whole[:written]
-    return larger
+def _with_room(text: npt.NDArray[np.uint8], room: int) -> npt.NDArray[np.uint8]:
+    """Return the buffer with more room: a new one takes no memory before it is written to, an old one is moved, not copied."""
+    if not len(text):
+        return np.empty(room, np.uint8)
+    text.resize(room, refcheck=False)
+    return text

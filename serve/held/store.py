@@ -19,6 +19,8 @@ _RENDERED_BYTES_A_SECOND: Final = 150e6
 """What one core renders, by which the price of holding a dataset is guessed."""
 _SHARE_WHEN_FREE: Final = 0.02
 """Part of that price that direct answers must have cost before it is paid, while memory lies idle."""
+_IN_TRANSIT: Final = 32 << 20
+"""Bytes that reading and rendering take besides what is kept in the end, and that allocators give back only later."""
 _REMEMBERED: Final = 4096
 """Datasets whose direct answers are added up."""
 
@@ -121,8 +123,9 @@ class HeldDatasets:
         self, key: tuple[type_owner, Hashable], size: int, build: Callable[[], HeldDataset | None]
     ) -> None:
         try:
-            # Beforehand, so that what goes and what comes are not in memory at once.
-            self._kept.make_room(size)
+            # Beforehand, so that what goes and what comes are not in memory at once; a small memory is not emptied
+            # for what is on its way.
+            self._kept.make_room(min(self._kept.limit, size + min(_IN_TRANSIT, self._kept.limit // 8)))
             give_back()
             found = build()
             if found is not None:

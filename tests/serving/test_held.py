@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,14 +20,17 @@ from datasets.catalogue import Catalogue
 from datasets.storage import Storage
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
+from schemas.rows import ROWS
 from serve.access.allow import ALL
 from serve.access.caller import Caller
 from serve.access.limits import RateLimit, Standing
 from serve.answer import Page
 from serve.app import ROUTES
 from serve.context import Context
-from serve.held import store
-from serve.held.bodies import AskedAgain
+from serve.held import dataset, store
+from serve.held.bodies import AskedAgain, Body
+from serve.held.dataset import Stored
+from serve.held.dataset import held as read_and_render
 from serve.held.kept import KeptByBytes, owner_of
 from serve.held.ledgers import HeldLedgers
 from serve.held.not_held import NotHeld
@@ -34,6 +39,7 @@ from serve.held.rendered import render
 from serve.held.store import HeldDatasets
 from serve.json_rows import to_json
 from serve.parameters import parse
+from serve.query.statement import Statement
 from serve.reader import Reader
 from serve.response import page_body
 from serve.week_index import WeekIndex
@@ -133,13 +139,13 @@ def direct(root: Path) -> Iterator[Parts]:
 
 @pytest.fixture(scope="module")
 def held(root: Path) -> Iterator[Parts]:
-    """A service that renders a dataset after its first direct answer."""
-    share = store._SHARE_WHEN_FREE  # noqa: SLF001 - the only knob, and no setting
-    store._SHARE_WHEN_FREE = 0.0  # type: ignore[misc]  # noqa: SLF001 - as above
-    parts = Parts(root, 2**30)
-    yield parts
-    parts.close()
-    store._SHARE_WHEN_FREE = share  # type: ignore[misc]  # noqa: SLF001 - as above
+    """A service that renders a dataset after its first direct answer, some rows at a time."""
+    with pytest.MonkeyPatch.context() as patch:  # the only knobs, and no settings
+        patch.setattr(store, "_SHARE_WHEN_FREE", 0.0)
+        patch.setattr(dataset, "_ROWS", 7)
+        parts = Parts(root, 2**30)
+        yield parts
+        parts.close()
 
 
 def maybe(strategy: st.SearchStrategy[str]) -> st.SearchStrategy[str | None]:
@@ -230,14 +236,77 @@ def test_rows_are_written_alike_one_by_one_and_all_at_once() -> None:
             "day": [dt.date(2020, 1, 3)] * 15_000,
         }
     )
-    rows = render(frame)
+    cuts = [0, 1, 7_500, 7_500, 12_501, 15_000]
+    parts = [frame[first:end] for first, end in itertools.pairwise(cuts)]
+    assert b"".join(render(parts, frame.height).between(0, frame.height)) == to_json(frame)
+    rows = render([frame], frame.height)
     assert len(rows) == frame.height
     assert b"".join(rows.between(0, frame.height)) == to_json(frame)
     assert b"".join(rows.between(4_999, 5_003)) == to_json(frame[4_999:5_003])
     some = np.array([14_999, 0, 7_000, 7_000], np.int64)
     assert b"".join(rows.chosen(some)) == to_json(frame[some])
     assert rows.between(5, 5) == rows.chosen(some[:0]) == (b"[]",)
-    assert b"".join(render(frame[:0]).between(0, 0)) == b"[]"
+    assert b"".join(render([frame[:0]], 0).between(0, 0)) == b"[]"
+
+
+def test_rows_far_longer_than_those_before_them_are_written_whole() -> None:
+    frame = pl.DataFrame({"text": ["a"] * 20_000 + ["b" * 300] * 20_000})
+    rows = render([frame], frame.height)
+    assert b"".join(rows.between(0, frame.height)) == to_json(frame)
+    assert rows.bytes == len(to_json(frame)) - 1 + 8 * (frame.height + 1), "and no more is kept than that"
+
+
+class Backwards(Reader):
+    """A reader whose engine keeps the order of a file only when it is told to."""
+
+    def __init__(self, parts: str) -> None:
+        super().__init__()
+        self._order = parts
+
+    def frame(self, statement: Statement) -> pl.DataFrame:
+        return super().frame(statement)[::-1]
+
+    def parts(
+        self, statement: Statement, rows: int
+    ) -> contextlib.AbstractContextManager[Iterator[pl.DataFrame]]:
+        if "ORDER BY" not in statement.sql:
+            statement = Statement(f"{statement.sql} {self._order}", statement.binds)
+        return super().parts(statement, min(rows, 5))
+
+
+@pytest.mark.parametrize("parts", ['ORDER BY "#row" DESC', 'WHERE "#row" < 20', 'WHERE "#row" <> 7'])
+@pytest.mark.parametrize("laid_by", [None, "score"])
+def test_rows_are_held_as_the_file_has_them_in_whatever_order_they_come(
+    root: Path, parts: str, laid_by: str | None
+) -> None:
+    snapshot = Parts(root, 1).snapshot
+    stored = Stored(
+        ROWS["decision"],
+        snapshot.file("decisions", None),
+        snapshot.columns("decisions"),
+        raw=False,
+        figures=("score",),
+        laid_by=laid_by,
+    )
+    usual, other = Reader(), Backwards(parts.replace('"#row"', "file_row_number"))
+    expected, found = read_and_render(usual, stored), read_and_render(other, stored)
+    assert expected is not None
+    assert found is not None
+    everything = expected.rows.between(0, len(expected.rows))
+    assert len(expected.rows) > 30
+    assert found.rows.between(0, len(found.rows)) == everything
+    assert found.index.days == expected.index.days
+    usual.close()
+    other.close()
+
+
+@pytest.mark.parametrize("size", [10, 2_000_000])
+def test_a_kept_body_is_of_its_own_memory(size: int) -> None:
+    text = bytes(range(250)) * 20_000
+    for pieces in ((memoryview(text)[:size],), (b"[", memoryview(text)[1:size], b"]")):
+        kept = Body(pieces, "identity").to_keep()
+        assert b"".join(kept.pieces) == b"".join(pieces)
+        assert all(type(piece) is bytes for piece in kept.pieces)
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(1, 40)), max_size=60))

@@ -51,6 +51,52 @@ def test_a_failed_query_leaves_the_thread_able_to_ask_again(numbered: list[Path]
     reader.close()
 
 
+def test_parts_are_all_the_rows_in_the_order_of_the_file(numbered: list[Path]) -> None:
+    reader = Reader()
+    table = source(str(numbered[2]))
+    with reader.parts(Statement(f"SELECT row FROM {table.sql}", table.binds), 7_000) as parts:
+        heights, rows = zip(*((part.height, part["row"]) for part in parts), strict=True)
+    assert heights == (7_000, 7_000, 6_000)
+    assert pl.concat(rows).to_list() == list(range(20_000))
+    reader.close()
+
+
+def test_parts_that_are_left_alone_leave_the_thread_able_to_ask_again(numbered: list[Path]) -> None:
+    reader = Reader()
+    table = source(str(numbered[1]))
+    statement = Statement(f"SELECT n, row FROM {table.sql}", table.binds)
+    for _ in range(3):
+        with reader.parts(statement, 1_000) as parts:
+            next(parts)
+            assert reader.frame(statement).height == 20_000
+        with pytest.raises(ZeroDivisionError), reader.parts(statement, 1_000) as parts:
+            assert next(parts).height / 0
+        assert reader.frame(statement).height == 20_000
+    reader.close()
+
+
+def test_a_file_that_breaks_off_is_told_whole_and_in_parts(numbered: list[Path], tmp_path: Path) -> None:
+    reader = Reader()
+    good = source(str(numbered[0]))
+    broken = tmp_path / "broken.parquet"
+    pl.DataFrame({"x": pl.Series(range(400_000)).hash()}).write_parquet(broken, row_group_size=20_000)
+    text = bytearray(broken.read_bytes())
+    middle = len(text) // 2
+    text[middle : middle + 400_000] = b"\xff" * 400_000
+    broken.write_bytes(text)
+    for bad in (source(str(broken)), source(str(tmp_path / "absent.parquet")), source(__file__)):
+        statement = Statement(f"SELECT * FROM {bad.sql}", bad.binds)
+        with pytest.raises(SnapshotCorrupt, match="cannot be read"):
+            reader.frame(statement)
+        with (
+            pytest.raises(SnapshotCorrupt, match="cannot be read"),
+            reader.parts(statement, 1_000) as parts,
+        ):
+            list(parts)
+        assert reader.frame(Statement(f"SELECT n FROM {good.sql} LIMIT 1", good.binds)).item() == 0
+    reader.close()
+
+
 def test_the_last_page_tells_the_total_without_counting() -> None:
     reader = Reader()
     rows = Statement("SELECT * FROM range(?) t(n) LIMIT ? OFFSET ?", (10, 4, 8))
