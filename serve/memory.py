@@ -17,12 +17,14 @@ _MIDDLE: Final = 20
 _OLD: Final = 50
 """How many objects, and then collections of the younger ones, a collection waits for."""
 _C: Final = ctypes.CDLL(None)
-_ALLOCATOR: Final = {-1: 32 << 20, -3: 8 << 20}
+_ALLOCATOR: Final = {-1: 32 << 20, -3: 8 << 20, -8: 1}
 """What the C library's allocator is told, by the numbers of <malloc.h>.
 
 ``M_TRIM_THRESHOLD`` and ``M_MMAP_THRESHOLD``: a body or a buffer of some hundred kilobytes is asked for and let go
 with every answer. Left to itself the allocator hands such a block back to the system each time, and every page of the
 next one has to be found and cleared again.
+
+``M_ARENA_MAX``: otherwise each thread has a heap of its own, and each of them keeps as much as the largest answer needs.
 """
 _CONTROL_GROUP: Final = Path("/sys/fs/cgroup/memory.max")
 
