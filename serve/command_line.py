@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from schemas.errors import AlphaResultsError
+from serve.memory import share_one_heap
 
 _COMMANDS: Final = {
     "run": ("serve.run_command", "run", "Serve the published results over HTTP."),
@@ -59,6 +60,7 @@ def serve() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit: a refusal the project knows is one line on standard error and its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
+    share_one_heap()
     try:
         serve.main(given, prog_name="python -m serve")
     except AlphaResultsError as error:

@@ -8,8 +8,6 @@ import os
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
-
 _SHARE: Final = 4
 """One part in this many is kept for rendered rows and bodies unless the settings say otherwise."""
 _YOUNG: Final = 20_000
@@ -17,16 +15,21 @@ _MIDDLE: Final = 20
 _OLD: Final = 50
 """How many objects, and then collections of the younger ones, a collection waits for."""
 _C: Final = ctypes.CDLL(None)
-_ALLOCATOR: Final = {-1: 32 << 20, -3: 8 << 20, -8: 1}
+_ALLOCATOR: Final = {-1: 32 << 20, -3: 8 << 20}
 """What the C library's allocator is told, by the numbers of <malloc.h>.
 
 ``M_TRIM_THRESHOLD`` and ``M_MMAP_THRESHOLD``: a body or a buffer of some hundred kilobytes is asked for and let go
 with every answer. Left to itself the allocator hands such a block back to the system each time, and every page of the
 next one has to be found and cleared again.
-
-``M_ARENA_MAX``: otherwise each thread has a heap of its own, and each of them keeps as much as the largest answer needs.
 """
+_ONE_HEAP: Final = (-8, 1)
+"""``M_ARENA_MAX``: otherwise each thread has a heap of its own, and each keeps as much as the largest answer needs."""
 _CONTROL_GROUP: Final = Path("/sys/fs/cgroup/memory.max")
+
+
+def share_one_heap() -> None:
+    """Have all threads take memory from one heap; to be called before a library that starts threads is loaded."""
+    _tell(*_ONE_HEAP)
 
 
 def settle() -> None:
@@ -38,10 +41,14 @@ def settle() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG, _MIDDLE, _OLD)
+    for option, value in _ALLOCATOR.items():
+        _tell(option, value)
+
+
+def _tell(option: int, value: int) -> None:
     tell = getattr(_C, "mallopt", None)
     if tell is not None:  # as below
-        for option, value in _ALLOCATOR.items():
-            tell(option, value)
+        tell(option, value)
 
 
 def unsettle() -> None:
@@ -51,6 +58,8 @@ def unsettle() -> None:
 
 def give_back() -> None:
     """Return what was freed to the machine; allocators keep it otherwise, one for each library, in case."""
+    import pyarrow as pa  # noqa: PLC0415 - it starts threads, and those before it share a heap
+
     pa.default_memory_pool().release_unused()
     trim = getattr(_C, "malloc_trim", None)
     if trim is not None:  # the C library of most Linux systems has it, others need it less

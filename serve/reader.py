@@ -18,6 +18,9 @@ from serve.query.statement import Paged, Statement
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     # Requests run side by side on a thread each; a query spread over all cores would only wait for the others.
     "threads": 1,
+    # The system keeps the files in memory, as far as there is room, and gives that up for others; the engine would keep
+    # them a second time, up to a bound of its own.
+    "cache_local_files": False,
     # No query may fetch code from the network.
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,

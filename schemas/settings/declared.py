@@ -99,8 +99,8 @@ GROUPS: Final = (
                 name="memory_bytes",
                 read=whole(0, 2**62),
                 type="integer",
-                meaning="How much rendered rows and finished bodies may take in each process; 0 takes a quarter of the "
-                "memory there is, shared between the workers.",
+                meaning="How many bytes rendered rows and finished bodies may take in each process, what is being rendered "
+                "included; 0 takes a quarter of the memory there is, shared between the workers.",
                 default=0,
             ),
             Setting(

@@ -19,10 +19,10 @@ _RENDERED_BYTES_A_SECOND: Final = 150e6
 """What one core renders, by which the price of holding a dataset is guessed."""
 _SHARE_WHEN_FREE: Final = 0.02
 """Part of that price that direct answers must have cost before it is paid, while memory lies idle."""
-_IN_TRANSIT: Final = 96 << 20
+_IN_TRANSIT: Final = 128 << 20
 """Bytes that reading and rendering take besides what is kept in the end, what the allocators of the engine, of the frames
 and of the interpreter have not given back of it yet included; they come out of the bound, as far as a part of it goes."""
-_PART_IN_TRANSIT: Final = 4
+_PART_IN_TRANSIT: Final = 3
 _REMEMBERED: Final = 4096
 """Datasets whose direct answers are added up."""
 

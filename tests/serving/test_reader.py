@@ -51,6 +51,16 @@ def test_a_failed_query_leaves_the_thread_able_to_ask_again(numbered: list[Path]
     reader.close()
 
 
+def test_the_engine_keeps_nothing_of_the_files_it_has_read(numbered: list[Path]) -> None:
+    reader = Reader()
+    for path in numbered * 2:
+        table = source(str(path))
+        reader.frame(Statement(f"SELECT n, row FROM {table.sql} ORDER BY row DESC", table.binds))
+    kept = reader.frame(Statement("SELECT sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()")).item()
+    assert kept < 64 * 1024
+    reader.close()
+
+
 def test_parts_are_all_the_rows_in_the_order_of_the_file(numbered: list[Path]) -> None:
     reader = Reader()
     table = source(str(numbered[2]))
