@@ -24,6 +24,8 @@ next one has to be found and cleared again.
 """
 _ONE_HEAP: Final = (-8, 1)
 """``M_ARENA_MAX``: otherwise each thread has a heap of its own, and each keeps as much as the largest answer needs."""
+ONE_HEAP_OF_CHILDREN: Final = {"MALLOC_ARENA_MAX": "1"}
+"""The same for processes to be started, as an environment variable."""
 _CONTROL_GROUP: Final = Path("/sys/fs/cgroup/memory.max")
 
 

@@ -19,7 +19,7 @@ from serve.access.gate import Access
 from serve.access.settings import AccessSettings
 from serve.app import create
 from serve.connection import Connection
-from serve.memory import settle
+from serve.memory import ONE_HEAP_OF_CHILDREN, settle
 from serve.server import closing, serve_alone, serve_with_workers
 from serve.settings import Settings
 from serve.telemetry import exported_alone, exported_by_parent
@@ -63,7 +63,8 @@ def run(**flags: Any) -> None:
         # Workers are new processes: they read what they need from the environment, which shows in no list of
         # processes, unlike a command line.
         told = {SETTINGS[name].variable: text for name, text in of_access.items() if text is not None}
-        os.environ.update({**settings.variables(program), **told, SETTINGS["access"].variable: access.store})
+        told[SETTINGS["access"].variable] = access.store
+        os.environ.update({**ONE_HEAP_OF_CHILDREN, **settings.variables(program), **told})
         with exported_by_parent(program) as draining:
             settle()
             serve_with_workers(_APP, _server(program), draining)

@@ -89,7 +89,8 @@ class Metrics:
 
 def encode(answer: Answer) -> EncodedAnswer:
     """Encode the parts of an answer."""
-    parts = {key: orjson.dumps(value) for key, value in answer.data.items()}
+    # Copied, because the encoder's own result keeps the whole of its buffer, many times what it holds.
+    parts = {key: bytes(memoryview(orjson.dumps(value))) for key, value in answer.data.items()}
     return EncodedAnswer(
         {key: orjson.Fragment(part) for key, part in parts.items()},
         answer.warnings,
