@@ -82,15 +82,17 @@ class Digests:
     """
 
     def __init__(self, peppers: tuple[bytes, ...]) -> None:
-        self._peppers = {pepper_id(pepper): pepper for pepper in peppers}
-        self._peppers.setdefault(NO_PEPPER, b"")
-        self.newest = next(iter(self._peppers))
+        peppers_by_id = {pepper_id(pepper): pepper for pepper in peppers}
+        peppers_by_id.setdefault(NO_PEPPER, b"")
+        # Copied for each secret: beginning anew has the library look its algorithms up every time.
+        self._keyed = {name: hmac.new(pepper, digestmod="sha256") for name, pepper in peppers_by_id.items()}
+        self.newest = next(iter(self._keyed))
         self._dummy = secrets.token_bytes(hashlib.sha256().digest_size)
 
     @property
     def known(self) -> frozenset[str]:
         """The ids of the peppers that can verify."""
-        return frozenset(self._peppers)
+        return frozenset(self._keyed)
 
     def make(self, token: Token) -> tuple[bytes, str]:
         """Return the digest to store and the id of the pepper it was made with."""
@@ -102,13 +104,15 @@ class Digests:
         Always one HMAC and one comparison in constant time, also when there is no digest (an unknown id)
         or its pepper is not loaded: the work done tells nobody which it was.
         """
-        usable = digest is not None and made_with in self._peppers
+        usable = digest is not None and made_with in self._keyed
         expected = digest if usable and digest is not None else self._dummy
         computed = self._digest(token, made_with if usable and made_with else self.newest)
         return hmac.compare_digest(computed, expected) and usable
 
     def _digest(self, token: Token, made_with: str) -> bytes:
-        return hmac.digest(self._peppers[made_with], f"{token.key_id}.{token.secret}".encode(), "sha256")
+        keyed = self._keyed[made_with].copy()
+        keyed.update(f"{token.key_id}.{token.secret}".encode())
+        return keyed.digest()
 
 
 def pepper_id(pepper: bytes) -> str:

@@ -57,11 +57,7 @@ class MemoryLimiter:
         return limiter
 
     async def take(self, key_id: str, rate: RateLimit) -> Standing:
-        """Count one call of a key if every window has room."""
-        return self.count(key_id, rate)
-
-    def count(self, key_id: str, rate: RateLimit) -> Standing:
-        """Do what `take` does, in one step that nothing can come between."""
+        """Count one call of a key if every window has room, in one step that nothing can come between."""
         log = self._logs.get(key_id)
         if log is None:
             log = self._logs[key_id] = CallLog()
