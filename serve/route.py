@@ -169,7 +169,7 @@ class _Passage:
         coding = negotiate(self.trace.header(b"accept-encoding"))
         owner = self._owner()
         tag = None if owner is None else self._tag_beforehand(owner)
-        if tag is not None and matches(wanted, quoted(tag, coding)):
+        if wanted is not None and tag is not None and matches(wanted, quoted(tag, coding)):
             return not_modified(quoted(tag, coding), self.headers)
         if tag is not None and owner is not None:
             finished = self.service.bodies.get(owner, (tag, coding))
@@ -216,7 +216,7 @@ class _Passage:
             return None
 
     def _unless_held_by_caller(self, response: Response, wanted: str | None) -> Response:
-        etag = response.headers.get("etag")
+        etag = None if wanted is None else response.headers.get("etag")
         if etag is not None and (matches(wanted, etag) or matches_any(wanted)):
             return not_modified(etag, self.headers)
         return response
