@@ -92,6 +92,10 @@ class LoadFailed(RuntimeError):
     """The server refused or dropped requests, so that its speed means nothing."""
 
 
+class TooFewRequests(LoadFailed):
+    """The list of requests came to its end before the time was over."""
+
+
 def drive(
     port: int,
     requests: Sequence[Request],
@@ -113,7 +117,9 @@ def drive(
     Raises
     ------
     LoadFailed
-        When an answer was not of the 200s, or the list came to its end.
+        When an answer was not of the 200s.
+    TooFewRequests
+        When the list came to its end.
     """
     wrk = shutil.which("wrk")
     if wrk is None:
@@ -136,7 +142,7 @@ def drive(
             f"{found['failed']} of {found['requests']} requests failed, as {requests[0].line[:200]}"
         )
     if found["spent"]:
-        raise LoadFailed(f"{len(requests)} requests were not enough for {seconds} s")
+        raise TooFewRequests(f"{len(requests)} requests were not enough for {seconds} s")
     if not found["requests"]:
         raise LoadFailed(
             f"no answer, not even within {5 * seconds} s, to requests as {requests[0].line[:200]}"

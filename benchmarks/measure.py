@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.load import Connection, Load, Request, drive
+from benchmarks.load import Connection, Load, Request, TooFewRequests, drive
 from benchmarks.servers import Constant, Ours, Running, Server
 from benchmarks.workload import Ask, Workload
 
@@ -119,8 +119,7 @@ def _warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> lis
             seconds = max(plan.seconds, min(6.0, 2 * connections / rate))
             # The pilot asked singly, and from a slower client.
             enough = int(rate * seconds * (4 if connections == 1 else 16)) + 500
-            listed = list(itertools.islice(asks, enough))
-            loads["miss", connections] = _drive(up, listed, plan, connections, seconds=seconds)
+            loads["miss", connections] = _missing(up, asks, enough, plan, connections, seconds)
         if isinstance(server, Ours):
             repeated = _repeated(server, plan, query)
             connection = Connection(up.port, up.headers)
@@ -134,6 +133,17 @@ def _warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> lis
         {"state": state, "connections": connections, **asdict(load)}
         for (state, connections), load in loads.items()
     ]
+
+
+def _missing(
+    up: Running, asks: Iterator[Request], enough: int, plan: Plan, connections: int, seconds: float
+) -> Load:
+    """Drive with requests never sent before; when they were too few, with others and more of them."""
+    while True:
+        try:
+            return _drive(up, list(itertools.islice(asks, enough)), plan, connections, seconds=seconds)
+        except TooFewRequests:
+            enough *= 4
 
 
 def _repeated(server: Server, plan: Plan, query: str) -> list[Request]:
