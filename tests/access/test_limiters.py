@@ -312,6 +312,28 @@ async def test_a_call_is_one_round_trip(own_redis: RedisServer) -> None:
     await limiter.close()
 
 
+async def test_calls_that_come_together_are_counted_each_by_itself(own_redis: RedisServer) -> None:
+    limiter = RedisLimiter(own_redis.url, "together")
+    three = RateLimit(10**6, 3, 10**6, None)
+    keys = "abab" * 2
+    takes = [asyncio.create_task(limiter.take(key, three)) for key in keys]
+    await asyncio.sleep(0)
+    takes[0].cancel()  # a caller who leaves: the others hear of their calls all the same
+    found = await asyncio.gather(*takes, return_exceptions=True)
+    assert isinstance(found[0], asyncio.CancelledError)
+    refused = [
+        (key, one.refused) for key, one in zip(keys[1:], found[1:], strict=True) if isinstance(one, Standing)
+    ]
+    assert [window for key, window in refused if key == "b"] == [None, None, None, Window.MINUTE]
+    assert [window for key, window in refused if key == "a"] == [None, None, Window.MINUTE]
+    with redis.Redis.from_url(own_redis.url) as client:
+        client.script_flush()
+    # No script ran for these before it was loaded again, so none is counted twice.
+    again = await asyncio.gather(*[limiter.take(key, WIDE) for key in "cdc"])
+    assert [standing.used[3] for standing in again] == [1, 1, 2]
+    await limiter.close()
+
+
 async def test_a_password_in_a_redis_url_is_not_repeated() -> None:
     with pytest.raises(SettingsError) as refused:
         RedisLimiter("redis://:pa55word@host:notaport/0", "x")
