@@ -12,7 +12,7 @@ from serve.parameters import Values, parse, query_pairs
 _REMEMBERED: Final = 4096
 """Requests whose reading is remembered: the same page is often asked for again."""
 _LONGEST: Final = 512
-"""Bytes of a query string up to which that is done, so that what is remembered stays small."""
+"""Characters of a request's path and query up to which that is done, so that what is remembered stays small."""
 _NAMES: Final = 8
 """Names remembered of the answers to one question."""
 
@@ -53,7 +53,7 @@ def question_of(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes
     ApiError
         As :func:`serve.parameters.parse`.
     """
-    if len(query_string) > _LONGEST:
+    if len(query_string) + sum(map(len, path.values())) > _LONGEST:
         return Question(parse(endpoint, path, query_pairs(query_string)), {})
     return _read(endpoint.id, tuple(path.items()), query_string)
 
