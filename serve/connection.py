@@ -43,7 +43,7 @@ class Connection(HttpToolsProtocol):
             super().on_headers_complete()
             return
         self._answered = True
-        self._write(answer.response, answer.request_id)
+        self._write(answer.response, answer.trace.request_id)
         shell.answered(scope, answer)
         self.on_response_complete()
 
@@ -73,12 +73,12 @@ class Connection(HttpToolsProtocol):
         )
 
     def _write(self, response: Response, request_id: str) -> None:
+        lines = "".join([f"{name}: {value}\r\n" for name, value in response.fields(request_id)])
         head = [STATUS_LINE[response.status]]
         for name, value in self.server_state.default_headers:
             head += (name, b": ", value, b"\r\n")
-        head.append(response.head(request_id))
-        pieces = response.body
-        if sum(map(len, pieces)) <= JOINED_BYTES:
-            self.transport.write(b"".join((*head, *pieces)))
+        head += (lines.encode("latin-1"), b"\r\n")
+        if response.size <= JOINED_BYTES:
+            self.transport.write(b"".join((*head, *response.body)))
         else:
-            self.transport.writelines((b"".join(head), *pieces))
+            self.transport.writelines((b"".join(head), *response.body))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from schemas.errors import ApiError
@@ -19,7 +18,6 @@ from serve.json_rows import type_pieces
 
 RETRY_SECONDS: Final = 2
 """What ``Retry-After`` says of a failure whose length nobody knows."""
-_JSON: Final = (b"content-type", b"application/json")
 
 
 class Response(NamedTuple):
@@ -29,41 +27,31 @@ class Response(NamedTuple):
     body: type_pieces
     headers: Mapping[str, str]
 
+    @property
+    def size(self) -> int:
+        """Bytes of its body."""
+        return sum(map(len, self.body))
+
+    def fields(self, request_id: str | None) -> list[tuple[str, str]]:
+        """Return its headers as they are sent, with the request's id where this is the one to tell it."""
+        found = [] if request_id is None else [("x-request-id", request_id)]
+        found += [(name.lower(), value) for name, value in self.headers.items()]
+        if self.status != 304:
+            found += [("content-type", "application/json"), ("content-length", str(self.size))]
+        return found
+
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         """Hand it to the server."""
-        await self.send(send, [])
+        await self.send(send, None)
 
-    def head(self, request_id: str) -> bytes:
-        """Return its headers as they go over the wire, with the empty line after them."""
-        lines = [f"x-request-id: {request_id}\r\n"]
-        lines += [f"{name.lower()}: {value}\r\n" for name, value in self.headers.items()]
-        if self.status != 304:
-            size = sum(map(len, self.body))
-            lines.append(f"content-type: application/json\r\ncontent-length: {size}\r\n")
-        lines.append("\r\n")
-        return "".join(lines).encode("latin-1")
-
-    async def send(self, send: Send, beside: list[tuple[bytes, bytes]]) -> int:
-        """Hand it to the server, with some headers beside its own; return the bytes of its body."""
-        headers = beside
-        for name, value in self.headers.items():
-            headers.append((_wire(name), value.encode("latin-1")))
-        size = sum(map(len, self.body))
-        if self.status != 304:
-            headers.append(_JSON)
-            headers.append((b"content-length", b"%d" % size))
+    async def send(self, send: Send, request_id: str | None) -> None:
+        """Hand it to the server, part by part."""
+        headers = [(name.encode("ascii"), value.encode("latin-1")) for name, value in self.fields(request_id)]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        *first, last = (b"".join(self.body),) if size <= JOINED_BYTES else self.body
+        *first, last = (b"".join(self.body),) if self.size <= JOINED_BYTES else self.body
         for piece in first:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": last, "more_body": False})
-        return size
-
-
-@lru_cache(maxsize=256)
-def _wire(name: str) -> bytes:
-    """Return a header's name as it is sent."""
-    return name.lower().encode("ascii")
 
 
 def not_modified(etag: str, headers: Mapping[str, str]) -> Response:

@@ -27,11 +27,6 @@ class AtOnce(NamedTuple):
     started: float
     trace: Trace
 
-    @property
-    def request_id(self) -> str:
-        """The id the answer carries."""
-        return self.trace.request_id
-
 
 class _Begun(NamedTuple):
     """An answer that has to be waited for, and when it was begun."""
@@ -118,7 +113,7 @@ class Shell:
     def answered(self, scope: Scope, answer: AtOnce) -> None:
         """Record a request that was answered at once."""
         response = answer.response
-        self._line(scope, response.status, sum(map(len, response.body)), answer.started, answer.trace)
+        self._line(scope, response.status, response.size, answer.started, answer.trace)
 
     def _line(self, scope: Scope, status: int, size: int, started: float, trace: Trace) -> None:
         # The query string stays out: whoever puts a key there must not find it in a log as well.
@@ -185,20 +180,20 @@ class _Sent:
 
     async def whole(self, response: Response) -> None:
         """Send a response of ours."""
-        self.status = response.status
-        self.size = await response.send(self._send, [self._id()])
+        self.status, self.size = response.status, response.size
+        await response.send(self._send, self.trace.request_id)
 
     async def message(self, message: Message) -> None:
         """Send a message of the application behind."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message = {**message, "headers": [*message["headers"], self._id()]}
+            message = {
+                **message,
+                "headers": [*message["headers"], (b"x-request-id", self.trace.request_id.encode("ascii"))],
+            }
         elif message["type"] == "http.response.body":
             self.size += len(message.get("body", b""))
         await self._send(message)
-
-    def _id(self) -> tuple[bytes, bytes]:
-        return (b"x-request-id", self.trace.request_id.encode("ascii"))
 
 
 def _raw_path(scope: Scope) -> bytes:
