@@ -103,21 +103,21 @@ class RedisLimiter:
         """Say where keys stand, in one round trip for all of them."""
         if not asked:
             return []
-        try:
-            return [_read(answer) for answer in await self._ask_all(asked, cost=0)]
-        except (RedisError, OSError, TimeoutError) as error:
-            raise StorageUnavailable(_SILENT) from error
+        return [_read(answer) for answer in await self._ask_all(asked, cost=0)]
 
     async def _ask_all(self, asked: Sequence[tuple[str, RateLimit]], *, cost: int) -> list[Any]:
         """Run the script for each in one round trip, and return what it said or how it failed."""
-        answers = await self._ask(asked, cost)
-        missed = [number for number, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
-        if missed:
-            # A server that was restarted: the script did not run for these, so running it now counts once.
-            await self._redis.script_load(SCRIPT)
-            late = await self._ask([asked[number] for number in missed], cost)
-            for number, answer in zip(missed, late, strict=True):
-                answers[number] = answer
+        try:
+            answers = await self._ask(asked, cost)
+            missed = [number for number, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
+            if missed:
+                # A server that was restarted: the script did not run for these, so running it now counts once.
+                await self._redis.script_load(SCRIPT)
+                late = await self._ask([asked[number] for number in missed], cost)
+                for number, answer in zip(missed, late, strict=True):
+                    answers[number] = answer
+        except (RedisError, OSError, TimeoutError) as error:
+            return [error] * len(asked)
         return answers
 
     async def _ask(self, asked: Sequence[tuple[str, RateLimit]], cost: int) -> list[Any]:
