@@ -288,10 +288,10 @@ def _how(results: dict[str, Any]) -> Iterator[str]:
     )
     yield (
         "- *cold*: the first request for an alpha by a fresh process, one connection, a client in Python, right after "
-        "a request that wakes the machine up; ours started with `--preload 0`. *preloaded*: the same of ours as it is shipped, when it has read what it reads beforehand; the "
-        "peers in memory have read everything when they first answer. *miss*: a "
-        "request never sent before, its alpha asked for already. *hit*: the same 64 requests over and over (Q7: the same "
-        "walk). Peers keep no answers: theirs are all misses."
+        "a request that wakes the machine up; ours started with `--preload 0`. *preloaded*: the same of ours as it is "
+        "shipped, when it has read what it reads beforehand; the peers in memory have read everything when they first "
+        "answer. *miss*: a request never sent before, its alpha asked for already. *hit*: the same 64 requests over and "
+        "over (Q7: the same walk). Peers keep no answers: theirs are all misses."
     )
     yield "- The servers:"
     for name, about in results["servers"].items():

@@ -140,9 +140,9 @@ def _placed(frame: pl.DataFrame, stored: Stored) -> tuple[Index, type_numbers | 
         symbols=frame[name[0]] if name else None,
         figures={name: frame[name] for name in stored.figures},
     )
-    if index is None or stored.laid_by is None:
-        return None if index is None else (index, None)
-    return laid_out(index, stored.laid_by)
+    if index is None:
+        return None
+    return (index, None) if stored.laid_by is None else laid_out(index, stored.laid_by)
 
 
 def _arranged(

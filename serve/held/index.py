@@ -151,7 +151,9 @@ class Index:
         if column == "symbol":
             order = np.argsort(codes, kind="stable")
             return kept[order[::-1] if falling else order]
-        return kept[by_figure(self.figures[column][kept], codes, falling=falling)]
+        values = self.figures[column][kept]
+        # NaN goes last either way, and tied names ascend.
+        return kept[np.lexsort((codes, -values if falling else values))]
 
     def _order(self, start: int, end: int, column: str, *, falling: bool) -> type_order:
         """Return a whole week in some order: as sorting takes as long as cutting the page does, it is remembered."""
@@ -163,13 +165,6 @@ class Index:
                 self._orders.clear()
             self._orders[name] = order
         return order
-
-
-def by_figure(
-    values: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], *, falling: bool
-) -> npt.NDArray[np.int64]:
-    """Return the order of some rows by a figure: NaN last either way, tied names ascending."""
-    return np.lexsort((codes, -values if falling else values))
 
 
 def laid_out(index: Index, figure: str) -> tuple[Index, type_numbers]:
