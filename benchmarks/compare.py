@@ -27,12 +27,23 @@ from benchmarks.alphas import prepare
 from benchmarks.load import Connection, LoadFailed
 from benchmarks.measure import Plan, bodies, turn
 from benchmarks.same_rows import RowsDiffer, require_same
-from benchmarks.servers import REPOSITORY, Constant, Datasette, Ours, Postgres, PythonPeer, Roapi, Server
+from benchmarks.servers import (
+    REPOSITORY,
+    Constant,
+    Datasette,
+    Earlier,
+    Ours,
+    Postgres,
+    PythonPeer,
+    Roapi,
+    Server,
+)
 from benchmarks.workload import QUERIES, Ask, Workload
 
 _HERE: Final = Path(__file__).resolve().parent
 _PACKAGES: Final = {
     "alpha-results": ("duckdb", "litestar", "uvicorn", "uvloop", "polars", "orjson"),
+    "earlier": (),
     "constant": ("litestar", "uvicorn", "uvloop"),
     "PostgreSQL": ("asyncpg", "starlette", "uvicorn", "uvloop"),
     "Polars": ("fastapi", "polars", "uvicorn", "uvloop"),
@@ -67,10 +78,17 @@ _ONLY: Final = {"frames_tuned": frozenset({"Q1"})}
     help="Run to clone; by default one is simulated.",
 )
 @click.option(
-    "--quick", is_flag=True, help="A short look: one round of one second each; nothing is written but --out."
+    "--quick", is_flag=True, help="A short look: one round, runs of one second; nothing is written but --out."
 )
 @click.option("--seconds", type=float, default=2.0, show_default=True, help="Each run of wrk.")
-@click.option("--rounds", type=int, default=2, show_default=True, help="Turns of each server.")
+@click.option(
+    "--rounds", type=click.IntRange(min=1), help="Turns of each server; 2 by default, 1 with --quick."
+)
+@click.option(
+    "--earlier",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Another checkout of this project, with its own environment: measured in the same rounds, as a ratio.",
+)
 @click.option("--servers", default="", help="Only these, as words of their names separated by commas.")
 @click.option("--queries", default="", help="Only these, separated by commas: Q1,Q4.")
 @click.option(
@@ -104,7 +122,8 @@ def main(
     seal: Path | None,
     quick: bool,
     seconds: float,
-    rounds: int,
+    rounds: int | None,
+    earlier: Path | None,
     servers: str,
     queries: str,
     further_ones: bool,
@@ -115,9 +134,10 @@ def main(
 ) -> None:
     """Measure the service beside what a user would pick instead."""
     if quick:
-        seconds, rounds = 1.0, 1
+        seconds = 1.0
     if shutil.which("wrk") is None:
         raise click.ClickException("wrk is not installed: `apt-get install wrk`")
+    rounds = rounds or (1 if quick else 2)
     begin = time.monotonic()
     screen = Console(stderr=True)
 
@@ -131,6 +151,8 @@ def main(
     tell("our answers, to compare with")
     answers = bodies(ours, plan, data / "bodies")
     entered = _entrants(data, ours, tell, servers)
+    if earlier is not None:
+        entered.insert(1 if ours in entered else 0, Earlier(earlier, data / "root"))
     loads = _rounds(entered, answers, plan, rounds)
     try:
         beyond = further.measure(data, plan, rounds) if further_ones and not quick else {}

@@ -16,6 +16,9 @@ from benchmarks.workload import QUERIES
 
 OURS: Final = "alpha-results"
 FLOOR: Final = "constant"
+EARLIER: Final = "earlier"
+NO_LOSS: Final = 0.97
+"""Part of an earlier release's speed that a change has to keep."""
 SPECIAL: Final = ("Polars, tuned",)
 """Made for one query, and of no use for the others: told beside the peers, which answer whatever is asked."""
 COLUMNS: Final = (
@@ -82,7 +85,7 @@ class Figures:
     def __init__(self, results: dict[str, Any]) -> None:
         self.results = results
         self.queries = list(results["sizes"])
-        self.peers = [name for name in results["servers"] if name not in {OURS, FLOOR, *SPECIAL}]
+        self.peers = [name for name in results["servers"] if name not in {OURS, EARLIER, FLOOR, *SPECIAL}]
 
     def of(self, server: str, query: str, state: str, connections: int, field: str) -> float | None:
         """Return the median of a figure over the rounds; None where it was not measured."""
@@ -106,8 +109,19 @@ class Figures:
 def ratios(figures: Figures) -> Iterator[Ratio]:
     """Yield every comparison whose parts were measured."""
     for query in figures.queries:
+        yield from _since(figures, query)
         yield from _of_query(figures, query)
     yield from _further(figures.results.get("further") or {})
+
+
+def _since(figures: Figures, query: str) -> Iterator[Ratio]:
+    """Compare with an earlier checkout, where one took part."""
+    for state in ("miss", "hit"):
+        now, then = (figures.of(server, query, state, 16, "rate") for server in (OURS, EARLIER))
+        if now and then:
+            yield Ratio(
+                query, f"{state}, requests/s at 16 connections / earlier", now / then, EARLIER, least=NO_LOSS
+            )
 
 
 def _of_query(figures: Figures, query: str) -> Iterator[Ratio]:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import copy
 import importlib.metadata
+import json
 import os
 import pwd
 import shutil
@@ -103,6 +104,11 @@ class Server:
         """Return what tells whether it is ready."""
         return Request("/v1/alphas?limit=1")
 
+    @property
+    def folder(self) -> Path:
+        """Where it is started."""
+        return REPOSITORY
+
     def beside(self) -> contextlib.AbstractContextManager[object]:
         """Run what it needs besides its own process."""
         return contextlib.nullcontext()
@@ -116,7 +122,7 @@ class Server:
         with self.beside(), tempfile.TemporaryFile() as log:
             process = subprocess.Popen(
                 self.command(port),
-                cwd=REPOSITORY,
+                cwd=self.folder,
                 env={**os.environ, "PYTHONPATH": str(REPOSITORY), **self.environment()},
                 stdout=log,
                 stderr=log,
@@ -160,13 +166,20 @@ class Ours(Server):
     about = "`python -m serve run`: key, limits, totals, envelope, warnings"
     queries = frozenset(QUERIES)
     restarts = 3
+    store_suffix = ".access.sqlite3"
 
     def __init__(self, root: Path, *, workers: int = 1, redis: str | None = None, memory: int = 0) -> None:
         self.root = root
-        self.store = root.with_name(root.name + ".access.sqlite3")
+        self.store = root.with_name(f"{root.name}{self.store_suffix}")
         self._workers, self._redis, self._memory = workers, redis, memory
-        self._token = _token(root, self.store)
         self.preload: int | None = None
+        for file in root.parent.glob(self.store.name + "*"):
+            file.unlink()
+        self._token = self._issue()
+
+    def _issue(self) -> str:
+        """Issue a key that may read everything but raw books, under limits it cannot reach."""
+        return _token(self.root, self.store)
 
     def unprepared(self) -> Ours:
         """Return it without its preloading."""
@@ -190,9 +203,75 @@ class Ours(Server):
         return {"authorization": f"Bearer {self._token}"}
 
 
-def _token(root: Path, store: Path) -> str:
-    """Issue a key that may read everything but raw books, under limits it cannot reach."""
+class Earlier(Ours):
+    """The server of another checkout of this project, with the environment of that checkout (`uv sync` in it), on the same root.
 
+    Parameters
+    ----------
+    checkout
+        Its folder.
+    root
+        The datasets root, which both read.
+    """
+
+    name = "earlier"
+    store_suffix = ".earlier.sqlite3"
+
+    def __init__(self, checkout: Path, root: Path) -> None:
+        self._checkout = checkout.resolve()
+        self._python = self._checkout / ".venv" / "bin" / "python"
+        if not self._python.exists():
+            raise LoadFailed(f"{checkout} has no environment: run `uv sync` in it")
+        self.about = f"the same at {_commit(self._checkout)}"
+        super().__init__(root)
+
+    def _serve(self) -> list[str]:
+        return [str(self._python), "-m", "serve"]
+
+    def command(self, port: int) -> list[str]:
+        """Return the public command of that checkout."""
+        return [*self._serve(), *super().command(port)[3:]]
+
+    def environment(self) -> dict[str, str]:
+        """Return what makes that checkout's own code the one that runs."""
+        return {**super().environment(), "PYTHONPATH": str(self._checkout)}
+
+    @property
+    def folder(self) -> Path:
+        """Where it is started."""
+        return self._checkout
+
+    def _issue(self) -> str:
+        """Issue a key by that checkout's own commands."""
+        owner = ["--access", str(self.store), "--json"]
+        self._run("accounts", "create", "--email", "benchmark@example.org", *owner)
+        told = self._run(
+            *("keys", "issue", "--account", "benchmark@example.org", "--name", "benchmark"),
+            *("--endpoints", "all", "--alphas", "all", "--runs", "all", "--rate", _RATE),
+            *owner,
+        )
+        return str(json.loads(told)["token"])
+
+    def _run(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [*self._serve(), *arguments],
+            cwd=self._checkout,
+            env={**os.environ, "PYTHONPATH": str(self._checkout)},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout
+
+
+def _commit(checkout: Path) -> str:
+    done = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=checkout, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def _token(root: Path, store: Path) -> str:
     async def issue() -> str:
         settings = AccessSettings.from_environment({}, str(root), {"store": str(store)})
         async with open_administration(settings, "benchmark") as acts:
@@ -202,8 +281,6 @@ def _token(root: Path, store: Path) -> str:
             )
         return issued.token
 
-    for file in root.parent.glob(store.name + "*"):
-        file.unlink()
     return asyncio.run(issue())
 
 
