@@ -112,7 +112,9 @@ class Catalogue:
             else:
                 broken.pop(alpha, None)
                 served = snapshots.get(alpha)
-                if served is None or served.pointer != pointer:
+                if pointer.is_withdrawn:
+                    snapshots.pop(alpha, None)
+                elif served is None or served.pointer != pointer:
                     snapshots[alpha] = Snapshot(self._storage, pointer)
             signatures[alpha] = found[alpha]
         self._signatures, self.broken = signatures, broken

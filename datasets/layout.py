@@ -52,9 +52,14 @@ def alpha_path(alpha_id: str) -> str:
 
 def snapshot_path(alpha_id: str, snapshot: str) -> str:
     """Return the folder of one snapshot."""
-    if not _SNAPSHOT.match(snapshot):
+    if not is_snapshot_id(snapshot):
         raise AlphaNotPublished(f"{snapshot!r} is no snapshot id: 20 hexadecimal digits are expected")
     return f"{alpha_path(alpha_id)}/snapshot={snapshot}"
+
+
+def is_snapshot_id(text: str) -> bool:
+    """Tell whether a text may be the id of a snapshot."""
+    return _SNAPSHOT.match(text) is not None
 
 
 def table_path(dataset: str, book: str | None = None) -> str:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 import orjson
 
+from datasets.notes import NOTHING_SEALED, Notes, joined, split
 from schemas.errors import SnapshotCorrupt
+from schemas.version import snapshot_id
 
-REMEMBERED: Final = 100
+REMEMBERED: Final = 1000
 """Earlier snapshots a pointer remembers; gc keeps fewer in any sensible setting."""
+_BEFORE_CONTENT: Final = "."
+_UNREADABLE: Final = (ValueError, KeyError, TypeError, AttributeError)
+"""What reading a document raises that is none: not JSON, of another shape, or without a field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +55,10 @@ class Manifest:
     Attributes
     ----------
     schema_version
-        Of the declarations the snapshot was built with.
+        The version of the declarations the snapshot was built with, a full stop, and a digest of everything else
+        that stands here. The first release wrote the version alone.
     alpha_id, source_alpha_id, snapshot, seal_digest
-        Identity.
+        Identity; the snapshot's id is a digest of `seal_digest` and `schema_version`.
     started_at, sealed_at
         Of the run, ISO-8601 UTC.
     equity_basis, smoothing, engine
@@ -83,6 +89,16 @@ class Manifest:
     files: tuple[FileEntry, ...]
     warnings: tuple[Mapping[str, Any], ...] = ()
 
+    @property
+    def declared(self) -> str:
+        """The version of the declarations the snapshot was built with."""
+        return self.schema_version.partition(_BEFORE_CONTENT)[0]
+
+    def named(self) -> Manifest:
+        """Return this manifest under the id that its content gives: other content, another snapshot."""
+        version = f"{self.declared}{_BEFORE_CONTENT}{_content(asdict(self))}"
+        return replace(self, schema_version=version, snapshot=snapshot_id(self.seal_digest, version))
+
     def encode(self) -> bytes:
         """Return the canonical bytes: the same manifest always encodes the same."""
         return encode(asdict(self))
@@ -98,14 +114,41 @@ class Manifest:
         """
         try:
             found = orjson.loads(data)
-            found["files"] = tuple(FileEntry(**entry) for entry in found["files"])
+            found["files"] = tuple(FileEntry(**_known(FileEntry, entry)) for entry in found["files"])
             found["columns"] = {name: tuple(columns) for name, columns in found["columns"].items()}
             for name in ("kinds", "missing", "warnings"):
                 found[name] = tuple(found[name])
-            # A field this version does not know was written by another one: it changes none of those it knows.
-            return cls(**{name: value for name, value in found.items() if name in cls.__dataclass_fields__})
-        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+            return cls(**_known(cls, found))
+        except _UNREADABLE as error:
             raise SnapshotCorrupt(f"{origin} is no manifest of a snapshot: {error}") from error
+
+
+def named_by_content(data: bytes, snapshot: str) -> bool:
+    """Tell whether the bytes of a manifest are those that a snapshot's id was made of.
+
+    Of a snapshot of the first release the id says less: which seal it was built from, and with which declarations.
+    """
+    try:
+        found = orjson.loads(data)
+        version = found["schema_version"]
+        content = version.partition(_BEFORE_CONTENT)[2]
+        if content and content != _content(found):
+            return False
+        return bool(found["snapshot"] == snapshot == snapshot_id(found["seal_digest"], version))
+    except _UNREADABLE:
+        return False
+
+
+def _content(document: Mapping[str, Any]) -> str:
+    """Digest what a manifest says, but for its own name."""
+    said = {name: value for name, value in document.items() if name != "snapshot"}
+    said["schema_version"] = said["schema_version"].partition(_BEFORE_CONTENT)[0]
+    return digest(encode(said))[:40]
+
+
+def _known(kind: type[Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what a later release wrote: it changes none of the fields that this one knows."""
+    return {name: value for name, value in found.items() if name in kind.__dataclass_fields__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +170,13 @@ class Pointer:
     replaced
         Earlier snapshot -> when it stopped being served, of the last :data:`REMEMBERED`.
     withdrawn
-        Snapshots an operator rolled back from: they are published again only when forced.
+        Snapshots an operator rolled back from, for builders of the first release: `notes` name what was sealed.
     removing
         Snapshots that gc is removing at this moment: their files may be gone already.
+    notes
+        What is remembered beyond that; :mod:`datasets.notes` says how it is written.
+    unknown
+        Fields of a later release, written again by whoever only changes another field.
     """
 
     alpha_id: str
@@ -146,22 +193,50 @@ class Pointer:
     replaced: Mapping[str, str] = field(default_factory=dict)
     withdrawn: tuple[str, ...] = ()
     removing: tuple[str, ...] = ()
+    notes: Notes = field(default_factory=Notes)
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether nothing of the alpha is to be served: an operator withdrew it, and no build came since it was restored."""
+        return bool(self.notes.withdrawn) or self.made_of[0] == NOTHING_SEALED
+
+    @property
+    def made_of(self) -> tuple[str, str]:
+        """Digest of the seal that is served and version of its declarations; empty texts where only its manifest says."""
+        known = self.notes.snapshot == self.snapshot
+        return (self.notes.seal_digest, self.notes.schema_version) if known else ("", "")
+
+    @property
+    def first_published_at(self) -> str:
+        """When this very snapshot became the served one for the first time: a rollback to it changes nothing of that."""
+        known = self.notes.snapshot == self.snapshot
+        return (known and self.notes.published_at) or self.published_at
+
+    def document(self) -> dict[str, Any]:
+        """Return the pointer as it is written: in the fields of the first release."""
+        told = asdict(self)
+        del told["notes"], told["unknown"]
+        told["withdrawn"] = joined(self.withdrawn, self.notes)
+        return {**self.unknown, **told}
 
     def encode(self) -> bytes:
         """Return the canonical bytes."""
-        return encode(asdict(self))
+        return encode(self.document())
 
     @classmethod
     def decode(cls, data: bytes, origin: str) -> Pointer:
-        """Read a pointer back; SnapshotCorrupt when the bytes are none."""
+        """Read a pointer back; SnapshotCorrupt when the bytes are none. What a later release added is no error."""
         try:
-            found = orjson.loads(data)
+            found = dict(orjson.loads(data))
             found["missing"] = tuple(found["missing"])
             found["kinds"] = tuple(found["kinds"])
-            for name in ("withdrawn", "removing"):
-                found[name] = tuple(found.get(name, ()))
-            return cls(**found)
-        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+            found["removing"] = tuple(found.get("removing", ()))
+            found["withdrawn"], found["notes"] = split(found.get("withdrawn", ()))
+            known = _known(cls, found)
+            known["unknown"] = {name: value for name, value in found.items() if name not in known}
+            return cls(**known)
+        except _UNREADABLE as error:
             raise SnapshotCorrupt(f"{origin} is no pointer: {error}") from error
 
 
@@ -186,6 +261,7 @@ def pointer_of(manifest: Manifest, description: Mapping[str, Any] | None) -> Poi
         sealed_at=manifest.sealed_at,
         published_at="",
         kinds=manifest.kinds,
+        notes=Notes(manifest.snapshot, manifest.seal_digest, manifest.declared),
     )
 
 

@@ -19,10 +19,12 @@ from typing import Final
 from datasets.conditional import Version, read_version, write_if_unchanged
 from datasets.disk import locked, writing
 from datasets.layout import MANIFEST, STAGING, pointer_path, snapshot_path
+from datasets.made_of import learned, lifted_by, was_rolled_back
 from datasets.manifest import REMEMBERED, Manifest, Pointer, digest
+from datasets.notes import Earlier
 from datasets.storage import Storage
 from datasets.transfer import files_below
-from schemas.errors import AlphaNotPublished, PublicationRefused, SnapshotCorrupt
+from schemas.errors import PublicationRefused, SnapshotCorrupt
 
 _ROUNDS: Final = 50
 """Lost races in a row before giving up: each means that another build of this one alpha was published."""
@@ -78,56 +80,18 @@ def point(storage: Storage, pointer: Pointer, manifest: bytes, *, force: bool = 
 
     def decide(current: Pointer | None) -> Pointer | None:
         if current is None:
-            _require_whole(storage, files, len(manifest))
-            return replace(final, published_at=_now())
-        if current.snapshot == pointer.snapshot:
+            require_whole(storage, files, len(manifest))
+            now = moment()
+            return replace(final, published_at=now, notes=replace(final.notes, published_at=now))
+        if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
             return None
+        current = learned(storage, current)
+        refuse_withdrawn(current)
         if not force:
-            _refuse(current, pointer)
-        _refuse_removed(current, pointer)
-        _require_whole(storage, files, len(manifest))
+            _refuse(current, final)
+        refuse_removed(current, final)
+        require_whole(storage, files, len(manifest))
         return succeed(current, final)
-
-    changed = change(storage, pointer.alpha_id, decide)
-    return Published(pointer.alpha_id, pointer.snapshot, changed=changed is not None)
-
-
-def roll_back(storage: Storage, pointer: Pointer, manifest: bytes) -> Published:
-    """Serve an earlier snapshot again, and remember what it was rolled back from.
-
-    Parameters
-    ----------
-    pointer, manifest
-        Of the earlier snapshot, as for :func:`point`.
-
-    Returns
-    -------
-    Published
-        Not changed when the snapshot is served already.
-
-    Raises
-    ------
-    PublicationRefused
-        While gc removes the files of the earlier snapshot.
-    SnapshotCorrupt
-        When a file of it is not there.
-    StorageUnavailable
-        When the store does not answer; what was served is still served.
-    """
-    final = replace(pointer, manifest_sha256=digest(manifest))
-    files = Manifest.decode(manifest, f"manifest of {pointer.snapshot}")
-
-    def decide(current: Pointer | None) -> Pointer | None:
-        if current is None:
-            raise AlphaNotPublished(
-                f"{pointer.alpha_id} is not published, so there is nothing to roll back from"
-            )
-        if current.snapshot == pointer.snapshot:
-            return None
-        _refuse_removed(current, pointer)
-        _require_whole(storage, files, len(manifest))
-        following = succeed(current, final)
-        return replace(following, withdrawn=(*following.withdrawn, current.snapshot))
 
     changed = change(storage, pointer.alpha_id, decide)
     return Published(pointer.alpha_id, pointer.snapshot, changed=changed is not None)
@@ -175,28 +139,44 @@ def change(
 
 
 def succeed(current: Pointer, following: Pointer) -> Pointer:
-    """Return the pointer that follows another one, remembering what was served when."""
+    """Return the pointer that follows another one, remembering what was served when, and what operators decided."""
     # A clock that was set back, or is coarser than two builds are apart, must not hide which snapshot came later.
-    now = _now(after=datetime.fromisoformat(current.published_at))
-    earlier = {**current.replaced, current.snapshot: now}
-    earlier.pop(following.snapshot, None)
-    latest = sorted(earlier, key=lambda snapshot: (datetime.fromisoformat(earlier[snapshot]), snapshot))[
+    now = moment(after=datetime.fromisoformat(current.published_at))
+    left = {**current.replaced, current.snapshot: now}
+    left.pop(following.snapshot, None)
+    latest = sorted(left, key=lambda snapshot: (datetime.fromisoformat(left[snapshot]), snapshot))[
         -REMEMBERED:
     ]
+    earlier = {
+        **current.notes.earlier,
+        current.snapshot: Earlier(current.first_published_at, current.manifest_sha256),
+    }
+    again = earlier.get(following.snapshot)
+    lifted = lifted_by(current, following)
+    notes = replace(
+        current.notes,
+        snapshot=following.snapshot,
+        seal_digest=following.notes.seal_digest,
+        schema_version=following.notes.schema_version,
+        published_at=again.published_at if again else now,
+        rolled_back={k: v for k, v in current.notes.rolled_back.items() if k not in lifted},
+        earlier={snapshot: earlier[snapshot] for snapshot in sorted(latest) if snapshot in earlier},
+    )
     return replace(
         following,
         published_at=now,
-        replaced={snapshot: earlier[snapshot] for snapshot in sorted(latest)},
-        withdrawn=tuple(snapshot for snapshot in current.withdrawn if snapshot != following.snapshot),
+        replaced={snapshot: left[snapshot] for snapshot in sorted(latest)},
+        withdrawn=tuple(snapshot for snapshot in current.withdrawn if snapshot not in lifted),
         removing=current.removing,
+        notes=notes,
     )
 
 
 def _refuse(current: Pointer, wanted: Pointer) -> None:
     """Refuse to serve what is older than what is served, and what an operator rolled back from."""
-    if wanted.snapshot in current.withdrawn:
+    if wanted.snapshot in current.withdrawn or was_rolled_back(current, *wanted.made_of):
         raise PublicationRefused(
-            f"{wanted.alpha_id}: snapshot {wanted.snapshot} was rolled back; give --force to serve it again"
+            f"{wanted.alpha_id}: this seal was rolled back; give --force to serve it again"
         )
     if datetime.fromisoformat(current.sealed_at) > datetime.fromisoformat(wanted.sealed_at):
         raise PublicationRefused(
@@ -205,7 +185,29 @@ def _refuse(current: Pointer, wanted: Pointer) -> None:
         )
 
 
-def _refuse_removed(current: Pointer, wanted: Pointer) -> None:
+def refuse_withdrawn(current: Pointer) -> None:
+    """Refuse to serve anything of an alpha that an operator withdrew, forced or not: only he takes that back.
+
+    Raises
+    ------
+    PublicationRefused
+        When the alpha is withdrawn.
+    """
+    if current.notes.withdrawn:
+        raise PublicationRefused(
+            f"{current.alpha_id} is withdrawn, so nothing of it is published; "
+            f"`python -m pipeline restore {current.alpha_id}` takes that back"
+        )
+
+
+def refuse_removed(current: Pointer, wanted: Pointer) -> None:
+    """Refuse to serve a snapshot that gc is removing.
+
+    Raises
+    ------
+    PublicationRefused
+        When it is named in the pointer as being removed.
+    """
     if wanted.snapshot in current.removing:
         raise PublicationRefused(
             f"{wanted.alpha_id}: gc is removing the files of snapshot {wanted.snapshot}; try again when it is done, "
@@ -213,8 +215,14 @@ def _refuse_removed(current: Pointer, wanted: Pointer) -> None:
         )
 
 
-def _require_whole(storage: Storage, manifest: Manifest, manifest_bytes: int) -> None:
-    """Look once more whether every file is there: gc may have removed an earlier build's while this one built on them."""
+def require_whole(storage: Storage, manifest: Manifest, manifest_bytes: int) -> None:
+    """Look once more whether every file is there: gc may have removed an earlier build's while this one built on them.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When one is missing or cut short.
+    """
     folder = snapshot_path(manifest.alpha_id, manifest.snapshot)
     found = files_below(storage, folder)
     for path, size in ((MANIFEST, manifest_bytes), *((entry.path, entry.bytes) for entry in manifest.files)):
@@ -247,7 +255,7 @@ def _exclusive(storage: Storage, alpha_id: str) -> Iterator[None]:
         yield
 
 
-def _now(after: datetime | None = None) -> str:
+def moment(after: datetime | None = None) -> str:
     """Write the time to the microsecond, and always one later than another moment."""
     now = datetime.now(UTC)
     if after is not None:

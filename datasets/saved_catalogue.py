@@ -6,7 +6,6 @@ import contextlib
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,7 +57,7 @@ class SavedCatalogue:
             return
         body = orjson.dumps(
             {
-                alpha: {"signature": signatures[alpha], "pointer": asdict(pointer)}
+                alpha: {"signature": signatures[alpha], "pointer": pointer.document()}
                 for alpha, pointer in pointers.items()
                 if alpha in signatures
             }

@@ -53,6 +53,11 @@ class Snapshot:
         """The snapshot's id, a digest of what it was built from."""
         return self.pointer.snapshot
 
+    @property
+    def published_at(self) -> str:
+        """When it became the served one for the first time, ISO-8601 UTC; a rollback to it changes nothing of that."""
+        return self.pointer.first_published_at
+
     @cached_property
     def manifest(self) -> Manifest:
         """What the snapshot holds.

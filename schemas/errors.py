@@ -9,6 +9,7 @@
     ├── BuildCrashed                 the process of a build ended without an answer
     ├── SnapshotError                published files cannot be used
     │   ├── AlphaNotPublished        no pointer for that alpha
+    │   ├── SnapshotNotKept          the alpha is served, that snapshot of it is not kept
     │   ├── KindNotPublished         the snapshot holds no such dataset, book or column
     │   ├── SnapshotCorrupt          a published file is not what its manifest says
     │   └── PublicationRefused       the pointer was not moved (an older seal, or a lost race)
@@ -81,6 +82,22 @@ class SnapshotError(AlphaResultsError):
 
 class AlphaNotPublished(SnapshotError):
     """The root holds no pointer for that alpha."""
+
+
+class SnapshotNotKept(SnapshotError):
+    """The alpha is served, but no snapshot of that id: there was none, or it was removed after it was replaced.
+
+    Parameters
+    ----------
+    message
+        One line.
+    current
+        The snapshot that is served.
+    """
+
+    def __init__(self, message: str, current: str) -> None:
+        super().__init__(message)
+        self.current = current
 
 
 class KindNotPublished(SnapshotError):

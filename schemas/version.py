@@ -25,3 +25,12 @@ def schema_version() -> str:
 def snapshot_id(seal_digest: str, version: str | None = None) -> str:
     """Name the snapshot that a version of the pipeline, by default this one, makes of a seal."""
     return hashlib.sha256(f"{seal_digest} {version or schema_version()}".encode()).hexdigest()[:20]
+
+
+FIRST_RELEASE: Final = "485a7520c81b"
+"""Version of the declarations in release 0.1.0, which digested their wording as well."""
+
+
+def same_declarations(one: str, other: str) -> bool:
+    """Tell whether two versions declare the same figures."""
+    return one == other

@@ -30,6 +30,11 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
+def reason_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--reason``."""
+    return click.option("--reason", help="Why; `show` tells it, with who and when.")(command)
+
+
 def opened(root: str) -> Storage:
     """Open a root that must be there.
 

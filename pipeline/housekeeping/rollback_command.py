@@ -7,22 +7,24 @@ from dataclasses import asdict
 import click
 import orjson
 
+from datasets.decisions import author, roll_back
 from datasets.integrity import check_files
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
 from datasets.manifest import Manifest, Pointer, pointer_of
-from datasets.pointers import roll_back, served
+from datasets.pointers import served
 from datasets.retention import snapshots_of
 from datasets.storage import Storage
-from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
+from pipeline.housekeeping.command_line import json_option, opened, print_json, reason_option, root_option
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 
 
 @click.command()
 @click.argument("alpha")
 @click.option("--to", "snapshot", help="Snapshot to serve; by default the one served before this one.")
+@reason_option
 @root_option
 @json_option
-def rollback(alpha: str, snapshot: str | None, root: str, as_json: bool) -> None:
+def rollback(*, alpha: str, snapshot: str | None, reason: str | None, root: str, as_json: bool) -> None:
     """Serve an earlier snapshot of ALPHA again: only the pointer moves, in one step.
 
     Every file of it is compared with its digest first. What is rolled back from stays in the root, and no build
@@ -49,7 +51,9 @@ def rollback(alpha: str, snapshot: str | None, root: str, as_json: bool) -> None
         raise SnapshotCorrupt(
             f"snapshot {target} is not intact, so {current.snapshot} stays served: {faults[0].file} {faults[0].message}"
         )
-    published = roll_back(storage, pointer_of(manifest, _description(storage, manifest)), encoded)
+    published = roll_back(
+        storage, pointer_of(manifest, _description(storage, manifest)), encoded, author(reason)
+    )
     if as_json:
         print_json(asdict(published) | {"before": current.snapshot})
     elif published.changed:

@@ -1,0 +1,124 @@
+"""A snapshot that a caller names is the same for as long as it is kept, whatever is published meanwhile."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from datasets.catalogue import Catalogue
+from datasets.decisions import Author, withdraw
+from datasets.layout import MANIFEST
+from datasets.manifest import Pointer
+from datasets.notes import Notes
+from datasets.pinned import PinnedSnapshots
+from datasets.storage import Storage
+from pipeline.build import build_seal
+from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept
+from tests.housekeeping.conftest import ALPHA, Kept
+
+
+@pytest.fixture
+def kept(built: Kept, tmp_path: Path) -> Kept:
+    shutil.copytree(built.root, tmp_path / "root")
+    return replace(built, root=tmp_path / "root")
+
+
+def _pins(kept: Kept) -> tuple[Catalogue, PinnedSnapshots]:
+    storage = Storage(kept.root)
+    catalogue = Catalogue(storage)
+    catalogue.refresh()
+    return catalogue, PinnedSnapshots(storage, catalogue)
+
+
+def test_every_snapshot_that_was_served_opens_with_its_own_tables_and_moment(kept: Kept) -> None:
+    catalogue, pins = _pins(kept)
+    found = [pins.open(ALPHA, snapshot) for snapshot in kept.snapshots]
+    assert tuple(one.id for one in found) == kept.snapshots
+    assert [one.manifest.sealed_at[:10] for one in found] == ["2026-01-01", "2026-01-02", "2026-01-03"]
+    moments = [one.published_at for one in found]
+    assert moments == sorted(set(moments))
+    assert found[2] is catalogue.resolve(ALPHA)
+    assert pins.open(ALPHA, kept.snapshots[0]) is found[0], "opened once"
+    assert found[0].scan("decisions").collect().height
+    assert found[0].description() is not None
+
+
+def test_a_rollback_changes_no_moment_of_publication(kept: Kept) -> None:
+    _, pins = _pins(kept)
+    before = {snapshot: pins.open(ALPHA, snapshot).published_at for snapshot in kept.snapshots}
+    kept.run("rollback", ALPHA)
+    _, pins = _pins(kept)
+    assert {snapshot: pins.open(ALPHA, snapshot).published_at for snapshot in kept.snapshots} == before
+    assert kept.pointer.published_at > max(before.values()), "the pointer itself says when it moved"
+
+
+@pytest.mark.parametrize("snapshot", ["0" * 20, "", "../..", "F" * 20, "x" * 5000])
+def test_what_is_no_snapshot_of_the_alpha_names_the_one_served(kept: Kept, snapshot: str) -> None:
+    _, pins = _pins(kept)
+    with pytest.raises(SnapshotNotKept, match=kept.snapshots[2]) as told:
+        pins.open(ALPHA, snapshot)
+    assert told.value.current == kept.snapshots[2]
+    assert len(str(told.value)) < 200
+    with pytest.raises(AlphaNotPublished):
+        pins.open("Test_none", kept.snapshots[0])
+
+
+def test_what_gc_announced_or_removed_is_not_opened_though_it_was_before(kept: Kept) -> None:
+    catalogue, pins = _pins(kept)
+    pins.open(ALPHA, kept.snapshots[1])
+    kept.change_pointer(removing=(kept.snapshots[1],))
+    catalogue.refresh()
+    with pytest.raises(SnapshotNotKept):
+        pins.open(ALPHA, kept.snapshots[1])
+    kept.run("gc", "--keep", "1", "--grace", "0s")
+    with pytest.raises(SnapshotNotKept):  # before the next look at the catalogue
+        pins.open(ALPHA, kept.snapshots[0])
+    catalogue.refresh()
+    with pytest.raises(SnapshotNotKept):
+        pins.open(ALPHA, kept.snapshots[0])
+
+
+def test_nothing_of_a_withdrawn_alpha_is_opened(kept: Kept) -> None:
+    catalogue, pins = _pins(kept)
+    pins.open(ALPHA, kept.snapshots[1])
+    withdraw(Storage(kept.root), ALPHA, Author("somebody"))
+    catalogue.refresh()
+    for snapshot in kept.snapshots:
+        with pytest.raises(AlphaNotPublished):
+            pins.open(ALPHA, snapshot)
+
+
+def test_snapshots_that_a_release_without_notes_replaced_open_as_well(kept: Kept) -> None:
+    kept.change_pointer(notes=Notes())
+    _, pins = _pins(kept)
+    moments = [pins.open(ALPHA, snapshot).published_at for snapshot in kept.snapshots]
+    replaced = kept.pointer.replaced
+    assert moments == [replaced[kept.snapshots[0]], replaced[kept.snapshots[0]], replaced[kept.snapshots[1]]]
+    place = kept.place(MANIFEST, kept.snapshots[0])
+    place.write_bytes(place.read_bytes().replace(kept.snapshots[0].encode(), b"0" * 20))
+    with pytest.raises(SnapshotCorrupt):
+        _pins(kept)[1].open(ALPHA, kept.snapshots[0])
+
+
+def test_an_earlier_manifest_that_was_changed_is_refused(kept: Kept) -> None:
+    place = kept.place(MANIFEST, kept.snapshots[0])
+    place.write_bytes(place.read_bytes().replace(b'"missing": []', b'"missing": [ ]'))
+    with pytest.raises(SnapshotCorrupt, match="SHA-256"):
+        _pins(kept)[1].open(ALPHA, kept.snapshots[0])
+
+
+def test_a_pointer_is_handed_on_with_what_a_later_release_wrote(kept: Kept) -> None:
+    pointer = kept.pointer
+    later = replace(
+        pointer, unknown={"colour": "red"}, notes=replace(pointer.notes, unknown={"shape": {"round": True}})
+    )
+    assert Pointer.decode(later.encode(), "x") == later
+    kept.change_pointer(unknown=later.unknown, notes=later.notes)
+    kept.run("gc", "--keep", "1", "--grace", "0s")
+    assert kept.pointer.unknown == {"colour": "red"}
+    assert kept.pointer.notes.unknown == {"shape": {"round": True}}
+    build_seal(str(kept.seals[0]), kept.root, force=True)
+    assert kept.pointer.notes.unknown == {"shape": {"round": True}}
