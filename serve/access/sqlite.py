@@ -6,7 +6,6 @@ A read by primary key takes a few dozen microseconds, less than handing it to a 
 from __future__ import annotations
 
 import asyncio
-import mmap
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
@@ -23,7 +22,6 @@ from serve.access.database import SILENT, DuplicateRow, Prepared, Session, type_
 _DIALECT: Final = pysqlite.dialect()
 READ_WAIT_S: Final = 0.25
 """How long a call waits for a locked file; readers are only ever locked out while the file is recovered."""
-_INDEX_HEAD: Final = 96
 WRITE_WAIT_S: Final = 10.0
 """How long an operator's command waits for another one to finish."""
 
@@ -81,25 +79,7 @@ class SqliteDatabase:
             if not writable:
                 self._connection.execute("PRAGMA query_only = ON")
         self._one_writer = asyncio.Lock()
-        self._index = self._map_index(path)
-        self._head: bytes | None = None
-        self._version: int | None = None
-
-    def _map_index(self, path: Path) -> mmap.mmap | None:
-        """Map the head of the write-ahead log's index, whose every commit shows there; None where there is none.
-
-        References
-        ----------
-        https://www.sqlite.org/walformat.html, "The WAL-Index Header": two copies of 48 bytes, with a counter that grows
-        with each transaction. It is there as long as any connection is.
-        """
-        try:
-            with _failures():
-                self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            with Path(f"{path}-shm").open("rb") as file:
-                return mmap.mmap(file.fileno(), _INDEX_HEAD, prot=mmap.PROT_READ)
-        except (OSError, ValueError, StorageUnavailable):
-            return None  # another journal mode; the version is asked for each time
+        self._version = self._connection.cursor()
 
     def prepare(self, statement: ClauseElement) -> Prepared:
         """Compile a statement."""
@@ -120,17 +100,16 @@ class SqliteDatabase:
         return row
 
     def version(self) -> int | None:
-        """Return the file's version as this connection sees it; while nobody commits, a look at shared memory."""
-        head = None if self._index is None else self._index[:_INDEX_HEAD]
-        if head is not None and head == self._head:
-            return self._version
+        """Return the file's version as this connection sees it: another one after every commit of anybody else.
+
+        SQLite answers from the head of the write-ahead log's index, under its own lock. Never look there past it: the
+        system drops all locks that a process has on a file when the process closes any descriptor of it.
+        """
         try:
-            (found,) = self._connection.execute("PRAGMA data_version").fetchone()
+            (found,) = self._version.execute("PRAGMA data_version").fetchone()
         except sqlite3.OperationalError as error:
             raise StorageUnavailable(SILENT) from error
-        # Looked at before the version was asked for: a commit in between is asked for again by the next call.
-        self._head, self._version = head, int(found)
-        return self._version
+        return int(found)
 
     async def execute(self, statement: ClauseElement) -> None:
         """Run a statement that changes rows."""
@@ -154,7 +133,4 @@ class SqliteDatabase:
 
     async def close(self) -> None:
         """Close the file."""
-        if self._index is not None:
-            self._index.close()
-            self._index = None
         self._connection.close()

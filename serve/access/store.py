@@ -1,4 +1,4 @@
-"""Opening the store, and what serving reads from it: one joined query a call, nothing remembered."""
+"""Opening the store, and what serving reads from it: one joined query, again whenever anything was committed."""
 
 from __future__ import annotations
 

@@ -1,0 +1,61 @@
+"""Runs commands on accounts and keys, each in a process of its own, without starting an interpreter for each.
+
+Reads a line of JSON for each command, its arguments; ``["backup", STORE, COPY]`` copies a store by SQLite's backup API, as
+the documented ``.backup`` does. Forks, runs it in the child, and writes ``[exit code, what it printed]`` as a line of JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import sys
+import tempfile
+
+from serve.access import commands as _loaded_once_for_all  # noqa: F401 - what the children share
+from serve.command_line import main
+
+
+def _backup(store: str, copy: str) -> None:
+    with (
+        contextlib.closing(sqlite3.connect(store)) as source,
+        contextlib.closing(sqlite3.connect(copy)) as target,
+    ):
+        source.backup(target)
+
+
+def _child(arguments: list[str], output: int) -> None:
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    code: object = 1
+    try:
+        if arguments[0] == "backup":
+            _backup(arguments[1], arguments[2])
+            code = 0
+        else:
+            main(arguments)
+    except SystemExit as ended:
+        code = ended.code
+    except BaseException:  # noqa: BLE001 - told to whoever reads
+        sys.excepthook(*sys.exc_info())
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
+
+
+def run() -> None:
+    for line in sys.stdin:
+        with tempfile.TemporaryFile() as printed:
+            child = os.fork()
+            if child == 0:
+                _child(json.loads(line), printed.fileno())
+            _, status = os.waitpid(child, 0)
+            printed.seek(0)
+            told = [os.waitstatus_to_exitcode(status), printed.read().decode()]
+        sys.stdout.write(json.dumps(told) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    run()

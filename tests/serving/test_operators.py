@@ -1,0 +1,136 @@
+"""Operators work on the store of keys while a real server answers from it."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.serving.processes import REPOSITORY, SLOW, environment, served
+
+CALLERS = 16
+COMMANDS = 200
+
+
+@pytest.fixture
+def operate(here: Path) -> Iterator[Callable[..., str]]:
+    """Return what runs a command in a process of its own and returns what it printed."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.serving.operators"],
+        cwd=REPOSITORY,
+        env=environment(ALPHA_RESULTS_DATASETS=str(here)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def run(*arguments: str) -> str:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(arguments) + "\n")
+        process.stdin.flush()
+        code, printed = json.loads(process.stdout.readline())
+        assert code == 0, (arguments, printed)
+        return str(printed)
+
+    yield run
+    process.communicate(timeout=SLOW)
+
+
+@contextmanager
+def calling(base: str, token: str) -> Iterator[Counter[object]]:
+    """Let callers ask again and again; yields how their calls ended, by status or by what went wrong."""
+    ended: Counter[object] = Counter()
+    told = threading.Lock()
+    stop = threading.Event()
+
+    def caller() -> None:
+        mine: Counter[object] = Counter()
+        with closing(HTTPConnection(base.removeprefix("http://"), timeout=SLOW)) as connection:
+            while not stop.wait(0.005):  # the commands need some of the machine as well
+                try:
+                    connection.request("GET", "/v1/me", headers={"authorization": f"Bearer {token}"})
+                    answer = connection.getresponse()
+                    answer.read()
+                    mine[answer.status] += 1
+                except (OSError, HTTPException) as error:
+                    mine[type(error).__name__] += 1
+                    stop.set()
+        with told:
+            ended.update(mine)
+
+    callers = [threading.Thread(target=caller) for _ in range(CALLERS)]
+    for thread in callers:
+        thread.start()
+    try:
+        yield ended
+    finally:
+        stop.set()
+        for thread in callers:
+            thread.join()
+
+
+def test_operators_change_keys_and_copy_the_store_beneath_sixteen_callers(
+    here: Path, operate: Callable[..., str], tmp_path: Path
+) -> None:
+    operate("accounts", "create", "--email", "o@example.org")
+    store = f"{here}.access.sqlite3"
+    wide = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"
+    issue = ("keys", "issue", "--account", "o@example.org", "--name", "n", "--rate", wide, "--json")
+    callers_token = json.loads(operate(*issue))["token"]
+    chance, keys, used = random.Random(11), dict[str, str](), Counter[str]()
+    with (
+        served(here) as (server, base),
+        httpx.Client(base_url=base, timeout=SLOW) as client,
+        calling(base, callers_token) as ended,
+    ):
+
+        def answer(key: str) -> tuple[int, str, str]:
+            found = client.get("/v1/me", headers={"authorization": f"Bearer {keys[key]}"})
+            body = found.json()
+            return (
+                found.status_code,
+                body.get("error", {}).get("code", ""),
+                body.get("data", {}).get("key_name", ""),
+            )
+
+        for number in range(COMMANDS):
+            act = chance.choice(["set", "suspend", "revoke", "backup", "shell backup"]) if keys else "issue"
+            used[act] += 1
+            key = next(iter(keys), "")
+            if act == "issue":
+                made = json.loads(operate(*issue))
+                keys[made["key_id"]] = made["token"]
+                assert answer(made["key_id"]) == (200, "", "n")
+            elif act == "set":
+                operate("keys", "set", key, "--name", f"name {number}")
+                assert answer(key) == (200, "", f"name {number}")
+            elif act == "suspend":
+                operate("keys", "suspend", key)
+                assert answer(key)[:2] == (401, "key_suspended")
+                operate("keys", "reactivate", key)
+                assert answer(key)[0] == 200
+            elif act == "revoke":
+                operate("keys", "revoke", key)
+                assert answer(key)[:2] == (401, "key_revoked")
+                del keys[key]
+            elif act == "shell backup" and shutil.which("sqlite3"):
+                subprocess.run(["sqlite3", store, f".backup {tmp_path / 'copy'}"], check=True)
+            else:
+                operate("backup", store, str(tmp_path / f"copy {number}"))
+            assert server.poll() is None, "the server died"
+    assert set(ended) == {200}
+    assert ended[200] > COMMANDS
+    assert min(used.values()) > 10
+    assert len(used) == 6
