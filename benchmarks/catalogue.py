@@ -33,7 +33,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from datasets.catalogue import Catalogue
 from datasets.layout import pointer_path
 from datasets.manifest import Pointer
-from datasets.storage import Storage
+from datasets.storage import Storage, open_storage
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 _WRITERS = 16
@@ -130,7 +130,7 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
         found: dict[str, Any] = {
             "pointers_written": {"seconds": round(written, 1), "per_second": round(alphas / written)}
         }
-        catalogue = Catalogue(Storage("s3://catalogue/root"))
+        catalogue = Catalogue(open_storage("s3://catalogue/root"))
         for name, rounds, before in (
             ("first_look", 1, None),
             ("poll_that_finds_nothing", 9, None),
@@ -256,7 +256,7 @@ def on_a_folder(alphas: int) -> dict[str, Any]:
         for number in range(alphas):
             pointer = pointer_of(number)
             (root / pointer_path(pointer.alpha_id)).write_bytes(pointer.encode())
-        return {"folder": polls(Storage(root)), "served": served(root, empty, alphas)}
+        return {"folder": polls(open_storage(root)), "served": served(root, empty, alphas)}
 
 
 @click.command()

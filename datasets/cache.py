@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from datasets.cache_room import Room
-from datasets.disk import locked, writing
 from datasets.manifest import digest
-from datasets.transfer import download
+from datasets.storage.disk import locked, writing
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.settings import SETTINGS
 
@@ -126,11 +125,11 @@ class Cache:
         here = self._room.use(path, size)
         self.counts.read(hit=here)
         if not here:
-            storage.require_prompt(relative)
+            storage.breaker.require_closed(relative)
             stripe = f"{int(digest(str(path).encode())[:8], 16) % _STRIPES:02x}"
             with writing(path), locked(self._locks / stripe):
                 if not self._room.use(path, size):  # another process may have made the copy meanwhile
-                    storage.require_prompt(relative)  # or found that the store hangs
+                    storage.breaker.require_closed(relative)  # or found that the store hangs
                     self._fill(storage, relative, path, size, sha256)
         return str(path)
 
@@ -154,7 +153,7 @@ class Cache:
             self._room.use(path, len(data))
             return data
         self.counts.read(hit=False)
-        storage.require_prompt(relative)
+        storage.breaker.require_closed(relative)
         data = storage.read(relative)
         if digest(data) != sha256:
             raise SnapshotCorrupt(f"{relative} is not what its pointer or manifest names (SHA-256 differs)")
@@ -184,7 +183,7 @@ class Cache:
         for attempt in range(_TRIES):
             with self._room.promise(size, path) as draft:
                 try:
-                    download(storage, relative, draft)
+                    storage.download(relative, draft)
                 except FileNotFoundError as error:
                     raise SnapshotCorrupt(
                         f"{storage.url(relative)} is missing; verify the snapshot"

@@ -13,7 +13,6 @@ from datasets.manifest import Pointer
 from datasets.saved_catalogue import SavedCatalogue
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
-from datasets.transfer import read_many
 from schemas.errors import SnapshotCorrupt
 from schemas.kinds import ALPHA_ID
 
@@ -101,7 +100,7 @@ class Catalogue:
         signatures = {alpha: signature for alpha, signature in self._signatures.items() if alpha not in gone}
         broken = {alpha: reason for alpha, reason in self.broken.items() if alpha not in gone}
         paths = {f"{CATALOG}/{alpha}{_SUFFIX}": alpha for alpha in changed}
-        for path, data in read_many(self._storage, list(paths)).items():
+        for path, data in self._storage.read_many(list(paths)).items():
             alpha = paths[path]
             if data is None:
                 continue  # removed since the listing: the next refresh sees it gone

@@ -22,7 +22,6 @@ import orjson
 
 from datasets.manifest import encode
 from datasets.storage import Storage
-from datasets.transfer import files_below, read_many, remove_files
 from schemas.errors import SnapshotCorrupt
 
 LEASES: Final = "leases"
@@ -88,7 +87,7 @@ def remove_lease(storage: Storage, reader: str) -> None:
     StorageUnavailable
         When the root cannot be written.
     """
-    remove_files(storage, [f"{LEASES}/{_named(reader)}.json"])
+    storage.remove_files([f"{LEASES}/{_named(reader)}.json"])
 
 
 def read_leases(storage: Storage) -> list[Lease]:
@@ -101,8 +100,8 @@ def read_leases(storage: Storage) -> list[Lease]:
     StorageUnavailable
         When the store does not answer.
     """
-    paths = [entry.path for name, entry in files_below(storage, LEASES).items() if name.endswith(".json")]
-    return [_decoded(data, path) for path, data in read_many(storage, paths).items() if data is not None]
+    paths = [entry.path for name, entry in storage.files_below(LEASES).items() if name.endswith(".json")]
+    return [_decoded(data, path) for path, data in storage.read_many(paths).items() if data is not None]
 
 
 def is_stale(lease: Lease, now: datetime) -> bool:

@@ -13,7 +13,6 @@ from dataclasses import replace
 from datasets.layout import MANIFEST, is_snapshot_id, snapshot_path
 from datasets.manifest import Manifest, Pointer, digest, named_by_content
 from datasets.storage import Storage
-from datasets.transfer import read_many
 from schemas.errors import SnapshotCorrupt
 from schemas.version import FIRST_RELEASE, same_declarations, snapshot_id
 
@@ -123,7 +122,7 @@ def manifests_of(
     """
     paths = {f"{snapshot_path(alpha_id, snapshot)}/{MANIFEST}": snapshot for snapshot in snapshots}
     found = {}
-    for path, data in read_many(storage, list(paths)).items():
+    for path, data in storage.read_many(list(paths)).items():
         snapshot = paths[path]
         wanted = (digests or {}).get(snapshot)
         if data is None or (wanted is not None and digest(data) != wanted):

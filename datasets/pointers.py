@@ -8,22 +8,16 @@ wants to serve one looks at the files after having read the pointer it is going 
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Final
 
-from datasets.conditional import Version, read_version, write_if_unchanged
-from datasets.disk import locked, writing
-from datasets.layout import MANIFEST, STAGING, pointer_path, snapshot_path
+from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.made_of import learned, lifted_by, was_rolled_back
 from datasets.manifest import REMEMBERED, Manifest, Pointer, digest
 from datasets.notes import Earlier
-from datasets.storage import Storage
-from datasets.transfer import files_below
+from datasets.storage import Storage, Version
 from schemas.errors import PublicationRefused, SnapshotCorrupt
 
 _ROUNDS: Final = 50
@@ -120,9 +114,9 @@ def change(
     """
     path = pointer_path(alpha_id)
     written: bytes | None = None
-    with _exclusive(storage, alpha_id):
+    with storage.exclusive(f"{alpha_id}.pointer"):
         for _ in range(_ROUNDS):
-            seen = read_version(storage, path)
+            seen = storage.read_version(path)
             current = _decoded(seen, path)
             if current is not None and seen.data == written:
                 # A write whose answer was lost is repeated by the client, and the repetition finds its own work.
@@ -131,7 +125,7 @@ def change(
             if wanted is None:
                 return None
             written = wanted.encode()
-            if write_if_unchanged(storage, path, written, seen):
+            if storage.compare_and_swap(path, written, seen):
                 return wanted
     raise PublicationRefused(
         f"{alpha_id}: other builds moved its pointer {_ROUNDS} times meanwhile; try again"
@@ -224,7 +218,7 @@ def require_whole(storage: Storage, manifest: Manifest, manifest_bytes: int) -> 
         When one is missing or cut short.
     """
     folder = snapshot_path(manifest.alpha_id, manifest.snapshot)
-    found = files_below(storage, folder)
+    found = storage.files_below(folder)
     for path, size in ((MANIFEST, manifest_bytes), *((entry.path, entry.bytes) for entry in manifest.files)):
         if path not in found or found[path].size != size:
             raise SnapshotCorrupt(
@@ -239,20 +233,6 @@ def _decoded(seen: Version, path: str) -> Pointer | None:
         return Pointer.decode(seen.data, path)
     except SnapshotCorrupt as error:
         raise SnapshotCorrupt(f"{error}; remove that file and build the seal again") from error
-
-
-@contextlib.contextmanager
-def _exclusive(storage: Storage, alpha_id: str) -> Iterator[None]:
-    """Let one process at a time compare and move an alpha's pointer (roots of this machine)."""
-    if not storage.is_local:
-        yield
-        return
-    lock = Path(storage.full(STAGING)) / f"{alpha_id}.pointer-lock"
-    with writing(lock):
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(lock, os.O_CREAT | os.O_RDWR, 0o666))
-    with locked(lock):
-        yield
 
 
 def moment(after: datetime | None = None) -> str:

@@ -11,17 +11,15 @@ import fcntl
 import hashlib
 import os
 import shutil
-import tempfile
 import uuid
 from pathlib import Path
 from typing import Final, Self
 
-from datasets.disk import locked, writing
-from datasets.layout import MANIFEST, STAGING, snapshot_path
+from datasets.layout import MANIFEST, snapshot_path
 from datasets.manifest import FileEntry, Manifest, Pointer, digest
 from datasets.pointers import Published, point
 from datasets.storage import Storage
-from datasets.transfer import files_below, for_each_file
+from datasets.storage.disk import locked, writing
 
 __all__ = ["Publication", "Published", "file_digest", "sweep_dead_builds"]
 
@@ -55,16 +53,14 @@ class Publication:
 
     def __enter__(self) -> Self:
         """Make the staging folder and hold its lock, by which a dead build is told from a live one."""
-        local = self._storage.is_local
-        parent = Path(self._storage.full(STAGING) if local else tempfile.gettempdir())
-        prefix = _LOCAL_PREFIX if local else f"alpha-results-build-{os.getuid()}"
+        parent, prefix, mode = self._storage.draft_folder()
         self._work = parent / f"{prefix}-{uuid.uuid4().hex}"
         with writing(self._work):
             parent.mkdir(parents=True, exist_ok=True)
             with locked(parent / f".{prefix}.lock"):
                 _sweep(parent, prefix)
                 try:
-                    self._work.mkdir(mode=0o777 if local else 0o700)
+                    self._work.mkdir(mode=mode)
                     self._lock = os.open(self._work / ".lock", os.O_CREAT | os.O_RDWR)
                 except OSError:
                     shutil.rmtree(self._work, ignore_errors=True)
@@ -108,7 +104,7 @@ class Publication:
             When the store went away or the disk takes no more; nothing of the new snapshot is visible.
         """
         encoded = manifest.encode()
-        present = files_below(self._storage, self._destination)
+        present = self._storage.files_below(self._destination)
 
         def put(entry: FileEntry) -> bool:
             target = f"{self._destination}/{entry.path}"
@@ -118,7 +114,7 @@ class Publication:
             return True
 
         # In any order among themselves, and all of them before the manifest.
-        placed = any(for_each_file(self._storage, put, manifest.files))
+        placed = any(self._storage.for_each_file(put, manifest.files))
         if MANIFEST not in present or not self._in_place(f"{self._destination}/{MANIFEST}", digest(encoded)):
             self._storage.write(f"{self._destination}/{MANIFEST}", encoded)
             placed = True
@@ -140,18 +136,16 @@ def file_digest(path: Path) -> str:
 
 
 def sweep_dead_builds(storage: Storage) -> None:
-    """Remove what killed builds left in the staging folder; builds of an object store leave nothing in it.
+    """Remove what killed builds of this machine left in the folder they wrote in.
 
     Raises
     ------
     StorageUnavailable
         When the disk is read-only, or too full for a lock file.
     """
-    if not storage.is_local:
-        return
-    parent = Path(storage.full(STAGING))
-    with writing(parent), locked(parent / f".{_LOCAL_PREFIX}.lock"):
-        _sweep(parent, _LOCAL_PREFIX)
+    parent, prefix, _ = storage.draft_folder()
+    with writing(parent), locked(parent / f".{prefix}.lock"):
+        _sweep(parent, prefix)
 
 
 def _sweep(parent: Path, prefix: str) -> None:

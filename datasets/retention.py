@@ -11,8 +11,7 @@ from typing import Final
 from datasets.layout import STAGING, alpha_path, snapshot_path
 from datasets.manifest import Pointer
 from datasets.pointers import change, served
-from datasets.storage import Storage
-from datasets.transfer import Stored, files_below, remove_folder
+from datasets.storage import Storage, Stored
 
 UNSERVED_GRACE: Final = timedelta(hours=1)
 """Least age of what was never served: a build puts its files in place shortly before it moves the pointer."""
@@ -80,7 +79,7 @@ def snapshots_of(storage: Storage, alpha_id: str) -> tuple[Held, ...]:
         When the store does not answer.
     """
     found: dict[str, list[Stored]] = {}
-    for path, entry in files_below(storage, alpha_path(alpha_id)).items():
+    for path, entry in storage.files_below(alpha_path(alpha_id)).items():
         folder, separator, _ = path.partition("/")
         if separator and folder.startswith(_FOLDER):
             found.setdefault(folder.removeprefix(_FOLDER), []).append(entry)
@@ -192,7 +191,7 @@ def collect(
         return tuple(Fate(one, "never served") for one in held)
     gone = set(announced.removing)
     for snapshot in announced.removing:
-        remove_folder(storage, snapshot_path(alpha_id, snapshot), f"{STAGING}/removed-{uuid.uuid4().hex}")
+        storage.remove_folder(snapshot_path(alpha_id, snapshot), f"{STAGING}/removed-{uuid.uuid4().hex}")
 
     def conclude(pointer: Pointer | None) -> Pointer | None:
         if pointer is None or not gone & set(pointer.removing):

@@ -10,7 +10,7 @@ import polars as pl
 from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
 from datasets.snapshot import Snapshot, open_snapshot
-from datasets.storage import Storage
+from datasets.storage import Storage, open_storage
 
 
 class Root:
@@ -72,7 +72,7 @@ def open_root(
     Parameters
     ----------
     address
-        A local folder or an fsspec URL.
+        A local folder or the URL of a supported store.
     cache
         Folder that keeps copies of a remote root's files from one session to the next; without one every file is
         read from the store each time. A local root needs none.
@@ -86,4 +86,4 @@ def open_root(
     StorageUnavailable
         When a remote store does not answer.
     """
-    return Root(Storage(address, cache=None if cache is None else Cache(cache, cache_bytes)))
+    return Root(open_storage(address, cache=None if cache is None else Cache(cache, cache_bytes)))

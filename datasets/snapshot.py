@@ -192,7 +192,7 @@ class Snapshot:
         return pl.concat(parts).select(columns)
 
     def _open(self, dataset: str, book: str | None) -> pl.LazyFrame:
-        if self._storage.is_local or self._storage.cache is not None:
+        if self._storage.folder is not None or self._storage.cache is not None:
             return pl.scan_parquet(self.file(dataset, book), hive_partitioning=False)
         # One whole, digest-checked read: Polars' own object-store client would need its own credentials.
         entry = self.entry(dataset, book)
@@ -237,7 +237,7 @@ class Snapshot:
         if self._storage.cache is not None:
             local, paths = True, list(self.files(dataset))
         else:
-            local = self._storage.is_local
+            local = self._storage.folder is not None
             entries = [entry for entry in self.manifest.files if entry.dataset == dataset]
             paths = [self._storage.full(f"{self._folder}/{entry.path}") for entry in entries]
         # Files of this very dataset end in its own path below the snapshot, whatever stands before.

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import TaskID
 
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from pipeline.archive import exclusions
 from pipeline.batch.metrics_file import MetricsFile
 from pipeline.batch.report import print_document, tell
@@ -84,7 +84,10 @@ def build(
     try:
         # Before anything is read or a process started: no seal could be published there.
         require_folder(
-            Storage(root), "--datasets", "give the folder to publish to, which is made if need be", made=True
+            open_storage(root),
+            "--datasets",
+            "give the folder to publish to, which is made if need be",
+            made=True,
         )
         if searched is None and jobs in {None, 1} and cluster is None:
             context.exit(metrics.ended(_build_here(seals, common, metrics, as_json=as_json)))

@@ -26,7 +26,7 @@ _REFUSED = 1
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 @click.pass_context
 def check(context: click.Context, seals: tuple[str, ...], as_json: bool) -> None:
-    """Check each SEAL, a folder or an fsspec URL, against every rule. Nothing is written anywhere.
+    """Check each SEAL, a folder or the URL of a supported store, against every rule. Nothing is written anywhere.
 
     Exit code: 0 when every seal is accepted, 1 when one is refused, 2 when one cannot be read (no finished
     seal there, or not permitted), 5 when the store is away; the highest of several.

@@ -6,8 +6,8 @@ import errno
 from pathlib import Path
 from stat import S_ISDIR
 
-from datasets.disk import reading
 from datasets.storage import Storage
+from datasets.storage.disk import reading
 from schemas.errors import SettingsError
 
 
@@ -37,9 +37,9 @@ def require_folder(storage: Storage, flag: str, way_out: str, *, made: bool = Fa
     StorageUnavailable
         When the disk fails, or does not permit to look.
     """
-    if not storage.is_local:
+    folder = storage.folder
+    if folder is None:
         return storage
-    folder = Path(storage.base)
     if (file := _file_on_the_way(folder)) is not None:
         what = "is" if file == folder else f"cannot be a folder: {str(file)!r} is"
         raise SettingsError(f"{flag}: {storage.address!r} {what} a file, not a folder; {way_out}")

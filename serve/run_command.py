@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from schemas.errors import SettingsError
 from schemas.settings import SETTINGS
 from schemas.settings.options import flag
@@ -96,8 +95,7 @@ def _server(program: Settings) -> dict[str, Any]:
 
 def _require_root(program: Settings) -> None:
     """Refuse a local root that is not there: more likely a typing error than an empty catalogue."""
-    storage = Storage(program.datasets)
-    if storage.is_local and not Path(storage.base).is_dir():
+    if open_storage(program.datasets).missing:
         raise SettingsError(
             f"--datasets: there is no folder {program.datasets!r}; `python -m pipeline build` publishes into one"
         )

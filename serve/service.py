@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Self, TypeVar
 
 from datasets.cache import Cache
-from datasets.storage import Storage
+from datasets.storage import Storage, open_storage
 from schemas.errors import SettingsError
 from serve.access.gate import Access
 from serve.access.settings import AccessSettings
@@ -66,7 +66,7 @@ class Service:
         self.settings = settings
         self.access_settings = access_settings
         self.build = build_version(settings.build)
-        storage = open_storage(settings)
+        storage = open_datasets(settings)
         self.cache = storage.cache
         self.snapshots = Snapshots(storage, settings.refresh_seconds, self._catalogue_changed)
         self.reader = Reader()
@@ -126,7 +126,7 @@ class Service:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)
 
 
-def open_storage(settings: Settings) -> Storage:
+def open_datasets(settings: Settings) -> Storage:
     """Open the datasets root, a remote one behind its cache: queries read files of this machine only.
 
     Raises
@@ -134,12 +134,12 @@ def open_storage(settings: Settings) -> Storage:
     SettingsError
         When no file system answers to the address, or a remote root has no cache that can be used.
     """
-    storage = Storage(settings.datasets)
-    if storage.is_local:
+    storage = open_storage(settings.datasets)
+    if storage.folder is not None:
         return storage
     if settings.cache is None:
         raise SettingsError(
             f"--cache: the datasets at {storage.address} are read through copies on this machine; name a folder for "
             f"them, or set ALPHA_RESULTS_CACHE"
         )
-    return Storage(settings.datasets, cache=Cache(settings.cache, settings.cache_bytes))
+    return open_storage(settings.datasets, cache=Cache(settings.cache, settings.cache_bytes))

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
 import structlog
@@ -73,7 +72,7 @@ class Snapshots:
     @property
     def local(self) -> bool:
         """Whether the files lie on this machine."""
-        return self._storage.is_local
+        return self._storage.folder is not None
 
     @property
     def listing(self) -> Listing:
@@ -136,7 +135,7 @@ class Snapshots:
             )
 
     def _refresh(self) -> bool:
-        if self._storage.is_local and not Path(self._storage.base).is_dir():
+        if self._storage.missing:
             # An unmounted disk is not an empty catalogue.
             raise StorageUnavailable(f"{self._storage.base} is not there")
         return self._catalogue.refresh()

@@ -16,9 +16,9 @@ import structlog
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 
 from datasets.archives import DELIVERED, ArchiveState, read_archive_state
-from datasets.object_store import S3_SCHEMES, S3Settings
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage, without_secrets
+from datasets.storage.s3_settings import S3_SCHEMES, S3Settings
 from schemas.errors import ApiError, SettingsError
 from schemas.objects.operations import SOURCE_LIFETIME
 

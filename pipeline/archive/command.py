@@ -9,7 +9,7 @@ import click
 import orjson
 
 from datasets.archives import FAILED, ArchiveState
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from pipeline.archive.exclusions import exclusions
 from pipeline.archive.package import EXIT_ARCHIVE_FAILED, package
 from pipeline.folder import require_folder
@@ -40,7 +40,7 @@ def archive(  # noqa: PLR0917 -- click passes every option by name
     """
     patterns = exclusions(exclude)
     storage = require_folder(
-        Storage(root),
+        open_storage(root),
         "--datasets",
         "give the folder of the published datasets, which is made if need be",
         made=True,

@@ -16,7 +16,7 @@ from datasets.archives import (
     write_archive_state,
 )
 from datasets.manifest import digest
-from datasets.storage import Storage
+from datasets.storage import Storage, open_storage
 from pipeline.archive.exclusions import DEFAULT_EXCLUDE, is_excluded
 from pipeline.archive.zipping import zip_files
 from pipeline.seal import Seal
@@ -42,7 +42,7 @@ def package(
     storage
         The datasets root, beside whose snapshots the state is recorded.
     archives_url
-        Folder or fsspec URL to put archives under; None when the deployment keeps none.
+        Folder or URL of a supported store to put archives under; None when the deployment keeps none.
     exclude
         Patterns of names to leave out, as :func:`pipeline.archive.exclusions.exclusions` returns them.
 
@@ -55,7 +55,7 @@ def package(
         return None
     before = _recorded(seal, storage)
     try:
-        archives = Storage(archives_url)
+        archives = open_storage(archives_url)
         if before is not None and _is_delivered(before, archives, exclude):
             return before
         if before is None or before.status != DELIVERED:

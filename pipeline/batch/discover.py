@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,8 +11,7 @@ from typing import Any
 from datasets.archives import DELIVERED, ArchiveState, archive_state_path
 from datasets.catalogue import Catalogue
 from datasets.manifest import Pointer
-from datasets.storage import Storage
-from datasets.transfer import files_below, read_many
+from datasets.storage import Storage, open_storage
 from pipeline.batch.request import Outcome, Request, left_alone
 from pipeline.folder import require_folder
 from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, parse_manifest
@@ -67,7 +65,7 @@ class Seals:
     Parameters
     ----------
     address
-        A folder or an fsspec URL. Seals may lie at any depth; a seal's own folders are not looked into.
+        A folder or the URL of a supported store. Seals may lie at any depth; a seal's own folders are not looked into.
 
     Raises
     ------
@@ -77,7 +75,7 @@ class Seals:
 
     def __init__(self, address: str) -> None:
         self._storage = require_folder(
-            Storage(address), "--from", "give the folder that seals are written to"
+            open_storage(address), "--from", "give the folder that seals are written to"
         )
         self._address = address.rstrip("/")
         self._known: dict[str, tuple[tuple[Any, ...], Sighting]] = {}
@@ -90,36 +88,16 @@ class Seals:
         StorageUnavailable
             When the store does not answer.
         """
-        listed = self._listed()
+        listed = self._storage.find_named(MANIFEST_FILE)
         changed = [
             path for path, signature in listed.items() if self._known.get(path, (None,))[0] != signature
         ]
         self._known = {path: known for path, known in self._known.items() if path in listed}
-        for path, raw in read_many(self._storage, changed).items():
+        for path, raw in self._storage.read_many(changed).items():
             if raw is not None:  # else it was taken away since the listing
                 folder = path.removesuffix(MANIFEST_FILE).rstrip("/")
                 self._known[path] = listed[path], sighting(f"{self._address}/{folder}".rstrip("/"), raw)
         return [self._known[path][1] for path in sorted(listed) if path in self._known]
-
-    def _listed(self) -> dict[str, tuple[Any, ...]]:
-        if not self._storage.is_local:
-            return {
-                path: (entry.size, str(entry.modified))
-                for path, entry in files_below(self._storage, "").items()
-                if path.rsplit("/", 1)[-1] == MANIFEST_FILE
-            }
-        found = {}
-        for parent, folders, names in os.walk(self._storage.base):
-            if MANIFEST_FILE in names:
-                folders.clear()
-                path = os.path.join(parent, MANIFEST_FILE)  # noqa: PTH118 - as os.walk gives it
-                try:
-                    status = os.stat(path)  # noqa: PTH116 - as above
-                except FileNotFoundError:
-                    continue
-                relative = os.path.relpath(path, self._storage.base)
-                found[relative] = (status.st_mtime_ns, status.st_size, status.st_ino)
-        return found
 
 
 def sighting(address: str, raw: bytes) -> Sighting:
@@ -223,7 +201,7 @@ class Delivered:
             for one in seen
             if one.alpha_id is not None and one.has_source and one.digest not in self._known
         }
-        for path, raw in read_many(self._storage, list(paths)).items():
+        for path, raw in self._storage.read_many(list(paths)).items():
             try:
                 if raw is not None and ArchiveState.decode(raw, path).status == DELIVERED:
                     self._known.add(paths[path])

@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 
 from datasets.catalogue import Catalogue
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from pipeline.batch.discover import Delivered, Found, Seals, Sighting, choose, named
 from pipeline.batch.interruption import stoppable
 from pipeline.batch.metrics_file import MetricsFile
@@ -141,7 +141,7 @@ class _Finder:
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
-        storage = Storage(batch.common.root)
+        storage = open_storage(batch.common.root)
         self._catalogue = Catalogue(storage)
         self._seals = Seals(batch.searched) if batch.searched is not None else None
         self._delivered = Delivered(storage) if batch.common.archives is not None else None

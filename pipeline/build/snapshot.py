@@ -17,7 +17,7 @@ from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
 from datasets.manifest import FileEntry, Manifest, Pointer, encode, pointer_of
 from datasets.pointers import Published, point, served
 from datasets.publication import Publication
-from datasets.storage import Storage
+from datasets.storage import Storage, open_storage
 from pipeline.archive import DEFAULT_EXCLUDE, package
 from pipeline.build import books, ledgers, signals
 from pipeline.build.decisions import published_decisions
@@ -77,13 +77,13 @@ def build_seal(
     Parameters
     ----------
     address
-        The seal: a local folder or an fsspec URL.
+        The seal: a local folder or the URL of a supported store.
     root
         The datasets root to publish under.
     force
         Publish although a later seal of the alpha is served; of what is served already, replace damaged files.
     archives
-        Where the source archive is delivered: a folder or an fsspec URL; None keeps no archives. A delivery that
+        Where the source archive is delivered: a folder or the URL of a supported store; None keeps no archives. A delivery that
         fails does not hold back the data: the state returned says why, and the next build tries again.
     exclude
         Patterns of source files that are left out of the archive.
@@ -105,7 +105,7 @@ def build_seal(
         When a later seal of the alpha is served and `force` is not given.
     """
     stages = Stages(on_stage)
-    storage = Storage(root)
+    storage = open_storage(root)
     with stages("open"):
         seal = Seal.open(address)
         snapshot = snapshot_id(seal.digest)

@@ -10,9 +10,9 @@ from typing import Final
 
 import polars as pl
 
-from datasets.disk import writing
 from datasets.layout import table_path
 from datasets.manifest import FileEntry
+from datasets.storage.disk import writing
 from schemas.arrow import stored_schema
 from schemas.tables import PUBLISHED_TABLES
 

@@ -10,7 +10,7 @@ import click
 import orjson
 
 from datasets.layout import CATALOG
-from datasets.storage import Storage
+from datasets.storage import Storage, open_storage
 from pipeline.folder import require_folder
 from schemas.kinds import ALPHA_ID
 from schemas.settings.options import option
@@ -44,7 +44,7 @@ def opened(root: str) -> Storage:
         When it is a file, or a folder that does not exist: more likely a typing error than an empty root.
     """
     return require_folder(
-        Storage(root), "--datasets", "give the folder that `python -m pipeline build` filled"
+        open_storage(root), "--datasets", "give the folder that `python -m pipeline build` filled"
     )
 
 

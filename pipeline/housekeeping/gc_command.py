@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import socket
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, Final
 
 import click
 from rich.console import Console
 from rich.table import Column, Table
 
-from datasets.layout import ALPHAS, STAGING
+from datasets.layout import ALPHAS
 from datasets.leases import LEASES, Lease, horizon, is_stale, read_leases
 from datasets.publication import sweep_dead_builds
 from datasets.retention import Fate, Policy, collect
 from datasets.storage import Storage
-from datasets.transfer import folders, remove_files
-from datasets.turn import Turn, taken
+from datasets.storage.lock import DistributedLock
 from pipeline.housekeeping.command_line import (
     json_option,
     opened,
@@ -36,6 +33,8 @@ from schemas.kinds import ALPHA_ID
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _FORGOTTEN: Final = timedelta(days=1)
 """Age from which a stale lease is removed: its reader is long gone."""
+_DRAFT: Final = timedelta(hours=1)
+"""Age from which a draft is removed: nobody is at work on it any more."""
 _PREFIX: Final = "alpha_id="
 
 
@@ -83,10 +82,10 @@ def gc(
     if dry_run:
         fates, broken = _run(storage, alphas, policy, None)
     else:
-        with taken(storage, "gc", f"{socket.gethostname()}-{os.getpid()}") as turn:
+        with storage.acquire("gc", f"{socket.gethostname()}-{os.getpid()}") as lock:
             # First of all: on a full disk the pointers below can only be written once there is some room.
             _tidy(storage)
-            fates, broken = _run(storage, alphas, policy, turn)
+            fates, broken = _run(storage, alphas, policy, lock)
     gone = [(alpha, fate) for alpha, told in fates.items() for fate in told if fate.kept_because is None]
     freed = sum(fate.held.bytes for _, fate in gone)
     if as_json:
@@ -133,7 +132,7 @@ def duration(text: str) -> timedelta:
 
 
 def _run(
-    storage: Storage, alphas: tuple[str, ...], policy: Policy, turn: Turn | None
+    storage: Storage, alphas: tuple[str, ...], policy: Policy, lock: DistributedLock | None
 ) -> tuple[dict[str, tuple[Fate, ...]], dict[str, str]]:
     """Collect alpha by alpha; one whose pointer is broken loses nothing and stops no other."""
     names = alphas or tuple(sorted({*published_alphas(storage), *_with_files(storage)}))
@@ -142,17 +141,17 @@ def _run(
     now = datetime.now(UTC)
     since = horizon(read_leases(storage), now)
     for alpha in names:
-        if turn is not None:
-            turn.keep()
+        if lock is not None:
+            lock.renew()
         try:
-            fates[alpha] = collect(storage, alpha, policy, needed_since=since, now=now, dry_run=turn is None)
+            fates[alpha] = collect(storage, alpha, policy, needed_since=since, now=now, dry_run=lock is None)
         except SnapshotCorrupt as error:
             broken[alpha] = str(error)
     return fates, broken
 
 
 def _with_files(storage: Storage) -> list[str]:
-    names = (name.removeprefix(_PREFIX) for name in folders(storage, ALPHAS) if name.startswith(_PREFIX))
+    names = (name.removeprefix(_PREFIX) for name in storage.folders(ALPHAS) if name.startswith(_PREFIX))
     return [name for name in names if ALPHA_ID.match(name)]
 
 
@@ -160,15 +159,9 @@ def _tidy(storage: Storage) -> None:
     """Remove what dead processes left: builds, folders on their way out, drafts, leases of readers long gone."""
     now = datetime.now(UTC)
     stale = [lease for lease in read_leases(storage) if _forgotten(lease, now)]
-    remove_files(storage, [f"{LEASES}/{lease.reader}.json" for lease in stale])
-    if not storage.is_local:
-        return
+    storage.remove_files([f"{LEASES}/{lease.reader}.json" for lease in stale])
     sweep_dead_builds(storage)
-    for path in Path(storage.full(STAGING)).iterdir():
-        if path.name.startswith("removed-"):
-            shutil.rmtree(path, ignore_errors=True)
-        elif path.suffix == ".tmp" and now.timestamp() - path.stat().st_mtime > _UNITS["h"]:
-            path.unlink(missing_ok=True)
+    storage.sweep_staging(now - _DRAFT)
 
 
 def _forgotten(lease: Lease, now: datetime) -> bool:

@@ -14,7 +14,6 @@ from datasets.manifest import Manifest, Pointer
 from datasets.pointers import served
 from datasets.retention import Held, snapshots_of
 from datasets.storage import Storage
-from datasets.transfer import read_many
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option, size_text
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 
@@ -83,7 +82,7 @@ def _show_files(console: Console, manifest: Manifest) -> None:
 def _manifests(storage: Storage, alpha: str, held: tuple[Held, ...]) -> dict[str, Manifest]:
     paths = {f"{snapshot_path(alpha, one.snapshot)}/{MANIFEST}": one.snapshot for one in held}
     found = {}
-    for path, data in read_many(storage, list(paths)).items():
+    for path, data in storage.read_many(list(paths)).items():
         try:
             if data is not None:
                 found[paths[path]] = Manifest.decode(data, path)

@@ -31,7 +31,7 @@ from schemas.tables import SEALED_TABLES
 
 
 class Seal:
-    """One seal, at a local path or any fsspec URL. Made by :meth:`open`.
+    """One seal, at a local path or URL of a supported store. Made by :meth:`open`.
 
     What is handed out was verified: a path is followed only when it stays inside the seal, and bytes are
     decoded only when they match their digest; otherwise :class:`~schemas.errors.SealRefused` is raised with

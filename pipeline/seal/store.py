@@ -1,10 +1,8 @@
-"""Where the bytes of a seal are: a local folder or any other file system that fsspec can open."""
+"""Where the bytes of a seal are: a local folder or any other store that is supported."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from datasets.storage import Storage, without_secrets
+from datasets.storage import open_storage, without_secrets
 from pipeline.seal.paths import link_fault
 from schemas.errors import SealUnreadable, SettingsError, StorageUnavailable
 
@@ -19,7 +17,7 @@ class SealStore:
     Parameters
     ----------
     address
-        A local path or an fsspec URL such as ``s3://bucket/prefix``.
+        A local path or the URL of a supported store, such as ``s3://bucket/prefix``.
 
     Raises
     ------
@@ -30,19 +28,19 @@ class SealStore:
     def __init__(self, address: str) -> None:
         self.name = without_secrets(address)
         try:
-            storage = Storage(address)
+            storage = open_storage(address)
         except SettingsError as error:
-            raise SealUnreadable(f"{self.name}: {error}; give a folder or an fsspec URL") from error
+            raise SealUnreadable(f"{self.name}: {error}") from error
         self._storage = storage
-        self._root = storage.base or "/"
 
     def is_file(self) -> bool:
         """Tell whether the address is that of a local file, where a seal would be a folder."""
-        return self._storage.is_local and Path(self._root).is_file()
+        return self._storage.folder is not None and self._storage.folder.is_file()
 
     def link_fault(self, path: str) -> str | None:
         """Say whether a lexically sound path is a link out of the seal; object stores know no links."""
-        return link_fault(self._root, path) if self._storage.is_local else None
+        folder = self._storage.folder
+        return None if folder is None else link_fault(str(folder), path)
 
     def read(self, path: str) -> bytes | None:
         """Return the bytes of one file, or None when there is no such file.
@@ -64,7 +62,7 @@ class SealStore:
         except _GONE:
             return None
         except StorageUnavailable as error:
-            if self._storage.is_local and isinstance(error.__cause__, PermissionError):
+            if self._storage.folder is not None and isinstance(error.__cause__, PermissionError):
                 raise SealUnreadable(f"{self.name}: reading {path} is not permitted") from error
             raise
         except Exception as error:

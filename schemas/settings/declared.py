@@ -245,7 +245,7 @@ GROUPS: Final = (
                 name="seals",
                 read=text,
                 type="path or URL",
-                meaning="Look for seals below this folder or fsspec URL, and build those that are new or changed. "
+                meaning="Look for seals below this folder or prefix of a bucket, and build those that are new or changed. "
                 "Seals named on the command line win over the variable.",
                 own_flag="--from",
             ),

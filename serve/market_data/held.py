@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import structlog
 
-from datasets.object_store import is_refusal, names_missing_bucket
-from datasets.storage import Storage
+from datasets.storage import Storage, open_storage
+from datasets.storage.failures import is_refusal, names_missing_bucket
 from schemas.errors import ApiError, SettingsError, StorageUnavailable
 from serve.market_data.reading import read_benchmarks
 from serve.market_data.series import Benchmark
@@ -37,7 +37,7 @@ class MarketData:
     Parameters
     ----------
     address
-        A path or fsspec URL; None when the deployment has no market data.
+        A path or URL; None when the deployment has no market data.
     look_seconds
         Pause between two looks for changed files.
 
@@ -48,7 +48,7 @@ class MarketData:
     """
 
     def __init__(self, address: str | None, *, look_seconds: float = LOOK_SECONDS) -> None:
-        self._storage = Storage(address) if address else None
+        self._storage = open_storage(address) if address else None
         self._look_seconds = look_seconds
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="market-data")
         self._held: Mapping[str, Benchmark] = {}

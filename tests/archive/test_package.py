@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from datasets.archives import ArchiveState, archive_state_path, read_archive_state, write_archive_state
-from datasets.storage import Storage
+from datasets.storage import Storage, open_storage
 from pipeline.archive import DEFAULT_EXCLUDE, package
 from pipeline.archive.command import archive
 from pipeline.seal import Seal
@@ -40,7 +40,7 @@ def seal_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
-    return Storage(tmp_path / "published")
+    return open_storage(tmp_path / "published")
 
 
 def opened(folder: Path) -> Seal:

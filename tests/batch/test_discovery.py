@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from datasets.catalogue import Catalogue
 from datasets.pointers import served
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from pipeline.__main__ import cli
 from pipeline.batch import process
 from pipeline.batch.discover import Seals, choose
@@ -77,7 +77,7 @@ def test_what_is_served_costs_no_process(tmp_path: Path, seal: Seal, monkeypatch
 
 
 def _found(tmp_path: Path, **common: bool) -> dict[str, str]:
-    catalogue = Catalogue(Storage(tmp_path / "root"))
+    catalogue = Catalogue(open_storage(tmp_path / "root"))
     catalogue.refresh()
     seen = Seals(str(tmp_path / "seals")).look()
     found = choose(seen, catalogue, Request("", str(tmp_path / "root"), **common), searched=True)
@@ -107,7 +107,7 @@ def test_a_search_does_not_undo_a_rollback(tmp_path: Path, seal: Seal) -> None:
         0,
         ["failures", "rolled back", "seals", "seconds", "unchanged"],
     )
-    pointer = served(Storage(tmp_path / "root"), "Test_a")
+    pointer = served(open_storage(tmp_path / "root"), "Test_a")
     assert pointer is not None
     assert pointer.sealed_at == "2026-01-01T00:00:00Z"
 

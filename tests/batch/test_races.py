@@ -13,7 +13,7 @@ import pytest
 import datasets
 from datasets.integrity import check_files
 from datasets.pointers import served
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from schemas.errors import PublicationRefused
 from tests.batch.conftest import build
 from tests.batch.waiting import REPOSITORY
@@ -61,7 +61,7 @@ def at_once(root: Path, seals: list[Path]) -> list[str]:
 
 def whole(root: Path, alpha: str) -> str:
     """Assert that every byte served is as published; return the snapshot."""
-    storage = Storage(root)
+    storage = open_storage(root)
     pointer = served(storage, alpha)
     assert pointer is not None
     assert check_files(storage, datasets.open(root)[alpha].manifest, alpha, pointer.snapshot) == []

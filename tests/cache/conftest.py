@@ -17,9 +17,10 @@ from datasets.cache import Cache
 from datasets.layout import snapshot_path
 from datasets.pointers import served
 from datasets.snapshot import Snapshot
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from pipeline.build import build_seal
 from tests.seals import make_seal
+from tests.storage.web import SCHEME, register
 
 ALPHA = "Test_far"
 
@@ -47,9 +48,10 @@ class Remote:
             def log_message(self, *_: object) -> None:
                 pass
 
+        register()
         port = int(self.url.rsplit(":", 1)[1]) if self.url else 0
         self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.url = f"{SCHEME}://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def stop(self) -> None:
@@ -59,13 +61,13 @@ class Remote:
             self.server = None
 
     def snapshot(self, cache: Cache | None) -> Snapshot:
-        storage = Storage(self.url, cache=cache)
-        pointer = served(Storage(self.folder), ALPHA)
+        storage = open_storage(self.url, cache=cache)
+        pointer = served(open_storage(self.folder), ALPHA)
         assert pointer is not None
         return Snapshot(storage, pointer)
 
     def place(self, relative: str) -> Path:
-        pointer = served(Storage(self.folder), ALPHA)
+        pointer = served(open_storage(self.folder), ALPHA)
         assert pointer is not None
         return self.folder / snapshot_path(ALPHA, pointer.snapshot) / relative
 

@@ -16,7 +16,7 @@ from datasets import cache_room
 from datasets.cache import Cache
 from datasets.catalogue import Catalogue
 from datasets.manifest import digest
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
 from tests.cache.conftest import ALPHA, Remote, copies, kept_bytes
 
@@ -50,14 +50,14 @@ def test_every_reader_reads_the_same_through_it(remote: Remote, cache: Cache) ->
 
 
 def test_it_is_warm_after_a_restart_although_the_store_is_away(remote: Remote, cache: Cache) -> None:
-    storage = Storage(remote.url, cache=cache)
+    storage = open_storage(remote.url, cache=cache)
     catalogue = Catalogue(storage)
     catalogue.refresh()
     first = catalogue.resolve(ALPHA)
     assert first is not None
     expected = first.scan("decisions").collect()
     remote.stop()
-    again = Catalogue(Storage(remote.url, cache=Cache(cache.folder, cache.max_bytes)))
+    again = Catalogue(open_storage(remote.url, cache=Cache(cache.folder, cache.max_bytes)))
     assert [pointer.alpha_id for pointer in again.pointers()] == [ALPHA]
     snapshot = again.resolve(ALPHA)
     assert snapshot is not None
@@ -73,10 +73,10 @@ def test_it_is_warm_after_a_restart_although_the_store_is_away(remote: Remote, c
 
 
 def test_a_damaged_catalogue_is_read_again(remote: Remote, cache: Cache) -> None:
-    Catalogue(Storage(remote.url, cache=cache)).refresh()
+    Catalogue(open_storage(remote.url, cache=cache)).refresh()
     (saved,) = cache.folder.rglob("catalogue.json")
     saved.write_bytes(saved.read_bytes()[:-20])
-    catalogue = Catalogue(Storage(remote.url, cache=cache))
+    catalogue = Catalogue(open_storage(remote.url, cache=cache))
     assert catalogue.pointers() == ()
     assert catalogue.refresh()
     assert catalogue.resolve(ALPHA) is not None
@@ -97,7 +97,7 @@ def test_a_copy_with_another_content_is_found_by_verifying(remote: Remote, cache
     whole = path.read_bytes()
     path.write_bytes(whole[:99] + bytes([whole[99] ^ 1]) + whole[100:])
     entry = snapshot.entry("decisions")
-    storage = Storage(remote.url, cache=cache)
+    storage = open_storage(remote.url, cache=cache)
     relative = path.relative_to(cache.folder / storage.identity).as_posix()
     assert not cache.verify(storage, relative, entry.sha256)
     assert cache.verify(storage, relative, entry.sha256), "it is gone, and what is not there is not damaged"
@@ -229,7 +229,7 @@ def test_a_folder_that_cannot_be_one_is_refused(tmp_path: Path) -> None:
 def test_a_full_cache_keeps_the_catalogue(
     remote: Remote, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Catalogue(Storage(remote.url, cache=cache)).refresh()
+    Catalogue(open_storage(remote.url, cache=cache)).refresh()
     (saved,) = cache.folder.rglob("catalogue.json")
     os.utime(saved, (0, 0))
     monkeypatch.setattr(cache_room, "HELD_SECONDS", 0.0)

@@ -24,10 +24,12 @@ from datasets import cache_room
 from datasets.cache import Cache
 from datasets.manifest import Pointer, digest
 from datasets.snapshot import Snapshot
-from datasets.storage import Storage
+from datasets.storage import open_storage
+from tests.storage.web import register
+register()
 cache_room.HELD_SECONDS, cache_room._FRESH_SECONDS = 0.5, 0.1
 url, folder, bound, pointer, seed = sys.argv[1:]
-snapshot = Snapshot(Storage(url, cache=Cache(folder, int(bound))), Pointer.decode(pointer.encode(), "pointer"))
+snapshot = Snapshot(open_storage(url, cache=Cache(folder, int(bound))), Pointer.decode(pointer.encode(), "pointer"))
 tables = [entry for entry in snapshot.manifest.files if entry.path.endswith(".parquet")]
 generator = random.Random(int(seed))
 print("ready", flush=True)

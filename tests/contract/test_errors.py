@@ -12,7 +12,7 @@ import pytest
 
 from datasets.archives import DELIVERED, ArchiveState, write_archive_state
 from datasets.catalogue import Catalogue
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from schemas.endpoints import ENDPOINTS, Endpoint, Gate
 from schemas.error_codes import ERROR_CODES
 from schemas.objects.envelope import ERROR_DETAILS
@@ -72,7 +72,7 @@ def stockless(root: Path, keys: Keys, folder: Path) -> Iterator[World]:
 @pytest.fixture(scope="module")
 def storeless(root: Path, keys: Keys, folder: Path) -> Iterator[World]:
     """Return an application whose archives lie where nobody listens; one is recorded as delivered."""
-    storage = Storage(root)
+    storage = open_storage(root)
     seal = Catalogue(storage)
     seal.refresh()
     hidden = seal.resolve(HIDDEN)

@@ -12,7 +12,7 @@ import pytest
 from datasets.layout import DESCRIPTION, table_path
 from datasets.manifest import FileEntry, Manifest, Pointer, digest, encode
 from datasets.publication import Publication, Published, file_digest
-from datasets.storage import Storage
+from datasets.storage import Storage, open_storage
 from schemas.version import snapshot_id
 from tests.cache.conftest import published_run, remote  # noqa: F401 - fixtures of these tests as well
 from tests.housekeeping.conftest import built  # noqa: F401 - as above
@@ -39,7 +39,7 @@ def publish(root: Path) -> Publish:
         force: bool = False,
         address: str | Path | Storage | None = None,
     ) -> Published:
-        storage = address if isinstance(address, Storage) else Storage(address or root)
+        storage = address if isinstance(address, Storage) else open_storage(address or root)
         snapshot = snapshot_id(f"{alpha}{n_symbols}{sealed_at}")
         with Publication(storage, alpha, snapshot) as publication:
             manifest, pointer = _write(publication.folder, alpha, snapshot, n_symbols, sealed_at, started_at)

@@ -21,12 +21,12 @@ import pytest
 
 import datasets
 from datasets.cache import Cache
-from datasets.disk import reading, writing
 from datasets.integrity import check_files, check_manifest
 from datasets.layout import ALPHAS, CATALOG, MANIFEST, STAGING, pointer_path
 from datasets.leases import write_lease
 from datasets.pointers import served
-from datasets.storage import Storage
+from datasets.storage import open_storage
+from datasets.storage.disk import reading, writing
 from pipeline.build import build_seal
 from schemas.errors import SettingsError, StorageUnavailable
 from tests.cache.conftest import Remote
@@ -96,7 +96,7 @@ def largest_file(size: int) -> Iterator[None]:
 
 def served_whole(root: Path, snapshot: str) -> None:
     """Assert that a snapshot is served, every byte of it, and that nothing half-written has a name of its own."""
-    storage = Storage(root)
+    storage = open_storage(root)
     pointer = served(storage, ALPHA)
     assert pointer is not None
     assert pointer.snapshot == snapshot
@@ -175,7 +175,7 @@ def test_a_lease_that_does_not_fit_is_named(disk: Disk, kept: Kept) -> None:
     disk.leave(0)
     now = datetime.now(UTC)
     with pytest.raises(StorageUnavailable, match=r"leases/node\.json cannot be written"):
-        write_lease(Storage(kept.root), "node", now, now)
+        write_lease(open_storage(kept.root), "node", now, now)
 
 
 def test_a_disk_without_room_for_one_more_file_is_named(disk: Disk, kept: Kept, next_seal: Path) -> None:

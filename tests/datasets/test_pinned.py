@@ -14,7 +14,7 @@ from datasets.layout import MANIFEST
 from datasets.manifest import Pointer
 from datasets.notes import Notes
 from datasets.pinned import PinnedSnapshots
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from pipeline.build import build_seal
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept
 from tests.housekeeping.conftest import ALPHA, Kept
@@ -27,7 +27,7 @@ def kept(built: Kept, tmp_path: Path) -> Kept:
 
 
 def _pins(kept: Kept) -> tuple[Catalogue, PinnedSnapshots]:
-    storage = Storage(kept.root)
+    storage = open_storage(kept.root)
     catalogue = Catalogue(storage)
     catalogue.refresh()
     return catalogue, PinnedSnapshots(storage, catalogue)
@@ -84,7 +84,7 @@ def test_what_gc_announced_or_removed_is_not_opened_though_it_was_before(kept: K
 def test_nothing_of_a_withdrawn_alpha_is_opened(kept: Kept) -> None:
     catalogue, pins = _pins(kept)
     pins.open(ALPHA, kept.snapshots[1])
-    withdraw(Storage(kept.root), ALPHA, Author("somebody"))
+    withdraw(open_storage(kept.root), ALPHA, Author("somebody"))
     catalogue.refresh()
     for snapshot in kept.snapshots:
         with pytest.raises(AlphaNotPublished):

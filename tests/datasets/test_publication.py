@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 import time
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,14 +17,12 @@ from datasets.catalogue import Catalogue
 from datasets.layout import MANIFEST, STAGING, pointer_path, snapshot_path
 from datasets.manifest import Pointer
 from datasets.publication import Publication, Published
-from datasets.storage import Storage
-from datasets.transfer import CONCURRENT_WRITES
+from datasets.storage import open_storage
 from schemas.errors import (
     AlphaNotPublished,
     KindNotPublished,
     PublicationRefused,
     SnapshotCorrupt,
-    StorageUnavailable,
 )
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -35,9 +31,9 @@ Publish = Callable[..., Published]
 _STAGE_AND_WAIT = """
 import sys, time
 from datasets.publication import Publication
-from datasets.storage import Storage
+from datasets.storage import open_storage
 
-with Publication(Storage(sys.argv[1]), "Test_tiny", "0" * 20) as publication:
+with Publication(open_storage(sys.argv[1]), "Test_tiny", "0" * 20) as publication:
     (publication.folder / "half").write_text("half")
     time.sleep(60)
 """
@@ -102,7 +98,7 @@ def test_a_reader_keeps_its_snapshot_while_a_newer_one_is_published(root: Path, 
 
 
 def test_an_abandoned_build_shows_nothing_and_is_swept(root: Path, publish: Publish) -> None:
-    with Publication(Storage(root), "Test_tiny", "0" * 20) as publication:
+    with Publication(open_storage(root), "Test_tiny", "0" * 20) as publication:
         (publication.folder / "half").write_text("half")
     assert not list((root / STAGING).glob("build-*"))
     assert "Test_tiny" not in datasets.open(root)
@@ -130,7 +126,7 @@ def test_a_tampered_manifest_is_refused_by_name(root: Path, publish: Publish) ->
 def test_a_broken_pointer_leaves_the_others_served(root: Path, publish: Publish) -> None:
     publish("Test_good")
     publish("Test_bad")
-    catalogue = Catalogue(Storage(root))
+    catalogue = Catalogue(open_storage(root))
     catalogue.refresh()
     (root / pointer_path("Test_bad")).write_text("{")
     assert catalogue.refresh()
@@ -165,70 +161,6 @@ def test_an_absent_dataset_is_refused_with_what_there_is(root: Path, publish: Pu
         snapshot.scan("positions", "long_short_settlements")
 
 
-def test_an_object_store_is_the_same_code(publish: Publish) -> None:
-    address = "memory://bucket/published"
-    publish(n_symbols=4, address=address)
-    snapshot = datasets.open(address)["Test_tiny"]
-    assert snapshot.scan("positions").collect().height == 2
-    assert snapshot.arrow("positions").to_table().num_rows == 2
-    assert not publish(n_symbols=4, address=address).changed
-
-
-class _Watched(Storage):
-    """A remote root that notes what is uploaded when, and can refuse one file."""
-
-    def __init__(self, address: str, refused: str = "nothing") -> None:
-        super().__init__(address)
-        self.finished: list[str] = []
-        self.most = 0
-        self._refused = refused
-        self._now = 0
-        self._lock = threading.Lock()
-        self._company = threading.Event()
-
-    def place(self, source: Path, relative: str) -> None:
-        with self._lock:
-            self._now += 1
-            self.most = max(self.most, self._now)
-            if self._now > 1:
-                self._company.set()
-        self._company.wait(30)  # the first upload waits for a second one: they are on their way together
-        try:
-            if relative.endswith(self._refused):
-                raise StorageUnavailable(f"{relative} was refused")
-            super().place(source, relative)
-        finally:
-            with self._lock:
-                self._now -= 1
-        self.finished.append(relative)
-
-    def write(self, relative: str, data: bytes) -> None:
-        super().write(relative, data)
-        self.finished.append(relative)
-
-
-def test_uploads_go_together_and_the_pointer_goes_last(publish: Publish) -> None:
-    storage = _Watched(f"memory://{uuid.uuid4().hex}")
-    published = publish(address=storage)
-    folder = snapshot_path("Test_tiny", published.snapshot)
-    assert 1 < storage.most <= CONCURRENT_WRITES
-    assert storage.finished[-2:] == [f"{folder}/{MANIFEST}", pointer_path("Test_tiny")]
-    assert len(storage.finished) == 6
-
-
-def test_an_upload_that_fails_among_others_publishes_nothing(publish: Publish) -> None:
-    address = f"memory://{uuid.uuid4().hex}"
-    publish(n_symbols=1, address=address)
-    later = {"n_symbols": 2, "sealed_at": "2026-03-01T00:00:00Z"}
-    refusing = _Watched(address, refused="rebalances/part-0.parquet")
-    with pytest.raises(StorageUnavailable, match="rebalances"):
-        publish(address=refusing, **later)
-    assert not [path for path in refusing.finished if path.endswith(".json") and "description" not in path]
-    assert datasets.open(address)["Test_tiny"].description() == {"name": "Tiny", "tldr": "1 names"}
-    assert publish(address=address, **later).changed
-    assert datasets.open(address)["Test_tiny"].description() == {"name": "Tiny", "tldr": "2 names"}
-
-
 @given(
     st.lists(
         st.tuples(st.text("aAbßSİ\n ", max_size=4), st.none() | st.text("aAbßSİ\n ", max_size=4)), max_size=6
@@ -236,12 +168,14 @@ def test_an_upload_that_fails_among_others_publishes_nothing(publish: Publish) -
     st.text("aAbßSİ\n\0 ", max_size=3),
 )
 def test_a_search_finds_what_looking_at_each_alpha_finds(
-    texts: list[tuple[str, str | None]], wanted: str
+    tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str | None]], wanted: str
 ) -> None:
-    root = f"memory://{uuid.uuid4().hex}"
+    root = tmp_path_factory.mktemp("root")
     for number, (name, tldr) in enumerate(texts):
-        Storage(root).write(f"catalog/Test_{number}.json", _pointer(f"Test_{number}", name, tldr).encode())
-    catalogue = Catalogue(Storage(root))
+        open_storage(root).write(
+            f"catalog/Test_{number}.json", _pointer(f"Test_{number}", name, tldr).encode()
+        )
+    catalogue = Catalogue(open_storage(root))
     catalogue.refresh()
     expected = [
         pointer.alpha_id

@@ -20,8 +20,7 @@ import datasets
 from datasets.leases import VALID_SECONDS, Lease, horizon, write_lease
 from datasets.manifest import Pointer, digest
 from datasets.retention import Held, Policy, decide
-from datasets.storage import Storage
-from datasets.turn import taken
+from datasets.storage import open_storage
 from pipeline.build import build_seal
 from schemas.errors import PublicationRefused
 from tests.housekeeping.conftest import ALPHA, Kept
@@ -66,7 +65,7 @@ def test_a_rolled_back_snapshot_is_still_remembered_when_its_files_are_gone(kept
 
 
 def test_a_live_readers_lease_is_honoured_and_a_stale_one_is_not(kept: Kept) -> None:
-    storage = Storage(kept.root)
+    storage = open_storage(kept.root)
     now = datetime.now(UTC)
     # A reader that has not looked at the catalogue for an hour, yet is alive.
     write_lease(storage, "node/1", now - timedelta(hours=1), now)
@@ -89,7 +88,7 @@ def test_a_lease_that_cannot_be_read_stops_gc(kept: Kept) -> None:
 
 def test_leases_of_readers_long_gone_are_swept(kept: Kept) -> None:
     gone = asdict(Lease("old", "2020-01-01T00:00:00Z", "2020-01-01T00:00:00Z"))
-    Storage(kept.root).write("leases/old.json", orjson.dumps(gone))
+    open_storage(kept.root).write("leases/old.json", orjson.dumps(gone))
     kept.run("gc")
     assert not (kept.root / "leases" / "old.json").exists()
 
@@ -107,7 +106,7 @@ def test_a_first_build_at_work_is_left_alone(kept: Kept) -> None:
 
 
 def test_two_at_once_are_refused(kept: Kept) -> None:
-    with taken(Storage(kept.root), "gc", "another"):
+    with open_storage(kept.root).acquire("gc", "another"):
         told = kept.run("gc", *ALL)
     assert told.exit_code == 5
     assert "another gc is at work" in told.output

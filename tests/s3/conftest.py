@@ -14,6 +14,7 @@ from botocore.config import Config
 from s3fs import S3FileSystem
 
 from tests.batch.dask import dask  # noqa: F401 - a fixture
+from tests.datasets.conftest import publish, root  # noqa: F401 - fixtures
 from tests.s3.server import S3Server, missing_binaries
 
 

@@ -16,7 +16,6 @@ import time
 from datetime import timedelta
 from typing import Any
 
-import datasets.turn
 import pipeline.housekeeping.gc_command
 import pipeline.maths.weekly_signal  # noqa: F401 - what a build loads later on
 from datasets import cache_room
@@ -25,7 +24,7 @@ from datasets.catalogue import Catalogue
 from datasets.layout import CATALOG, snapshot_path
 from datasets.manifest import digest
 from datasets.snapshot import Snapshot
-from datasets.storage import Storage
+from datasets.storage import lock, open_storage
 from pipeline.__main__ import cli
 from pipeline.build import build_seal
 
@@ -36,10 +35,10 @@ def say(what: str) -> None:
 
 def work(kind: str, told: dict[str, Any]) -> None:
     """Build, publish or collect; publication, the last and by far the shortest part of a build, is aimed at apart."""
-    Storage(told["root"]).entries(CATALOG)  # connects: no moment is spent on that
+    open_storage(told["root"]).entries(CATALOG)  # connects: no moment is spent on that
     if kind == "gc":
-        # A killed gc gives up its turn after a second, where an operator would wait a quarter of an hour.
-        datasets.turn.VALID = timedelta(seconds=1)  # type: ignore[misc]
+        # A killed gc loses its lock after a second, where an operator would wait a quarter of an hour.
+        lock.VALID = timedelta(seconds=1)  # type: ignore[misc]
         say("begun")
         options = ["--keep", "1", "--grace", f"{told['grace']}s", "--json"]
         cli(["gc", *options, "--datasets", told["root"]], standalone_mode=False)
@@ -55,7 +54,7 @@ class Reader:
     def __init__(self, told: dict[str, Any]) -> None:
         self._grace: float = told["grace"]
         cache = Cache(told["cache"], told["bound"]) if told["cache"] else None
-        self._storage = Storage(told["root"], cache=cache)
+        self._storage = open_storage(told["root"], cache=cache)
         self._catalogue = Catalogue(self._storage)
         self._seen: set[str] = set()
         self._ending = False

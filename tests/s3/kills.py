@@ -25,8 +25,7 @@ from datasets.integrity import check_manifest
 from datasets.layout import MANIFEST, alpha_path, snapshot_path
 from datasets.manifest import Manifest, digest
 from datasets.pointers import served
-from datasets.storage import Storage
-from datasets.transfer import folders, read_many
+from datasets.storage import open_storage
 from pipeline.build import build_seal
 from tests.moments import Moments
 from tests.seals import make_seal
@@ -161,7 +160,7 @@ class Campaign:
             where: Crew(folder / f"reader-{'of-the-cache' if where else 'of-the-root'}", *client)
             for where in ("", *((str(folder / "cache"),) if cached else ()))
         }
-        self._storage = Storage(root)
+        self._storage = open_storage(root)
         self._seals = Seals(folder)
         self._cache = str(folder / "cache") if cached else ""
         self._kinds = ("build", "publish", "gc", *(("fill",) if cached else ()))
@@ -248,7 +247,7 @@ class Campaign:
         assert manifest is not None, faults
         assert faults == []
         self._look_at(manifest)
-        names = [name.removeprefix("snapshot=") for name in folders(self._storage, alpha_path(ALPHA))]
+        names = [name.removeprefix("snapshot=") for name in self._storage.folders(alpha_path(ALPHA))]
         others = [name for name in names if name not in {pointer.snapshot, *pointer.removing}]
         if others:
             path = f"{snapshot_path(ALPHA, self._random.choice(others))}/{MANIFEST}"
@@ -257,7 +256,7 @@ class Campaign:
 
     def _look_at(self, manifest: Manifest) -> None:
         folder = snapshot_path(ALPHA, manifest.snapshot)
-        found = read_many(self._storage, [f"{folder}/{entry.path}" for entry in manifest.files])
+        found = self._storage.read_many([f"{folder}/{entry.path}" for entry in manifest.files])
         for entry in manifest.files:
             data = found[f"{folder}/{entry.path}"]
             assert data is not None, f"{entry.path} of {manifest.snapshot} is missing"

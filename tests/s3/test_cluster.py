@@ -11,7 +11,7 @@ from pathlib import Path
 
 import datasets
 from datasets.integrity import check_files
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from tests.batch.dask import Dask
 from tests.batch.waiting import REPOSITORY, until, workers
 from tests.s3.conftest import Bucket
@@ -23,7 +23,7 @@ def test_a_worker_killed_while_it_builds_into_a_bucket(
     bucket: Bucket, small_seal: Seals, dask: Dask, tmp_path: Path
 ) -> None:
     seal, root = small_seal(weeks=50, names=120), bucket.url("root")
-    seals = Storage(bucket.url("seals/Test_small"))
+    seals = open_storage(bucket.url("seals/Test_small"))
     for path in sorted(seal.rglob("*"), key=lambda path: path.name == "seal.json"):
         if path.is_file():
             seals.write(path.relative_to(seal).as_posix(), path.read_bytes())
@@ -48,6 +48,6 @@ def test_a_worker_killed_while_it_builds_into_a_bucket(
     assert (entry["outcome"], entry["changed"]) == ("built", True)
     snapshot = datasets.open(root)["Test_small"]
     assert snapshot.id == entry["snapshot"]
-    assert check_files(Storage(root), snapshot.manifest, "Test_small", snapshot.id) == []
+    assert check_files(open_storage(root), snapshot.manifest, "Test_small", snapshot.id) == []
     folders = {key.split("/")[3] for key in bucket.objects() if key.startswith("root/alphas/")}
     assert folders == {f"snapshot={snapshot.id}"}

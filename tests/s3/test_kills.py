@@ -14,7 +14,7 @@ import pytest
 
 from datasets import cache_room
 from datasets.cache import Cache
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from pipeline.housekeeping.verify import verify
 from tests.cache.conftest import kept_bytes
 from tests.s3.conftest import Bucket
@@ -47,7 +47,7 @@ def test_kills_over_a_bucket_with_a_cache(
     campaign = Campaign(bucket.url("root"), tmp_path, cached=True, seed=20260102)
     campaign.run(IN_A_BUCKET)
     _told(campaign, "a bucket", IN_A_BUCKET)
-    assert verify(Storage(bucket.url("root")), ALPHA).faults == []
+    assert verify(open_storage(bucket.url("root")), ALPHA).faults == []
     monkeypatch.setattr(cache_room, "HELD_SECONDS", 0.0)
     cache = Cache(tmp_path / "cache", campaign.bound)
     assert not list((cache.folder / ".filling").iterdir()), "drafts of the dead are swept"

@@ -9,7 +9,7 @@ from benchmarks.catalogue import pointer_of
 from datasets.catalogue import Catalogue
 from datasets.layout import pointer_path
 from datasets.manifest import Pointer
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from tests.s3.asked import asked
 from tests.s3.conftest import Bucket
 
@@ -31,7 +31,7 @@ def poll(bucket: Bucket, catalogue: Catalogue) -> tuple[bool, Counter[str]]:
 def test_a_poll_is_one_listing_and_one_read_for_each_pointer_that_changed(bucket: Bucket) -> None:
     for number in range(ALPHAS):
         publish(bucket, pointer_of(number))
-    catalogue = Catalogue(Storage(bucket.url("root")))
+    catalogue = Catalogue(open_storage(bucket.url("root")))
     assert poll(bucket, catalogue) == (True, {"LIST": 1, "GET": ALPHAS})
     for _ in range(2):
         assert poll(bucket, catalogue) == (False, {"LIST": 1})

@@ -13,7 +13,7 @@ from s3fs import S3FileSystem
 
 import datasets
 from datasets.catalogue import Catalogue
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from pipeline.build import build_seal
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
 from tests.s3.conftest import Bucket
@@ -51,7 +51,7 @@ def test_building_the_same_seal_again_writes_nothing(bucket: Bucket, small_seal:
 
 
 def test_a_catalogue_follows_pointers_in_a_bucket(bucket: Bucket, small_seal: Seals) -> None:
-    catalogue = Catalogue(Storage(bucket.url("root")))
+    catalogue = Catalogue(open_storage(bucket.url("root")))
     assert not catalogue.refresh(), "a bucket without a catalogue is an empty one"
     build_seal(str(small_seal(alpha_id="Test_a")), bucket.url("root"))
     assert catalogue.refresh()
@@ -68,7 +68,7 @@ def test_a_catalogue_follows_pointers_in_a_bucket(bucket: Bucket, small_seal: Se
 
 
 def test_a_store_that_is_away_is_told_from_a_file_that_is_not_there(bucket: Bucket) -> None:
-    storage = Storage(bucket.url("root"))
+    storage = open_storage(bucket.url("root"))
     storage.write("catalog/x.json", b"one")
     catalogue = Catalogue(storage)
     with bucket.server.away():
@@ -91,7 +91,7 @@ def test_a_store_that_is_away_is_told_from_a_file_that_is_not_there(bucket: Buck
 
 
 def test_signatures_change_when_and_only_when_a_file_does(bucket: Bucket) -> None:
-    storage = Storage(bucket.url("root"))
+    storage = open_storage(bucket.url("root"))
     storage.write("a/x", b"one")
     first = storage.signature("a/x")
     assert first == storage.signature("a/x")
@@ -103,7 +103,7 @@ def test_signatures_change_when_and_only_when_a_file_does(bucket: Bucket) -> Non
 
 
 def test_large_files_arrive_whole(bucket: Bucket, tmp_path: Path) -> None:
-    storage = Storage(bucket.url())
+    storage = open_storage(bucket.url())
     content = bytes(range(256)) * 500_000
     source = tmp_path / "large"
     source.write_bytes(content)
@@ -114,7 +114,7 @@ def test_large_files_arrive_whole(bucket: Bucket, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("bucket")
 def test_a_bucket_that_does_not_exist_is_named_and_never_taken_for_an_empty_one() -> None:
-    storage = Storage("s3://no-such-bucket-here/root")
+    storage = open_storage("s3://no-such-bucket-here/root")
     for ask in (
         lambda: storage.entries("catalog"),
         lambda: storage.read("catalog/x.json"),
@@ -123,14 +123,14 @@ def test_a_bucket_that_does_not_exist_is_named_and_never_taken_for_an_empty_one(
         with pytest.raises(StorageUnavailable, match="create the bucket"):
             ask()
     with pytest.raises(SettingsError, match="names no bucket"):
-        Storage("s3://")
+        open_storage("s3://")
 
 
 def test_wrong_credentials_are_said_to_be_wrong(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    Storage(bucket.url()).write("x", b"1")
+    open_storage(bucket.url()).write("x", b"1")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret")
     S3FileSystem.clear_instance_cache()
-    storage = Storage(bucket.url())
+    storage = open_storage(bucket.url())
     with pytest.raises(StorageUnavailable, match="check the credentials") as refused:
         storage.read("x")
     assert "another-secret" not in str(refused.value)

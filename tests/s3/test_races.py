@@ -13,12 +13,10 @@ from pathlib import Path
 import pytest
 
 import datasets
-from datasets.conditional import Version, read_version, write_if_unchanged
 from datasets.layout import pointer_path
 from datasets.manifest import Pointer, digest
 from datasets.pointers import change, served
-from datasets.storage import Storage
-from datasets.turn import taken
+from datasets.storage import Version, open_storage
 from schemas.errors import StorageUnavailable
 from tests.s3.conftest import Bucket
 
@@ -36,17 +34,17 @@ print(build_seal(sys.argv[1], sys.argv[2]).snapshot)
 
 
 def test_a_write_on_what_has_changed_since_is_refused(bucket: Bucket) -> None:
-    storage = Storage(bucket.url("root"))
-    assert write_if_unchanged(storage, "x", b"one", Version(None))
-    assert not write_if_unchanged(storage, "x", b"two", Version(None)), "somebody was first"
-    seen = read_version(storage, "x")
+    storage = open_storage(bucket.url("root"))
+    assert storage.compare_and_swap("x", b"one", Version(None))
+    assert not storage.compare_and_swap("x", b"two", Version(None)), "somebody was first"
+    seen = storage.read_version("x")
     assert seen.data == b"one"
-    assert write_if_unchanged(storage, "x", b"two", seen)
-    assert not write_if_unchanged(storage, "x", b"three", seen)
-    assert read_version(storage, "x").data == b"two"
-    assert read_version(storage, "y") == Version(None)
+    assert storage.compare_and_swap("x", b"two", seen)
+    assert not storage.compare_and_swap("x", b"three", seen)
+    assert storage.read_version("x").data == b"two"
+    assert storage.read_version("y") == Version(None)
     bucket.client.delete_object(Bucket=bucket.name, Key="root/x")
-    assert not write_if_unchanged(storage, "x", b"four", seen), "removed meanwhile"
+    assert not storage.compare_and_swap("x", b"four", seen), "removed meanwhile"
 
 
 def test_changes_from_many_writers_are_all_kept(bucket: Bucket, small_seal: Seals) -> None:
@@ -55,7 +53,7 @@ def test_changes_from_many_writers_are_all_kept(bucket: Bucket, small_seal: Seal
     build_seal(str(small_seal()), bucket.url())
 
     def mark(name: str) -> None:
-        storage = Storage(bucket.url())
+        storage = open_storage(bucket.url())
         for number in range(5):
             change(
                 storage,
@@ -68,7 +66,7 @@ def test_changes_from_many_writers_are_all_kept(bucket: Bucket, small_seal: Seal
         writer.start()
     for writer in writers:
         writer.join()
-    found = served(Storage(bucket.url()), "Test_small")
+    found = served(open_storage(bucket.url()), "Test_small")
     assert found is not None
     assert sorted(found.withdrawn) == sorted(f"{name}{n}" for name in "abcd" for n in range(5))
 
@@ -102,7 +100,7 @@ def test_two_builds_at_once_end_with_the_later_seal_whole(
         assert process.returncode == 0 or "--force" in told, told
     snapshot = datasets.open(bucket.url())["Test_small"]
     assert snapshot.manifest.sealed_at == "2026-01-02T00:00:00Z"
-    storage = Storage(bucket.url())
+    storage = open_storage(bucket.url())
     folder = f"alphas/alpha_id=Test_small/snapshot={snapshot.id}"
     for entry in snapshot.manifest.files:
         assert digest(storage.read(f"{folder}/{entry.path}")) == entry.sha256
@@ -110,22 +108,22 @@ def test_two_builds_at_once_end_with_the_later_seal_whole(
 
 
 def test_one_at_a_time_has_the_turn_and_a_dead_holder_loses_it(bucket: Bucket) -> None:
-    storage = Storage(bucket.url("root"))
-    with taken(storage, "gc", "one"):
+    storage = open_storage(bucket.url("root"))
+    with storage.acquire("gc", "one"):
         with (
             pytest.raises(StorageUnavailable, match=r"another gc \(one\) is at work"),
-            taken(storage, "gc", "two"),
+            storage.acquire("gc", "two"),
         ):
             pytest.fail("two had the turn at once")
         # As a killed holder leaves it, long after.
-        seen = read_version(storage, ".staging/gc.turn")
+        seen = storage.read_version(".staging/gc.turn")
         assert seen.data is not None
-        write_if_unchanged(
-            storage, ".staging/gc.turn", b'{"holder": "one", "until": "2020-01-01T00:00:00Z"}', seen
+        storage.compare_and_swap(
+            ".staging/gc.turn", b'{"holder": "one", "until": "2020-01-01T00:00:00Z"}', seen
         )
-        with taken(storage, "gc", "two"):
+        with storage.acquire("gc", "two"):
             pass
-    with taken(storage, "gc", "three"):
+    with storage.acquire("gc", "three"):
         pass
 
 

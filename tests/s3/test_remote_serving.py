@@ -12,12 +12,10 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from datasets import storage as storage_module
 from datasets.cache import Cache
 from datasets.catalogue import Catalogue
 from datasets.layout import alpha_path
-from datasets.storage import Storage
-from datasets.transfer import folders
+from datasets.storage import circuit_breaker, object_store, open_storage
 from pipeline.__main__ import cli
 from pipeline.build import build_seal
 from schemas.errors import StorageUnavailable
@@ -54,10 +52,10 @@ def test_a_run_in_a_bucket_from_its_seal_to_its_last_reader(
         seals.append(uploaded(bucket, seal, f"seals/{seed}/Test_small"))
     where = ("--datasets", root)
     (first,) = pipeline("build", seals[0], "--archives", archives, *where)["seals"]
-    storage = Storage(root)
+    storage = open_storage(root)
 
     def there() -> set[str]:
-        return {name.removeprefix("snapshot=") for name in folders(storage, alpha_path("Test_small"))}
+        return {name.removeprefix("snapshot=") for name in storage.folders(alpha_path("Test_small"))}
 
     with node(tmp_path, root, archives=archives) as api:
         old = api.body(SCORES)
@@ -146,9 +144,10 @@ def test_a_store_that_hangs_is_waited_for_once(
     bucket: Bucket, small_seal: Seals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build_seal(str(small_seal()), bucket.url("root"))
-    for name, value in (("READ_SECONDS", 1.0), ("SLOW_SECONDS", 0.5), ("ATTEMPTS", 1)):
-        monkeypatch.setattr(storage_module, name, value)
-    storage = Storage(bucket.url("root"), cache=Cache(tmp_path / "cache", 100_000_000))
+    for name, value in (("READ_SECONDS", 1.0), ("ATTEMPTS", 1)):
+        monkeypatch.setattr(object_store, name, value)
+    monkeypatch.setattr(circuit_breaker, "SLOW_SECONDS", 0.5)
+    storage = open_storage(bucket.url("root"), cache=Cache(tmp_path / "cache", 100_000_000))
     catalogue = Catalogue(storage)
     catalogue.refresh()
     snapshot = catalogue.resolve("Test_small")

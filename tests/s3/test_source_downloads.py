@@ -17,7 +17,7 @@ import pytest
 
 import datasets
 from datasets.archives import ArchiveState, read_archive_state, write_archive_state
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from pipeline.archive import package
 from pipeline.build import build_seal
 from pipeline.seal import Seal
@@ -37,7 +37,7 @@ class Run:
     def __init__(self, bucket: Bucket, seal: Path, root: Path) -> None:
         self.bucket, self.root, self.archives = bucket, root, bucket.url("archives")
         self.seal = Seal.open(str(seal))
-        self.storage = Storage(root)
+        self.storage = open_storage(root)
         build_seal(str(seal), root)
 
     def deliver(self) -> ArchiveState:
@@ -242,7 +242,7 @@ def test_an_upload_that_failed_is_recorded_and_tried_again(run: Run) -> None:
 
 
 def test_settings_that_make_no_sense_are_refused_at_the_start(tmp_path: Path) -> None:
-    storage = Storage(tmp_path)
+    storage = open_storage(tmp_path)
     with pytest.raises(SettingsError, match="names no bucket"):
         SourceDownloads(storage, "s3://")
     with pytest.raises(SettingsError, match="PUBLIC_ENDPOINT"):

@@ -13,7 +13,7 @@ import polars as pl
 from datasets.layout import DESCRIPTION, table_path
 from datasets.manifest import FileEntry, Manifest, Pointer, digest, encode
 from datasets.publication import Publication, Published, file_digest
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from schemas.arrow import stored_schema
 from schemas.kinds import REQUIRED_KINDS
 from schemas.tables import PUBLISHED_TABLES
@@ -184,7 +184,7 @@ def publish(
     mark: str = "",
 ) -> Published:
     """Publish tables as they are given; `mark` tells two builds of otherwise equal content apart."""
-    storage = Storage(root)
+    storage = open_storage(root)
     tables = {**kinds, **_books(kinds)}
     snapshot = snapshot_id(f"{alpha_id} {mark} {sealed_at} {sorted(tables)} {description}")
     missing = tuple(kind for kind in REQUIRED_KINDS if kind not in kinds)

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from datasets.catalogue import Catalogue
-from datasets.storage import Storage
+from datasets.storage import open_storage
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from schemas.rows import ROWS
@@ -68,7 +68,7 @@ class Parts:
         self.datasets = HeldDatasets(limit)
         self.pages = Pages(self.reader, self.datasets)
         self.ledgers = HeldLedgers(self.reader, limit)
-        catalogue = Catalogue(Storage(str(root)))
+        catalogue = Catalogue(open_storage(str(root)))
         catalogue.refresh()
         snapshot = catalogue.resolve(published.ALPHA)
         assert snapshot is not None

@@ -1,33 +1,22 @@
-"""One behaviour on every file system: here a folder and fsspec's memory; buckets have a suite of their own."""
+"""One behaviour on every store: a folder and a bucket on a real server."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
-import fsspec
 import pytest
-from polars.testing import assert_frame_equal
 
-import datasets
-from datasets.catalogue import Catalogue
-from datasets.storage import Storage
-from pipeline.build import build_seal
-from schemas.errors import SettingsError
-from tests.seals import make_seal
+from datasets.storage import Storage, open_storage
+from schemas.errors import SettingsError, StorageUnavailable
+from tests.s3.conftest import Bucket
 
 
-@pytest.fixture
-def memory() -> Iterator[str]:
-    address = f"memory://{uuid.uuid4().hex}"
-    yield address
-    fsspec.filesystem("memory").store.clear()
-
-
-@pytest.fixture(params=["folder", "memory"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path, memory: str) -> Storage:
-    return Storage(tmp_path / "root" if request.param == "folder" else memory)
+@pytest.fixture(params=["folder", "bucket"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    if request.param == "folder":
+        return open_storage(tmp_path / "root")
+    bucket: Bucket = request.getfixturevalue("bucket")
+    return open_storage(bucket.url("root"))
 
 
 def test_what_was_written_is_read_and_listed(storage: Storage) -> None:
@@ -53,12 +42,11 @@ def test_a_rewritten_file_has_another_signature(storage: Storage) -> None:
     assert storage.entries("a")["x"] != listed
 
 
-def test_an_address_may_be_a_file_itself(tmp_path: Path, memory: str) -> None:
-    for parent in (str(tmp_path), memory):
-        Storage(parent).write("prices.parquet", b"bytes")
-        file = Storage(f"{parent}/prices.parquet")
-        assert file.signature() is not None
-        assert file.read("") == b"bytes"
+def test_an_address_may_be_a_file_itself(storage: Storage) -> None:
+    storage.write("prices.parquet", b"bytes")
+    file = open_storage(f"{storage.address}/prices.parquet")
+    assert file.signature() is not None
+    assert file.read("") == b"bytes"
 
 
 def test_a_finished_file_is_moved_to_its_place(storage: Storage, tmp_path: Path) -> None:
@@ -75,26 +63,62 @@ def test_no_path_leaves_the_root(storage: Storage, path: str) -> None:
         storage.read(path)
 
 
-def test_a_run_is_published_and_read_in_memory(memory: str, tmp_path: Path) -> None:
-    seal = make_seal(tmp_path, weeks=14, raw=False)
-    catalogue = Catalogue(Storage(memory))
-    assert not catalogue.refresh()
-    assert build_seal(str(seal), memory).changed
-    assert not build_seal(str(seal), memory).changed
-    assert catalogue.refresh()
-    assert not catalogue.refresh()
-    build_seal(str(seal), tmp_path / "published")
-    inside = datasets.open(memory)["Test_small"]
-    outside = datasets.open(tmp_path / "published")["Test_small"]
-    assert inside.manifest == outside.manifest
-    for name in outside.datasets():
-        assert_frame_equal(inside.scan(name).collect(), outside.scan(name).collect())
-        assert inside.arrow(name).count_rows() == outside.arrow(name).count_rows()
+def test_many_files_are_read_found_and_removed_at_once(storage: Storage, tmp_path: Path) -> None:
+    paths = [f"runs/{number}/seal.json" for number in range(3)]
+    for path in paths:
+        storage.write(path, path.encode())
+    storage.write("runs/1/ledger.csv", b"1")
+    assert storage.read_many([*paths, "runs/9/seal.json"]) == {p: p.encode() for p in paths} | {
+        "runs/9/seal.json": None
+    }
+    assert storage.read_many(paths[:1]) == {paths[0]: paths[0].encode()}
+    assert sorted(storage.find_named("seal.json")) == paths
+    assert storage.folders("runs") == ["0", "1", "2"]
+    assert storage.folders("nothing/here") == []
+    storage.download("runs/1/ledger.csv", tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == b"1"
+    with pytest.raises(FileNotFoundError):
+        storage.download("runs/1/nothing", tmp_path / "copy")
+    storage.remove_files([paths[0], "runs/9/seal.json"])
+    storage.remove_folder("runs/1", ".staging/removed-1")
+    assert list(storage.files_below("runs")) == ["2/seal.json"]
+    assert storage.files_below("runs")["2/seal.json"].size == len(paths[2])
 
 
-def test_an_address_nobody_answers_to_is_refused_without_its_password() -> None:
-    with pytest.raises(SettingsError, match="no address of a file system") as refused:
-        Storage("nosuchscheme://someone:hunter2@host/root?token=abc")
+def test_one_lock_at_a_time(storage: Storage) -> None:
+    with storage.acquire("gc", "one") as lock:
+        lock.renew()
+        with pytest.raises(StorageUnavailable, match="another gc"), storage.acquire("gc", "two"):
+            pytest.fail("two had the lock at once")
+    with storage.acquire("gc", "two"):
+        pass
+
+
+def test_a_file_url_is_a_folder(tmp_path: Path) -> None:
+    open_storage(tmp_path).write("x", b"1")
+    there = open_storage(f"file://{tmp_path}")
+    assert there.read("x") == b"1"
+    assert there.url("x") == str(tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "memory://root",
+        "gs://someone:hunter2@bucket/root?token=abc",
+        "http://someone:hunter2@host/root?token=abc",
+        "nosuchscheme://someone:hunter2@host/root?token=abc",
+        "simplecache::s3://bucket/root",
+    ],
+)
+def test_a_store_that_is_not_supported_is_refused_in_one_line_without_its_password(address: str) -> None:
+    with pytest.raises(SettingsError, match=r"is not a supported store; give a folder.* s3://") as refused:
+        open_storage(address)
     assert "hunter2" not in str(refused.value)
     assert "abc" not in str(refused.value)
-    assert Storage("memory://user:hunter2@root").address == "memory://root"
+    assert "\n" not in str(refused.value)
+
+
+def test_a_path_that_cannot_be_is_refused_in_one_line() -> None:
+    with pytest.raises(SettingsError, match="is not an address of a file system"):
+        open_storage("a\0b")

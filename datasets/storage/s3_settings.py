@@ -12,11 +12,6 @@ from typing import Any, Final
 
 S3_SCHEMES: Final = ("s3", "s3a")
 
-_REFUSALS: Final = frozenset({"NoCredentialsError", "PartialCredentialsError", "ProfileNotFound"})
-_CLIENTS: Final = frozenset(
-    {"botocore", "aiobotocore", "aiohttp", "gcsfs", "google", "azure", "adlfs", "urllib3"}
-)
-
 
 @dataclass(frozen=True, slots=True)
 class S3Settings:
@@ -70,38 +65,3 @@ class S3Settings:
             config["request_checksum_calculation"] = "when_required"
             config["response_checksum_validation"] = "when_required"
         return config
-
-
-def is_store_failure(error: BaseException) -> bool:
-    """Tell whether an exception comes from a store's client: their trees do not derive from OSError."""
-    return isinstance(error, OSError) or type(error).__module__.split(".")[0] in _CLIENTS
-
-
-def is_refusal(error: BaseException | None) -> bool:
-    """Tell whether the store, or the lack of credentials, forbids what was asked: waiting does not help."""
-    return any(
-        isinstance(link, PermissionError) or type(link).__name__ in _REFUSALS for link in _chain(error)
-    )
-
-
-def names_missing_bucket(error: BaseException | None) -> bool:
-    """Tell whether a "not found" is about the whole bucket rather than one object."""
-    return any(_code(link) == "NoSuchBucket" for link in _chain(error))
-
-
-def error_code(error: BaseException | None) -> str | None:
-    """Return the store's own code of a failure, None when the store gave none."""
-    return next((code for link in _chain(error) if (code := _code(link)) is not None), None)
-
-
-def _chain(error: BaseException | None) -> list[BaseException]:
-    found: list[BaseException] = []
-    while error is not None and error not in found:
-        found.append(error)
-        error = error.__cause__ or error.__context__
-    return found
-
-
-def _code(error: BaseException) -> str | None:
-    response = getattr(error, "response", None)
-    return response.get("Error", {}).get("Code") if isinstance(response, dict) else None

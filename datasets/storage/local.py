@@ -1,0 +1,270 @@
+"""A folder of this machine: writes are renames, and locks die with their holders."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import TYPE_CHECKING
+
+from datasets.layout import STAGING
+from datasets.storage.circuit_breaker import CircuitBreaker
+from datasets.storage.disk import locked, reading, writing
+from datasets.storage.lock import DistributedLock
+from datasets.storage.protocol import DRAFT_SUFFIX, DraftFolder, R, Signature, Storage, Stored, T, Version
+from schemas.errors import StorageUnavailable
+
+if TYPE_CHECKING:
+    from datasets.cache import Cache
+
+_PREFIX = "file://"
+
+
+class LocalStorage(Storage):
+    """A root that is a folder of this machine.
+
+    Parameters
+    ----------
+    address
+        A path, or a ``file://`` URL.
+    cache
+        Ignored: the files are on this machine.
+    """
+
+    folder: Path
+
+    def __init__(self, address: str, *, cache: Cache | None = None) -> None:  # noqa: ARG002 - as every backend
+        self.address = address
+        self.folder = Path(os.path.expanduser(address.removeprefix(_PREFIX))).resolve()  # noqa: PTH111 - leaves what names no user as it is
+        self.base = str(self.folder).rstrip("/")
+        self.identity = hashlib.sha256(f" {self.address}".encode()).hexdigest()[:16]
+        self.breaker = CircuitBreaker(address)
+
+    def _path(self, relative: str) -> Path:
+        return Path(self.full(relative) or "/")
+
+    def url(self, relative: str) -> str:
+        """Return the path."""
+        return self.full(relative)
+
+    @property
+    def missing(self) -> bool:
+        """Whether the folder is not there."""
+        return not self.folder.is_dir()
+
+    def read(self, relative: str) -> bytes:
+        """Return a file's bytes; FileNotFoundError when it does not exist."""
+        path = self._path(relative)
+        with reading(path):
+            return path.read_bytes()
+
+    def read_many(self, relatives: Sequence[str]) -> dict[str, bytes | None]:
+        """Return the bytes of many small files, None for those that do not exist."""
+        return {relative: self.read_version(relative).data for relative in relatives}
+
+    def read_version(self, relative: str) -> Version:
+        """Read a small file; its version has no name."""
+        try:
+            return Version(self.read(relative))
+        except FileNotFoundError:
+            return Version(None)
+
+    def download(self, relative: str, target: Path) -> None:
+        """Copy a file to another path; FileNotFoundError when it does not exist."""
+        path = self._path(relative)
+        with reading(path), path.open("rb") as source, writing(target), target.open("wb") as sink:
+            shutil.copyfileobj(source, sink)
+
+    def exists(self, relative: str) -> bool:
+        """Tell whether a file or folder is there."""
+        with reading(self._path(relative)):
+            try:
+                self._path(relative).stat()
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            return True
+
+    def signature(self, relative: str = "") -> Signature | None:
+        """Return time, size and inode of a file, None when no such file is there."""
+        with reading(self._path(relative)):
+            try:
+                status = self._path(relative).stat()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            return _signature(status) if S_ISREG(status.st_mode) else None
+
+    def entries(self, relative: str) -> dict[str, Signature]:
+        """List the files directly in a folder: name -> a signature that changes when the file does."""
+        found = {}
+        path = self._path(relative)
+        with reading(path), contextlib.suppress(FileNotFoundError), os.scandir(path) as entries:
+            for entry in entries:
+                try:
+                    status = entry.stat()
+                except FileNotFoundError:
+                    continue  # one that is removed at this moment must not make the whole folder look empty
+                if S_ISREG(status.st_mode):
+                    found[entry.name] = _signature(status)
+        return found
+
+    def folders(self, relative: str) -> list[str]:
+        """List the names of the folders directly below a folder, ascending; none when it does not exist."""
+        base = self._path(relative)
+        with reading(base):
+            return sorted(entry.name for entry in base.iterdir() if entry.is_dir()) if base.is_dir() else []
+
+    def files_below(self, relative: str) -> dict[str, Stored]:
+        """List every file below a folder: path below that folder -> what the listing shows."""
+        base = self.full(relative)
+        with reading(base):
+            return {
+                below: Stored(
+                    f"{relative}/{below}".lstrip("/"),
+                    status.st_size,
+                    datetime.fromtimestamp(status.st_mtime, UTC),
+                )
+                for below, status in sorted(_walk(base, ""))
+            }
+
+    def find_named(self, name: str) -> dict[str, Signature]:
+        """Find the files of one name at any depth; folders below one that has such a file are not searched."""
+        found = {}
+        for parent, folders, names in os.walk(self.base):
+            if name in names:
+                folders.clear()
+                path = os.path.join(parent, name)  # noqa: PTH118 - as os.walk gives it
+                try:
+                    status = os.stat(path)  # noqa: PTH116 - as above
+                except FileNotFoundError:
+                    continue
+                found[os.path.relpath(path, self.base)] = _signature(status)
+        return found
+
+    def write(self, relative: str, data: bytes) -> None:
+        """Write a small file under another name, flush it and rename it."""
+        folder = self._path(STAGING)
+        draft = folder / f"{uuid.uuid4().hex}{DRAFT_SUFFIX}"
+        with writing(self._path(relative)):
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                draft.write_bytes(data)
+                self.place(draft, relative)
+            finally:
+                draft.unlink(missing_ok=True)
+            _flush(self._path(relative).parent)
+
+    def place(self, source: Path, relative: str) -> None:
+        """Flush and rename a finished file, which must lie on the root's own disk."""
+        target = self._path(relative)
+        with writing(target):
+            _flush(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            source.replace(target)
+
+    def for_each_file(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """Do the work one item after the other: the disk would only seek between several."""
+        return [work(item) for item in items]
+
+    def remove_files(self, relatives: Iterable[str]) -> None:
+        """Remove files; those that are gone already are no error."""
+        for relative in relatives:
+            with writing(self._path(relative)):
+                self._path(relative).unlink(missing_ok=True)
+
+    def remove_folder(self, relative: str, aside: str) -> None:
+        """Rename a folder to `aside`, which makes it vanish in one step, and remove it there."""
+        source, target = self._path(relative), self._path(aside)
+        with writing(source):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                source.replace(target)
+        shutil.rmtree(target, ignore_errors=True)
+
+    def compare_and_swap(self, relative: str, data: bytes, seen: Version) -> bool:  # noqa: ARG002 - the lock compares
+        """Write; the caller keeps other writers away by :meth:`exclusive`."""
+        self.write(relative, data)
+        return True
+
+    @contextlib.contextmanager
+    def exclusive(self, name: str) -> Iterator[None]:
+        """Hold a lock of this name, waiting for it."""
+        lock = self._path(STAGING) / f"{name}-lock"
+        with writing(lock):
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(lock, os.O_CREAT | os.O_RDWR, 0o666))
+        with locked(lock):
+            yield
+
+    @contextlib.contextmanager
+    def acquire(self, name: str, holder: str) -> Iterator[DistributedLock]:  # noqa: ARG002 - a dead holder has no lock
+        """Hold a lock that dies with this process; StorageUnavailable when somebody else has it."""
+        path = self._path(STAGING) / f"{name}.lock"
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise StorageUnavailable(f"another {name} is at work on {self.address}; wait for it") from None
+        try:
+            yield _FileLock()
+        finally:
+            os.close(descriptor)
+
+    def sweep_staging(self, before: datetime) -> None:
+        """Remove drafts last written before then, and folders on their way out."""
+        for path in self._path(STAGING).iterdir():
+            if path.name.startswith("removed-"):
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.suffix == DRAFT_SUFFIX and path.stat().st_mtime < before.timestamp():
+                path.unlink(missing_ok=True)
+
+    def draft_folder(self) -> DraftFolder:
+        """Say that builds write on the root's own disk, so that a rename publishes a file."""
+        return DraftFolder(self._path(STAGING), "build", 0o777)
+
+
+class _FileLock:
+    """A lock of this machine needs no renewal."""
+
+    def renew(self) -> None:
+        """Do nothing."""
+
+
+def _signature(status: os.stat_result) -> Signature:
+    return (status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+def _walk(base: str, below: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the files below a folder of this machine; what is removed meanwhile is left out, as if already gone."""
+    try:
+        entries = list(os.scandir(f"{base}/{below}"))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        path = f"{below}/{entry.name}".lstrip("/")
+        try:
+            status = entry.stat()
+        except FileNotFoundError:
+            continue
+        if S_ISDIR(status.st_mode) and not entry.is_symlink():
+            yield from _walk(base, path)
+        elif S_ISREG(status.st_mode):
+            yield path, status
+
+
+def _flush(path: Path) -> None:
+    """Force a file's bytes, or a folder's names, to disk: a rename must not outlive a power cut that they do not."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

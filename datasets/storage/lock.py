@@ -1,0 +1,115 @@
+"""One process at a time for work that two would spoil, such as removing files.
+
+On a root of this machine it is a file lock, which dies with its holder. On an object store it is a small object that
+is written conditionally and runs out: the holder renews it in time and stops by itself when it could not, and after a
+crash somebody else takes over once it has run out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol
+
+import orjson
+
+from datasets.layout import STAGING
+from datasets.storage.protocol import Storage, Version
+from schemas.errors import StorageUnavailable
+
+VALID: Final = timedelta(minutes=15)
+_RENEW_SECONDS: Final = 60.0
+_STOP_SECONDS: Final = VALID.total_seconds() / 2
+
+
+class DistributedLock(Protocol):
+    """A lock that was acquired."""
+
+    def renew(self) -> None:
+        """Renew the lock when it is time to; to be called before every step that needs it.
+
+        Raises
+        ------
+        StorageUnavailable
+            When somebody else has it, or the store does not answer: stop then.
+        """
+
+
+class ObjectLock:
+    """A lock that is an object, written by compare and swap.
+
+    Parameters
+    ----------
+    storage
+        The root.
+    name
+        Of the work, which messages say.
+    holder
+        Who has it: host and process.
+    """
+
+    def __init__(self, storage: Storage, name: str, holder: str) -> None:
+        self._storage = storage
+        self._path = f"{STAGING}/{name}.turn"  # as releases of every age call it: they exclude each other
+        self._holder = holder
+        self._name = name
+        self._renewed = float("-inf")
+
+    def renew(self) -> None:
+        """Acquire the lock, or renew it when it is time to; StorageUnavailable when somebody else has it."""
+        passed = time.monotonic() - self._renewed
+        if passed < _RENEW_SECONDS:
+            return
+        if _STOP_SECONDS < passed < float("inf"):
+            raise StorageUnavailable(f"{self._name} stood still too long and lost its lock; run it again")
+        seen = self._storage.read_version(self._path)
+        self._require_free(seen)
+        self._write(datetime.now(UTC) + VALID, seen)
+        self._renewed = time.monotonic()
+
+    def release(self) -> None:
+        """Let the next one begin at once; where that cannot be said the lock runs out by itself."""
+        if self._renewed == float("-inf"):
+            return
+        with contextlib.suppress(StorageUnavailable):
+            seen = self._storage.read_version(self._path)
+            if _decoded(seen).get("holder") == self._holder:
+                self._write(datetime.now(UTC), seen)
+
+    def _require_free(self, seen: Version) -> None:
+        found = _decoded(seen)
+        if found.get("holder") in {None, self._holder}:
+            return
+        if datetime.fromisoformat(found["until"]) > datetime.now(UTC):
+            raise StorageUnavailable(
+                f"another {self._name} ({found['holder']}) is at work on {self._storage.address}; one that was killed "
+                f"is passed over after {found['until']}"
+            )
+
+    def _write(self, until: datetime, seen: Version) -> None:
+        told = {"holder": self._holder, "until": until.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        if not self._storage.compare_and_swap(self._path, orjson.dumps(told), seen):
+            raise StorageUnavailable(f"another {self._name} began on {self._storage.address} at this moment")
+
+
+@contextlib.contextmanager
+def acquire_object_lock(storage: Storage, name: str, holder: str) -> Iterator[DistributedLock]:
+    """Acquire a lock that is an object, and release it at the end; StorageUnavailable when somebody else has it."""
+    lock = ObjectLock(storage, name, holder)
+    lock.renew()
+    try:
+        yield lock
+    finally:
+        lock.release()
+
+
+def _decoded(seen: Version) -> dict[str, Any]:
+    """Return who has the lock until when; nothing when there is no such object, or it was never finished."""
+    try:
+        found = orjson.loads(seen.data or b"{}")
+        datetime.fromisoformat(found["until"])
+        return dict(found)
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+        return {}

@@ -1,0 +1,276 @@
+"""What a storage backend does: a datasets root, or any other folder of files, on one kind of store.
+
+A backend is one class that implements :class:`Storage`, in a module of its own, with one line in
+:mod:`datasets.storage.registry`. Nothing outside this package asks which one it has.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+from datasets.storage.circuit_breaker import CircuitBreaker
+
+if TYPE_CHECKING:
+    from datasets.cache import Cache
+    from datasets.storage.lock import DistributedLock
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+DRAFT_SUFFIX: Final = ".tmp"
+"""What the names of drafts in the staging folder end in."""
+
+Signature = tuple[Any, ...]
+"""What changes when a file does: its second entry is the size in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file as a listing shows it.
+
+    Attributes
+    ----------
+    path
+        Relative to the root.
+    size
+        Its bytes.
+    modified
+        When it was last written, by the clock of the disk or the store.
+    """
+
+    path: str
+    size: int
+    modified: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A file as it was read.
+
+    Attributes
+    ----------
+    data
+        Its bytes; None when there was no such file.
+    tag
+        What a store names this version by; None when there was none, and on a folder, where versions have no names.
+    """
+
+    data: bytes | None
+    tag: str | None = None
+
+
+class DraftFolder(NamedTuple):
+    """Where a build writes its files before they are published.
+
+    Attributes
+    ----------
+    parent
+        A folder of this machine.
+    prefix
+        What the names of builds in it begin with.
+    mode
+        Permissions of a build's folder, before the umask.
+    """
+
+    parent: Path
+    prefix: str
+    mode: int
+
+
+class Storage(ABC):
+    """Reads, atomic writes and locks below one root.
+
+    Paths are relative to the root, with forward slashes. Every method raises StorageUnavailable when the store does
+    not answer or refuses access, and when a disk fails, is full or does not permit what is asked.
+
+    Attributes
+    ----------
+    address
+        The address without user names, passwords and query strings, so that messages may show it.
+    base
+        The store's own path of the root.
+    folder
+        The root as a folder of this machine; None on a remote store.
+    fs
+        The fsspec file system of a remote store; None on a folder.
+    identity
+        What tells this root from every other one, store and address, in a form that may name a folder.
+    cache
+        Where immutable files of a remote root are cached on this machine; None on a folder, and when there is none.
+    breaker
+        Refuses at once what a store that hangs would refuse only after a long wait.
+    """
+
+    address: str
+    base: str
+    identity: str
+    folder: Path | None = None
+    fs: Any = None
+    cache: Cache | None = None
+    breaker: CircuitBreaker
+
+    def full(self, relative: str) -> str:
+        """Return the store's own path of a path relative to the root; the empty path is the root."""
+        if relative.startswith("/") or ".." in relative.split("/"):
+            raise ValueError(f"{relative!r} leaves the root")
+        return f"{self.base}/{relative}" if relative else self.base
+
+    @abstractmethod
+    def url(self, relative: str) -> str:
+        """Return an address another program can open: a path on a folder, else a URL."""
+
+    @property
+    @abstractmethod
+    def missing(self) -> bool:
+        """Whether the root is a folder that is not there; a remote store has no folders, and is not asked."""
+
+    @abstractmethod
+    def read(self, relative: str) -> bytes:
+        """Return a file's bytes; FileNotFoundError when it does not exist."""
+
+    @abstractmethod
+    def read_many(self, relatives: Sequence[str]) -> dict[str, bytes | None]:
+        """Return the bytes of many small files, None for those that do not exist."""
+
+    @abstractmethod
+    def read_version(self, relative: str) -> Version:
+        """Read a small file together with the name of the version that was read."""
+
+    @abstractmethod
+    def download(self, relative: str, target: Path) -> None:
+        """Copy a file to a local path, which is not flushed; FileNotFoundError when it does not exist."""
+
+    @abstractmethod
+    def exists(self, relative: str) -> bool:
+        """Tell whether a file or folder is there."""
+
+    @abstractmethod
+    def signature(self, relative: str = "") -> Signature | None:
+        """Return what changes when a file does (ETag, size, time), None when no such file is there."""
+
+    def size(self, relative: str) -> int | None:
+        """Return a file's size in bytes, None when no such file is there."""
+        signature = self.signature(relative)
+        return None if signature is None else int(signature[1])
+
+    @abstractmethod
+    def entries(self, relative: str) -> dict[str, Signature]:
+        """List the files directly in a folder: name -> a signature that changes when the file does.
+
+        A folder that does not exist is empty, as object stores have no folders. One listing, no read of any file.
+        """
+
+    @abstractmethod
+    def folders(self, relative: str) -> list[str]:
+        """List the names of the folders directly below a folder, ascending; none when it does not exist."""
+
+    @abstractmethod
+    def files_below(self, relative: str) -> dict[str, Stored]:
+        """List every file below a folder: path below that folder -> what the listing shows."""
+
+    @abstractmethod
+    def find_named(self, name: str) -> dict[str, Signature]:
+        """Find the files of one name at any depth: path -> signature.
+
+        Whether folders below one that has such a file are searched too depends on what is cheaper for the store.
+        """
+
+    @abstractmethod
+    def write(self, relative: str, data: bytes) -> None:
+        """Write a small file so that a reader sees the old bytes or the new ones, never a part."""
+
+    @abstractmethod
+    def place(self, source: Path, relative: str) -> None:
+        """Make a finished local file visible under its final name; the source is gone afterwards."""
+
+    @abstractmethod
+    def for_each_file(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """Do work that writes one file for each item, several at a time where that hides waiting.
+
+        Parameters
+        ----------
+        work
+            Called from several threads.
+
+        Returns
+        -------
+        list
+            Results in the order of `items`, once all is done.
+
+        Raises
+        ------
+        Exception
+            The first failure, in the order of `items`; nothing more is begun after it, and what was begun has ended.
+        """
+
+    @abstractmethod
+    def remove_files(self, relatives: Iterable[str]) -> None:
+        """Remove files; those that are gone already are no error."""
+
+    @abstractmethod
+    def remove_folder(self, relative: str, aside: str) -> None:
+        """Remove a folder so that no reader ever sees a part of it.
+
+        On a folder of this machine it is first renamed to `aside`, which makes it vanish in one step; on an object
+        store its files go one by one, so nothing may name it any more.
+        """
+
+    @abstractmethod
+    def compare_and_swap(self, relative: str, data: bytes, seen: Version) -> bool:
+        """Write a small file unless somebody wrote it since it was read.
+
+        Parameters
+        ----------
+        seen
+            What :meth:`read_version` returned.
+
+        Returns
+        -------
+        bool
+            False when somebody did, and nothing was written. Always True on a folder: there the caller keeps other
+            writers away by :meth:`exclusive`.
+
+        Raises
+        ------
+        StorageUnavailable
+            When the store does not answer; it may or may not have written.
+        """
+
+    @abstractmethod
+    def exclusive(self, name: str) -> AbstractContextManager[None]:
+        """Keep other processes from the same work where a lock does; elsewhere :meth:`compare_and_swap` tells."""
+
+    @abstractmethod
+    def acquire(self, name: str, holder: str) -> AbstractContextManager[DistributedLock]:
+        """Take the lock for work that two processes would spoil, and release it at the end.
+
+        Raises
+        ------
+        StorageUnavailable
+            When somebody else has it, or the root cannot be written.
+        """
+
+    @abstractmethod
+    def sweep_staging(self, before: datetime) -> None:
+        """Remove what dead processes left in the staging folder: drafts last written before then, and folders set aside."""
+
+    @abstractmethod
+    def draft_folder(self) -> DraftFolder:
+        """Say where a build writes its files before they are published: on the root's own disk if it has one."""
+
+
+def without_secrets(address: str) -> str:
+    """Strip user names, passwords and query strings from an address; a local path comes back as it is."""
+    return re.sub(r"(?<=://)[^/@]*@", "", address).split("?", 1)[0] if "://" in address else address
+
+
+def signatures(found: Mapping[str, Stored]) -> dict[str, Signature]:
+    """Return a signature of each file of a listing, by its path."""
+    return {path: (str(entry.modified), entry.size) for path, entry in found.items()}

@@ -1,0 +1,67 @@
+"""Which backend opens an address."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from datasets.storage.protocol import Storage, without_secrets
+from datasets.storage.s3_settings import S3_SCHEMES
+from schemas.errors import SettingsError
+
+if TYPE_CHECKING:
+    from datasets.cache import Cache
+
+
+class Backend(NamedTuple):
+    """Where a backend is; it is imported when an address asks for it, as clients of stores are slow to load."""
+
+    schemes: tuple[str, ...]
+    module: str
+    name: str
+    example: str
+
+
+BACKENDS: Final = [
+    Backend(("file",), "datasets.storage.local", "LocalStorage", "a folder"),
+    Backend(S3_SCHEMES, "datasets.storage.s3", "S3Storage", "s3://bucket/prefix"),
+]
+"""Every backend; an address without a scheme is a folder."""
+
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.:-]*)://")
+
+
+def open_storage(address: str | os.PathLike[str], *, cache: Cache | None = None) -> Storage:
+    """Open a folder of files at an address.
+
+    Parameters
+    ----------
+    address
+        A local folder or the URL of a supported store, such as ``s3://bucket/prefix``.
+    cache
+        For the files of a remote root; a local one needs none and ignores it.
+
+    Raises
+    ------
+    SettingsError
+        When no backend opens such addresses.
+    """
+    given = os.fspath(address)
+    match = _SCHEME.match(given)
+    scheme = "file" if match is None else match[1].lower()
+    backend = next((backend for backend in BACKENDS if scheme in backend.schemes), None)
+    if backend is None:
+        examples = [backend.example for backend in BACKENDS]
+        raise SettingsError(
+            f"{without_secrets(given)!r}: {scheme}:// is not a supported store; give {', '.join(examples[:-1])} or "
+            f"{examples[-1]}"
+        )
+    try:
+        opened: Storage = getattr(importlib.import_module(backend.module), backend.name)(given, cache=cache)
+    except (OSError, ValueError) as error:
+        raise SettingsError(
+            f"{without_secrets(given)!r} is not an address of a file system: {error}"
+        ) from error
+    return opened

@@ -1,0 +1,138 @@
+"""Buckets of Amazon S3 and of every store that speaks its protocol."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from datasets.storage import object_store
+from datasets.storage.failures import error_code
+from datasets.storage.object_store import ObjectStorage
+from datasets.storage.protocol import Version, without_secrets
+from datasets.storage.s3_settings import S3Settings
+from schemas.errors import SettingsError
+
+if TYPE_CHECKING:
+    from datasets.cache import Cache
+
+_LOST: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "409", "NoSuchKey"})
+_UNKNOWN: Final = frozenset({"NotImplemented", "501"})
+
+
+class S3Storage(ObjectStorage):
+    """A root in a bucket. Endpoint, region and credentials come from the usual AWS settings.
+
+    A conditional write is a PUT with ``If-Match`` (the entity tag last seen) or ``If-None-Match: *`` (nothing there
+    yet).
+
+    Raises
+    ------
+    SettingsError
+        When the address names no bucket.
+    """
+
+    # One GET for an object, whatever its size: s3fs would ask for the size first, and would put an object that is
+    # replaced meanwhile together from pieces of both versions.
+    read_options: ClassVar[Mapping[str, Any]] = {"max_concurrency": 1}
+
+    def __init__(self, address: str, *, cache: Cache | None = None) -> None:
+        import s3fs  # noqa: PLC0415 - slow to load, for roots in buckets only
+
+        settings = S3Settings.from_environment(os.environ)
+        super().__init__(address, s3fs.S3FileSystem(**_options(settings)), settings.endpoint, cache)
+        self.fs.retries = object_store.ATTEMPTS  # on top of what botocore repeats, five times by default
+        if not self.base:
+            raise SettingsError(
+                f"{without_secrets(address)!r} names no bucket: write s3://bucket or s3://bucket/prefix"
+            )
+
+    def _read_tagged(self, relative: str) -> tuple[bytes, str]:
+        from fsspec.asyn import sync  # noqa: PLC0415 - loaded with s3fs
+
+        data, tag = sync(self.fs.loop, _get, self.fs, self.full(relative))
+        return data, tag
+
+    def compare_and_swap(self, relative: str, data: bytes, seen: Version) -> bool:
+        """Write a small file unless somebody wrote it since it was read."""
+        tags = [None] if seen.tag is None else [seen.tag, seen.tag.strip('"')]
+        for tag in tags:
+            try:
+                if self._put(relative, data, tag):
+                    return True
+            except NotImplementedError:
+                self.write(relative, data)
+                return True
+            # Older gateways of Ceph compare the tag with its quotes, which never matches: they take it without. That
+            # is told from a lost race by the version still being the one that was seen.
+            if self.read_version(relative).tag != seen.tag:
+                return False
+        return False
+
+    def _put(self, relative: str, data: bytes, tag: str | None) -> bool:
+        condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
+        bucket, key, _ = self.fs.split_path(self.full(relative))
+        with self.translate_errors(relative, changing=True):
+            try:
+                self.fs.call_s3("put_object", Bucket=bucket, Key=key, Body=data, **condition)
+            except Exception as error:
+                code = error_code(error)
+                if code in _LOST:
+                    return False
+                if code in _UNKNOWN:
+                    raise NotImplementedError from error
+                raise
+        return True
+
+
+async def _get(fs: Any, path: str) -> tuple[bytes, str]:
+    bucket, key, _ = fs.split_path(path)
+    # One GET: asking for the tag apart could name another version than the one read.
+    answer = await fs._call_s3("get_object", Bucket=bucket, Key=key)  # noqa: SLF001 - s3fs hands tags out nowhere else
+    async with answer["Body"] as body:
+        return await body.read(), answer["ETag"]
+
+
+def _options(settings: S3Settings) -> dict[str, Any]:
+    """Return the arguments of s3fs; listings are never cached, since a catalogue is polled to see what is new."""
+    credentials = tuple(sorted(item for item in os.environ.items() if item[0].startswith("AWS_")))
+    return {
+        "session": _session(credentials),
+        "use_listings_cache": False,
+        "config_kwargs": settings.config(
+            connect=object_store.CONNECT_SECONDS,
+            read=object_store.READ_SECONDS,
+            attempts=object_store.ATTEMPTS,
+        ),
+    } | ({"client_kwargs": settings.client} if settings.client else {})
+
+
+@lru_cache(maxsize=16)
+def _session(_credentials: tuple[tuple[str, str], ...]) -> Any:
+    """Return a session that reads the times in a listing as what they are, one for each set of AWS variables.
+
+    By default every time is guessed at by a general parser, which takes two thirds of what a listing costs: of ten
+    thousand alphas that is half a second of processor time a look.
+    """
+    from aiobotocore.session import AioSession  # noqa: PLC0415 - as slow to load as s3fs, for roots in buckets only
+
+    session = AioSession()
+    factory = session.get_component("response_parser_factory")
+    factory.set_parser_defaults(timestamp_parser=_instant)
+    return session
+
+
+def _instant(told: Any) -> datetime:
+    """Read a time of a store's answer: ISO-8601 in listings, anything else as botocore does."""
+    if isinstance(told, str):
+        with contextlib.suppress(ValueError):
+            found = datetime.fromisoformat(told)
+            if found.tzinfo is not None:
+                return found
+    from botocore.utils import parse_timestamp  # noqa: PLC0415 - loaded with the session
+
+    parsed: datetime = parse_timestamp(told)
+    return parsed

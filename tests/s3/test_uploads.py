@@ -1,0 +1,76 @@
+"""The order in which a publication puts its files into a bucket."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+import datasets
+from datasets.layout import MANIFEST, pointer_path, snapshot_path
+from datasets.storage import Version
+from datasets.storage.object_store import CONCURRENT_WRITES
+from datasets.storage.s3 import S3Storage
+from schemas.errors import StorageUnavailable
+from tests.datasets.conftest import Publish
+from tests.s3.conftest import Bucket
+
+
+class _Watched(S3Storage):
+    """A remote root that notes what is uploaded when, and can refuse one file."""
+
+    def __init__(self, address: str, refused: str = "nothing") -> None:
+        super().__init__(address)
+        self.finished: list[str] = []
+        self.most = 0
+        self._refused = refused
+        self._now = 0
+        self._lock = threading.Lock()
+        self._company = threading.Event()
+
+    def place(self, source: Path, relative: str) -> None:
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+            if self._now > 1:
+                self._company.set()
+        self._company.wait(30)  # the first upload waits for a second one: they are on their way together
+        try:
+            if relative.endswith(self._refused):
+                raise StorageUnavailable(f"{relative} was refused")
+            super().place(source, relative)
+        finally:
+            with self._lock:
+                self._now -= 1
+        self.finished.append(relative)
+
+    def write(self, relative: str, data: bytes) -> None:
+        super().write(relative, data)
+        self.finished.append(relative)
+
+    def compare_and_swap(self, relative: str, data: bytes, seen: Version) -> bool:
+        self.finished.append(relative)
+        return super().compare_and_swap(relative, data, seen)
+
+
+def test_uploads_go_together_and_the_pointer_goes_last(bucket: Bucket, publish: Publish) -> None:
+    storage = _Watched(bucket.url())
+    published = publish(address=storage)
+    folder = snapshot_path("Test_tiny", published.snapshot)
+    assert 1 < storage.most <= CONCURRENT_WRITES
+    assert storage.finished[-2:] == [f"{folder}/{MANIFEST}", pointer_path("Test_tiny")]
+    assert len(storage.finished) == 6
+
+
+def test_an_upload_that_fails_among_others_publishes_nothing(bucket: Bucket, publish: Publish) -> None:
+    address = bucket.url()
+    publish(n_symbols=1, address=address)
+    later = {"n_symbols": 2, "sealed_at": "2026-03-01T00:00:00Z"}
+    refusing = _Watched(address, refused="rebalances/part-0.parquet")
+    with pytest.raises(StorageUnavailable, match="rebalances"):
+        publish(address=refusing, **later)
+    assert not [path for path in refusing.finished if path.endswith(".json") and "description" not in path]
+    assert datasets.open(address)["Test_tiny"].description() == {"name": "Tiny", "tldr": "1 names"}
+    assert publish(address=address, **later).changed
+    assert datasets.open(address)["Test_tiny"].description() == {"name": "Tiny", "tldr": "2 names"}
