@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import click
 from click.core import ParameterSource
 from rich.console import Console
-from rich.progress import TaskID
 
 from datasets.storage import open_storage
 from pipeline.archive import exclusions
@@ -19,6 +17,7 @@ from pipeline.batch.request import Outcome, Request, built, failed
 from pipeline.batch.run import Batch, build_once, follow
 from pipeline.build import build_seal
 from pipeline.folder import require_folder
+from pipeline.internal import contained
 from pipeline.progress import seal_progress
 from schemas.errors import AlphaResultsError, StorageUnavailable
 from schemas.settings.options import option
@@ -59,7 +58,7 @@ def build(
     """Check each SEAL and publish it as an immutable snapshot under the datasets root.
 
     A seal that breaks a rule publishes nothing and does not stop the others; neither does a build that crashes,
-    which is tried once more. With --from, --jobs or --cluster each build is a process of its own, and a summary
+    which is tried once more. But for a single seal that is named, each build is a process of its own, and a summary
     follows the last. --from builds the latest seal of each alpha and leaves alone what is served already, older than
     that, or rolled back; a seal counts once its seal.json is there. Ctrl-C and SIGTERM let what is at work finish, a
     second one ends it at once.
@@ -89,8 +88,8 @@ def build(
             "give the folder to publish to, which is made if need be",
             made=True,
         )
-        if searched is None and jobs in {None, 1} and cluster is None:
-            context.exit(metrics.ended(_build_here(seals, common, metrics, as_json=as_json)))
+        if len(seals) == 1 and jobs in {None, 1} and cluster is None:
+            context.exit(_build_here(replace(common, seal=seals[0]), metrics, as_json=as_json))
         batch = Batch(common, seals, searched, jobs, cluster, as_json, metrics)
         context.exit(follow(batch, interval) if watch else build_once(batch))
     except AlphaResultsError as error:
@@ -99,40 +98,31 @@ def build(
         raise
 
 
-def _build_here(seals: tuple[str, ...], common: Request, metrics: MetricsFile, *, as_json: bool) -> int:
-    """Build a few seals one after the other in this process, which tells their stages as they go."""
+def _build_here(request: Request, metrics: MetricsFile, *, as_json: bool) -> int:
+    """Build one seal in this process, which tells its stages as they go."""
     screen = Console(stderr=True)
-    entries: list[dict[str, Any]] = []
-    exit_code = 0
     with seal_progress(screen, as_json=as_json) as progress:
-        for address in seals:
-            task = progress.add_task(address)
-
-            def show(stage: str, address: str = address, task: TaskID = task) -> None:
-                progress.update(task, description=f"{address}: {stage}")
-
-            outcome = _build(replace(common, seal=address), show)
-            progress.remove_task(task)
-            exit_code = exit_code or outcome.exit_code
-            metrics.add(outcome)
-            entries.append(outcome.entry)
-            if not as_json:
-                tell(screen, outcome)
+        task = progress.add_task(request.shown)
+        outcome = _build(request, lambda at: progress.update(task, description=f"{request.shown}: {at}"))
+    metrics.add(outcome)
     if as_json:
-        print_document(entries)
-    return exit_code
+        print_document([outcome.entry])
+    else:
+        tell(screen, outcome)
+    return metrics.ended(outcome.exit_code)
 
 
 def _build(request: Request, on_stage: Callable[[str], None]) -> Outcome:
     try:
-        result = build_seal(
-            request.seal,
-            request.root,
-            force=request.force,
-            archives=request.archives,
-            exclude=request.exclude,
-            on_stage=on_stage,
-        )
+        with contained("the build"):
+            result = build_seal(
+                request.seal,
+                request.root,
+                force=request.force,
+                archives=request.archives,
+                exclude=request.exclude,
+                on_stage=on_stage,
+            )
     except AlphaResultsError as error:
-        return failed(request.seal, error)
-    return built(request.seal, result)
+        return failed(request.shown, error)
+    return built(request.shown, result)

@@ -7,6 +7,7 @@
     │   ├── SealUnreadable           there is no complete seal at that address
     │   └── SealRefused              a rule is broken; carries the whole report
     ├── BuildCrashed                 the process of a build ended without an answer
+    ├── InternalFailure              a fault of the program, not of what it was given
     ├── SnapshotError                published files cannot be used
     │   ├── AlphaNotPublished        no pointer for that alpha
     │   ├── SnapshotNotKept          the alpha is served, that snapshot of it is not kept
@@ -72,6 +73,12 @@ class SealRefused(SealError):
 
 class BuildCrashed(AlphaResultsError):
     """The process of one build of a batch ended without an answer: killed, or a fault of the program."""
+
+    exit_code = 7
+
+
+class InternalFailure(AlphaResultsError):
+    """A check or a build failed by a fault of the program; the message says where, so that it can be reported."""
 
     exit_code = 7
 

@@ -17,5 +17,20 @@ KINDS: Final = ("description", *TABLE_KINDS, "metrics", "source")
 REQUIRED_KINDS: Final = (*TABLE_KINDS, "metrics")
 """What a complete run holds."""
 
+MAX_BYTES: Final = {
+    "seal": 2**24,
+    "description": 2**22,
+    "metrics": 2**26,
+    **dict.fromkeys(TABLE_KINDS, 2**33),
+    "source": 2**28,
+}
+"""Most bytes of a file of each kind, of the manifest and of each source file; what is larger is not read."""
+MAX_ROWS: Final = 2**28
+"""Most rows of a table."""
+MAX_PATH_BYTES: Final = 1024
+"""Most bytes of a path inside a seal: object stores take no longer key."""
+MAX_NAME_BYTES: Final = 255
+"""Most bytes of one folder's or file's name: disks take no longer one."""
+
 ALPHA_ID: Final = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
 """An alpha's address: also the name of its folder, so nothing that could leave it."""

@@ -141,7 +141,8 @@ class LocalStorage(Storage):
                 folders.clear()
                 path = os.path.join(parent, name)  # noqa: PTH118 - as os.walk gives it
                 try:
-                    status = os.stat(path)  # noqa: PTH116 - as above
+                    # A link is what is there, wherever it leads: whoever reads it decides whether to follow.
+                    status = os.lstat(path)
                 except FileNotFoundError:
                     continue
                 found[os.path.relpath(path, self.base)] = _signature(status)

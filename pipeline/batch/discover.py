@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -11,12 +11,14 @@ from typing import Any
 from datasets.archives import DELIVERED, ArchiveState, archive_state_path
 from datasets.catalogue import Catalogue
 from datasets.manifest import Pointer
-from datasets.storage import Storage, open_storage
+from datasets.storage import Signature, Storage, open_storage
 from pipeline.batch.request import Outcome, Request, left_alone
 from pipeline.folder import require_folder
 from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, parse_manifest
+from pipeline.seal.regular_file import NotRegular, TooLarge, read_regular
 from pipeline.seal.store import SealStore
-from schemas.errors import SealError, SnapshotCorrupt
+from schemas.errors import AlphaResultsError, SnapshotCorrupt, StorageUnavailable
+from schemas.kinds import MAX_BYTES
 from schemas.version import snapshot_id
 
 
@@ -93,11 +95,27 @@ class Seals:
             path for path, signature in listed.items() if self._known.get(path, (None,))[0] != signature
         ]
         self._known = {path: known for path, known in self._known.items() if path in listed}
-        for path, raw in self._storage.read_many(changed).items():
+        for path, raw in self._read(changed, listed).items():
             if raw is not None:  # else it was taken away since the listing
                 folder = path.removesuffix(MANIFEST_FILE).rstrip("/")
                 self._known[path] = listed[path], sighting(f"{self._address}/{folder}".rstrip("/"), raw)
         return [self._known[path][1] for path in sorted(listed) if path in self._known]
+
+    def _read(self, paths: list[str], listed: Mapping[str, Signature]) -> dict[str, bytes | None]:
+        """Read manifests; one that cannot be read is empty here, which is no manifest either: its build says why."""
+        limit = MAX_BYTES["seal"]
+        if self._storage.folder is None:
+            small = [path for path in paths if listed[path][1] <= limit]
+            return dict.fromkeys(paths, b"") | self._storage.read_many(small)
+        found: dict[str, bytes | None] = {}
+        for path in paths:
+            try:
+                found[path] = read_regular(self._storage.full(path), limit)
+            except FileNotFoundError:
+                found[path] = None
+            except (OSError, ValueError, NotRegular, TooLarge, StorageUnavailable):
+                found[path] = b""
+        return found
 
 
 def sighting(address: str, raw: bytes) -> Sighting:
@@ -114,8 +132,8 @@ def named(addresses: Iterable[str]) -> list[Sighting]:
     found = []
     for address in addresses:
         try:
-            raw = SealStore(address).read(MANIFEST_FILE)
-        except SealError:
+            raw = SealStore(address).read(MANIFEST_FILE, MAX_BYTES["seal"])
+        except (AlphaResultsError, NotRegular, TooLarge):
             raw = None
         found.append(Sighting(address, "") if raw is None else sighting(address, raw))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -100,7 +101,8 @@ def _converse(
     found = None
     with process:
         with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(orjson.dumps(request.to_dict()) + b"\n")
+            # The standard library's JSON: a path that is not UTF-8 comes through it whole.
+            process.stdin.write(json.dumps(request.to_dict()).encode() + b"\n")
             process.stdin.flush()
         for line in process.stdout:
             told = _decoded(line)

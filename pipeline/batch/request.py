@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from datasets.archives import FAILED
 from pipeline.archive import EXIT_ARCHIVE_FAILED
-from pipeline.seal.store import without_secrets
-from schemas.errors import AlphaResultsError, BuildCrashed, SealRefused
+from pipeline.seal.store import printable, without_secrets
+from schemas.errors import AlphaResultsError, BuildCrashed, InternalFailure, SealRefused
 
 FINE: Final = ("built", "unchanged", "superseded", "rolled back")
 """Outcomes that are no failure; every other one is."""
@@ -82,8 +82,10 @@ def failed(shown: str, error: AlphaResultsError) -> Outcome:
         "seal": shown,
         "outcome": "failed",
         "error": type(error).__name__,
-        "message": str(error),
+        "message": printable(str(error)),
     }
+    if isinstance(error, InternalFailure):
+        entry["failure"] = "internal"
     if isinstance(error, SealRefused):
         entry |= {"outcome": "refused", "violations": list(error.violations)}
     return Outcome(entry, error.exit_code)

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Protocol
 
-from pipeline.batch.request import Outcome, Request
+from pipeline.batch.request import Outcome, Request, failed
+from pipeline.internal import contained
+from schemas.errors import AlphaResultsError
 
 OnStage = Callable[[Request, str | None], None]
 """Called with a request and its stage as it begins, and with None when the request is done."""
@@ -50,7 +52,7 @@ def run(
     def work() -> None:
         try:
             for place, request in waiting:
-                done.put((place, builder.build(request, partial(on_stage, request) if on_stage else None)))
+                done.put((place, _built(builder, request, on_stage)))
                 if on_stage:
                     on_stage(request, None)
         except BaseException as error:  # noqa: BLE001 - told to the caller, who must not wait for ever
@@ -74,6 +76,15 @@ def run(
             raise found
         else:
             yield found
+
+
+def _built(builder: Builder, request: Request, on_stage: OnStage | None) -> Outcome:
+    """Build one seal; whatever else is raised for it costs this one and no other."""
+    try:
+        with contained("the build"):
+            return builder.build(request, partial(on_stage, request) if on_stage else None)
+    except AlphaResultsError as error:
+        return failed(request.shown, error)
 
 
 class _InTurn:

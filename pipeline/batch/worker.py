@@ -7,6 +7,7 @@ input stays open as long as the parent lives; when it ends, so does this process
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -15,27 +16,29 @@ from typing import Any, BinaryIO
 import orjson
 
 from pipeline.batch.request import Request, built, failed
+from pipeline.internal import contained
 from schemas.errors import AlphaResultsError
 
 
 def main() -> None:
-    """Build what the parent asks for; a failure of the project's own tree is an answer, not a crash."""
+    """Build what the parent asks for; whatever is raised for it is an answer, not a crash."""
     # Whatever a library prints must not end up between the lines of the answer.
     answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    request = Request.from_dict(orjson.loads(sys.stdin.buffer.readline()))
+    request = Request.from_dict(json.loads(sys.stdin.buffer.readline()))
     threading.Thread(target=_end_with_parent, args=(sys.stdin.buffer,), daemon=True).start()
     from pipeline.build import build_seal  # noqa: PLC0415 - slow to load: the parent must not be left unwatched meanwhile
 
     try:
-        result = build_seal(
-            request.seal,
-            request.root,
-            force=request.force,
-            archives=request.archives,
-            exclude=request.exclude,
-            on_stage=lambda stage: _tell(answer, {"stage": stage}),
-        )
+        with contained("the build"):
+            result = build_seal(
+                request.seal,
+                request.root,
+                force=request.force,
+                archives=request.archives,
+                exclude=request.exclude,
+                on_stage=lambda stage: _tell(answer, {"stage": stage}),
+            )
         outcome = built(request.shown, result)
     except AlphaResultsError as error:
         outcome = failed(request.shown, error)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from pipeline.internal import contained
 from pipeline.rule import Level, Rule, Violation
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
@@ -26,6 +27,7 @@ from pipeline.seal.file_rules import (
     FileFact,
     seal_digest,
     seal_path,
+    seal_size,
     seal_unknown,
     table_columns,
     table_extra,
@@ -150,8 +152,10 @@ def _read_files(state: _Check) -> None:
             if all(fact.intact for fact in facts):
                 _decode(state, kind)
             else:
-                state.note(seal_digest(kind, facts))
-                state.unusable[kind] = "failed seal.digest"
+                too_large = state.note(seal_size(kind, facts))
+                if not too_large:
+                    state.note(seal_digest(kind, facts))
+                state.unusable[kind] = f"failed {'seal.size' if too_large else 'seal.digest'}"
             if kind not in KINDS:
                 seal.drop(kind)
 
@@ -208,7 +212,8 @@ def _note_all(state: _Check, begun: list[tuple[Rule[Any], Future[Violation | Non
     """Keep what rules find, in their order; they are pure, so they may run side by side."""
     for rule, finding in begun:
         state.on_step(rule.id)
-        state.note(finding.result())
+        with contained(f"the rule {rule.id}"):
+            state.note(finding.result())
 
 
 def _tables_of(state: _Check, rule: Rule[Any]) -> Iterator[str]:

@@ -12,6 +12,7 @@ _ALL: Final[tuple[Rule[Any], ...]] = (
     file_rules.seal_manifest,
     file_rules.seal_unknown,
     file_rules.seal_path,
+    file_rules.seal_size,
     file_rules.seal_digest,
     file_rules.table_columns,
     file_rules.table_extra,

@@ -61,6 +61,8 @@ def beyond_calendar(series: pl.Series) -> CastProblem | None:
         The column as read, of any type; null is no such day.
     """
     if isinstance(series.dtype, pl.Datetime):
+        if series.dtype.time_unit == "ns":
+            return None  # 64 bits of nanoseconds reach from 1677 to 2262
         a_day = _DAY[series.dtype.time_unit]
     elif series.dtype == pl.Date:
         a_day = 1

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pipeline.rule import MAX_EXAMPLES, Finding, Level, rule
 from pipeline.seal.casting import CastProblem
 from pipeline.seal.manifest import KeyProblem
+from schemas.kinds import MAX_BYTES, MAX_ROWS
+
+OTHER_BYTES: Final = 2**33
+"""Most bytes of a file of a kind that the format does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,8 @@ class FileFact:
         As read; None when there is no such file.
     found_rows
         Rows of the table; None while it is not decoded, or is no table.
+    limit
+        Most bytes a file of its kind may have; None when that was not looked at. A larger one is not read.
     """
 
     path: str
@@ -42,6 +48,12 @@ class FileFact:
     found_sha256: str | None
     found_bytes: int | None
     found_rows: int | None = None
+    limit: int | None = None
+
+    @property
+    def too_large(self) -> bool:
+        """Whether it has more bytes than a file of its kind may have, or is declared to."""
+        return self.limit is not None and max(self.bytes or 0, self.found_bytes or 0) > self.limit
 
     @property
     def intact(self) -> bool:
@@ -84,6 +96,29 @@ def seal_path(kind: str, faults: Sequence[PathFault]) -> Finding | None:
         examples,
         f"the path {_short(faults[0].path)!r} cannot be followed: {faults[0].fault}",
     )
+
+
+_LIMITS: Final = ", ".join(f"{kind} {limit // 2**20:,} MiB" for kind, limit in MAX_BYTES.items())
+
+
+@rule(
+    "seal.size",
+    f"No file is larger than its kind may be ({_LIMITS}; of source, each file; of other kinds {OTHER_BYTES // 2**20:,} "
+    f"MiB), and no table is declared to have more than {MAX_ROWS:,} rows.",
+    "Split the run, or leave out what is not the kind's own; a manifest names files, it does not hold them.",
+    level=Level.FILE,
+)
+def seal_size(kind: str, facts: Sequence[FileFact]) -> Finding | None:
+    """Report the files of a kind that are too large to be read; one row is one file."""
+    broken = [fact for fact in facts if fact.too_large or (fact.rows or 0) > MAX_ROWS]
+    if not broken:
+        return None
+    examples = tuple(
+        {"path": _short(fact.path), "bytes": _short(fact.found_bytes or fact.bytes), "limit": fact.limit}
+        | ({"rows": _short(fact.rows), "limit": MAX_ROWS} if (fact.rows or 0) > MAX_ROWS else {})
+        for fact in broken[:MAX_EXAMPLES]
+    )
+    return Finding(kind, len(broken), examples, f"{_short(broken[0].path)} is too large to be read")
 
 
 @rule(

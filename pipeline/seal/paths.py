@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from schemas.kinds import MAX_NAME_BYTES, MAX_PATH_BYTES
+
 
 def lexical_fault(path: str, *, folder: bool = False) -> str | None:
     """Say what is wrong with a path before it is joined to anything; None when it may be joined.
@@ -22,7 +24,11 @@ def lexical_fault(path: str, *, folder: bool = False) -> str | None:
         return "it holds a backslash"
     if any(ord(character) < 32 or ord(character) == 127 for character in path):
         return "it holds a control character"
+    if len(path.encode("utf-8", "replace")) > MAX_PATH_BYTES:
+        return f"it is longer than {MAX_PATH_BYTES} bytes"
     segments = path.removesuffix("/").split("/") if folder else path.split("/")
+    if any(len(segment.encode("utf-8", "replace")) > MAX_NAME_BYTES for segment in segments):
+        return f"a name in it is longer than {MAX_NAME_BYTES} bytes"
     if ".." in segments:
         return "it climbs out of its folder with '..'"
     if "" in segments or "." in segments:
@@ -55,7 +61,7 @@ def link_fault(root: str, path: str) -> str | None:
         if step.is_symlink():
             return f"{step.relative_to(base)} is a link"
     if step.exists() and not (step.is_file() or step.is_dir()):
-        return "it is no regular file"
+        return "it is not a regular file"
     if os.path.realpath(expected) != expected:
         return "it resolves to another place"
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -13,20 +14,24 @@ from pipeline.rule import Violation
 from pipeline.seal.description_shape import compare
 from pipeline.seal.document_rules import description_object, description_shape, metrics_record
 from pipeline.seal.file_rules import (
+    OTHER_BYTES,
     FileFact,
     PathFault,
     seal_digest,
     seal_manifest,
     seal_path,
+    seal_size,
     table_columns,
 )
 from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, KindEntry, Manifest, parse_manifest
 from pipeline.seal.paths import lexical_fault
 from pipeline.seal.records import SealedRecords, decode_description, decode_metrics
+from pipeline.seal.regular_file import NotRegular, TooLarge
 from pipeline.seal.store import SealStore
 from pipeline.seal.strict_json import NotJson
 from pipeline.seal.tables import DecodedTable, decode_table
 from schemas.errors import SealRefused, SealUnreadable
+from schemas.kinds import MAX_BYTES, MAX_ROWS
 from schemas.tables import SEALED_TABLES
 
 
@@ -80,7 +85,7 @@ class Seal:
             When the store does not answer.
         """
         store = SealStore(str(address))
-        raw = store.read(MANIFEST_FILE)
+        raw = _manifest(store)
         if raw is None:
             if store.is_file():
                 raise SealUnreadable(
@@ -240,18 +245,42 @@ class Seal:
 
     def _fact(self, kind: str, entry: KindEntry, name: str, sha256: str) -> FileFact:
         path = f"{entry.path.rstrip('/')}/{name}" if entry.files is not None else entry.path
-        raw = self._store.read(path)
+        limit = MAX_BYTES.get(kind, OTHER_BYTES)
+        fact = FileFact(path, sha256, entry.bytes, entry.rows, None, None, limit=limit)
+        if fact.too_large or (entry.rows or 0) > MAX_ROWS:
+            return fact
+        try:
+            raw = self._store.read(path, limit)
+        except TooLarge as error:
+            return replace(fact, found_bytes=error.size)
+        except NotRegular as error:
+            # What the paths were looked at for, a moment ago: somebody is changing the seal.
+            raise _refused(self.address, seal_path(kind, (PathFault(path, str(error)),))) from error
         if raw is None:
-            return FileFact(path, sha256, entry.bytes, entry.rows, None, None)
+            return fact
         self._bytes[kind, name] = raw
-        return FileFact(path, sha256, entry.bytes, entry.rows, hashlib.sha256(raw).hexdigest(), len(raw))
+        return replace(fact, found_sha256=hashlib.sha256(raw).hexdigest(), found_bytes=len(raw))
 
     def _verify(self, kind: str) -> None:
+        self._require(seal_size(kind, self.files(kind)))
         self._require(seal_digest(kind, self.files(kind)))
 
     def _require(self, violation: Violation | None) -> None:
         if violation is not None:
             raise _refused(self.address, violation)
+
+
+def _manifest(store: SealStore) -> bytes | None:
+    """Return the bytes of a manifest, None when there is none; SealRefused when it is not to be read."""
+    limit = MAX_BYTES["seal"]
+    try:
+        return store.read(MANIFEST_FILE, limit)
+    except NotRegular as error:
+        fault = seal_path("seal", (PathFault(MANIFEST_FILE, str(error)),))
+        raise _refused(store.name, fault) from error
+    except TooLarge as error:
+        fact = FileFact(MANIFEST_FILE, "", None, None, None, error.size, limit=limit)
+        raise _refused(store.name, seal_size("seal", (fact,))) from error
 
 
 def _refused(address: str, violation: Violation | None) -> SealRefused:

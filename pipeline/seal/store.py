@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from datasets.storage import open_storage, without_secrets
+from datasets.storage import open_storage
+from datasets.storage import without_secrets as _without_secrets
 from pipeline.seal.paths import link_fault
+from pipeline.seal.regular_file import TooLarge, read_regular
 from schemas.errors import SealUnreadable, SettingsError, StorageUnavailable
 
-__all__ = ["SealStore", "without_secrets"]
+__all__ = ["SealStore", "printable", "without_secrets"]
+
+
+def printable(text: str) -> str:
+    """Write what a terminal would obey, and what no encoding has, as escapes; line breaks stay."""
+    return "".join(
+        character
+        if character.isprintable() or character == "\n"
+        else character.encode("unicode_escape", "backslashreplace").decode()
+        for character in text
+    )
+
+
+def without_secrets(address: str) -> str:
+    """Return an address as messages and reports show it: without user names and passwords, and in one line."""
+    return printable(_without_secrets(address)).replace("\n", "\\n")
+
 
 _GONE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
@@ -30,43 +48,84 @@ class SealStore:
         try:
             storage = open_storage(address)
         except SettingsError as error:
-            raise SealUnreadable(f"{self.name}: {error}") from error
+            raise SealUnreadable(f"{self.name}: {printable(str(error))}") from error
         self._storage = storage
 
     def is_file(self) -> bool:
         """Tell whether the address is that of a local file, where a seal would be a folder."""
-        return self._storage.folder is not None and self._storage.folder.is_file()
+        try:
+            return self._storage.folder is not None and self._storage.folder.is_file()
+        except OSError:
+            return False
 
     def link_fault(self, path: str) -> str | None:
         """Say whether a lexically sound path is a link out of the seal; object stores know no links."""
         folder = self._storage.folder
-        return None if folder is None else link_fault(str(folder), path)
+        try:
+            return None if folder is None else link_fault(str(folder), path)
+        except OSError as error:
+            return f"it cannot be looked at: {error.strerror}"
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, limit: int) -> bytes | None:
         """Return the bytes of one file, or None when there is no such file.
 
         Parameters
         ----------
         path
             Relative to the seal; only ever one that :func:`pipeline.seal.paths.lexical_fault` passed.
+        limit
+            Most bytes to read.
 
         Raises
         ------
+        NotRegular
+            When it is a link, a pipe, a socket or a device.
+        TooLarge
+            When it holds more than the limit.
         SealUnreadable
             When reading is not permitted.
         StorageUnavailable
             When the store did not answer.
         """
+        return (
+            self._read_file(path, limit)
+            if self._storage.folder is not None
+            else self._read_object(path, limit)
+        )
+
+    def _read_file(self, path: str, limit: int) -> bytes | None:
         try:
-            return self._storage.read(path)
+            return read_regular(self._storage.full(path), limit)
         except _GONE:
             return None
         except StorageUnavailable as error:
-            if self._storage.folder is not None and isinstance(error.__cause__, PermissionError):
+            if isinstance(error.__cause__, PermissionError):
                 raise SealUnreadable(f"{self.name}: reading {path} is not permitted") from error
+            raise
+        except (OSError, ValueError) as error:
+            # The path is too long for the disk, or nothing that a disk could have.
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise SealUnreadable(
+                f"{self.name}: {path} cannot be read: {reason}; correct the address"
+            ) from error
+
+    def _read_object(self, path: str, limit: int) -> bytes | None:
+        try:
+            return self._bounded(path, limit)
+        except _GONE:
+            return None
+        except (TooLarge, StorageUnavailable, MemoryError):
             raise
         except Exception as error:
             # Every file system raises its own client's exceptions here; none of them says the seal is wrong.
             raise StorageUnavailable(
                 f"{self.name}: {path} could not be read ({type(error).__name__}); try again later"
             ) from error
+
+    def _bounded(self, path: str, limit: int) -> bytes | None:
+        signature = self._storage.signature(path)
+        if signature is None:
+            return None
+        if signature[1] > limit:
+            raise TooLarge(signature[1])
+        return self._storage.read(path)

@@ -8,7 +8,18 @@ from dataclasses import dataclass
 import polars as pl
 
 from pipeline.seal.casting import POLARS_TYPES, CastProblem, beyond_calendar, cast_losslessly
+from schemas.kinds import MAX_ROWS
 from schemas.table import Column, Table
+
+_UNREADABLE = (
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+    ArithmeticError,
+    MemoryError,
+    OSError,
+    ValueError,
+)
+"""What the engine raises on a file it cannot make sense of; a panic of it is no Exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +64,25 @@ def decode_table(table: Table, raw: bytes) -> DecodedTable:
     try:
         stored = pl.read_parquet_schema(io.BytesIO(raw))
         wanted = [name for name in declared if name in stored]
+        # The footer is asked first: a few bytes may claim more rows than any memory holds.
+        rows = _height(raw)
+        if rows > MAX_ROWS:
+            return _unreadable(table, f"at most {MAX_ROWS:,} rows", f"{rows:,} rows")
         frame = pl.read_parquet(io.BytesIO(raw), columns=wanted)
-        rows = frame.height if wanted else _height(raw)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        text = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        return DecodedTable(empty_table(table), None, (CastProblem("(file)", "a Parquet file", text),), ())
+        rows = frame.height if wanted else rows
+    except _UNREADABLE as error:
+        return _unreadable(table, "a Parquet file", _reason(error))
     columns: list[pl.Series] = []
     problems: list[CastProblem] = []
     for name, column in declared.items():
         if name not in stored:
             problems.extend(_absent(column))
             continue
-        cast = beyond_calendar(frame[name]) or cast_losslessly(frame[name], column.type)
+        try:
+            cast = beyond_calendar(frame[name]) or cast_losslessly(frame[name], column.type)
+        except _UNREADABLE as error:
+            # Such as a time zone that nobody knows.
+            cast = CastProblem(name, column.type.value, f"{frame[name].dtype} ({_reason(error)})")
         if isinstance(cast, CastProblem):
             problems.append(cast)
         else:
@@ -76,6 +94,14 @@ def decode_table(table: Table, raw: bytes) -> DecodedTable:
 def empty_table(table: Table) -> pl.DataFrame:
     """Return the table with its sealed columns and no row."""
     return pl.DataFrame(schema={column.name: POLARS_TYPES[column.type] for column in table.sealed_columns})
+
+
+def _unreadable(table: Table, expected: str, found: str) -> DecodedTable:
+    return DecodedTable(empty_table(table), None, (CastProblem("(file)", expected, found),), ())
+
+
+def _reason(error: BaseException) -> str:
+    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
 
 
 def _absent(column: Column) -> list[CastProblem]:

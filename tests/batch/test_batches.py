@@ -201,8 +201,12 @@ def test_a_stop_begins_nothing_more() -> None:
     assert len(found) == builder.begun < 10_000 - 3
 
 
-def test_a_mistake_of_the_program_is_not_swallowed() -> None:
-    with pytest.raises(RuntimeError, match="a mistake"):
-        list(
-            run([Request(str(n), "") for n in range(9)], _Counting(fails_at=5), 2, stopping=threading.Event())
-        )
+def test_a_mistake_of_the_program_costs_its_own_seal_and_is_told() -> None:
+    requests = [Request(str(n), "") for n in range(9)]
+    found = dict(run(requests, _Counting(fails_at=5), 2, stopping=threading.Event()))
+    assert {place: outcome.kind for place, outcome in found.items()} == {
+        place: "failed" if place == 5 else "built" for place in range(9)
+    }
+    entry = found[5].entry
+    assert (entry["failure"], found[5].exit_code) == ("internal", 7)
+    assert "a mistake of the program" in entry["message"]

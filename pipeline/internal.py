@@ -1,0 +1,53 @@
+"""A fault of the program costs the seal it happened on, and no other."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from schemas.errors import AlphaResultsError, InternalFailure
+
+_REPOSITORY: Final = Path(__file__).resolve().parents[1]
+_ENDING: Final = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""What asks a process to end says nothing about a seal."""
+_SECRETS: Final = re.compile(r"(?<=://)[^/@\s]*@|\?\S*")
+
+
+@contextlib.contextmanager
+def contained(what: str) -> Iterator[None]:
+    """Turn whatever is raised below, but the project's own errors, into one of those.
+
+    Parameters
+    ----------
+    what
+        What was being done, the subject of the message.
+
+    Raises
+    ------
+    InternalFailure
+        In place of any other exception. A panic of the compute engine is no Exception, so that all are caught but
+        those that ask the process to end.
+    """
+    try:
+        yield
+    except (AlphaResultsError, *_ENDING):
+        raise
+    except BaseException as error:
+        raise InternalFailure(f"{what} failed by a fault of the program, {_described(error)}") from error
+
+
+def _described(error: BaseException) -> str:
+    """Name an exception, what it says and the last place of the project it came through, without secrets."""
+    lines = _SECRETS.sub("", str(error)).strip().splitlines() or [""]
+    ours = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).is_relative_to(_REPOSITORY) and ".venv" not in frame.filename
+    ]
+    place = f" at {Path(ours[-1].filename).relative_to(_REPOSITORY)}:{ours[-1].lineno}" if ours else ""
+    said = f": {lines[0][:200]}" if lines[0] else ""
+    return f"{type(error).__name__}{said}{place}; report it together with the seal"

@@ -1,0 +1,93 @@
+"""Reading a file of this machine that somebody else named: only a regular one, and only so much of it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from stat import S_ISLNK, S_ISREG
+
+from datasets.storage.disk import reading
+
+
+class NotRegular(Exception):
+    """What is there is no file that can be read to its end; the message says what it is."""
+
+
+class TooLarge(Exception):
+    """The file is larger than it may be.
+
+    Attributes
+    ----------
+    size
+        Its bytes.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"it has {size} bytes")
+        self.size = size
+
+
+def read_regular(path: str, limit: int) -> bytes:
+    """Return the bytes of a regular file, without ever waiting for one that is none.
+
+    A pipe that nobody writes to, a device without an end and a link to either are told by their kind; none of them is
+    opened to be read.
+
+    Parameters
+    ----------
+    path
+        Its last part is not followed when it is a link.
+    limit
+        Most bytes to read.
+
+    Raises
+    ------
+    FileNotFoundError, NotADirectoryError, IsADirectoryError
+        When no file is there.
+    NotRegular
+        When it is a link, a pipe, a socket or a device.
+    TooLarge
+        When it holds more.
+    StorageUnavailable
+        When the disk fails, or does not permit it.
+    """
+    with reading(path):
+        # Looked at before it is opened: opening a device may already do something.
+        _require_regular(os.lstat(path))
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise NotRegular("it is a link") from error
+            raise
+        with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor, which pathlib cannot open
+            status = os.fstat(descriptor)
+            _require_regular(status)
+            if status.st_size > limit:
+                raise TooLarge(status.st_size)
+            # One byte more than is allowed, and no more: it may grow while it is read.
+            data = _read(file.fileno(), limit + 1)
+    if len(data) > limit:
+        raise TooLarge(len(data))
+    return data
+
+
+def _read(descriptor: int, most: int) -> bytes:
+    parts: list[bytes] = []
+    left = most
+    while left > 0:
+        part = os.read(descriptor, min(left, 1 << 24))
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _require_regular(status: os.stat_result) -> None:
+    if S_ISLNK(status.st_mode):
+        raise NotRegular("it is a link")
+    if not S_ISREG(status.st_mode):
+        if status.st_mode & 0o170000 == 0o040000:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        raise NotRegular("it is not a regular file")

@@ -1,0 +1,274 @@
+"""Seals that no engine should write: each is refused by a rule, and costs no other seal of the command."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from pipeline.__main__ import cli
+from pipeline.check_apart import Checker, answer
+from pipeline.rules import RULES
+from pipeline.seal.regular_file import NotRegular, TooLarge, read_regular
+from schemas.kinds import MAX_BYTES, MAX_ROWS
+from tests.seals import make_seal, resign, rewrite
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def fifo_as_manifest(seal: Path) -> None:
+    (seal / "seal.json").unlink()
+    os.mkfifo(seal / "seal.json")
+
+
+def endless_manifest(seal: Path) -> None:
+    (seal / "seal.json").unlink()
+    (seal / "seal.json").symlink_to("/dev/zero")
+
+
+def manifest_of_many_bytes(seal: Path) -> None:
+    with (seal / "seal.json").open("r+b") as file:
+        file.truncate(MAX_BYTES["seal"] + 1)
+
+
+def description_of_many_bytes(seal: Path) -> None:
+    with (seal / "description.json").open("r+b") as file:
+        file.truncate(MAX_BYTES["description"] + 1)
+    resign(seal)
+
+
+def sparse_table(seal: Path) -> None:
+    with (seal / "pnl.parquet").open("r+b") as file:
+        file.truncate(2**43)  # eight tebibytes that take no room
+
+
+def endless_table(seal: Path) -> None:
+    (seal / "pnl.parquet").unlink()
+    (seal / "pnl.parquet").symlink_to("/dev/zero")
+
+
+def fifo_as_source(seal: Path) -> None:
+    first = next(path for path in (seal / "source").rglob("*") if path.is_file())
+    first.unlink()
+    os.mkfifo(first)
+
+
+def _declare(seal: Path, kind: str, **changes: Any) -> None:
+    def change(document: dict[str, Any]) -> dict[str, Any]:
+        document["kinds"][kind] |= changes
+        return document
+
+    rewrite(seal, "seal", change)
+
+
+def long_path(seal: Path) -> None:
+    _declare(seal, "pnl", path="a" * 5000)
+
+
+def long_nested_path(seal: Path) -> None:
+    _declare(seal, "pnl", path="/".join(["a" * 200] * 25))
+
+
+def absurd_rows(seal: Path) -> None:
+    _declare(seal, "pnl", rows=MAX_ROWS + 1)
+
+
+def nanoseconds(seal: Path) -> None:
+    """Write an instant in nanoseconds that is no whole microsecond."""
+    path = seal / "portfolio.parquet"
+    stored = pq.read_table(path)
+    place = stored.schema.get_field_index("timestamp")
+    values = stored.column("timestamp").cast(pa.timestamp("ns", tz="UTC")).cast(pa.int64()).to_pylist()
+    odd = pa.array([value + 1 for value in values], pa.int64()).cast(pa.timestamp("ns", tz="UTC"))
+    pq.write_table(stored.set_column(place, "timestamp", odd), path)
+    resign(seal)
+
+
+def absurd_footer(seal: Path) -> None:
+    """Claim more rows in the footer than there is memory for."""
+    path = seal / "rebalances.parquet"
+    frame = pl.read_parquet(io.BytesIO(path.read_bytes()))
+    raw = path.read_bytes()
+    size = struct.unpack("<I", raw[-8:-4])[0]
+    footer = raw[-8 - size : -8]
+    rows = _varint(frame.height * 2)
+    forged = footer.replace(rows, _varint(2**61))
+    assert forged != footer
+    path.write_bytes(raw[: -8 - size] + forged + struct.pack("<I", len(forged)) + b"PAR1")
+    _declare(seal, "rebalances", sha256=_digest(path), bytes=path.stat().st_size)
+
+
+def _varint(value: int) -> bytes:
+    found = b""
+    while value > 0x7F:
+        found, value = found + bytes([value & 0x7F | 0x80]), value >> 7
+    return found + bytes([value])
+
+
+def _digest(path: Path) -> str:
+    import hashlib  # noqa: PLC0415 - only here
+
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+HOSTILE: dict[Callable[[Path], None], str] = {
+    fifo_as_manifest: "seal.path",
+    endless_manifest: "seal.path",
+    manifest_of_many_bytes: "seal.size",
+    description_of_many_bytes: "seal.size",
+    sparse_table: "seal.size",
+    endless_table: "seal.path",
+    fifo_as_source: "seal.path",
+    long_path: "seal.path",
+    long_nested_path: "seal.path",
+    absurd_rows: "seal.size",
+    nanoseconds: "table.columns",
+    absurd_footer: "table.columns",
+}
+
+
+def run(*arguments: str) -> Any:
+    """Run a command with little memory and little time: a fault is then an end, not a hang."""
+    told = subprocess.run(
+        ["bash", "-c", 'ulimit -v 16000000; exec "$@"', "-", sys.executable, "-m", "pipeline", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    return told.returncode, json.loads(told.stdout)["seals"]
+
+
+@pytest.mark.parametrize("apart", ["check", "build", "build --from"])
+def test_no_hostile_seal_costs_a_good_one(tmp_path: Path, apart: str) -> None:
+    seals = tmp_path / "seals"
+    kinds = {"weeks": 14, "raw": False}
+    # A build has the checks of the check: what is left to see there is that the batch goes on.
+    hostile = dict(HOSTILE if apart == "check" else list(HOSTILE.items())[::3])
+    for place, spoil in enumerate(hostile):
+        spoil(make_seal(seals, alpha_id=f"bad_{place:02}_{spoil.__name__}", **kinds))
+    for name in ("aaa", "zzz"):
+        make_seal(seals, alpha_id=name, **kinds)
+    every = [str(path) for path in sorted(seals.iterdir())] + ["/tmp/" + "a" * 5000, "/tmp/" + "b/" * 2500]
+    command, *options = apart.split()
+    where = ["--datasets", str(tmp_path / "root")] if command == "build" else []
+    given = [*options, str(seals)] if "--from" in options else [*options, *every]
+    code, told = run(command, *where, "--json", *given)
+    by_name = {Path(entry["seal"]).name: entry for entry in told}
+    assert code == (1 if "--from" in options else 2 if command == "check" else 1)
+    for name in ("aaa", "zzz"):
+        assert by_name[name].get("refused") is False or by_name[name]["outcome"] == "built"
+    for place, (spoil, rule) in enumerate(hostile.items()):
+        entry = by_name[f"bad_{place:02}_{spoil.__name__}"]
+        assert rule in [violation["rule"] for violation in entry["violations"]], entry
+        assert rule in RULES
+    if "--from" not in options:
+        assert [entry["error"] for entry in told if len(entry["seal"]) > 5000] == ["SealUnreadable"] * 2
+
+
+def test_a_timestamp_in_nanoseconds_is_taken(tmp_path: Path) -> None:
+    seal = make_seal(tmp_path)
+    path = seal / "portfolio.parquet"
+    stored = pq.read_table(path)
+    for name in ("timestamp", "date"):
+        place = stored.schema.get_field_index(name)
+        zone = "UTC" if name == "timestamp" else None
+        stored = stored.set_column(place, name, stored.column(name).cast(pa.timestamp("ns", tz=zone)))
+    pq.write_table(stored, path)
+    told = CliRunner().invoke(cli, ["check", str(resign(seal))])
+    assert told.exit_code == 0, told.output
+
+
+@pytest.mark.parametrize("command", ["check", "build"])
+@pytest.mark.parametrize(
+    "fault", [OverflowError("too large"), MemoryError(), pl.exceptions.PanicException("x")]
+)
+def test_a_fault_of_the_program_is_a_failure_that_says_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, fault: BaseException
+) -> None:
+    from pipeline.seal import Seal  # noqa: PLC0415 - what is broken here
+
+    def fail(*_: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(Seal, "files", fail)
+    where = ["--datasets", str(tmp_path / "root")] if command == "build" else []
+    told = CliRunner().invoke(cli, [command, str(make_seal(tmp_path)), "--json", *where])
+    assert told.exit_code == 7
+    (entry,) = json.loads(told.stdout)["seals"]
+    assert entry["failure"] == "internal"
+    assert type(fault).__name__ in entry["message"]
+    assert "report it" in entry["message"]
+
+
+def dies_of_the_second(pipe: Connection) -> None:
+    """Check as ever, but die when a seal of a certain name comes."""
+
+    class Watched:
+        def send(self, found: Any) -> None:
+            pipe.send(found)
+
+        def recv(self) -> str:
+            address: str = pipe.recv()
+            if address.endswith("deadly"):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return address
+
+    answer(Watched())  # type: ignore[arg-type]
+
+
+def test_a_check_that_is_killed_costs_its_own_seal_only(tmp_path: Path) -> None:
+    good = [str(make_seal(tmp_path, alpha_id=name, weeks=14)) for name in ("a", "b")]
+    checker = Checker(dies_of_the_second)
+    try:
+        found = [checker.check(address, lambda _: None) for address in (good[0], "/x/deadly", good[1])]
+    finally:
+        checker.close()
+    assert [one.exit_code for one in found] == [0, 7, 0]
+    assert "SIGKILL" in found[1].message
+
+
+def test_names_that_no_encoding_has_cost_nobody(tmp_path: Path) -> None:
+    seals = tmp_path / "seals"
+    good = make_seal(seals, alpha_id="good", weeks=14, raw=False)
+    strange = seals / os.fsdecode(b"odd\xff\x1b[31m")
+    strange.mkdir()
+    (strange / "seal.json").write_text((good / "seal.json").read_text().replace('"good"', '"odd"'))
+    code, told = run("build", "--datasets", str(tmp_path / "root"), "--json", "--from", str(seals))
+    assert code == 2
+    assert {Path(entry["seal"]).name: entry["outcome"] for entry in told} == {
+        "good": "built",
+        "odd\\udcff\\x1b[31m": "failed",
+    }
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"12345")
+    assert read_regular(str(file), 5) == b"12345"
+    with pytest.raises(TooLarge):
+        read_regular(str(file), 4)
+    (tmp_path / "link").symlink_to(file)
+    os.mkfifo(tmp_path / "pipe")
+    for name in (tmp_path / "link", tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(NotRegular):
+            read_regular(str(name), 5)
+    with pytest.raises(IsADirectoryError):
+        read_regular(str(tmp_path), 5)
+    with pytest.raises(FileNotFoundError):
+        read_regular(str(tmp_path / "none"), 5)
