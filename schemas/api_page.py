@@ -27,7 +27,7 @@ Every endpoint answers GET only. A page is `{data: [...], pagination, meta}`, a 
 a failure `{error: {code, message, details, request_id}}`.
 
 A query parameter given twice is a 400, and so is a `from` after `to`; one 400 lists every parameter that breaks its
-rule. Query parameters that an endpoint does not know are ignored.
+rule, and every one that the endpoint does not take, with the nearest that it does.
 
 In the tables of fields, *may be null* says that the key is there with null where nothing could be determined, and
 *may be absent* that the key is left out where the run never recorded it. *Raw* fields come only with raw-book

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from schemas import parameters as p
-from schemas.parameters import Parameter, ParameterKind
+from schemas.parameters import Parameter
 
 
 class Gate(StrEnum):
@@ -53,6 +53,9 @@ class Endpoint:
         Which allow-list is asked about the alpha.
     public, admin
         Whether it needs no key; whether it needs an administrator's.
+    shared
+        Whether its 200 is the same bytes for every caller and call, and may be kept by shared caches: it then holds
+        nothing of the call, in no header either.
     """
 
     id: str
@@ -66,6 +69,7 @@ class Endpoint:
     gate: Gate = Gate.NONE
     public: bool = False
     admin: bool = False
+    shared: bool = False
 
     @property
     def query(self) -> tuple[Parameter, ...]:
@@ -75,16 +79,15 @@ class Endpoint:
     @property
     def all_errors(self) -> tuple[str, ...]:
         """Every code the route may answer with, shared ones first."""
-        shared: tuple[str, ...] = ("method_not_allowed", "internal_error")
+        common: tuple[str, ...] = ("method_not_allowed", "internal_error")
         if not self.public:
-            shared += KEY_ERRORS
-        if self.query or any(x.kind is not ParameterKind.TEXT for x in self.parameters):
-            shared += ("bad_request",)  # a path that takes any text has nothing to be broken
+            common += KEY_ERRORS
+        common += ("bad_request",)  # an endpoint without parameters refuses any
         if self.gate is Gate.ALPHAS:
-            shared += ("alpha_not_allowed", "alpha_not_found")
+            common += ("alpha_not_allowed", "alpha_not_found")
         if self.gate is Gate.RUNS:
-            shared += ("run_not_allowed", "run_not_found")
-        return shared + tuple(code for code in self.errors if code not in shared)
+            common += ("run_not_allowed", "run_not_found")
+        return common + tuple(code for code in self.errors if code not in common)
 
 
 KEY_ERRORS: Final = (
@@ -275,6 +278,7 @@ _ALL: Final = (
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH,),
         gate=Gate.RUNS,
+        shared=True,
     ),
     Endpoint(
         "benchmarks.daily",

@@ -18,11 +18,15 @@ class ErrorCode:
         The HTTP status it always comes with.
     meaning
         When it is returned and what a caller can do, for the OpenAPI document and the docs.
+    permanent
+        Whether the same call comes to the same for as long as the deployment is as it is: such a 503 carries no
+        ``Retry-After``.
     """
 
     code: str
     status: int
     meaning: str
+    permanent: bool = False
 
 
 _ALL: Final = (
@@ -52,7 +56,8 @@ _ALL: Final = (
     ErrorCode(
         "bad_request",
         400,
-        "At least one parameter is invalid; `details.parameters` lists all with their constraint.",
+        "At least one parameter is invalid, or is not one this endpoint takes; `details.parameters` lists all with their "
+        "constraint.",
     ),
     ErrorCode(
         "unknown_book", 400, "No such book among those this key can read; `details.available` lists them."
@@ -105,7 +110,12 @@ _ALL: Final = (
     ErrorCode(
         "benchmark_unavailable", 503, "The market data is away for now; only benchmark routes are affected."
     ),
-    ErrorCode("benchmark_not_configured", 503, "This deployment has no market data; retrying does not help."),
+    ErrorCode(
+        "benchmark_not_configured",
+        503,
+        "This deployment has no market data; retrying does not help.",
+        permanent=True,
+    ),
     ErrorCode(
         "source_download_unavailable",
         503,
@@ -115,6 +125,7 @@ _ALL: Final = (
         "source_download_not_configured",
         503,
         "This deployment has no object store for archives; retrying does not help.",
+        permanent=True,
     ),
 )
 

@@ -14,8 +14,8 @@ DEFAULT_PAGE: Final = 100
 """Page size when the request names none."""
 DAILY_PAGE: Final = 500
 """Page size of the two daily series (equity curve and benchmark) when the request names none."""
-TICKERS: Final = "{0}(,{0})*".format(PATTERNS[Bound.TICKER])
-"""One ticker or several: no seal holds one with a comma or white space in it."""
+TICKERS: Final = r"\s*{0}\s*(,\s*{0}\s*)*".format(PATTERNS[Bound.TICKER])
+"""One ticker or several: no seal holds one with a comma or white space in it, so that around one it means nothing."""
 MAX_OFFSET: Final = 2**53 - 1
 """Largest offset: the largest integer every JSON reader keeps exact."""
 
@@ -82,7 +82,9 @@ class Parameter:
         if self.kind is ParameterKind.CHOICE:
             return "one of " + ", ".join(text for text, _ in self.choices)
         if self.kind is ParameterKind.SYMBOLS:
-            return "one ticker or several separated by commas, none of them empty or with white space in it"
+            return (
+                "one ticker or several separated by commas, none of them empty or with white space inside it"
+            )
         if self.kind is ParameterKind.BOOK:
             return "the name of a book this key can read"
         if self.kind is ParameterKind.FORBIDDEN:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
 
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
-from schemas.parameters import BOOK
 from schemas.tables.books import BOOK_KINDS, RAW_PREFIX, book_order
 
 
@@ -24,9 +22,6 @@ class NothingOfKind:
     """A request in order, of which the run holds no rows: the page is empty and says why."""
 
     kind: str
-
-
-_DEFAULT: Final = BOOK.default
 
 
 def visible_books(snapshot: Snapshot, *, raw: bool) -> tuple[str, ...]:
@@ -61,8 +56,8 @@ def choose_book(snapshot: Snapshot, kind: str, book: str, *, raw: bool) -> Reada
     visible = visible_books(snapshot, raw=raw)
     if book in visible:
         return Readable(book) if book in snapshot.books(kind) else NothingOfKind(kind)
-    if not visible and book == _DEFAULT:
-        # A run without any book has no data rather than a wrong address: nobody chose the default.
+    if not visible:
+        # A run without books holds no data for any of them, whichever is asked for.
         return NothingOfKind(kind)
     raise ApiError(
         "unknown_book",

@@ -8,7 +8,7 @@ from typing import Any, Final
 from schemas.field import Field, FieldType
 from schemas.objects.description import DESCRIPTION
 
-_EMPTY_WHEN_UNSEALED: Final = frozenset({"falsification_criteria", "source_papers"})
+_EMPTY_WHEN_UNSEALED: Final = frozenset({"source_papers"})
 """Lists that say "none" by being empty, where others are null because nothing was said."""
 
 
@@ -27,8 +27,8 @@ def complete(sealed: Mapping[str, Any], alpha_id: str, *, raw: bool) -> dict[str
     Returns
     -------
     dict
-        Every declared key in declared order; null where nothing was sealed, an empty list for falsification
-        criteria and source papers. Other sealed keys are not served. The name falls back to the address.
+        Every declared key in declared order; null where nothing was sealed, but an empty list for source papers, and
+        no key for what is declared optional. Other sealed keys are not served. The name falls back to the address.
     """
     own = {"algo_id": alpha_id, "alpha_id": alpha_id, "name": sealed.get("name") or alpha_id}
     found: dict[str, Any] = _filled(DESCRIPTION, {**sealed, **own})
@@ -38,7 +38,11 @@ def complete(sealed: Mapping[str, Any], alpha_id: str, *, raw: bool) -> dict[str
 def _filled(field: Field, value: Any) -> Any:
     if field.type is FieldType.OBJECT:
         found = value if isinstance(value, Mapping) else {}
-        return {member.name: _filled(member, found.get(member.name)) for member in field.fields}
+        return {
+            member.name: _filled(member, found.get(member.name))
+            for member in field.fields
+            if not member.optional or found.get(member.name) is not None
+        }
     if value is None:
         return [] if field.name in _EMPTY_WHEN_UNSEALED else None
     entry = field.items if field.type is FieldType.ARRAY else None

@@ -44,10 +44,18 @@ def collection(
     return (b"".join((b'{"data":', first)), *middle, b"".join((end, last)))
 
 
-def single(data: Mapping[str, Any], *, request_id: str, source: str, meta: Mapping[str, Any]) -> bytes:
-    """Assemble the answer that is one object; `source` says where its content was read."""
-    common = {"request_id": request_id, "generated_at": now(), "source": source}
-    return orjson.dumps({"data": data, "meta": {**meta, **common}})
+def single(data: Mapping[str, Any], *, request_id: str | None, source: str, meta: Mapping[str, Any]) -> bytes:
+    """Assemble the answer that is one object.
+
+    Parameters
+    ----------
+    request_id
+        None leaves out what differs between two calls: the request's name and the time.
+    source
+        Where its content was read.
+    """
+    of_the_call = {} if request_id is None else {"request_id": request_id, "generated_at": now()}
+    return orjson.dumps({"data": data, "meta": {**meta, **of_the_call, "source": source}})
 
 
 def bare(body: Mapping[str, Any]) -> bytes:

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 from schemas.endpoints import ENDPOINTS, Endpoint
 from schemas.errors import ApiError
 from schemas.parameters import TICKERS, Parameter, ParameterKind
+from serve.unknown_parameters import unknown
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,20}\Z")
 _NUMBER: Final = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?\Z")
@@ -55,7 +56,7 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str
     path
         Text of the path's placeholders, decoded.
     query
-        Decoded pairs of the query string; names the endpoint does not know are ignored.
+        Decoded pairs of the query string.
 
     Returns
     -------
@@ -65,7 +66,8 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str
     Raises
     ------
     ApiError
-        ``bad_request`` whose details list every parameter that breaks a rule, with the rule.
+        ``bad_request`` whose details list every parameter that breaks a rule, with the rule, and every name that the
+        endpoint does not know, with the nearest one it does.
     """
     values = _read_at_once(_declared(endpoint.id), path, query)
     return read_one_by_one(endpoint, path, query) if values is None else values
@@ -116,9 +118,7 @@ def _read_at_once(
             values[name] = value
         for name, text in query:
             known = declared.of_query.get(name)
-            if known is None:
-                continue
-            if name in given or (value := known[1](known[0], text)) is None:
+            if known is None or name in given or (value := known[1](known[0], text)) is None:
                 return None
             given.add(name)
             values[name] = value
@@ -148,6 +148,7 @@ def read_one_by_one(endpoint: Endpoint, path: Mapping[str, str], query: Sequence
             broken.append({"name": parameter.name, "constraint": str(error)})
     if not _in_order(values):
         broken.append({"name": "from", "constraint": "a day not after `to`"})
+    broken += unknown(endpoint, given)
     if broken:
         raise refusal(broken)
     return values
@@ -208,7 +209,7 @@ def _choice(parameter: Parameter, text: str) -> str | None:
 
 def _tickers(_: Parameter, text: str) -> tuple[str, ...] | None:
     # Sorted and without repeats, so that two ways to ask the same question have one ETag.
-    return tuple(sorted(set(text.split(",")))) if _TICKERS.match(text) else None
+    return tuple(sorted({name.strip() for name in text.split(",")})) if _TICKERS.match(text) else None
 
 
 def _text(_: Parameter, text: str) -> str:

@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from schemas.error_codes import ERROR_CODES
 from schemas.errors import ApiError
 from serve import compression, envelope
+from serve import trace as tracing
 from serve.answer import PRIVATE, Answer, Bare, Page
 from serve.asgi import Receive, Scope, Send
 from serve.context import Context
@@ -21,11 +23,18 @@ RETRY_SECONDS: Final = 2
 
 
 class Response(NamedTuple):
-    """A whole response; all bodies are JSON."""
+    """A whole response; all bodies are JSON.
+
+    Attributes
+    ----------
+    shared
+        Whether a shared cache may keep it, so that nothing of the call that fetched it may be in it.
+    """
 
     status: int
     body: type_pieces
     headers: Mapping[str, str]
+    shared: bool = False
 
     @property
     def size(self) -> int:
@@ -34,14 +43,15 @@ class Response(NamedTuple):
 
     def fields(self, request_id: str | None) -> list[tuple[str, str]]:
         """Return its headers as they are sent, with the request's id where this is the one to tell it."""
-        found = [] if request_id is None else [("x-request-id", request_id)]
+        found = [] if request_id is None or self.shared else [("x-request-id", request_id)]
         found += [(name.lower(), value) for name, value in self.headers.items()]
         if self.status != 304:
             found += [("content-type", "application/json"), ("content-length", str(self.size))]
         return found
 
-    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
-        """Hand it to the server."""
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
+        """Hand it to the server; the request's id is added on the way, unless the trace says otherwise."""
+        tracing.of(scope).shared = self.shared
         await self.send(send, None)
 
     async def send(self, send: Send, request_id: str | None) -> None:
@@ -101,7 +111,8 @@ def answered(
         if tag is not None and owner is not None and _is_kept(context, answer, body, tag):
             context.service.bodies.put(owner, (tag, coding), body.to_keep(), body.bytes)
         return page_response(body, name, coding, headers)
-    sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE}
+    shared = context.endpoint.shared
+    sent = {**({} if shared else headers), "vary": "Accept-Encoding", "cache-control": PRIVATE}
     if isinstance(answer, Bare):
         content = envelope.bare(answer.body)
         sent["cache-control"] = "no-store"
@@ -109,12 +120,13 @@ def answered(
         meta = dict(answer.meta)
         if answer.warnings:
             meta["warnings"] = list(answer.warnings)
-        content = envelope.single(answer.data, request_id=context.request_id, source=answer.source, meta=meta)
+        request_id = None if shared else context.request_id
+        content = envelope.single(answer.data, request_id=request_id, source=answer.source, meta=meta)
         sent["cache-control"] = answer.cache_control
     packed = coded((content,), coding)
     if packed.coding != compression.IDENTITY:
         sent["content-encoding"] = packed.coding
-    return Response(200, packed.pieces, sent)
+    return Response(200, packed.pieces, sent, shared)
 
 
 def _is_kept(context: Context, page: Page, body: Body, tag: str) -> bool:
@@ -143,8 +155,8 @@ def page_body(context: Context, page: Page) -> type_pieces:
 
 
 def failed(error: ApiError, request_id: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Turn an error into its response; every 503 says when to come back."""
+    """Turn an error into its response; a 503 that may pass says when to come back."""
     sent = {**(headers or {}), **error.headers, "cache-control": "no-store"}
-    if error.status == 503:
+    if error.status == 503 and not ERROR_CODES[error.code].permanent:
         sent.setdefault("Retry-After", str(math.ceil(RETRY_SECONDS)))
     return Response(error.status, (envelope.failure(error, request_id),), sent)

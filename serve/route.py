@@ -105,6 +105,9 @@ class _Passage:
         """Run the checks in their order, then answer."""
         if not self.endpoint.public:
             await self._admit()
+        if self.endpoint.gate is not Gate.NONE:
+            # Before any parameter is judged: what a key may not read, it is told nothing else about.
+            self._authorise()
         await self._read_parameters()
         if self.endpoint.gate is not Gate.NONE:
             self._resolve()
@@ -139,13 +142,13 @@ class _Passage:
         return ApiError(both.code, both.message, {**refused.details, "parameters": listed})
 
     async def _with_books(self, error: ApiError) -> ApiError:
-        """List the books beside the refusal of a missing one, to a caller who could have listed them anyway."""
+        """List the books beside the refusal of a missing one; the caller may read the run."""
         details = error.details or {}
         named = {entry["name"] for entry in details.get("parameters", ())}
         missing = any(
             p.kind is ParameterKind.BOOK and p.required and p.name in named for p in self.endpoint.parameters
         )
-        if not missing or self.caller is None or not self.caller.may_read_run(self.path["alpha"]):
+        if not missing or self.caller is None:
             return error
         snapshot = self.service.snapshots.resolve(self.path["alpha"])
         if snapshot is None:
@@ -154,12 +157,14 @@ class _Passage:
         available = list(await self.service.compute(readable))
         return ApiError(error.code, error.message, {**details, "available": available})
 
-    def _resolve(self) -> None:
-        """Whether the key may read the alpha, and only then whether there is one."""
+    def _authorise(self) -> None:
+        """Whether the key may read the alpha; whether there is one is not asked."""
         assert self.caller is not None
-        alpha_id = self.path["alpha"]
-        self.caller.require(self.endpoint, alpha_id)
-        self.snapshot = self.service.snapshots.resolve(alpha_id)
+        self.caller.require(self.endpoint, self.path["alpha"])
+
+    def _resolve(self) -> None:
+        """Whether there is such an alpha."""
+        self.snapshot = self.service.snapshots.resolve(self.path["alpha"])
         if self.snapshot is None:
             code = "alpha_not_found" if self.endpoint.gate is Gate.ALPHAS else "run_not_found"
             raise ApiError(code, "There is no alpha at this address.")

@@ -187,10 +187,9 @@ class _Sent:
         """Send a message of the application behind."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message = {
-                **message,
-                "headers": [*message["headers"], (b"x-request-id", self.trace.request_id.encode("ascii"))],
-            }
+            if not self.trace.shared:
+                named = (b"x-request-id", self.trace.request_id.encode("ascii"))
+                message = {**message, "headers": [*message["headers"], named]}
         elif message["type"] == "http.response.body":
             self.size += len(message.get("body", b""))
         await self._send(message)

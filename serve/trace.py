@@ -26,6 +26,8 @@ class Trace:
         Of the request, by name.
     endpoint, key_id, code
         Registry id, key and error code once known.
+    shared
+        Whether the answer may be kept by shared caches, so that it must not name the request.
     """
 
     request_id: str
@@ -33,6 +35,7 @@ class Trace:
     endpoint: str | None = None
     key_id: str | None = None
     code: str | None = None
+    shared: bool = False
 
     def header(self, name: bytes) -> str | None:
         """Return a header's value, None when there is none."""

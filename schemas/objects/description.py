@@ -34,7 +34,8 @@ THESIS: Final = record(
     text("economic_rationale", "Why it should persist.", **_NULL),
     array(
         "falsification_criteria",
-        "Conditions, fixed in advance, under which the alpha is given up.",
+        "Conditions, fixed in advance, under which the alpha is given up; empty when the run sealed that there are none, "
+        "absent when it sealed nothing of them.",
         record(
             "",
             "One condition.",
@@ -42,6 +43,7 @@ THESIS: Final = record(
             anything("threshold", "The value that breaks the thesis.", **_NULL),
             anything("horizon", "Over what span it is watched.", **_NULL),
         ),
+        optional=True,
     ),
 )
 

@@ -61,6 +61,9 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
                 "One of them.",
                 text("name", "The parameter."),
                 text("constraint", "The rule it breaks."),
+                text(
+                    "nearest", "The parameter most like one that the endpoint does not take.", optional=True
+                ),
             ),
             minimum=1,
         ),

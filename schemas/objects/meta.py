@@ -58,8 +58,10 @@ def meta_of(endpoint: Endpoint) -> Field:
     """Return the `meta` object of an endpoint's answer.
 
     Every answer about one run names it; every single object carries the request id, the time and the source;
-    whatever reads a run's datasets may carry warnings.
+    whatever reads a run's datasets may carry warnings. What is the same for every call says where it was read, no more.
     """
+    if endpoint.shared:
+        return record("meta", "About the answer rather than in it.", _SOURCE)
     members: list[Field] = []
     if endpoint.gate is not Gate.NONE:
         members += [_RUN, _ALPHA_ID]

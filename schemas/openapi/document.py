@@ -30,8 +30,8 @@ _INTRODUCTION: Final = """\
 Read-only results of alpha runs. Every endpoint answers GET only, with JSON; any other method, and any unknown
 path, is answered 404 before a key is read.
 
-- A query parameter given twice is a 400; unknown query parameters are ignored. One 400 lists every parameter that
-  breaks its rule.
+- A query parameter given twice is a 400, and so is one that the endpoint does not take. One 400 lists every parameter
+  that breaks its rule, and names the nearest one to a name that is not known.
 - `from` may not be after `to`.
 - Fields listed as required are always there, and null where they could not be determined. The others are left out
   where the run never recorded them. Fields marked `x-raw` come only with raw-book access.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from schemas.endpoints import Endpoint, Shape
+from schemas.error_codes import ERROR_CODES
 from schemas.openapi.json_schema import Schema
 
 _WINDOWS: Final = ("Second", "Minute", "Day", "Month")
@@ -63,12 +64,11 @@ _ALWAYS: Final = "Always-"
 
 CACHE_PRIVATE: Final = "private, no-cache"
 CACHE_NONE: Final = "no-store"
-CACHE_DOCUMENTATION: Final = "public, max-age=86400, immutable"
+CACHE_SHARED: Final = "public, max-age=86400, immutable"
 _CACHED_OTHERWISE: Final = {
     "meta.health": CACHE_NONE,
     # A signed address is a credential.
     "catalog.alphas.source.download": CACHE_NONE,
-    "performance.metrics.doc": CACHE_DOCUMENTATION,
 }
 """Registry id -> the cache rule of endpoints whose answers are not simply private to a key."""
 
@@ -79,6 +79,8 @@ _RATE: Final = tuple(
 
 def cache_control(endpoint: Endpoint) -> str:
     """Return the `Cache-Control` of an endpoint's 200."""
+    if endpoint.shared:
+        return CACHE_SHARED
     return _CACHED_OTHERWISE.get(endpoint.id, CACHE_PRIVATE)
 
 
@@ -86,16 +88,19 @@ def response_headers(endpoint: Endpoint, status: int) -> dict[str, Schema]:
     """Return the headers of one answer, each marked with whether it always comes.
 
     The month's headers are left out for a key without a quota, and every rate header on answers given
-    before the key's calls are counted.
+    before the key's calls are counted. What a shared cache may keep has nothing of the call.
     """
-    names: dict[str, bool] = {"X-Request-Id": True}
-    if not endpoint.public:
+    anonymous = endpoint.shared and status == 200
+    names: dict[str, bool] = {} if anonymous else {"X-Request-Id": True}
+    if not endpoint.public and not anonymous:
         counted = status in (200, 304, 400, 429)
         names |= {name: counted and not name.endswith("Month") for name in _RATE}
     if status in (200, 304) and endpoint.shape is Shape.COLLECTION:
         names |= {"ETag": True, "Vary": True}
     if status in (429, 503):
-        names["Retry-After"] = True
+        names["Retry-After"] = not any(
+            ERROR_CODES[code].permanent for code in endpoint.all_errors if ERROR_CODES[code].status == status
+        )
     if status == 401:
         names["WWW-Authenticate"] = True
     return {name: _use(name, always=always) for name, always in names.items()} | _cache(endpoint, status)

@@ -37,12 +37,11 @@ def metrics(context: Context) -> Single:
     )
 
 
-def documentation(context: Context) -> Single:
+def documentation(_: Context) -> Single:
     """Return the documentation block, which depends on neither the alpha nor the key."""
     return Single(
         encoded_documentation(),
         source="declarations of the build",
-        meta=context.run_meta,
         cache_control=DOC_CACHE_CONTROL,
     )
 

@@ -102,10 +102,16 @@ def test_a_run_without_the_unsmoothed_signal_has_no_raw_books(world: World) -> N
 
 
 def test_a_run_without_books_is_empty_rather_than_wrong(world: World) -> None:
-    body = world.ok("portfolio.ledger", alpha=EMPTY)
-    assert body["data"] == []
-    error = world.refused("portfolio.ledger", {"book": "nothing"}, alpha=EMPTY)
-    assert error["code"] == "unknown_book"
+    for name in BY_BOOK:
+        answers = [
+            world.ok(name, {"book": book}, alpha=EMPTY, key=key)
+            for book in ("long_short", "long_only", "nothing", "raw_long_short")
+            for key in ("reader", "raw")
+        ]
+        for body in answers:
+            assert body["data"] == []
+            assert [entry["code"] for entry in body["meta"]["warnings"]] == ["kind_missing"]
+            assert body["pagination"] == answers[0]["pagination"], "every book alike"
 
 
 def test_trades_without_a_book_list_the_books_of_the_key(world: World) -> None:
@@ -119,5 +125,4 @@ def test_trades_without_a_book_list_the_books_of_the_key(world: World) -> None:
 @pytest.mark.parametrize("alpha", ["Prod_hidden", "Prod_absent"])
 def test_trades_without_a_book_list_nothing_of_a_forbidden_alpha(world: World, alpha: str) -> None:
     error = world.refused("portfolio.trades", key="testing", alpha=alpha)
-    assert error["code"] == "bad_request"
-    assert "available" not in error["details"]
+    assert (error["code"], error["details"]) == ("run_not_allowed", None)

@@ -21,7 +21,7 @@ from serve.context import Context
 from tests.contract import world as w
 from tests.contract.cases import CASES, asked
 from tests.contract.conformance import strict
-from tests.contract.world import ABSENT, EMPTY, FULL, HIDDEN, NOWHERE, PLAIN, Keys, World
+from tests.contract.world import ABSENT, FULL, HIDDEN, NOWHERE, PLAIN, Keys, World
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NAMED_ELSEWHERE = {
@@ -151,7 +151,8 @@ def misasked(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> http
     twice = [(p.name, "1") for p in endpoint.query[:1]] * 2
     for name in BAD_VALUE.keys() & CASES[endpoint.id].path.keys():
         arguments[name] = BAD_VALUE[name]
-    return world.get(endpoint, [*CASES[endpoint.id].query.items(), *twice], **arguments)
+    more = [*twice, ("nonsense", "1")]
+    return world.get(endpoint, [*CASES[endpoint.id].query.items(), *more], **arguments)
 
 
 def elsewhere(alpha: str, key: str | None = None, **query: str) -> Provocation:
@@ -195,7 +196,7 @@ PROVOCATIONS: dict[str, Provocation] = {
     "run_not_found": elsewhere(NOWHERE),
     "alpha_description_not_found": elsewhere(PLAIN),
     "rebalance_not_found": another(date="0001-01-01"),
-    "unknown_book": elsewhere(EMPTY, book="nothing"),
+    "unknown_book": elsewhere(PLAIN, book="nothing"),
     "benchmark_unavailable": in_another("stockless"),
     "benchmark_not_configured": in_another("priceless"),
     "source_not_ready": in_another("storeless"),
@@ -231,8 +232,9 @@ def test_a_declared_error_can_be_had(
     else:
         assert {field.name for field in declared.fields if not field.optional} <= set(error["details"])
         assert set(error["details"]) <= {field.name for field in declared.fields}, "a detail is not declared"
-    if response.status_code in (429, 503):
-        assert int(response.headers["retry-after"]) >= 1
+    comes_back = response.status_code in (429, 503) and not ERROR_CODES[code].permanent
+    assert ("retry-after" in response.headers) == comes_back, "what stays as it is is not to be tried again"
+    assert not comes_back or int(response.headers["retry-after"]) >= 1
 
 
 def test_no_endpoint_declares_an_error_that_this_suite_cannot_provoke() -> None:

@@ -45,7 +45,7 @@ def test_an_endpoint_answers_with_its_payload(world: World, endpoint: Endpoint) 
         assert list(body) == [field.name for field in PAYLOADS[endpoint.row].fields]
 
 
-@every(OF_AN_ALPHA)
+@every(e for e in OF_AN_ALPHA if not e.shared)
 def test_an_answer_about_an_alpha_names_it(world: World, endpoint: Endpoint) -> None:
     response = world.get(endpoint, CASES[endpoint.id].query, **asked(world, endpoint))
     if response.status_code == 200:
@@ -66,7 +66,7 @@ def test_a_page_carries_neither_clock_nor_request_id(world: World, endpoint: End
         assert first.headers["etag"] == again.headers["etag"]
 
 
-@every(e for e in ENDPOINTS.values() if e.shape is Shape.OBJECT)
+@every(e for e in ENDPOINTS.values() if e.shape is Shape.OBJECT and not e.shared)
 def test_a_single_object_names_the_request(world: World, endpoint: Endpoint) -> None:
     response = world.get(endpoint, **asked(world, endpoint), headers={"x-request-id": "my-own.id_1"})
     assert response.headers["x-request-id"] == "my-own.id_1"

@@ -146,7 +146,8 @@ def test_each_condition_of_a_key_has_its_one_answer(
     key = None if condition.key is None else condition.key.format(endpoint=endpoint.id)
     response = deployment.get(endpoint, key, alpha=condition.alpha, x_request_id="asked-by-the-matrix")
     code = expected_code(endpoint, condition)
-    assert response.headers["x-request-id"] == "asked-by-the-matrix"
+    names_the_call = code or not endpoint.shared
+    assert response.headers.get("x-request-id") == ("asked-by-the-matrix" if names_the_call else None)
     if not code:
         assert response.status_code == 200, response.text
         return
@@ -213,7 +214,7 @@ def test_a_forbidden_alpha_looks_like_one_that_is_not_there(
             for alpha in (HIDDEN, ABSENT)
         )
         assert outwardly(there) == outwardly(absent)
-        assert there.status_code in (400, 403)
+        assert there.status_code == 403
 
 
 @every(OF_AN_ALPHA)

@@ -27,10 +27,17 @@ def test_the_endpoint_list_comes_before_parameters(api: Running) -> None:
     assert found.json()["error"]["details"] == {"endpoint": "signals.scores"}
 
 
-def test_parameters_come_before_the_run_list(api: Running) -> None:
+def test_the_run_list_comes_before_parameters(api: Running) -> None:
     token = api.key(runs="list:other")
-    assert code(api, f"{RUN}/scores?limit=0", token) == "bad_request"
-    assert code(api, f"{RUN}/scores", token) == "run_not_allowed"
+    for query in ("", "?limit=0", "?form=x", "?symbol="):
+        assert code(api, f"{RUN}/scores{query}", token) == "run_not_allowed"
+    assert code(api, f"{RUN}/rebalances/no-day", token) == "run_not_allowed"
+    assert code(api, f"{RUN}/trades", token) == "run_not_allowed"
+
+
+def test_parameters_come_before_the_look_up(api: Running, plain: str) -> None:
+    for query in ("?limit=0", "?form=x", "?symbol="):
+        assert code(api, f"/v1/alphas/absent/scores{query}", plain) == "bad_request"
 
 
 def test_the_run_list_comes_before_the_look_up(api: Running) -> None:

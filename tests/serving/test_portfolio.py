@@ -85,9 +85,9 @@ def test_the_long_short_book_is_the_default_but_for_trades(api: Running, plain: 
 
 def test_books_are_listed_only_to_those_who_may_read_the_run(api: Running) -> None:
     token = api.key(runs="list:other")
-    error = api.json(f"{RUN}/trades", token, 400)["error"]
-    absent = api.json("/v1/alphas/absent/trades", token, 400)["error"]
-    assert "available" not in error["details"]
+    error = api.json(f"{RUN}/trades", token, 403)["error"]
+    absent = api.json("/v1/alphas/absent/trades", token, 403)["error"]
+    assert error["details"] is None
     assert {**error, "request_id": ""} == {**absent, "request_id": ""}
 
 
@@ -148,7 +148,8 @@ def test_symbols_narrow_rows_and_total(api: Running, plain: str, kind: str) -> N
 def test_the_ledger_has_no_symbols(api: Running, plain: str) -> None:
     error = api.json(f"{RUN}/portfolio?symbol=A", plain, 400)["error"]
     assert [entry["name"] for entry in error["details"]["parameters"]] == ["symbol"]
-    assert api.get(f"{RUN}/equity-curve?symbol=A", plain).status_code == 200
+    error = api.json(f"{RUN}/equity-curve?symbol=A", plain, 400)["error"]
+    assert "not a parameter" in error["details"]["parameters"][0]["constraint"]
 
 
 def oracle(frame: pl.DataFrame) -> list[dict[str, Any]]:
@@ -273,8 +274,9 @@ def test_a_run_whose_books_are_none_or_out_of_sight(tmp_path: Path, books: tuple
         for kind in KINDS:
             body = api.json(f"{RUN}/{kind}?book=long_short", token)
             assert [(w["code"], w["kind"]) for w in body["meta"]["warnings"]] == [("kind_missing", kind)]
-            error = api.json(f"{RUN}/{kind}?book=raw_long_short", token, 400)["error"]
-            assert error["details"] == {"available": []}
+            for other in ("raw_long_short", "nothing"):
+                alike = api.json(f"{RUN}/{kind}?book={other}", token)
+                assert {**alike, "meta": {**alike["meta"], "book": "long_short"}} == body
         curve = api.json(f"{RUN}/equity-curve", token)
         assert curve["meta"]["summary"]["sessions"] == 0
         listed = api.json(f"{RUN}/books", token)

@@ -40,7 +40,9 @@ def seen(answer: httpx.Response) -> tuple[int, dict[str, str], Any]:
 
 # The rows of the inventory tell what was used, and that is more with every call.
 @pytest.mark.parametrize("name", [name for name in ENDPOINTS if name != "meta.keys"])
-@pytest.mark.parametrize("query", ["", "?limit=3&offset=1&book=long_only", "?limit=0&from=x"])
+@pytest.mark.parametrize(
+    "query", ["", "?limit=3&offset=1&book=long_only", "?limit=0&from=x", "?form=x&symbols=A"]
+)
 def test_both_ways_answer_alike(api: Running, name: str, query: str) -> None:
     token = api.key(admin=True)
     path = ENDPOINTS[name].path.format(**FILLED)

@@ -119,15 +119,15 @@ def test_a_line_of_the_log_and_its_answer_have_one_request_id_and_refused_calls_
     one = json.loads(issued.stdout)
     with served(here) as (_, base), httpx.Client(base_url=base) as client:
         answers = [client.get("/v1/me?token=never-logged", headers=bearer(one["token"])) for _ in range(2)]
-    assert [answer.status_code for answer in answers] == [200, 429]
+    assert [answer.status_code for answer in answers] == [400, 429]
     ids = [answer.headers["x-request-id"] for answer in answers]
-    assert answers[0].json()["meta"]["request_id"] == ids[0]
+    assert answers[0].json()["error"]["request_id"] == ids[0]
     assert answers[1].json()["error"]["request_id"] == ids[1]
     log = (here.parent / "server.log").read_text()
     assert "never-logged" not in log
     assert one["token"].split(".")[1] not in log
     lines = {line["request_id"]: line for line in map(json.loads, log.splitlines()) if "request_id" in line}
-    assert [lines[request]["status"] for request in ids] == [200, 429]
+    assert [lines[request]["status"] for request in ids] == [400, 429]
     assert {lines[request]["key_id"] for request in ids} == {one["key_id"]}
     assert lines[ids[1]]["code"] in {"rate_limit_second", "rate_limit_minute"}
     assert all(lines[request]["ms"] > 0 for request in ids)
