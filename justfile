@@ -37,8 +37,16 @@ types:
 imports:
     lint-imports
 
+# dependencies that are used and not declared, or declared and not used
+deps:
+    deptry .
+
+# spelling
+spelling:
+    codespell
+
 # everything that is checked before a change lands, short of the integration tests
-check: lint types imports test
+check: lint types imports deps spelling test
 
 # write the documents that are derived from the declarations
 docs:
