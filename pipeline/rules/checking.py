@@ -102,7 +102,7 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None) -> Report:
     strange = tuple(kind for kind in seal.kinds if kind not in KINDS)
     state.note(seal_unknown(seal.unknown_keys, strange))
     _read_files(state)
-    tables = Tables(state.frames, seal.equity_basis)
+    tables = Tables(state.frames, seal.equity_basis, seal.declared)
     with ThreadPoolExecutor(_CHECKERS, thread_name_prefix="rule") as pool:
         _note_all(
             state,

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pipeline.rule import Rule
-from pipeline.rules import holding_rules, ledger_rules, table_rules, trade_rules, week_rules
+from pipeline.rules import (
+    book_rules,
+    fill_rules,
+    holding_rules,
+    ledger_rules,
+    table_rules,
+    target_rules,
+    trade_rules,
+    week_rules,
+)
 from pipeline.seal import document_rules, file_rules
 
 _ALL: Final[tuple[Rule[Any], ...]] = (
@@ -38,6 +47,22 @@ _ALL: Final[tuple[Rule[Any], ...]] = (
     holding_rules.pnl_total,
     trade_rules.trades_session,
     trade_rules.trades_reasons,
+    fill_rules.trades_cost,
+    fill_rules.trades_decision,
+    fill_rules.positions_fills,
+    fill_rules.pnl_market,
+    fill_rules.pnl_execution_cost,
+    fill_rules.pnl_borrow,
+    book_rules.portfolio_cash_start,
+    book_rules.portfolio_cash_flow,
+    book_rules.portfolio_execution_cost,
+    book_rules.portfolio_rounding,
+    book_rules.portfolio_carry,
+    book_rules.portfolio_exposure,
+    book_rules.portfolio_turnover_notional,
+    book_rules.portfolio_turnover,
+    target_rules.decisions_target,
+    target_rules.decisions_fill_at,
     document_rules.metrics_record,
     document_rules.description_object,
     document_rules.description_shape,

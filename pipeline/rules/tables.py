@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+
+from pipeline.rules.alignment import Alignment
+from pipeline.seal.declared_differences import DeclaredDifferences
 
 SESSION = ("book", "date")
 """What a session of a book is known by."""
@@ -47,12 +51,22 @@ class Tables:
         Kind -> frame. A rule looks at the columns that are there: one that failed a rule before is not.
     equity_basis
         Opening equity, the scale of every absolute tolerance on money.
+    declared
+        Where the seal says that its engine differs; by default nowhere.
     """
 
-    def __init__(self, frames: Mapping[str, pl.DataFrame], equity_basis: float = 1.0) -> None:
+    def __init__(
+        self,
+        frames: Mapping[str, pl.DataFrame],
+        equity_basis: float = 1.0,
+        declared: DeclaredDifferences | None = None,
+    ) -> None:
         self._frames = dict(frames)
         self._runs: dict[tuple[str, tuple[str, ...]], Runs] = {}
+        self._alignment: Alignment | None = None
+        self._lock = threading.Lock()
         self.equity_basis = equity_basis
+        self.declared = declared or DeclaredDifferences()
 
     def __getitem__(self, kind: str) -> pl.DataFrame:
         """Return the frame of a kind; KeyError when there is none."""
@@ -71,9 +85,18 @@ class Tables:
         kept = Tables(
             {kind: frame.drop(failed.get(kind, ()), strict=False) for kind, frame in self._frames.items()},
             self.equity_basis,
+            self.declared,
         )
         kept._runs = self._runs
         return kept
+
+    @property
+    def alignment(self) -> Alignment:
+        """The tables on the grid of the ledger's sessions, made by the first rule that asks."""
+        with self._lock:
+            if self._alignment is None:
+                self._alignment = Alignment(self)
+            return self._alignment
 
     def runs(self, kind: str, columns: tuple[str, ...] = SESSION) -> Runs:
         """Return the stretches of rows that agree in these columns, found once."""

@@ -10,6 +10,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
+from pipeline.seal.declared_differences import DeclaredDifferences, read_declared
 from pipeline.seal.strict_json import NotJson, parse_json
 from schemas.kinds import ALPHA_ID, KINDS, SEAL_VERSION, TABLE_KINDS
 
@@ -25,6 +26,7 @@ _KEYS: Final = (
     "engine",
     "equity_basis",
     "smoothing",
+    "reconciliation",
     "kinds",
 )
 _INSTANT: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z", re.ASCII)
@@ -67,6 +69,7 @@ class Manifest:
     engine: Mapping[str, Any]
     kinds: Mapping[str, KindEntry]
     unknown_keys: tuple[str, ...] = ()
+    declared: DeclaredDifferences = field(default_factory=DeclaredDifferences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,7 @@ def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[KeyProblem, ...]]
         "equity_basis", lambda v: is_finite_number(v) and v > 0, "a finite number above 0", 1.0
     )
     smoothing = _smoothing(reader)
+    declared = _declared(reader)
     kinds = _kinds(reader)
     if reader.problems or started_at is None or sealed_at is None:
         return None, tuple(reader.problems)
@@ -158,6 +162,7 @@ def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[KeyProblem, ...]]
         engine=engine,
         kinds=MappingProxyType(kinds),
         unknown_keys=tuple(key for key in document if key not in _KEYS),
+        declared=declared,
     )
     return manifest, ()
 
@@ -202,6 +207,18 @@ def _smoothing(reader: _Reader) -> Mapping[str, Any] | None:
     )
     reader.expect(detail is None or isinstance(detail, str), "smoothing.detail", detail, "a string or null")
     return {"applied": applied, "half_life_weeks": half_life, "detail": detail}
+
+
+def _declared(reader: _Reader) -> DeclaredDifferences:
+    found = reader.document.get("reconciliation")
+    if found is None or not reader.expect(
+        isinstance(found, dict), "reconciliation", found, "an object or null"
+    ):
+        return DeclaredDifferences()
+    declared, problems = read_declared(found)
+    for key, value, expected in problems:
+        reader.problems.append(KeyProblem(f"reconciliation.{key}", value, expected))
+    return declared
 
 
 def _kinds(reader: _Reader) -> dict[str, KindEntry]:

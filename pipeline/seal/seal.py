@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from pipeline.rule import Violation
+from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.seal.description_shape import compare
 from pipeline.seal.document_rules import description_object, description_shape, metrics_record
 from pipeline.seal.file_rules import (
@@ -47,7 +48,7 @@ class Seal:
     ----------
     address
         Where it is, without user names or passwords.
-    alpha_id, source_alpha_id, started_at, sealed_at, equity_basis, smoothing, engine, kinds
+    alpha_id, source_alpha_id, started_at, sealed_at, equity_basis, smoothing, declared, engine, kinds
         As in ``seal.json``; `source_alpha_id` is `alpha_id` where the manifest says null.
     digest
         SHA-256 (hex) of the bytes of ``seal.json``; since it holds every other digest, of the whole seal.
@@ -61,6 +62,7 @@ class Seal:
         self.sealed_at: datetime = manifest.sealed_at
         self.equity_basis: float = manifest.equity_basis
         self.smoothing: Mapping[str, Any] | None = manifest.smoothing
+        self.declared: DeclaredDifferences = manifest.declared
         self.engine: Mapping[str, Any] = manifest.engine
         self.kinds: Mapping[str, KindEntry] = manifest.kinds
         self.unknown_keys: tuple[str, ...] = manifest.unknown_keys

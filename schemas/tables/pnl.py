@@ -34,6 +34,23 @@ PNL: Final = Table(
             bound=Bound.NOT_POSITIVE,
         ),
         Column(
+            "quantity_adjustment",
+            Type.F64,
+            Unit.SHARES,
+            "Shares that came (or, negative, went) that day without a fill: a split, a spin-off, a merger in shares.",
+            optional=True,
+            published=False,
+        ),
+        Column(
+            "cash_adjustment",
+            Type.F64,
+            Unit.BASE_CURRENCY,
+            "Cash that the holding paid (or, negative, cost) that day without a fill, such as a dividend; it is part of "
+            "market_pnl.",
+            optional=True,
+            published=False,
+        ),
+        Column(
             "net_pnl",
             Type.F64,
             Unit.BASE_CURRENCY,

@@ -13,7 +13,21 @@ from pipeline.seal import Seal
 UNCHECKED: dict[str, set[str]] = {
     "Test_sp500_momentum": set(),
     "Test_sp500_reversal": set(),
-    "sp500_lowvol": {"trades.session", "trades.reasons"},
+    "sp500_lowvol": {
+        "trades.session",
+        "trades.reasons",
+        "trades.cost",
+        "trades.decision",
+        "positions.fills",
+        "pnl.market",
+        "pnl.execution_cost",
+        "pnl.borrow",
+        "portfolio.cash_flow",
+        "portfolio.execution_cost",
+        "portfolio.turnover_notional",
+        "decisions.target",
+        "decisions.fill_at",
+    },
 }
 
 

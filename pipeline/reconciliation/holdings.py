@@ -1,0 +1,81 @@
+"""Double entry by name: what is held, what was filled, and what was earned on it.
+
+Every function takes matrices of one shape, sessions by symbols, with 0 where a table has no row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pipeline.reconciliation.grid import Flags, Floats
+
+RELATIVE = 1e-9
+"""Of the largest figure that takes part."""
+
+
+def held_before(quantity: Floats, opens: Flags) -> Floats:
+    """Return what each session began with.
+
+    Parameters
+    ----------
+    quantity
+        Shape (sessions + 1, symbols): at each close, that of the session before the first included.
+    opens
+        Shape (sessions,): whether a session is the first of its book, which begins with nothing.
+
+    Returns
+    -------
+    Floats
+        Shape (sessions, symbols).
+    """
+    before = quantity[:-1]
+    if opens.any():
+        before = before.copy()
+        before[opens] = 0.0
+    return before
+
+
+def differing(expected: Floats, actual: Floats, floor: float, *magnitudes: Floats) -> Flags:
+    """Tell where two figures differ by more than ``max(floor, 1e-9 of the largest magnitude)``.
+
+    A difference that is no finite number differs. The magnitudes are looked at only where the floor does not settle
+    it, which in a sound ledger is nowhere.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        gap = np.abs(actual - expected)
+        wrong: Flags = ~(gap <= floor)
+    if wrong.any():
+        at = np.nonzero(wrong)
+        allowed = np.abs(expected[at])
+        for part in (actual, *magnitudes):
+            allowed = np.maximum(allowed, np.abs(part[at]))
+        wrong[at] = ~(gap[at] <= RELATIVE * allowed)
+    return wrong
+
+
+def expected_quantity(before: Floats, filled: Floats, adjusted: Floats | float = 0.0) -> Floats:
+    """Shares after a session: those before it, those filled, and those a corporate action brought or took."""
+    return before + filled + adjusted
+
+
+def expected_market_pnl(
+    before: Floats, after: Floats, paid: Floats, received: Floats | float = 0.0
+) -> Floats:
+    """Profit of a name on a day before costs.
+
+    Parameters
+    ----------
+    before, after
+        Signed value of the holding at the close before and at this one.
+    paid
+        Sum of quantity times mid over the day's fills: what the fills would have cost at their mids.
+    received
+        Cash that the holding paid without a fill, such as a dividend.
+
+    Returns
+    -------
+    Floats
+        ``after - before - paid + received``: from close to close for what was carried through, from or to the mid for
+        what was filled.
+    """
+    return after - before - paid + received

@@ -1,0 +1,220 @@
+"""Double entry by name: holdings, profit and costs against the fills."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from pipeline.reconciliation.grid import Floats, Gaps, gaps_in, joined
+from pipeline.reconciliation.holdings import differing, expected_market_pnl, expected_quantity, held_before
+from pipeline.rule import Finding, rule
+from pipeline.rules.examples import examples_of
+from pipeline.rules.tables import SESSION, Tables
+from pipeline.rules.tolerance import ABSOLUTE, rows_that_differ
+
+_CELL: Final = (*SESSION, "symbol")
+_FILL: Final = ("book", "timestamp", "symbol")
+_QUANTITY: Final = "quantity_adjustment"
+_CASH: Final = "cash_adjustment"
+
+
+@rule(
+    "positions.fills",
+    "A name's quantity at a close is that of the close before plus the day's fills of the book and of its "
+    "trade-only variants, plus quantity_adjustment where the pnl seals one; a name without a row holds 0.",
+    "Seal every fill with its sign, on the session it changed the holding; shares that came without a fill belong "
+    "into quantity_adjustment of the pnl.",
+    needs={
+        "positions": (*_CELL, "quantity"),
+        "trades": (*_FILL, "quantity"),
+        "portfolio": SESSION,
+    },
+    uses={"pnl": (*_CELL, _QUANTITY)},
+    unique=("positions", "portfolio"),
+)
+def positions_fills(tables: Tables) -> Finding | None:
+    """Report holdings that the fills do not lead to."""
+    grid, aside = tables.alignment, tables.declared.outside_ledger
+    held, quantity = grid.cells("positions"), grid.column("positions", "quantity")
+    fills, filled = grid.cells("trades", aside), grid.column("trades", "quantity", aside)
+    adjusted = _optional(tables, _QUANTITY)
+    found: list[Gaps] = []
+    for block in grid.blocks():
+        closes = block.spread(held, quantity, before=True)
+        before, actual = held_before(closes, grid.opens[block.start : block.stop]), closes[1:]
+        bought = block.spread(fills, filled)
+        moved = bought if adjusted is None else bought + block.spread(grid.cells("pnl"), adjusted)
+        expected = expected_quantity(before, moved)
+        # Without a price nothing says how many shares are dust: a sum that cancels is measured by what it cancels.
+        wrong = differing(expected, actual, 0.0, before, bought)
+        if wrong.any():
+            wrong &= differing(expected, actual, 0.0, block.spread(fills, abs(filled)))
+        gaps = gaps_in(block, wrong, expected, actual, quantity_before=before, filled=bought)
+        found += [gaps] if gaps is not None else []
+    return _cells_finding(
+        tables, "positions", joined(found), "quantity is not the quantity before plus the fills"
+    )
+
+
+@rule(
+    "pnl.market",
+    "A name's market_pnl is its signed notional at the close less that at the close before, less quantity x "
+    "mid_price summed over the day's fills, plus cash_adjustment where the pnl seals one.",
+    "Earn from close to close on what was carried, and from or to the mid on what was filled; costs against the mid "
+    "belong into execution_cost, cash that a holding pays into cash_adjustment.",
+    needs={
+        "pnl": (*_CELL, "market_pnl"),
+        "positions": (*_CELL, "signed_notional"),
+        "trades": (*_FILL, "quantity", "mid_price"),
+        "portfolio": SESSION,
+    },
+    uses={"pnl": (_CASH,)},
+    unique=("pnl", "positions", "portfolio"),
+)
+def pnl_market(tables: Tables) -> Finding | None:
+    """Report name-days whose profit is not what positions and fills come to."""
+    grid, aside = tables.alignment, tables.declared.outside_ledger
+    held, notional = grid.cells("positions"), grid.column("positions", "signed_notional")
+    fills, paid = grid.cells("trades", aside), _paid(tables)
+    earned, pnl = grid.cells("pnl"), grid.column("pnl", "market_pnl")
+    cash = _optional(tables, _CASH)
+    found: list[Gaps] = []
+    for block in grid.blocks():
+        closes = block.spread(held, notional, before=True)
+        before, after = held_before(closes, grid.opens[block.start : block.stop]), closes[1:]
+        bought = block.spread(fills, paid)
+        expected = expected_market_pnl(before, after, bought)
+        if cash is not None:
+            expected += block.spread(earned, cash)
+        actual = block.spread(earned, pnl)
+        wrong = differing(expected, actual, ABSOLUTE * tables.equity_basis, before, after, bought)
+        gaps = gaps_in(
+            block, wrong, expected, actual, notional_before=before, notional=after, paid_at_mid=bought
+        )
+        found += [gaps] if gaps is not None else []
+    return _cells_finding(tables, "pnl", joined(found), "market_pnl is not what positions and fills come to")
+
+
+@rule(
+    "pnl.execution_cost",
+    "A name's execution_cost on a day is the negative sum of the execution_cost of its fills.",
+    "Book the cost of each fill on its name and session, and nothing else as execution cost.",
+    needs={
+        "pnl": (*_CELL, "execution_cost"),
+        "trades": (*_FILL, "execution_cost"),
+        "portfolio": SESSION,
+    },
+    unique=("pnl", "portfolio"),
+)
+def pnl_execution_cost(tables: Tables) -> Finding | None:
+    """Report name-days whose cost is not that of their fills."""
+    grid, aside = tables.alignment, tables.declared.outside_ledger
+    fills, cost = grid.cells("trades", aside), grid.column("trades", "execution_cost", aside)
+    charged, pnl = grid.cells("pnl"), grid.column("pnl", "execution_cost")
+    found: list[Gaps] = []
+    for block in grid.blocks():
+        expected, actual = -block.spread(fills, cost), block.spread(charged, pnl)
+        wrong = differing(expected, actual, ABSOLUTE * tables.equity_basis)
+        gaps = gaps_in(block, wrong, expected, actual)
+        found += [gaps] if gaps is not None else []
+    return _cells_finding(tables, "pnl", joined(found), "execution_cost is not that of the day's fills")
+
+
+@rule(
+    "pnl.borrow",
+    "borrow_cashflow is 0 for a name that is not short: neither at the close, nor at the close before, nor by a sale "
+    "of the day.",
+    "Charge the borrow to the short positions that cause it.",
+    needs={
+        "pnl": (*_CELL, "borrow_cashflow"),
+        "positions": (*_CELL, "quantity"),
+        "portfolio": SESSION,
+    },
+    uses={"trades": (*_FILL, "quantity")},
+    unique=("pnl", "positions", "portfolio"),
+)
+def pnl_borrow(tables: Tables) -> Finding | None:
+    """Report name-days that pay for a borrow nobody needed."""
+    grid = tables.alignment
+    held, quantity = grid.cells("positions"), grid.column("positions", "quantity")
+    charged, borrow = grid.cells("pnl"), grid.column("pnl", "borrow_cashflow")
+    selling = tables.has("trades", *_FILL, "quantity")
+    sold = grid.column("trades", "quantity").clip(max=0.0) if selling else None
+    found: list[Gaps] = []
+    for block in grid.blocks():
+        actual = block.spread(charged, borrow)
+        closes = block.spread(held, quantity, before=True)
+        before = held_before(closes, grid.opens[block.start : block.stop])
+        wrong = (actual < -ABSOLUTE * tables.equity_basis) & (closes[1:] >= 0) & (before >= 0)
+        if sold is not None and wrong.any():
+            wrong &= block.spread(grid.cells("trades"), sold) >= 0
+        gaps = gaps_in(block, wrong, 0.0 * actual, actual, quantity=closes[1:])
+        found += [gaps] if gaps is not None else []
+    return _cells_finding(
+        tables, "pnl", joined(found), "borrow_cashflow is charged to a name that is not short"
+    )
+
+
+@rule(
+    "trades.cost",
+    "A fill's execution_cost = fee + quantity x (fill_price - mid_price): what it paid beyond the mid.",
+    "Measure the impact against the mid that is sealed, with the sign of the quantity; a purchase fills above the "
+    "mid, a sale below it.",
+    needs={"trades": ("quantity", "mid_price", "fill_price", "fee", "execution_cost")},
+)
+def trades_cost(tables: Tables) -> Finding | None:
+    """Report fills whose cost is not their fee plus their distance from the mid."""
+    cost = pl.col("fee") + pl.col("quantity") * (pl.col("fill_price") - pl.col("mid_price"))
+    broken = rows_that_differ(tables["trades"], pl.col("execution_cost"), cost, tables.equity_basis)
+    if not broken.height:
+        return None
+    shown = broken.with_columns(expected=cost, actual="execution_cost")
+    columns = (*_FILL, "quantity", "mid_price", "fill_price", "fee", "expected", "actual")
+    return Finding(
+        "trades",
+        broken.height,
+        examples_of(shown, columns),
+        f"execution_cost is not fee + quantity x (fill_price - mid_price) in {broken.height} fills",
+    )
+
+
+@rule(
+    "trades.decision",
+    "Every fill names the decision that caused it: a rebalance date of a traded week, before the day of the fill.",
+    "Date the decision by the weekly rebalance, and the fill by the session that executed it.",
+    needs={"trades": ("book", "timestamp", "decision_at"), "rebalances": ("date", "week_status")},
+    unique=("rebalances",),
+)
+def trades_decision(tables: Tables) -> Finding | None:
+    """Report fills of no decision, or from before theirs."""
+    moments = tables.runs("trades", ("book", "timestamp", "decision_at")).heads.unique()
+    weeks = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
+    day = pl.col("timestamp").dt.date()
+    strange = moments.filter(~pl.col("decision_at").is_in(weeks.implode()) | (pl.col("decision_at") >= day))
+    if not strange.height:
+        return None
+    broken = tables["trades"].join(strange, on=strange.columns, how="semi", maintain_order="left")
+    return Finding(
+        "trades",
+        broken.height,
+        examples_of(broken, (*_FILL, "decision_at")),
+        f"decision_at is no traded rebalance date before the fill in {broken.height} fills",
+    )
+
+
+def _paid(tables: Tables) -> Floats:
+    aside = tables.declared.outside_ledger
+    grid = tables.alignment
+    return grid.column("trades", "quantity", aside) * grid.column("trades", "mid_price", aside)
+
+
+def _optional(tables: Tables, column: str) -> Floats | None:
+    return tables.alignment.column("pnl", column) if tables.has("pnl", *_CELL, column) else None
+
+
+def _cells_finding(tables: Tables, kind: str, gaps: Gaps | None, complaint: str) -> Finding | None:
+    if gaps is None:
+        return None
+    rows = tables.alignment.rows(gaps)
+    return Finding(kind, gaps.size, examples_of(rows, rows.columns), f"{complaint} on {gaps.size} name-days")

@@ -1,0 +1,159 @@
+"""A ledger that was tampered with is refused under the rule it breaks; an honest one is not."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from pipeline.rules import Report, check
+from pipeline.seal import Seal
+from schemas.errors import SealRefused
+from tests.reconciliation.ledgers import (
+    LEDGERS,
+    WARNED,
+    Falsification,
+    declare,
+    having,
+    levered_weights,
+    nth,
+    put,
+    reweighted,
+    table,
+)
+from tests.seals import make_seal, rewrite
+
+
+@pytest.fixture(scope="module")
+def lawful(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_seal(tmp_path_factory.mktemp("lawful"), source=False, description=False)
+
+
+@pytest.fixture
+def seal(lawful: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(lawful, tmp_path / lawful.name))
+
+
+def checked(seal: Path) -> Report:
+    return check(Seal.open(str(seal)))
+
+
+def named(report: Report) -> set[str]:
+    return {violation.rule for violation in report.violations}
+
+
+@pytest.mark.parametrize("falsified", LEDGERS, ids=str)
+def test_a_falsified_ledger_is_refused_under_its_rule(seal: Path, falsified: Falsification) -> None:
+    falsified.alter(seal)
+    report = checked(seal)
+    assert falsified.rule in named(report)
+    assert not {rule for rule in named(report) if rule.startswith(("seal.", "table."))}
+    found = next(violation for violation in report.violations if violation.rule == falsified.rule)
+    assert found.rows > 0
+    assert 1 <= len(found.examples) <= 5
+    assert found.remedy
+
+
+@pytest.mark.parametrize("falsified", WARNED, ids=str)
+def test_what_an_engine_may_do_otherwise_is_a_warning(seal: Path, falsified: Falsification) -> None:
+    falsified.alter(seal)
+    report = checked(seal)
+    assert not report.refused
+    assert {warning.rule for warning in report.warnings} == {falsified.rule}
+
+
+def test_a_broken_identity_shows_both_values(seal: Path) -> None:
+    rewrite(seal, "portfolio", put("gross_notional", pl.lit(17.0), nth(having(), 20)))
+    (violation,) = checked(seal).violations
+    (example,) = violation.examples
+    assert example["actual"] == 17.0
+    assert example["expected"] != 17.0
+    assert example["column"] == "gross_notional"
+    assert example["book"] == "long_short"
+
+
+@pytest.mark.parametrize("equity_basis", [1.0, 1_000_000.0])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_an_honest_run_keeps_every_identity(tmp_path: Path, seed: int, equity_basis: float) -> None:
+    report = checked(make_seal(tmp_path, seed=seed, equity_basis=equity_basis))
+    assert report.violations == report.warnings == report.not_checked == ()
+
+
+def test_a_declared_split_is_lawful_and_an_undeclared_one_is_not(seal: Path) -> None:
+    """A name splits on the last evening: twice the shares at half the mark."""
+    held = table(seal, "positions").filter(pl.col("book") == "long_only")
+    row = held.filter(pl.col("date") == held["date"].max()).row(0, named=True)
+    cell = having(pl.col("date") == row["date"], pl.col("symbol") == row["symbol"], book="long_only")
+    rewrite(seal, "positions", put("quantity", pl.col("quantity") * 2, cell))
+    rewrite(seal, "positions", put("mark_price", pl.col("mark_price") / 2, cell))
+    assert named(checked(seal)) == {"positions.fills"}
+    came = put("quantity_adjustment", pl.lit(row["quantity"]), cell)
+    rewrite(seal, "pnl", lambda pnl: came(pnl.with_columns(quantity_adjustment=pl.lit(0.0))))
+    assert checked(seal).violations == ()
+
+
+def test_a_declared_dividend_is_lawful_and_an_undeclared_one_is_not(seal: Path) -> None:
+    """A name goes ex on its last evening: its mark falls, and what it paid stands in cash."""
+    held = table(seal, "positions").filter(pl.col("book") == "long_only")
+    day = held["date"].max()
+    row = held.filter(pl.col("date") == day).row(0, named=True)
+    cell = having(pl.col("date") == day, pl.col("symbol") == row["symbol"], book="long_only")
+    paid = 0.01 * row["signed_notional"]
+    rewrite(seal, "positions", put("mark_price", pl.col("mark_price") * 0.99, cell))
+    rewrite(seal, "positions", put("signed_notional", pl.col("quantity") * pl.col("mark_price"), cell))
+    evening = having(pl.col("date") == day, book="long_only")
+    for column, amount in (("position_value_end", -paid), ("cash_end", paid)):
+        rewrite(seal, "portfolio", put(column, pl.col(column) + amount, evening))
+    reweighted(seal)
+    assert named(checked(seal)) == {"pnl.market", "portfolio.cash_flow"}
+    rewrite(
+        seal,
+        "pnl",
+        lambda pnl: put("cash_adjustment", pl.lit(paid), cell)(pnl.with_columns(cash_adjustment=pl.lit(0.0))),
+    )
+    assert checked(seal).violations == ()
+
+
+def test_books_that_do_not_follow_their_targets_can_say_so(seal: Path) -> None:
+    levered_weights(seal)
+    assert named(checked(seal)) == {"decisions.target"}
+    assert checked(declare(seal, targets="advisory")).violations == ()
+
+
+def test_fills_told_as_memoranda_are_left_out_of_the_books(seal: Path) -> None:
+    booked = pl.col("book").str.replace("_settlements", "_adjustments")
+    rewrite(seal, "trades", lambda frame: frame.with_columns(book=booked))
+    fills = table(seal, "trades")
+    memoranda = fills.filter(pl.col("book") == "long_short").head(3)
+    memoranda = memoranda.with_columns(book=pl.lit("long_short_settlements"))
+    rewrite(seal, "trades", lambda frame: pl.concat([frame, memoranda]))
+    assert "positions.fills" in named(checked(seal))
+    assert checked(declare(seal, outside_ledger=["settlements"])).violations == ()
+
+
+def test_only_what_the_seal_declares_is_excused(seal: Path) -> None:
+    rewrite(seal, "trades", put("quantity", -pl.col("quantity"), nth(having(), 5)))
+    declare(seal, targets="advisory", outside_ledger=["settlements"], outside_turnover=["adjustments"])
+    assert "positions.fills" in named(checked(seal))
+
+
+@pytest.mark.parametrize(
+    "reconciliation",
+    [{"target": "advisory"}, {"targets": "none"}, {"rounding": 1.0}, {"rounding": True}, {"outside_ledger": "settlements"}, {"outside_turnover": ["long_short"]}],
+    ids=str,
+)  # fmt: skip
+def test_a_declaration_that_means_nothing_is_refused(seal: Path, reconciliation: dict[str, object]) -> None:
+    declare(seal, **reconciliation)
+    with pytest.raises(SealRefused) as refused:
+        Seal.open(str(seal))
+    assert "reconciliation." in str(refused.value.violations)
+
+
+def test_identities_of_kinds_that_were_not_sealed_are_named_as_not_checked(tmp_path: Path) -> None:
+    report = checked(make_seal(tmp_path, trades=False))
+    assert report.violations == ()
+    skipped = {entry.rule for entry in report.not_checked}
+    assert {"positions.fills", "pnl.market", "portfolio.cash_flow", "decisions.target"} <= skipped
+    assert "portfolio.exposure" not in skipped
