@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from schemas.table import PATTERNS, Bound
 from schemas.tables import SEALED_TABLES
 
 SEAL_VERSION: Final = 1
@@ -31,6 +33,13 @@ MAX_PATH_BYTES: Final = 1024
 """Most bytes of a path inside a seal: object stores take no longer key."""
 MAX_NAME_BYTES: Final = 255
 """Most bytes of one folder's or file's name: disks take no longer one."""
+
+EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""No run was started or sealed before."""
+CLOCK_SKEW: Final = timedelta(minutes=5)
+"""How far the clock of the machine that sealed a run may be ahead of the one that checks it."""
+SOURCE_ALPHA_ID: Final = re.compile(rf"{PATTERNS[Bound.NAME]}\Z")
+"""What a research system calls the alpha."""
 
 ALPHA_ID: Final = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
 """An alpha's address: also the name of its folder, so nothing that could leave it."""

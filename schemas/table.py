@@ -29,16 +29,19 @@ class Bound(StrEnum):
     NOT_NEGATIVE = ">= 0"
     NOT_POSITIVE = "<= 0"
     NOT_ZERO = "not 0"
-    TICKER = "non-empty, without comma or whitespace"
+    TICKER = "1 to 64 characters without comma, whitespace, control or invisible character"
     BOOK = "1 to 64 letters, digits, '_', '.' or '-', the first a letter or digit"
-    NAME = "non-empty"
+    NAME = "1 to 256 characters without control character"
+    NOTE = "at most 1,000 characters without control character"
 
 
 PATTERNS: Final = {
     # White space as any of the languages that read the pattern knows it: none of them may take another's ticker.
-    Bound.TICKER: r"[^,\s\x1c-\x1f\x85\uFEFF]+",
+    Bound.TICKER: r"[^,\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\uFEFF]{1,64}",
     # It stands in a path.
     Bound.BOOK: r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}",
+    Bound.NAME: r"[^\x00-\x1f\x7f-\x9f]{1,256}",
+    Bound.NOTE: r"[^\x00-\x1f\x7f-\x9f]{0,1000}",
 }
 """Bound of a text -> the regular expression that the whole of it matches."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import polars as pl
@@ -25,6 +26,7 @@ from pipeline.seal.document_rules import (
 )
 from pipeline.seal.file_rules import (
     FileFact,
+    seal_clock,
     seal_digest,
     seal_path,
     seal_size,
@@ -101,6 +103,8 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None) -> Report:
     state = _Check(seal, on_step or (lambda _: None))
     strange = tuple(kind for kind in seal.kinds if kind not in KINDS)
     state.note(seal_unknown(seal.unknown_keys, strange))
+    times = {"started_at": seal.started_at, "sealed_at": seal.sealed_at}
+    state.note(seal_clock(times, datetime.now(UTC)))
     _read_files(state)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     with ThreadPoolExecutor(_CHECKERS, thread_name_prefix="rule") as pool:

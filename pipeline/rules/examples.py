@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
 from pipeline.rule import MAX_EXAMPLES
+
+LONGEST: Final = 80
+"""Characters of a text that are shown."""
 
 
 def examples_of(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
@@ -42,4 +45,7 @@ def examples_of(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[Mapping[st
             value = row[name]
             if value is not None and (value != value or value in (float("inf"), float("-inf"))):  # noqa: PLR0124
                 row[name] = str(value)
+        for name, value in row.items():
+            if isinstance(value, str) and len(value) > LONGEST:
+                row[name] = f"{value[: LONGEST - 3]}..."
     return tuple(rows)

@@ -25,6 +25,27 @@ _COSTS: Final = ("execution_cost", "borrow_cashflow")
 
 
 @rule(
+    "portfolio.timestamp",
+    "The timestamp of a session lies on its date, in UTC; midnight at the end of that day counts as well.",
+    "Seal the instant of the close that the row's date names, converted to UTC.",
+    needs={"portfolio": ("date", "timestamp")},
+)
+def portfolio_timestamp(tables: Tables) -> Finding | None:
+    """Report sessions whose close lies on another day."""
+    begins = pl.col("date").cast(pl.Datetime("us", "UTC"))
+    on_it = pl.col("timestamp").is_between(begins, begins + pl.duration(days=1))
+    broken = tables["portfolio"].filter(on_it.not_())
+    if not broken.height:
+        return None
+    return Finding(
+        "portfolio",
+        broken.height,
+        examples_of(broken, (*SESSION, "timestamp")),
+        f"{broken.height} sessions have a timestamp on another day than their date",
+    )
+
+
+@rule(
     "portfolio.identity",
     "ending_equity = starting_equity + market_pnl + execution_cost + borrow_cashflow + cash_carry + "
     "rounding_adjustment, to 1e-9.",

@@ -20,6 +20,7 @@ from pipeline.seal import document_rules, file_rules
 _ALL: Final[tuple[Rule[Any], ...]] = (
     file_rules.seal_manifest,
     file_rules.seal_unknown,
+    file_rules.seal_clock,
     file_rules.seal_path,
     file_rules.seal_size,
     file_rules.seal_digest,
@@ -37,6 +38,7 @@ _ALL: Final[tuple[Rule[Any], ...]] = (
     week_rules.decisions_long_only,
     week_rules.decisions_rank,
     week_rules.decisions_rank_order,
+    ledger_rules.portfolio_timestamp,
     ledger_rules.portfolio_identity,
     ledger_rules.portfolio_cash,
     ledger_rules.portfolio_continuity,

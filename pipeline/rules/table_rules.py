@@ -96,7 +96,8 @@ def table_vocabulary(kind: str, tables: Tables) -> Finding | None:
 @rule(
     "table.bound",
     "Single values keep the bound declared for their column: prices above 0, quantities not 0, "
-    "costs of one sign, names not empty, tickers without comma or whitespace, books of letters and digits.",
+    f"costs of one sign, tickers {Bound.TICKER.value}, names {Bound.NAME.value}, notes {Bound.NOTE.value}, "
+    f"books {Bound.BOOK.value}.",
     "Correct the sign or the name; a name that is not held or not traded has no row.",
     level=Level.TABLE,
 )
@@ -140,10 +141,8 @@ def _breaks(column: Column) -> pl.Expr:
             return value > 0
         case Bound.NOT_ZERO:
             return value == 0
-        case Bound.TICKER | Bound.BOOK:
+        case Bound.TICKER | Bound.BOOK | Bound.NAME | Bound.NOTE:
             return value.str.contains(f"^{PATTERNS[column.bound]}$").not_()
-        case Bound.NAME:
-            return value == ""
         case Bound.ANY:
             return pl.lit(value=False)
 

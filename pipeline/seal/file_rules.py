@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from pipeline.rule import MAX_EXAMPLES, Finding, Level, rule
 from pipeline.seal.casting import CastProblem
 from pipeline.seal.manifest import KeyProblem
-from schemas.kinds import MAX_BYTES, MAX_ROWS
+from schemas.kinds import CLOCK_SKEW, EARLIEST, MAX_BYTES, MAX_ROWS
 
 OTHER_BYTES: Final = 2**33
 """Most bytes of a file of a kind that the format does not have."""
@@ -77,6 +78,27 @@ def seal_manifest(problems: Sequence[KeyProblem]) -> Finding | None:
     )
     first = problems[0]
     return Finding("seal", len(problems), examples, f"{first.key} must be {first.expected}")
+
+
+@rule(
+    "seal.clock",
+    f"started_at and sealed_at lie between {EARLIEST:%Y-%m-%d} and the moment of the check, by whose clock they may be "
+    f"{CLOCK_SKEW.total_seconds() / 60:.0f} minutes ahead.",
+    "Set the clock of the machine that seals, and let the engine seal the run again; of two seals of an alpha the later "
+    "one is served, so a time in the future would hide every seal until then.",
+    level=Level.FILE,
+)
+def seal_clock(times: Mapping[str, datetime], now: datetime) -> Finding | None:
+    """Report times of a manifest that cannot be true; one row is one of them."""
+    broken = {name: moment for name, moment in times.items() if not EARLIEST <= moment <= now + CLOCK_SKEW}
+    if not broken:
+        return None
+    examples = tuple(
+        {"key": name, "found": _instant(moment), "now": _instant(now)} for name, moment in broken.items()
+    )
+    name, moment = next(iter(broken.items()))
+    when = "in the future" if moment > now else "too early to be true"
+    return Finding("seal", len(broken), examples, f"{name} is {_instant(moment)}, which is {when}")
 
 
 @rule(
@@ -210,6 +232,10 @@ def _differences(fact: FileFact) -> Iterator[tuple[str, Any]]:
         yield "sha256", {"expected": fact.sha256, "actual": fact.found_sha256}
     if fact.found_rows is not None and fact.rows is not None and fact.found_rows != fact.rows:
         yield "rows", {"expected": fact.rows, "actual": fact.found_rows}
+
+
+def _instant(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _short(value: Any) -> Any:

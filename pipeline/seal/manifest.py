@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from pipeline.seal.declared_differences import DeclaredDifferences, read_declared
 from pipeline.seal.strict_json import NotJson, parse_json
-from schemas.kinds import ALPHA_ID, KINDS, SEAL_VERSION, TABLE_KINDS
+from schemas.kinds import ALPHA_ID, KINDS, SEAL_VERSION, SOURCE_ALPHA_ID, TABLE_KINDS
+from schemas.table import Bound
 
 MANIFEST_FILE: Final = "seal.json"
 FOLDER_KIND: Final = "source"
@@ -136,10 +137,10 @@ def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[KeyProblem, ...]]
     )
     source = document.get("source_alpha_id")
     reader.expect(
-        source is None or (isinstance(source, str) and source != ""),
+        source is None or (isinstance(source, str) and SOURCE_ALPHA_ID.match(source) is not None),
         "source_alpha_id",
         source,
-        "a non-empty string or null",
+        f"{Bound.NAME.value}, or null",
     )
     started_at = _instant(reader, "started_at")
     sealed_at = _instant(reader, "sealed_at")

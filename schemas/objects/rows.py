@@ -23,7 +23,6 @@ _BOUNDS: Final[Mapping[Bound, Mapping[str, Any]]] = {
     Bound.NOT_NEGATIVE: {"minimum": 0},
     Bound.NOT_POSITIVE: {"maximum": 0},
     **{bound: {"pattern": f"^{pattern}$"} for bound, pattern in PATTERNS.items()},
-    Bound.NAME: {"minimum": 1},
 }
 """Bounds as rules of a field. Non-zero is left to the meaning: no such rule is worth a reader's while."""
 

@@ -82,6 +82,7 @@ _DECISION_REASON = Column(
     "Note of the decision layer, such as entered_selection; null for a routine hold.",
     nullable=True,
     optional=True,
+    bound=Bound.NOTE,
 )
 
 DECISIONS: Final = Table(

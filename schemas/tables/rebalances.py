@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Column, Origin, Table
+from schemas.table import Bound, Column, Origin, Table
 from schemas.tables.shared_columns import WEEK
 from schemas.units import Type, Unit
 
@@ -23,6 +23,7 @@ REBALANCES: Final = Table(
             Type.STR,
             Unit.NONE,
             "traded; pending while the next open was not yet seen; else the engine's own skip reason in snake_case.",
+            bound=Bound.NAME,
         ),
         Column(
             "n_symbols",

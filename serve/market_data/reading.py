@@ -167,7 +167,7 @@ def _ticker(values: pl.Series) -> pl.Series:
 
 
 def _named(values: pl.Series) -> pl.Series:
-    return values.str.strip_chars().str.len_bytes() > 0
+    return values.str.contains(f"^{PATTERNS[Bound.NAME]}$") & (values.str.strip_chars().str.len_bytes() > 0)
 
 
 _CASTS: Final[dict[Type, Callable[[pl.Series], pl.Series | None]]] = {
@@ -190,6 +190,6 @@ _BOUNDS: Final[dict[Bound, Callable[[pl.Series], pl.Series]]] = {
 _SAID: Final = {
     Bound.ANY: "anything",
     Bound.POSITIVE: "a finite number above 0",
-    Bound.TICKER: "not empty, without comma, slash or space",
-    Bound.NAME: "not empty",
+    Bound.TICKER: "not empty, without comma, slash or space, at most 64 printable characters",
+    Bound.NAME: "not empty, at most 256 characters, without control characters",
 }

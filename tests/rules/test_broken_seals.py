@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,10 @@ def entry(kind: str, **changes: Any) -> Callable[[Path], None]:
 
 def table(kind: str, change: Callable[[Any], Any]) -> Callable[[Path], None]:
     return lambda seal: rewrite(seal, kind, change) and None
+
+
+def soon(**later: int) -> str:
+    return (datetime.now(UTC) + timedelta(**later)).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def link_positions(seal: Path) -> None:
@@ -196,6 +200,70 @@ CASES = (
         1,
         "../seal.json",
     ),
+    case("seal.size", "a table", entry("pnl", bytes=2**40), "pnl.parquet", 1, "limit"),
+    case("seal.size", "rows", entry("pnl", rows=2**40), "pnl.parquet", 1, "limit"),
+    case("seal.clock", "year 1", manifest(sealed_at="0001-01-01T00:00:00Z"), "seal.json", 1, "0001-01-01"),
+    case(
+        "seal.clock",
+        "tomorrow",
+        manifest(sealed_at=soon(days=1)),
+        "seal.json",
+        1,
+        "sealed_at",
+    ),
+    case(
+        "seal.clock",
+        "both",
+        manifest(started_at="2999-01-01T00:00:00Z", sealed_at="1969-12-31T23:59:59Z"),
+        "seal.json",
+        2,
+        "1969-12-31",
+    ),
+    case(
+        "portfolio.timestamp",
+        "a day late",
+        table("portfolio", put("timestamp", col("timestamp").dt.offset_by("1d"), 5)),
+        "portfolio.parquet",
+        5,
+        "timestamp",
+    ),
+    case(
+        "portfolio.timestamp",
+        "a day early",
+        table("portfolio", put("timestamp", col("timestamp").dt.offset_by("-1d"), 3)),
+        "portfolio.parquet",
+        3,
+        "timestamp",
+    ),
+    *[
+        case(
+            "table.bound",
+            f"{what} in a note",
+            table("decisions", put("decision_reason", text, 2)),
+            "decisions.parquet",
+            2,
+            "decision_reason",
+        )
+        for what, text in {"a control character": "a\x1b[31m", "too much": "x" * 1001}.items()
+    ],
+    *[
+        case(
+            "table.bound",
+            f"{what} in a ticker",
+            table("decisions", put("symbol", text)),
+            "decisions.parquet",
+            1,
+            "symbol",
+        )
+        for what, text in {
+            "NUL": "A\x00B",
+            "a control character": "A\x07",
+            "a deleted character": "A\x7f",
+            "an invisible character": "A\u200b",
+            "a change of direction": "A\u202e",
+            "too many characters": "A" * 100_000,
+        }.items()
+    ],
     case("seal.digest", "one bit", flip_one_byte, "trades.parquet", 1, "sha256"),
     case(
         "seal.digest", "no file", lambda seal: (seal / "metrics.json").unlink(), "metrics.json", 1, "missing"
@@ -941,3 +1009,22 @@ def test_any_column_may_hold_a_forbidden_null(seal: Path, kind: str, column: Col
     violation = next(v for v in report["violations"] if v["rule"] == "table.null")
     assert violation["rows"] == 2
     assert column.name in violation["message"]
+
+
+def test_a_clock_a_few_minutes_ahead_is_taken(tmp_path: Path) -> None:
+    seal = make_seal(tmp_path)
+    manifest(sealed_at=soon(minutes=4))(seal)
+    assert outcome(seal)[0] == 0
+
+
+def test_a_close_at_midnight_belongs_to_the_day_it_ends(tmp_path: Path) -> None:
+    seal = make_seal(tmp_path, trades=False)
+    midnight = col("date").cast(pl.Datetime("us", "UTC")).dt.offset_by("1d")
+    table("portfolio", lambda frame: frame.with_columns(timestamp=midnight))(seal)
+    assert outcome(seal)[0] == 0
+
+
+def test_long_texts_are_cut_in_reports(tmp_path: Path) -> None:
+    seal = make_seal(tmp_path)
+    table("decisions", put("symbol", "A" * 100_000))(seal)
+    assert len(json.dumps(outcome(seal)[1])) < 10_000
