@@ -20,7 +20,7 @@ from pipeline.folder import require_folder
 from pipeline.internal import contained
 from pipeline.progress import seal_progress
 from schemas.errors import AlphaResultsError, StorageUnavailable
-from schemas.settings.options import option
+from schemas.settings.options import option, switch_option
 
 
 @click.command()
@@ -35,6 +35,7 @@ from schemas.settings.options import option
 @option("archive_exclude", "exclude")
 @option("seals", "searched")
 @option("jobs")
+@switch_option("single_writer")
 @click.option("--watch", is_flag=True, help="Keep following --from until SIGTERM or Ctrl-C.")
 @option("interval")
 @option("cluster")
@@ -49,6 +50,7 @@ def build(
     exclude: str | None,
     searched: str | None,
     jobs: int | None,
+    single_writer: bool,
     watch: bool,
     interval: float,
     cluster: str | None,
@@ -78,7 +80,9 @@ def build(
         )
     if watch and searched is None:
         raise click.UsageError("--watch follows a folder or prefix: give it with --from")
-    common = Request("", root, force, archives, tuple(patterns))
+    if single_writer and (cluster is not None or jobs not in {None, 1}):
+        raise click.UsageError("--single-writer builds one seal at a time: leave out --jobs and --cluster")
+    common = Request("", root, force, archives, tuple(patterns), single_writer)
     metrics = MetricsFile(metrics_file)
     try:
         # Before anything is read or a process started: no seal could be published there.
@@ -121,6 +125,7 @@ def _build(request: Request, on_stage: Callable[[str], None]) -> Outcome:
                 force=request.force,
                 archives=request.archives,
                 exclude=request.exclude,
+                single_writer=request.single_writer,
                 on_stage=on_stage,
             )
     except AlphaResultsError as error:

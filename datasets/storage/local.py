@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import TYPE_CHECKING
+from typing import Any
 
 from datasets.layout import STAGING
 from datasets.storage.circuit_breaker import CircuitBreaker
@@ -20,9 +20,6 @@ from datasets.storage.disk import locked, reading, writing
 from datasets.storage.lock import DistributedLock
 from datasets.storage.protocol import DRAFT_SUFFIX, DraftFolder, R, Signature, Storage, Stored, T, Version
 from schemas.errors import StorageUnavailable
-
-if TYPE_CHECKING:
-    from datasets.cache import Cache
 
 _PREFIX = "file://"
 
@@ -34,13 +31,13 @@ class LocalStorage(Storage):
     ----------
     address
         A path, or a ``file://`` URL.
-    cache
-        Ignored: the files are on this machine.
+    _
+        What other backends need: neither a cache nor a single writer, for files are here and locks work.
     """
 
     folder: Path
 
-    def __init__(self, address: str, *, cache: Cache | None = None) -> None:  # noqa: ARG002 - as every backend
+    def __init__(self, address: str, **_: Any) -> None:
         self.address = address
         self.folder = Path(os.path.expanduser(address.removeprefix(_PREFIX))).resolve()  # noqa: PTH111 - leaves what names no user as it is
         self.base = str(self.folder).rstrip("/")
@@ -192,6 +189,9 @@ class LocalStorage(Storage):
         """Write; the caller keeps other writers away by :meth:`exclusive`."""
         self.write(relative, data)
         return True
+
+    def require_safe_writers(self) -> None:
+        """Do nothing: locks keep writers apart."""
 
     @contextlib.contextmanager
     def exclusive(self, name: str) -> Iterator[None]:

@@ -20,6 +20,7 @@ from datasets.storage import failures
 from datasets.storage.circuit_breaker import CircuitBreaker
 from datasets.storage.disk import writing
 from datasets.storage.lock import DistributedLock, acquire_object_lock
+from datasets.storage.probe import conditional_write_fault
 from datasets.storage.protocol import (
     DRAFT_SUFFIX,
     DraftFolder,
@@ -32,7 +33,8 @@ from datasets.storage.protocol import (
     signatures,
     without_secrets,
 )
-from schemas.errors import StorageUnavailable
+from schemas.errors import SettingsError, StorageUnavailable
+from schemas.settings import SETTINGS
 
 if TYPE_CHECKING:
     from datasets.cache import Cache
@@ -63,22 +65,43 @@ class ObjectStorage(Storage):
         Where the store is, when the address does not say.
     cache
         For the immutable files of the root.
+    single_writer
+        Whether the operator answers for it that nobody else writes meanwhile, so that a store without conditional
+        writes will do.
     """
 
     read_options: ClassVar[Mapping[str, Any]] = {}
     """Arguments of every read of a whole file."""
 
-    def __init__(self, address: str, fs: Any, endpoint: str | None, cache: Cache | None) -> None:
+    def __init__(
+        self, address: str, fs: Any, endpoint: str | None, *, cache: Cache | None, single_writer: bool
+    ) -> None:
         self.address = without_secrets(address)
         self.fs = fs
         self.base = str(fs._strip_protocol(address)).rstrip("/")  # noqa: SLF001 - as fsspec's own functions do
         self.identity = hashlib.sha256(f"{endpoint or ''} {self.address}".encode()).hexdigest()[:16]
         self.cache = cache
+        self._single_writer = single_writer
         self.breaker = CircuitBreaker(self.address)
 
     @abstractmethod
     def _read_tagged(self, relative: str) -> tuple[bytes, str]:
         """Read a small file and the name of the version read, by one request."""
+
+    @abstractmethod
+    def swap(self, relative: str, data: bytes, tag: str | None) -> bool:
+        """Write a small file on the condition that its version is the one named, or that there is none.
+
+        Returns
+        -------
+        bool
+            False when the store refused, as somebody else wrote meanwhile.
+
+        Raises
+        ------
+        ConditionsUnknown
+            When the store answers that it knows no such conditions.
+        """
 
     def url(self, relative: str) -> str:
         """Return a URL."""
@@ -235,6 +258,36 @@ class ObjectStorage(Storage):
             raise StorageUnavailable(
                 f"the store of {self.address} kept {len(left)} files of {relative}: check that removing is permitted"
             )
+
+    def compare_and_swap(self, relative: str, data: bytes, seen: Version) -> bool:
+        """Write a small file unless somebody wrote it since it was read.
+
+        Raises
+        ------
+        SettingsError
+            When the store does not honour conditional writes, unless there is a single writer.
+        """
+        if self.has_conditional_writes():
+            return self.swap(relative, data, seen.tag)
+        if self.read_version(relative).tag != seen.tag:
+            return False
+        self.write(relative, data)
+        return True
+
+    def require_safe_writers(self) -> None:
+        """Try whether the store honours conditional writes, once in a process."""
+        self.has_conditional_writes()
+
+    def has_conditional_writes(self) -> bool:
+        """Tell whether writers can exclude each other; SettingsError when not, and there may be several."""
+        fault = conditional_write_fault(self)
+        if fault is not None and not self._single_writer:
+            raise SettingsError(
+                f"the store of {self.address} {fault}, so of two builds at once one would be lost: use a store with "
+                f"conditional writes, or let one command at a time write and say so with "
+                f"{SETTINGS['single_writer'].flag}"
+            )
+        return fault is None
 
     def exclusive(self, name: str) -> AbstractContextManager[None]:  # noqa: ARG002 - no lock has to be named
         """Keep nobody away: :meth:`compare_and_swap` tells who was first."""

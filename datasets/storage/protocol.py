@@ -244,6 +244,18 @@ class Storage(ABC):
         """
 
     @abstractmethod
+    def require_safe_writers(self) -> None:
+        """Refuse a store on which two writers would not notice each other; to be called before there is work to lose.
+
+        :meth:`compare_and_swap` refuses it too.
+
+        Raises
+        ------
+        SettingsError
+            When the store does not honour conditional writes, and no single writer was promised.
+        """
+
+    @abstractmethod
     def exclusive(self, name: str) -> AbstractContextManager[None]:
         """Keep other processes from the same work where a lock does; elsewhere :meth:`compare_and_swap` tells."""
 

@@ -33,7 +33,9 @@ BACKENDS: Final = [
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.:-]*)://")
 
 
-def open_storage(address: str | os.PathLike[str], *, cache: Cache | None = None) -> Storage:
+def open_storage(
+    address: str | os.PathLike[str], *, cache: Cache | None = None, single_writer: bool = False
+) -> Storage:
     """Open a folder of files at an address.
 
     Parameters
@@ -42,6 +44,9 @@ def open_storage(address: str | os.PathLike[str], *, cache: Cache | None = None)
         A local folder or the URL of a supported store, such as ``s3://bucket/prefix``.
     cache
         For the files of a remote root; a local one needs none and ignores it.
+    single_writer
+        Whether the caller answers for it that nobody else writes to the root meanwhile. Only then a store may be
+        published to that does not honour conditional writes.
 
     Raises
     ------
@@ -59,7 +64,8 @@ def open_storage(address: str | os.PathLike[str], *, cache: Cache | None = None)
             f"{examples[-1]}"
         )
     try:
-        opened: Storage = getattr(importlib.import_module(backend.module), backend.name)(given, cache=cache)
+        made = getattr(importlib.import_module(backend.module), backend.name)
+        opened: Storage = made(given, cache=cache, single_writer=single_writer)
     except (OSError, ValueError) as error:
         raise SettingsError(
             f"{without_secrets(given)!r} is not an address of a file system: {error}"

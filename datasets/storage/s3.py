@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from datasets.storage import object_store
 from datasets.storage.failures import error_code
 from datasets.storage.object_store import ObjectStorage
-from datasets.storage.protocol import Version, without_secrets
+from datasets.storage.probe import ConditionsUnknown
+from datasets.storage.protocol import without_secrets
 from datasets.storage.s3_settings import S3Settings
 from schemas.errors import SettingsError
 
@@ -39,11 +40,12 @@ class S3Storage(ObjectStorage):
     # replaced meanwhile together from pieces of both versions.
     read_options: ClassVar[Mapping[str, Any]] = {"max_concurrency": 1}
 
-    def __init__(self, address: str, *, cache: Cache | None = None) -> None:
+    def __init__(self, address: str, *, cache: Cache | None = None, single_writer: bool = False) -> None:
         import s3fs  # noqa: PLC0415 - slow to load, for roots in buckets only
 
         settings = S3Settings.from_environment(os.environ)
-        super().__init__(address, s3fs.S3FileSystem(**_options(settings)), settings.endpoint, cache)
+        fs = s3fs.S3FileSystem(**_options(settings))
+        super().__init__(address, fs, settings.endpoint, cache=cache, single_writer=single_writer)
         self.fs.retries = object_store.ATTEMPTS  # on top of what botocore repeats, five times by default
         if not self.base:
             raise SettingsError(
@@ -56,19 +58,14 @@ class S3Storage(ObjectStorage):
         data, tag = sync(self.fs.loop, _get, self.fs, self.full(relative))
         return data, tag
 
-    def compare_and_swap(self, relative: str, data: bytes, seen: Version) -> bool:
-        """Write a small file unless somebody wrote it since it was read."""
-        tags = [None] if seen.tag is None else [seen.tag, seen.tag.strip('"')]
-        for tag in tags:
-            try:
-                if self._put(relative, data, tag):
-                    return True
-            except NotImplementedError:
-                self.write(relative, data)
+    def swap(self, relative: str, data: bytes, tag: str | None) -> bool:
+        """Write a small file on the condition that its version is the one named, or that there is none."""
+        for form in [None] if tag is None else [tag, tag.strip('"')]:
+            if self._put(relative, data, form):
                 return True
             # Older gateways of Ceph compare the tag with its quotes, which never matches: they take it without. That
             # is told from a lost race by the version still being the one that was seen.
-            if self.read_version(relative).tag != seen.tag:
+            if self.read_version(relative).tag != tag:
                 return False
         return False
 
@@ -83,7 +80,7 @@ class S3Storage(ObjectStorage):
                 if code in _LOST:
                     return False
                 if code in _UNKNOWN:
-                    raise NotImplementedError from error
+                    raise ConditionsUnknown from error
                 raise
         return True
 

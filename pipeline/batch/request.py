@@ -23,7 +23,7 @@ class Request:
     ----------
     seal, root
         Where it is and where it goes. They may hold secrets, so they are never shown, nor on a command line.
-    force, archives, exclude
+    force, archives, exclude, single_writer
         As :func:`pipeline.build.build_seal` takes them.
     """
 
@@ -32,6 +32,7 @@ class Request:
     force: bool = False
     archives: str | None = None
     exclude: tuple[str, ...] = ()
+    single_writer: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the request as a JSON-ready mapping."""

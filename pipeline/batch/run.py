@@ -141,7 +141,7 @@ class _Finder:
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
-        storage = open_storage(batch.common.root)
+        self._storage = storage = open_storage(batch.common.root, single_writer=batch.common.single_writer)
         self._catalogue = Catalogue(storage)
         self._seals = Seals(batch.searched) if batch.searched is not None else None
         self._delivered = Delivered(storage) if batch.common.archives is not None else None
@@ -151,13 +151,16 @@ class _Finder:
         self._catalogue.refresh()
         if self._delivered is not None:
             self._delivered.learn(seen)
-        return choose(
+        found = choose(
             seen,
             self._catalogue,
             self._batch.common,
             searched=self._seals is not None,
             delivered=self._delivered,
         )
+        if found.due:
+            self._storage.require_safe_writers()  # before a process is started for any of them
+        return found
 
 
 def _outcomes(

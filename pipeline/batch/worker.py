@@ -37,6 +37,7 @@ def main() -> None:
                 force=request.force,
                 archives=request.archives,
                 exclude=request.exclude,
+                single_writer=request.single_writer,
                 on_stage=lambda stage: _tell(answer, {"stage": stage}),
             )
         outcome = built(request.shown, result)

@@ -70,6 +70,7 @@ def build_seal(
     force: bool = False,
     archives: str | None = None,
     exclude: Sequence[str] = DEFAULT_EXCLUDE,
+    single_writer: bool = False,
     on_stage: Callable[[str], None] | None = None,
 ) -> BuildResult:
     """Check a seal and publish it as an immutable snapshot.
@@ -87,6 +88,8 @@ def build_seal(
         fails does not hold back the data: the state returned says why, and the next build tries again.
     exclude
         Patterns of source files that are left out of the archive.
+    single_writer
+        Whether the caller answers for it that nobody else writes to the root meanwhile.
     on_stage
         Called with the name of each stage as it begins.
 
@@ -105,7 +108,7 @@ def build_seal(
         When a later seal of the alpha is served and `force` is not given.
     """
     stages = Stages(on_stage)
-    storage = open_storage(root)
+    storage = open_storage(root, single_writer=single_writer)
     with stages("open"):
         seal = Seal.open(address)
         snapshot = snapshot_id(seal.digest)
@@ -114,6 +117,7 @@ def build_seal(
         with stages("archive"):
             archive = package(seal, storage, archives, exclude=exclude)
         return BuildResult(seal.alpha_id, snapshot, again.changed, seconds=stages.seconds, archive=archive)
+    storage.require_safe_writers()  # before any work for it is done
     with stages("check"):
         report = check(seal)
     if report.refused:

@@ -35,8 +35,13 @@ def reason_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--reason", help="Why; `show` tells it, with who and when.")(command)
 
 
-def opened(root: str) -> Storage:
+def opened(root: str, *, single_writer: bool = False) -> Storage:
     """Open a root that must be there.
+
+    Parameters
+    ----------
+    single_writer
+        As :func:`datasets.storage.open_storage` takes it.
 
     Raises
     ------
@@ -44,7 +49,9 @@ def opened(root: str) -> Storage:
         When it is a file, or a folder that does not exist: more likely a typing error than an empty root.
     """
     return require_folder(
-        open_storage(root), "--datasets", "give the folder that `python -m pipeline build` filled"
+        open_storage(root, single_writer=single_writer),
+        "--datasets",
+        "give the folder that `python -m pipeline build` filled",
     )
 
 

@@ -29,6 +29,7 @@ from pipeline.housekeeping.command_line import (
 )
 from schemas.errors import SettingsError, SnapshotCorrupt
 from schemas.kinds import ALPHA_ID
+from schemas.settings.options import switch_option
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _FORGOTTEN: Final = timedelta(days=1)
@@ -41,6 +42,7 @@ _PREFIX: Final = "alpha_id="
 @click.command("gc")
 @click.argument("alphas", nargs=-1, metavar="[ALPHA]…")
 @root_option
+@switch_option("single_writer")
 @click.option(
     "--keep",
     default=3,
@@ -60,6 +62,7 @@ def gc(
     *,
     alphas: tuple[str, ...],
     root: str,
+    single_writer: bool,
     keep: int,
     grace: str,
     dry_run: bool,
@@ -75,7 +78,7 @@ def gc(
     is away or another gc is at work.
     """
     policy = Policy(keep, duration(grace))
-    storage = opened(root)
+    storage = opened(root, single_writer=single_writer)
     unknown = [alpha for alpha in alphas if not ALPHA_ID.match(alpha)]
     if unknown:
         raise SettingsError(f"{unknown[0]!r} is no alpha address")

@@ -16,6 +16,7 @@ from datasets.retention import snapshots_of
 from datasets.storage import Storage
 from pipeline.housekeeping.command_line import json_option, opened, print_json, reason_option, root_option
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
+from schemas.settings.options import switch_option
 
 
 @click.command()
@@ -23,8 +24,11 @@ from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 @click.option("--to", "snapshot", help="Snapshot to serve; by default the one served before this one.")
 @reason_option
 @root_option
+@switch_option("single_writer")
 @json_option
-def rollback(*, alpha: str, snapshot: str | None, reason: str | None, root: str, as_json: bool) -> None:
+def rollback(
+    *, alpha: str, snapshot: str | None, reason: str | None, root: str, single_writer: bool, as_json: bool
+) -> None:
     """Serve an earlier snapshot of ALPHA again: only the pointer moves, in one step.
 
     Every file of it is compared with its digest first. What is rolled back from stays in the root, and no build
@@ -33,7 +37,7 @@ def rollback(*, alpha: str, snapshot: str | None, reason: str | None, root: str,
     Exit code: 0, 1 when there is no such alpha or snapshot, 3 while gc removes the snapshot, 4 when it is not
     intact, 5 when the store is away.
     """
-    storage = opened(root)
+    storage = opened(root, single_writer=single_writer)
     current = served(storage, alpha)
     if current is None:
         raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")

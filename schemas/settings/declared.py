@@ -9,6 +9,7 @@ from schemas.settings.readers import (
     peppers,
     redis_url,
     seconds,
+    switch,
     text,
     textfile,
     whole,
@@ -239,7 +240,7 @@ GROUPS: Final = (
     ),
     Group(
         "Publishing",
-        "Read by `python -m pipeline build`; the patterns by `archive` too.",
+        "Read by `python -m pipeline build`; the patterns by `archive` too, and who writes by all that move a pointer.",
         (
             Setting(
                 name="seals",
@@ -269,6 +270,14 @@ GROUPS: Final = (
                 type="tcp://…",
                 meaning="Build on the workers of this Dask scheduler.",
                 otherwise="this machine",
+            ),
+            Setting(
+                name="single_writer",
+                read=switch,
+                type="switch",
+                meaning="Publish to a store that does not honour conditional writes, on your word that no other build, "
+                "rollback or gc writes to the root meanwhile; builds then go one at a time.",
+                default=False,
             ),
             Setting(
                 name="archive_exclude",

@@ -26,6 +26,14 @@ def flag(name: str, parameter: str | None = None) -> Callable[[Command], Command
     return click.option(setting.flag, parameter or name, metavar=setting.type.upper(), help=setting.help)
 
 
+def switch_option(name: str) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command a setting that is on or off, from its flag or its variable."""
+    setting = SETTINGS[name]
+    return click.option(
+        setting.flag, name, is_flag=True, default=setting.default, envvar=setting.variable, help=setting.help
+    )
+
+
 def option(
     name: str, parameter: str | None = None, *, required: bool = False
 ) -> Callable[[Command], Command]:

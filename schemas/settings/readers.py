@@ -56,6 +56,23 @@ def one_of(*words: str) -> Callable[[str], str]:
     return read
 
 
+def switch(given: str) -> bool:
+    """Read whether something is on."""
+    words = {
+        "1": True,
+        "true": True,
+        "yes": True,
+        "on": True,
+        "0": False,
+        "false": False,
+        "no": False,
+        "off": False,
+    }
+    if given.lower() not in words:
+        raise ValueError(f"it must be one of {', '.join(words)}")
+    return words[given.lower()]
+
+
 def word_of_a_token(given: str) -> str:
     """Read a word that stands in front of every token."""
     if not _WORD.fullmatch(given):

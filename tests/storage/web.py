@@ -9,7 +9,6 @@ from fsspec.implementations.http import HTTPFileSystem
 
 from datasets.cache import Cache
 from datasets.storage.object_store import ObjectStorage
-from datasets.storage.protocol import Version
 from datasets.storage.registry import BACKENDS, Backend
 
 SCHEME = "web"
@@ -18,14 +17,16 @@ SCHEME = "web"
 class WebStorage(ObjectStorage):
     """A root on a web server, at ``web://host:port``."""
 
-    def __init__(self, address: str, *, cache: Cache | None = None) -> None:
+    def __init__(self, address: str, *, cache: Cache | None = None, single_writer: bool = False) -> None:
         fs = HTTPFileSystem(use_listings_cache=False)
-        super().__init__(address.replace(f"{SCHEME}://", "http://", 1), fs, None, cache)
+        super().__init__(
+            address.replace(f"{SCHEME}://", "http://", 1), fs, None, cache=cache, single_writer=single_writer
+        )
 
     def _read_tagged(self, relative: str) -> tuple[bytes, str]:
         return self.read(relative), ""
 
-    def compare_and_swap(self, relative: str, data: bytes, seen: Version) -> bool:
+    def swap(self, relative: str, data: bytes, tag: str | None) -> bool:
         raise NotImplementedError
 
     def url(self, relative: str) -> str:

@@ -1,0 +1,68 @@
+"""Whether a store honours conditional writes, found out by trying.
+
+A store that ignores ``If-Match`` and ``If-None-Match`` answers 200 to both of two writers that race, and one of them
+is lost. What a store says of itself does not tell, so a throw-away object is written four times, and two of the
+writes must be refused. The verdict is remembered for as long as the process lives: a store behind the same address may
+be another one tomorrow. That a store compares and writes in one step cannot be found out this way; it is promised by
+those that document conditional writes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from typing import TYPE_CHECKING, Final
+
+from datasets.layout import STAGING
+from datasets.storage.protocol import DRAFT_SUFFIX
+from schemas.errors import StorageUnavailable
+
+if TYPE_CHECKING:
+    from datasets.storage.object_store import ObjectStorage
+
+_VERDICTS: Final[dict[str, str | None]] = {}
+
+
+class ConditionsUnknown(Exception):
+    """The store answers that it knows no conditional writes."""
+
+
+def conditional_write_fault(storage: ObjectStorage) -> str | None:
+    """Say what a store does wrong with conditional writes; None when it honours them.
+
+    Returns
+    -------
+    str or None
+        Half a sentence that goes on from "the store"; remembered for the address.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer or refuses to be written to; that is not remembered.
+    """
+    if storage.identity not in _VERDICTS:
+        path = f"{STAGING}/probe-{uuid.uuid4().hex}{DRAFT_SUFFIX}"
+        try:
+            _VERDICTS[storage.identity] = _try(storage, path)
+        except ConditionsUnknown:
+            _VERDICTS[storage.identity] = "knows no conditional writes"
+        # Builders may lack the permission to remove; gc then sweeps it.
+        with contextlib.suppress(StorageUnavailable):
+            storage.remove_files([path])
+    return _VERDICTS[storage.identity]
+
+
+def _try(storage: ObjectStorage, path: str) -> str | None:
+    # A write whose answer was lost is repeated by the client and then refused; the bytes say whose they are.
+    mine = path.encode()
+    if not storage.swap(path, mine, None) and storage.read_version(path).data != mine:
+        return "refuses a write on the condition that nothing is there, although nothing is"
+    if storage.swap(path, b"second", None):
+        return "writes although the condition was that nothing is there (If-None-Match)"
+    seen = storage.read_version(path)
+    later = mine + b" again"
+    if not storage.swap(path, later, seen.tag) and storage.read_version(path).data != later:
+        return "refuses a write on the condition of the version that is there"
+    if storage.swap(path, b"fourth", seen.tag):
+        return "writes although the condition was an earlier version (If-Match)"
+    return None

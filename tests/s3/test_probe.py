@@ -1,0 +1,136 @@
+"""A store that does not honour conditional writes is found out and not published to, unless one writer is promised."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from s3fs import S3FileSystem
+
+import datasets
+from datasets.pointers import served
+from datasets.storage import Version, open_storage
+from pipeline.__main__ import cli
+from schemas.errors import SettingsError, StorageUnavailable
+from tests.s3.conftest import Bucket
+from tests.s3.proxy import Fault, Proxy, careless
+
+Seals = Callable[..., Path]
+
+
+@pytest.fixture
+def through(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Fault], Proxy]]:
+    """Return a function that puts a careless proxy between this process and the bucket."""
+    running = []
+
+    def start(fault: Fault) -> Proxy:
+        context = careless(bucket.server, fault)
+        running.append(context)
+        proxy = context.__enter__()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
+        S3FileSystem.clear_instance_cache()
+        return proxy
+
+    yield start
+    for context in running:
+        context.__exit__(None, None, None)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, list(arguments))
+
+
+def told(*arguments: str) -> Any:
+    done = run(*arguments, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_a_store_that_honours_conditions_is_published_to_and_nothing_is_left_of_the_trial(
+    bucket: Bucket, small_seal: Seals
+) -> None:
+    open_storage(bucket.url("root")).require_safe_writers()
+    assert bucket.objects() == []
+    told("build", str(small_seal()), "--datasets", bucket.url("root"))
+    assert not [key for key in bucket.objects() if ".staging" in key]
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_a_store_that_does_not_is_refused_in_one_line_before_anything_is_written(
+    bucket: Bucket, small_seal: Seals, through: Callable[[Fault], Proxy], fault: Fault
+) -> None:
+    through(fault)
+    done = run("build", str(small_seal()), "--datasets", bucket.url("root"))
+    assert done.exit_code == SettingsError.exit_code
+    assert "--single-writer" in done.output
+    assert f"the store of {bucket.url('root')} " in done.output
+    assert bucket.objects() == []
+
+
+def test_a_batch_is_refused_before_its_first_process(
+    bucket: Bucket, small_seal: Seals, through: Callable[[Fault], Proxy]
+) -> None:
+    through(Fault.IGNORES_BOTH)
+    seal = small_seal()
+    done = run("build", "--from", str(seal.parent), "--datasets", bucket.url("root"))
+    assert done.exit_code == SettingsError.exit_code
+    assert "--single-writer" in done.output
+    assert bucket.objects() == []
+
+
+def test_a_single_writer_builds_rolls_back_and_collects_on_such_a_store(
+    bucket: Bucket, small_seal: Seals, through: Callable[[Fault], Proxy], tmp_path: Path
+) -> None:
+    through(Fault.IGNORES_BOTH)
+    where = ("--datasets", bucket.url("root"))
+    seals = [
+        small_seal(seed=n, sealed_at=f"2026-01-0{n}T00:00:00Z").rename(tmp_path / str(n)) for n in (1, 2)
+    ]
+    first = told("build", str(seals[0]), *where, "--single-writer")["seals"][0]["snapshot"]
+    second = told("build", str(seals[1]), *where, "--single-writer")["seals"][0]["snapshot"]
+    for command in (("rollback", "Test_small"), ("gc", "--keep", "1", "--grace", "0s")):
+        refused = run(*command, *where)
+        assert refused.exit_code == SettingsError.exit_code, refused.output
+    assert datasets.open(bucket.url("root"))["Test_small"].id == second, "readers need nothing"
+    told("rollback", "Test_small", *where, "--single-writer")
+    assert datasets.open(bucket.url("root"))["Test_small"].id == first
+    assert told("gc", "--keep", "1", "--grace", "0s", *where, "--single-writer")["removed_snapshots"] == 1
+
+
+def test_a_single_writer_still_notices_that_it_was_not_alone(
+    bucket: Bucket, through: Callable[[Fault], Proxy]
+) -> None:
+    through(Fault.IGNORES_BOTH)
+    storage = open_storage(bucket.url("root"), single_writer=True)
+    assert storage.compare_and_swap("x", b"one", Version(None))
+    assert not storage.compare_and_swap("x", b"two", Version(None))
+    assert storage.read("x") == b"one"
+
+
+def test_what_was_found_out_is_remembered(bucket: Bucket, through: Callable[[Fault], Proxy]) -> None:
+    proxy = through(Fault.IGNORES_BOTH)
+    for _ in range(3):
+        with pytest.raises(SettingsError, match="If-None-Match"):
+            open_storage(bucket.url("root")).compare_and_swap("x", b"one", Version(None))
+    assert len(proxy.conditional) == 2
+
+
+def test_a_store_that_was_away_is_tried_again(bucket: Bucket) -> None:
+    storage = open_storage(bucket.url("root"))
+    with bucket.server.away(), pytest.raises(StorageUnavailable):
+        storage.require_safe_writers()
+    storage.require_safe_writers()
+    assert served(storage, "Test_small") is None
+
+
+def test_one_who_promises_to_be_alone_does_not_build_several_at_once(tmp_path: Path) -> None:
+    for more in (("--jobs", "2"), ("--cluster", "tcp://127.0.0.1:1")):
+        done = run(
+            "build", "--from", str(tmp_path), "--datasets", str(tmp_path / "r"), "--single-writer", *more
+        )
+        assert done.exit_code == 2
+        assert "one seal at a time" in done.output
