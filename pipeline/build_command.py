@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 from rich.console import Console
 
-from datasets.storage import open_storage
+from datasets.storage import open_storage, require_supported
 from pipeline.archive import exclusions
 from pipeline.batch.metrics_file import MetricsFile
 from pipeline.batch.report import print_document, tell
@@ -92,6 +92,8 @@ def build(
             "give the folder to publish to, which is made if need be",
             made=True,
         )
+        if archives is not None:
+            require_supported(archives)
         if len(seals) == 1 and jobs in {None, 1} and cluster is None:
             context.exit(_build_here(replace(common, seal=seals[0]), metrics, as_json=as_json))
         batch = Batch(common, seals, searched, jobs, cluster, as_json, metrics)

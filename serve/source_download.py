@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, 
 
 from datasets.archives import DELIVERED, ArchiveState, read_archive_state
 from datasets.snapshot import Snapshot
-from datasets.storage import Storage, without_secrets
+from datasets.storage import Storage, require_supported, without_secrets
 from datasets.storage.s3_settings import S3_SCHEMES, S3Settings
 from schemas.errors import ApiError, SettingsError
 from schemas.objects.operations import SOURCE_LIFETIME
@@ -61,7 +61,7 @@ class SourceDownloads:
     Raises
     ------
     SettingsError
-        When the S3 address names no bucket, or the public endpoint is no http or https URL.
+        When the store is not supported, the S3 address names no bucket, or the public endpoint is no http or https URL.
     """
 
     def __init__(
@@ -209,7 +209,9 @@ def _client(session: Any, settings: S3Settings) -> Any:
 
 
 def _place(archives: str | None) -> tuple[str, str]:
-    """Split an S3 address into bucket and prefix; both are empty for anything else."""
+    """Split an S3 address into bucket and prefix; both are empty for a folder and for none."""
+    if archives:
+        require_supported(archives)
     scheme, _, path = (archives or "").partition("://")
     if scheme not in S3_SCHEMES:
         return "", ""

@@ -1,6 +1,14 @@
 """Folders of files on any supported store, behind one protocol: a local folder, or a bucket."""
 
 from datasets.storage.protocol import Signature, Storage, Stored, Version, without_secrets
-from datasets.storage.registry import open_storage
+from datasets.storage.registry import open_storage, require_supported
 
-__all__ = ["Signature", "Storage", "Stored", "Version", "open_storage", "without_secrets"]
+__all__ = [
+    "Signature",
+    "Storage",
+    "Stored",
+    "Version",
+    "open_storage",
+    "require_supported",
+    "without_secrets",
+]

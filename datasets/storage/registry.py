@@ -54,15 +54,7 @@ def open_storage(
         When no backend opens such addresses.
     """
     given = os.fspath(address)
-    match = _SCHEME.match(given)
-    scheme = "file" if match is None else match[1].lower()
-    backend = next((backend for backend in BACKENDS if scheme in backend.schemes), None)
-    if backend is None:
-        examples = [backend.example for backend in BACKENDS]
-        raise SettingsError(
-            f"{without_secrets(given)!r}: {scheme}:// is not a supported store; give {', '.join(examples[:-1])} or "
-            f"{examples[-1]}"
-        )
+    backend = require_supported(given)
     try:
         made = getattr(importlib.import_module(backend.module), backend.name)
         opened: Storage = made(given, cache=cache, single_writer=single_writer)
@@ -71,3 +63,23 @@ def open_storage(
             f"{without_secrets(given)!r} is not an address of a file system: {error}"
         ) from error
     return opened
+
+
+def require_supported(address: str) -> Backend:
+    """Return the backend that opens an address, without opening it.
+
+    Raises
+    ------
+    SettingsError
+        When none does.
+    """
+    match = _SCHEME.match(address)
+    scheme = "file" if match is None else match[1].lower()
+    for backend in BACKENDS:
+        if scheme in backend.schemes:
+            return backend
+    examples = [backend.example for backend in BACKENDS]
+    raise SettingsError(
+        f"{without_secrets(address)!r}: {scheme}:// is not a supported store; give {', '.join(examples[:-1])} or "
+        f"{examples[-1]}"
+    )

@@ -9,7 +9,7 @@ import click
 import orjson
 
 from datasets.archives import FAILED, ArchiveState
-from datasets.storage import open_storage
+from datasets.storage import open_storage, require_supported
 from pipeline.archive.exclusions import exclusions
 from pipeline.archive.package import EXIT_ARCHIVE_FAILED, package
 from pipeline.folder import require_folder
@@ -39,6 +39,7 @@ def archive(  # noqa: PLR0917 -- click passes every option by name
     was not, else that of the first seal that cannot be opened.
     """
     patterns = exclusions(exclude)
+    require_supported(archives)
     storage = require_folder(
         open_storage(root),
         "--datasets",

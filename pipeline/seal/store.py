@@ -48,7 +48,7 @@ class SealStore:
         try:
             storage = open_storage(address)
         except SettingsError as error:
-            raise SealUnreadable(f"{self.name}: {printable(str(error))}") from error
+            raise SealUnreadable(printable(str(error))) from error
         self._storage = storage
 
     def is_file(self) -> bool:

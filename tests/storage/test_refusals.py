@@ -1,0 +1,65 @@
+"""Every command refuses an address that no backend opens, in one line and before it does anything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from pipeline.__main__ import cli
+from tests.seals import make_seal
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ADDRESS = "az://someone:hunter2@container/root?sig=hunter2"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", ADDRESS),
+        ("build", ADDRESS, "--datasets", "root"),
+        ("build", "seal", "--datasets", ADDRESS),
+        ("build", "--from", ADDRESS, "--datasets", "root"),
+        ("build", "seal", "--datasets", "root", "--archives", ADDRESS),
+        ("archive", "seal", "--datasets", "root", "--archives", ADDRESS),
+        ("list", "--datasets", ADDRESS),
+        ("gc", "--datasets", ADDRESS),
+    ],
+)
+def test_a_command_of_the_pipeline_refuses_it(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_seal(tmp_path, weeks=14, raw=False).rename(tmp_path / "seal")
+    done = CliRunner().invoke(cli, list(arguments))
+    _require_refused(done.exit_code, done.output)
+    assert not (tmp_path / "root").exists()
+
+
+@pytest.mark.parametrize("flag", ["--datasets", "--archives", "--market-data"])
+def test_the_service_does_not_start_with_it(flag: str, tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    given = {"--datasets": str(tmp_path / "root"), "--access": str(tmp_path / "keys.db"), "--port": "0"} | {
+        flag: ADDRESS
+    }
+    arguments = [text for item in given.items() for text in item]
+    done = subprocess.run(
+        [sys.executable, "-m", "serve", "run", *arguments],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    _require_refused(done.returncode, done.stdout + done.stderr)
+
+
+def _require_refused(exit_code: int, output: str) -> None:
+    assert exit_code == 2, output
+    (line,) = [line for line in output.splitlines() if "az://" in line]
+    assert "az:// is not a supported store; give a folder or s3://bucket/prefix" in line
+    assert "hunter2" not in output
+    assert "Traceback" not in output
