@@ -106,7 +106,7 @@ def _keys(file: Path, published: Path) -> dict[str, Any]:
         kept: dict[str, Any] = json.loads(file.read_text())
         return kept
     where = ("--datasets", str(published), "--json")
-    accounts = _json("serve", "accounts", "list", *where)
+    accounts = _json("serve", "accounts", "list", *where) if store.exists() else []
     if not any(account["email"] == _EMAIL for account in accounts):
         _json("serve", "accounts", "create", "--email", _EMAIL, *where)
     grants = (

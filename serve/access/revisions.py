@@ -23,7 +23,7 @@ from schemas.errors import SettingsError, StorageUnavailable
 from serve.access.database import SILENT
 from serve.access.location import StoreLocation
 from serve.access.postgres import ANSWER_WAIT_S
-from serve.access.sqlite import WRITE_WAIT_S, create_file
+from serve.access.sqlite import WRITE_WAIT_S, create_file, reading
 from serve.access.tables import VERSION_TABLE
 
 HEAD: Final = "head"
@@ -109,10 +109,7 @@ async def migrate(location: StoreLocation, target: str = HEAD, *, only_if_empty:
 async def revision(location: StoreLocation) -> str | None:
     """Return the revision a store is at, None for an empty one or a file that is not there."""
     if location.path is not None:
-        if not location.path.exists():
-            return None
-        with _engine(location.path).connect() as connection:
-            return _sqlite_revision(connection)
+        return _revision_of_file(location.path)
     try:
         connection = await asyncpg.connect(location.dsn, timeout=ANSWER_WAIT_S)
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
@@ -121,6 +118,19 @@ async def revision(location: StoreLocation) -> str | None:
         return await _postgres_revision(connection)
     finally:
         await connection.close()
+
+
+def _revision_of_file(path: Path) -> str | None:
+    if not path.exists():
+        return None
+    try:
+        with reading(path) as connection:
+            tables = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSION_TABLE,))
+            found = connection.execute(str(sa.select(_version.c.version_num))) if tables.fetchone() else None
+            row = found.fetchone() if found else None
+            return str(row[0]) if row else None
+    except sqlite3.Error as error:
+        raise StorageUnavailable(f"{path} cannot be read as a store of accounts and keys: {error}") from error
 
 
 async def _postgres_revision(connection: Any) -> str | None:

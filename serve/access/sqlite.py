@@ -6,6 +6,7 @@ A read by primary key takes a few dozen microseconds, less than handing it to a 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
@@ -17,13 +18,22 @@ from sqlalchemy.dialects.sqlite import pysqlite
 from sqlalchemy.sql.expression import ClauseElement
 
 from schemas.errors import SettingsError, StorageUnavailable
-from serve.access.database import SILENT, DuplicateRow, Prepared, Session, type_row
+from serve.access.database import DuplicateRow, Prepared, Session, type_row
 
 _DIALECT: Final = pysqlite.dialect()
 READ_WAIT_S: Final = 0.25
 """How long a call waits for a locked file; readers are only ever locked out while the file is recovered."""
 WRITE_WAIT_S: Final = 10.0
 """How long an operator's command waits for another one to finish."""
+_REASONS: Final = {
+    sqlite3.SQLITE_BUSY: "another command is at work on it; try again",
+    sqlite3.SQLITE_READONLY: "it may not be written: its disk is mounted read-only, or the file belongs to somebody else",
+    sqlite3.SQLITE_FULL: "its disk is full; make room",
+    sqlite3.SQLITE_IOERR: "its disk is full or reports a fault",
+    sqlite3.SQLITE_CANTOPEN: "it is not there, or its folder may not be written",
+    sqlite3.SQLITE_CORRUPT: "it is damaged; restore it from a backup",
+    sqlite3.SQLITE_NOTADB: "it is no database; restore it from a backup, or name another with --access",
+}
 
 
 def create_file(path: Path) -> None:
@@ -44,16 +54,55 @@ def create_file(path: Path) -> None:
         ) from error
 
 
-@contextmanager
-def _failures() -> Iterator[None]:
+def _connect(path: Path, wait_s: float, options: str) -> sqlite3.Connection:
+    # Autocommit: a transaction is only what `transaction` begins.
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?{options}",
+        uri=True,
+        timeout=wait_s,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def _opened(path: Path, *, writable: bool) -> sqlite3.Connection:
+    """Open a file that is there, and have SQLite make what it needs beside it."""
+    connection = _connect(path, WRITE_WAIT_S if writable else READ_WAIT_S, "mode=rw")
     try:
-        yield
-    except sqlite3.IntegrityError as error:
-        if error.sqlite_errorcode in (sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY):
-            raise DuplicateRow from error
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        if not writable:
+            connection.execute("PRAGMA query_only = ON")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        connection.close()
         raise
-    except sqlite3.OperationalError as error:
-        raise StorageUnavailable(SILENT) from error
+    return connection
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a file for a moment, also on a disk that is full or read-only; raises `sqlite3.Error`.
+
+    To share a file SQLite makes two more beside it. Where it cannot, nobody else can write either, and the file says all
+    there is unless a write-ahead log lies beside it. What is read then is read from the disk each time, so that a commit
+    is seen as soon as somebody can make one again.
+    """
+    try:
+        connection = _opened(path, writable=False)
+    except sqlite3.OperationalError:
+        if _has_log(path):
+            raise
+        connection = _connect(path, READ_WAIT_S, "mode=ro&immutable=1")
+    with contextlib.closing(connection):
+        yield connection
+
+
+def _has_log(path: Path) -> bool:
+    # Asked by name: SQLite's own files are never opened here, as closing them drops its locks.
+    with contextlib.suppress(FileNotFoundError):
+        return os.stat(f"{path}-wal").st_size > 0  # noqa: PTH116 - called for a name that is no Path
+    return False
 
 
 class SqliteDatabase:
@@ -64,22 +113,47 @@ class SqliteDatabase:
     path
         The file, at the current schema.
     writable
-        False for serving, which then cannot change a row by mistake.
+        False for serving, which then cannot change a row by mistake, and reads from a full or read-only disk too.
+
+    Raises
+    ------
+    StorageUnavailable
+        When it cannot be opened; a file that is only read may also be opened later.
     """
 
     def __init__(self, path: Path, *, writable: bool) -> None:
-        wait = WRITE_WAIT_S if writable else READ_WAIT_S
-        with _failures():
-            # Autocommit: a transaction is only what `transaction` begins.
-            self._connection = sqlite3.connect(
-                path, timeout=wait, isolation_level=None, check_same_thread=False
-            )
-            self._connection.execute("PRAGMA foreign_keys = ON")
-            self._connection.execute("PRAGMA synchronous = FULL")
-            if not writable:
-                self._connection.execute("PRAGMA query_only = ON")
+        self._path = path
+        self._writable = writable
         self._one_writer = asyncio.Lock()
-        self._version = self._connection.cursor()
+        self._connection: sqlite3.Connection | None = None
+        try:
+            self._connection = _opened(path, writable=writable)
+        except sqlite3.DatabaseError as error:
+            if writable:
+                raise self._failure(error) from error
+
+    def _failure(self, error: sqlite3.DatabaseError) -> Exception:
+        """Return what a failure means to the caller."""
+        code = getattr(error, "sqlite_errorcode", 0)
+        if code in (sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY):
+            return DuplicateRow()
+        if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):
+            return error
+        reason = _REASONS.get(code & 0xFF, str(error))
+        return StorageUnavailable(f"the access store {self._path} cannot be used: {reason}")
+
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        try:
+            if self._connection is not None:
+                yield self._connection
+                return
+            with contextlib.suppress(sqlite3.DatabaseError):
+                self._connection = _opened(self._path, writable=False)  # there is room again
+            with reading(self._path) as connection:
+                yield connection
+        except sqlite3.DatabaseError as error:
+            raise self._failure(error) from error
 
     def prepare(self, statement: ClauseElement) -> Prepared:
         """Compile a statement."""
@@ -87,50 +161,66 @@ class SqliteDatabase:
 
     async def fetch(self, prepared: Prepared, **values: Any) -> list[type_row]:
         """Run a query and return its rows."""
-        with _failures():
-            return self._connection.execute(prepared.text, prepared.values(values)).fetchall()
+        with self._reader() as connection:
+            return connection.execute(prepared.text, prepared.values(values)).fetchall()
 
     async def fetch_one(self, prepared: Prepared, **values: Any) -> type_row | None:
         """Run a query and return its first row, None when there is none."""
-        # Spelled out instead of `_failures`: every call to the service comes through here.
-        try:
-            row: type_row | None = self._connection.execute(prepared.text, prepared.values(values)).fetchone()
-        except sqlite3.OperationalError as error:
-            raise StorageUnavailable(SILENT) from error
-        return row
+        with self._reader() as connection:
+            row: type_row | None = connection.execute(prepared.text, prepared.values(values)).fetchone()
+            return row
 
     def version(self) -> int | None:
         """Return the file's version as this connection sees it: another one after every commit of anybody else.
 
         SQLite answers from the head of the write-ahead log's index, under its own lock. Never look there past it: the
-        system drops all locks that a process has on a file when the process closes any descriptor of it.
+        system drops all locks that a process has on a file when the process closes any descriptor of it. None while the
+        disk lets nothing be made beside the file.
         """
+        # Spelled out instead of `_reader`: every call to the service comes through here.
+        if self._connection is None:
+            return None
         try:
-            (found,) = self._version.execute("PRAGMA data_version").fetchone()
-        except sqlite3.OperationalError as error:
-            raise StorageUnavailable(SILENT) from error
+            (found,) = self._connection.execute("PRAGMA data_version").fetchone()
+        except sqlite3.DatabaseError as error:
+            raise self._failure(error) from error
         return int(found)
 
     async def execute(self, statement: ClauseElement) -> None:
         """Run a statement that changes rows."""
-        prepared = self.prepare(statement)
-        with _failures():
-            self._connection.execute(prepared.text, prepared.values({}))
+        self._run(statement)
+
+    def _run(self, statement: ClauseElement | str) -> None:
+        assert self._connection is not None, "a store opened for writing has its connection"
+        try:
+            if isinstance(statement, str):
+                self._connection.execute(statement)
+            else:
+                prepared = self.prepare(statement)
+                self._connection.execute(prepared.text, prepared.values({}))
+        except sqlite3.DatabaseError as error:
+            raise self._failure(error) from error
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
         """Begin a transaction, holding the file's write lock from the start."""
         async with self._one_writer:
-            with _failures():
-                self._connection.execute("BEGIN IMMEDIATE")
+            self._run("BEGIN IMMEDIATE")
             try:
                 yield self
+                self._run("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                # A full disk ends a transaction by itself.
+                if self._connection is not None and self._connection.in_transaction:
+                    self._run("ROLLBACK")
                 raise
-            with _failures():
-                self._connection.execute("COMMIT")
 
     async def close(self) -> None:
         """Close the file."""
+        if self._connection is None:
+            return
+        if self._writable:
+            # The next commit then begins the write-ahead log anew and takes no more room on the disk.
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         self._connection.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -14,7 +13,7 @@ from schemas.errors import SettingsError
 from serve.access.database import Database
 from serve.access.limits import RateLimit, rate_limit
 from serve.access.settings import AccessSettings
-from serve.access.sqlite import SqliteDatabase
+from serve.access.sqlite import SqliteDatabase, reading
 from serve.access.tables import REVISION, VERSION_TABLE, accounts, keys
 
 
@@ -130,24 +129,38 @@ class Store:
         await self._database.close()
 
 
-async def open_database(settings: AccessSettings, *, writable: bool) -> Database:
+async def open_database(settings: AccessSettings, *, writable: bool, create: bool = True) -> Database:
     """Open the store, at the schema this program works with.
 
     An SQLite file is created and migrated without asking; it belongs to one machine. PostgreSQL may be
     shared with a release that is still running, so only an empty database is set up without asking.
 
+    Parameters
+    ----------
+    settings
+        Of the deployment.
+    writable
+        False to read only.
+    create
+        False to refuse where there is no store yet.
+
     Raises
     ------
     SettingsError
-        When PostgreSQL holds an older schema, or either database a newer one than this program's.
+        When there is no store and none is to be made; when PostgreSQL holds an older schema, or either database a newer
+        one than this program's.
     StorageUnavailable
         When it does not answer.
     """
     location = settings.location
     if location.path is not None and _is_current(location.path):
         return SqliteDatabase(location.path, writable=writable)
+    if location.path is not None and not create and not location.path.exists():
+        raise SettingsError(
+            f"there is no access store at {location.path}: `accounts create` makes it, --access names another"
+        )
 
-    from serve.access.revisions import migrate  # noqa: PLC0415 - a third of a second that most starts do without
+    from serve.access.revisions import migrate, revision  # noqa: PLC0415 - a third of a second that most starts do without
 
     if location.path is not None:
         await migrate(location)
@@ -155,7 +168,11 @@ async def open_database(settings: AccessSettings, *, writable: bool) -> Database
 
     from serve.access.postgres import PostgresDatabase  # noqa: PLC0415 - only for stores that lie there
 
-    found = await migrate(location, only_if_empty=True)
+    found = await (migrate(location, only_if_empty=True) if create else revision(location))
+    if found is None and not create:
+        raise SettingsError(
+            f"there is no access store in {location.shown}: `accounts create` makes it, ALPHA_RESULTS_ACCESS names another"
+        )
     if found is not None and found != REVISION:
         raise SettingsError(
             f"the access store is at revision {found} and this program works with {REVISION}:"
@@ -168,9 +185,7 @@ async def open_database(settings: AccessSettings, *, writable: bool) -> Database
 def _is_current(path: Path) -> bool:
     """Whether a file is a store at this program's revision; anything else is for the migrations to judge."""
     try:
-        with contextlib.closing(
-            sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        ) as connection:
+        with reading(path) as connection:
             return connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall() == [(REVISION,)]  # noqa: S608 - both are constants
     except sqlite3.Error:
         return False

@@ -148,6 +148,7 @@ async def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
     settings = AccessSettings(str(tmp_path / "a.sqlite3"))
     async with open_administration(settings, "tester") as administration:
         await administration.accounts.create("a@example.org")
+        await administration.keys.issue("a@example.org", "k")
         modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in os.scandir(tmp_path)}
     assert {"a.sqlite3", "a.sqlite3.pepper"} <= set(modes)
     assert set(modes.values()) == {0o600}

@@ -1,7 +1,7 @@
 """Runs commands on accounts and keys, each in a process of its own, without starting an interpreter for each.
 
-Reads a line of JSON for each command, its arguments; ``["backup", STORE, COPY]`` copies a store by SQLite's backup API, as
-the documented ``.backup`` does. Forks, runs it in the child, and writes ``[exit code, what it printed]`` as a line of JSON.
+As a program it reads a line of JSON for each command, its arguments; ``["backup", STORE, COPY]`` copies a store by SQLite's backup API, as
+the documented ``.backup`` does. It forks, runs it in the child, and writes ``[exit code, what it printed]`` as a line of JSON.
 """
 
 from __future__ import annotations
@@ -10,11 +10,52 @@ import contextlib
 import json
 import os
 import sqlite3
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from serve.access import commands as _loaded_once_for_all  # noqa: F401 - what the children share
 from serve.command_line import main
+from tests.serving.processes import REPOSITORY, SLOW, environment
+
+
+class Operators:
+    """Run one command after another; made by `operators`."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def __call__(self, *arguments: str, code: int = 0) -> str:
+        """Run a command, assert how it ended, and return what it printed."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(arguments) + "\n")
+        self._process.stdin.flush()
+        ended, printed = json.loads(self._process.stdout.readline())
+        assert ended == code, (arguments, ended, printed)
+        return str(printed)
+
+    def json(self, *arguments: str) -> Any:
+        """Run a command that prints JSON."""
+        return json.loads(self(*arguments, "--json"))
+
+
+@contextlib.contextmanager
+def operators(root: Path) -> Iterator[Operators]:
+    """Start the program over the store beside a root."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.serving.operators"],
+        cwd=REPOSITORY,
+        env=environment(ALPHA_RESULTS_DATASETS=str(root)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield Operators(process)
+        process.communicate(timeout=SLOW)
 
 
 def _backup(store: str, copy: str) -> None:

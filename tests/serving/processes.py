@@ -43,9 +43,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(root: Path, *arguments: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def served(
+    root: Path, *arguments: str, log: Path | None = None, **variables: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     port = free_port()
-    log = root.parent / "server.log"
+    log = log or root.parent / "server.log"
     with log.open("w") as stream:
         process = subprocess.Popen(
             [sys.executable, "-m", "serve", "run", "--port", str(port), *arguments],

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import subprocess
-import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -17,35 +15,17 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.serving.processes import REPOSITORY, SLOW, environment, served
+from tests.serving.operators import Operators, operators
+from tests.serving.processes import SLOW, served
 
 CALLERS = 16
 COMMANDS = 200
 
 
 @pytest.fixture
-def operate(here: Path) -> Iterator[Callable[..., str]]:
-    """Return what runs a command in a process of its own and returns what it printed."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.serving.operators"],
-        cwd=REPOSITORY,
-        env=environment(ALPHA_RESULTS_DATASETS=str(here)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-    def run(*arguments: str) -> str:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps(arguments) + "\n")
-        process.stdin.flush()
-        code, printed = json.loads(process.stdout.readline())
-        assert code == 0, (arguments, printed)
-        return str(printed)
-
-    yield run
-    process.communicate(timeout=SLOW)
+def operate(here: Path) -> Iterator[Operators]:
+    with operators(here) as found:
+        yield found
 
 
 @contextmanager
@@ -82,13 +62,13 @@ def calling(base: str, token: str) -> Iterator[Counter[object]]:
 
 
 def test_operators_change_keys_and_copy_the_store_beneath_sixteen_callers(
-    here: Path, operate: Callable[..., str], tmp_path: Path
+    here: Path, operate: Operators, tmp_path: Path
 ) -> None:
     operate("accounts", "create", "--email", "o@example.org")
     store = f"{here}.access.sqlite3"
     wide = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"
-    issue = ("keys", "issue", "--account", "o@example.org", "--name", "n", "--rate", wide, "--json")
-    callers_token = json.loads(operate(*issue))["token"]
+    issue = ("keys", "issue", "--account", "o@example.org", "--name", "n", "--rate", wide)
+    callers_token = operate.json(*issue)["token"]
     chance, keys, used = random.Random(11), dict[str, str](), Counter[str]()
     with (
         served(here) as (server, base),
@@ -110,7 +90,7 @@ def test_operators_change_keys_and_copy_the_store_beneath_sixteen_callers(
             used[act] += 1
             key = next(iter(keys), "")
             if act == "issue":
-                made = json.loads(operate(*issue))
+                made = operate.json(*issue)
                 keys[made["key_id"]] = made["token"]
                 assert answer(made["key_id"]) == (200, "", "n")
             elif act == "set":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from serve.access.administration.accounts import Accounts
 from serve.access.administration.keys import Keys
@@ -27,9 +28,11 @@ class Administration:
 
 @asynccontextmanager
 async def open_administration(
-    settings: AccessSettings, actor: str, clock: Callable[[], int] = clock_us
+    settings: AccessSettings, actor: str, clock: Callable[[], int] = clock_us, *, writable: bool = True
 ) -> AsyncIterator[Administration]:
-    """Open the store to change it.
+    """Open the store to change it, or only to look at it.
+
+    Nothing is made that the acts do not need: a store only when it may be changed, a pepper only when a key is issued.
 
     Parameters
     ----------
@@ -39,17 +42,20 @@ async def open_administration(
         Who acts, for the audit trail.
     clock
         Microseconds since 1970.
+    writable
+        False to read only: then every act that changes something fails.
 
     Raises
     ------
     SettingsError, StorageUnavailable
         As :func:`serve.access.store.open_database`.
     """
-    digests = load_digests(settings)
-    database = await open_database(settings, writable=True)
+    database = await open_database(settings, writable=writable, create=writable)
     try:
         trail = Trail(database, actor, clock)
         shape = TokenShape(settings.token_prefix, settings.environment)
-        yield Administration(Accounts(database, trail), Keys(database, trail, shape, digests), trail)
+        yield Administration(
+            Accounts(database, trail), Keys(database, trail, shape, partial(load_digests, settings)), trail
+        )
     finally:
         await database.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,11 +39,15 @@ class Keys:
         An open, writable store.
     trail
         Where they are written down.
-    shape, digests
-        How tokens are spelled and secrets stored.
+    shape
+        How tokens are spelled.
+    digests
+        Loads what secrets are stored with; called when a key is issued.
     """
 
-    def __init__(self, database: Database, trail: Trail, shape: TokenShape, digests: Digests) -> None:
+    def __init__(
+        self, database: Database, trail: Trail, shape: TokenShape, digests: Callable[[], Digests]
+    ) -> None:
         self._database = database
         self._trail = trail
         self._shape = shape
@@ -72,7 +77,7 @@ class Keys:
             When the account is unknown or closed, or a value makes no sense.
         """
         token = new_token()
-        digest, made_with = self._digests.make(token)
+        digest, made_with = self._digests().make(token)
         now = self._trail.now()
         async with self._database.transaction() as session:
             owner = await account_of(session, account, to_change=True)

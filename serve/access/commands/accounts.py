@@ -76,7 +76,10 @@ def create(
 @store_options
 def list_all(access_url: str | None, datasets: str | None, as_json: bool) -> None:
     """List every account, oldest first."""
-    found = [account.to_json() for account in administer(access_url, datasets, lambda a: a.accounts.all())]
+    found = [
+        account.to_json()
+        for account in administer(access_url, datasets, lambda a: a.accounts.all(), writable=False)
+    ]
     if as_json:
         print_json(found)
         return
@@ -90,7 +93,9 @@ def list_all(access_url: str | None, datasets: str | None, as_json: bool) -> Non
 @store_options
 def show(access_url: str | None, datasets: str | None, as_json: bool, account: str) -> None:
     """Show one account, given by e-mail address or id."""
-    _show(administer(access_url, datasets, lambda a: a.accounts.find(account)), as_json=as_json)
+    _show(
+        administer(access_url, datasets, lambda a: a.accounts.find(account), writable=False), as_json=as_json
+    )
 
 
 @accounts.command("set")
@@ -102,7 +107,10 @@ def show(access_url: str | None, datasets: str | None, as_json: bool, account: s
 @store_options
 def change(access_url: str | None, datasets: str | None, as_json: bool, account: str, **values: Any) -> None:
     """Change address, role or ceiling of an account; its keys follow at their next call."""
-    _show(administer(access_url, datasets, lambda a: a.accounts.change(account, **values)), as_json=as_json)
+    _show(
+        administer(access_url, datasets, lambda a: a.accounts.change(account, **values), urgent=True),
+        as_json=as_json,
+    )
 
 
 @accounts.command()
@@ -111,7 +119,10 @@ def change(access_url: str | None, datasets: str | None, as_json: bool, account:
 @store_options
 def deactivate(access_url: str | None, datasets: str | None, as_json: bool, account: str) -> None:
     """Close an account: its keys answer 403 account_inactive from their next call on."""
-    _show(administer(access_url, datasets, lambda a: a.accounts.deactivate(account)), as_json=as_json)
+    _show(
+        administer(access_url, datasets, lambda a: a.accounts.deactivate(account), urgent=True),
+        as_json=as_json,
+    )
 
 
 @accounts.command()

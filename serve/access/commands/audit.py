@@ -19,7 +19,9 @@ def audit(
     access_url: str | None, datasets: str | None, as_json: bool, subject: str | None, limit: int
 ) -> None:
     """Show the audit trail, newest first. Its rows can be neither changed nor removed."""
-    entries = administer(access_url, datasets, lambda a: a.trail.entries(subject=subject, limit=limit))
+    entries = administer(
+        access_url, datasets, lambda a: a.trail.entries(subject=subject, limit=limit), writable=False
+    )
     if as_json:
         print_json([asdict(entry) for entry in entries])
         return

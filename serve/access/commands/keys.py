@@ -103,7 +103,7 @@ def list_all(
     async def act(a: Administration) -> list[dict[str, Any]]:
         return [a.keys.to_json(record) for record in await a.keys.all(account, revoked=revoked)]
 
-    found = administer(access_url, datasets, act)
+    found = administer(access_url, datasets, act, writable=False)
     if as_json:
         print_json(found)
         return
@@ -116,11 +116,14 @@ def _one(
     datasets: str | None,
     as_json: bool,
     act: Callable[[Administration], Awaitable[KeyRecord]],
+    *,
+    writable: bool = True,
+    urgent: bool = False,
 ) -> None:
     async def run(a: Administration) -> dict[str, Any]:
         return a.keys.to_json(await act(a))
 
-    row = administer(access_url, datasets, run)
+    row = administer(access_url, datasets, run, writable=writable, urgent=urgent)
     (print_json if as_json else print_fields)(row)
 
 
@@ -130,7 +133,7 @@ def _one(
 @store_options
 def show(access_url: str | None, datasets: str | None, as_json: bool, key_id: str) -> None:
     """Show one key: what it was granted, and what is in force under its account's ceiling."""
-    _one(access_url, datasets, as_json, lambda a: a.keys.find(key_id))
+    _one(access_url, datasets, as_json, lambda a: a.keys.find(key_id), writable=False)
 
 
 @keys.command("set")
@@ -142,7 +145,7 @@ def show(access_url: str | None, datasets: str | None, as_json: bool, key_id: st
 @store_options
 def change(access_url: str | None, datasets: str | None, as_json: bool, key_id: str, **values: Any) -> None:
     """Widen or narrow a key from its next call on; what is not named stays."""
-    _one(access_url, datasets, as_json, lambda a: a.keys.change(key_id, **values))
+    _one(access_url, datasets, as_json, lambda a: a.keys.change(key_id, **values), urgent=True)
 
 
 @keys.command()
@@ -151,7 +154,7 @@ def change(access_url: str | None, datasets: str | None, as_json: bool, key_id: 
 @store_options
 def suspend(access_url: str | None, datasets: str | None, as_json: bool, key_id: str) -> None:
     """Stop a key until it is reactivated: it answers 401 key_suspended."""
-    _one(access_url, datasets, as_json, lambda a: a.keys.suspend(key_id))
+    _one(access_url, datasets, as_json, lambda a: a.keys.suspend(key_id), urgent=True)
 
 
 @keys.command()
@@ -169,4 +172,4 @@ def reactivate(access_url: str | None, datasets: str | None, as_json: bool, key_
 @store_options
 def revoke(access_url: str | None, datasets: str | None, as_json: bool, key_id: str) -> None:
     """End a key for good: it answers 401 key_revoked."""
-    _one(access_url, datasets, as_json, lambda a: a.keys.revoke(key_id))
+    _one(access_url, datasets, as_json, lambda a: a.keys.revoke(key_id), urgent=True)

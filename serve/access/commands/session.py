@@ -14,8 +14,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from schemas.errors import StorageUnavailable
 from schemas.settings import SETTINGS, given
 from schemas.settings.options import flag
+from serve.access import reserve
 from serve.access.administration import Administration, open_administration
 from serve.access.settings import AccessSettings
 
@@ -42,16 +44,43 @@ def settings_of(access_url: str | None, datasets: str | None) -> AccessSettings:
 
 
 def administer(
-    access_url: str | None, datasets: str | None, act: Callable[[Administration], Awaitable[Result]]
+    access_url: str | None,
+    datasets: str | None,
+    act: Callable[[Administration], Awaitable[Result]],
+    *,
+    writable: bool = True,
+    urgent: bool = False,
 ) -> Result:
-    """Open the store, do one act and close it."""
+    """Open the store, do one act and close it.
+
+    Parameters
+    ----------
+    access_url, datasets
+        Where the store is, as the options say.
+    act
+        What to do.
+    writable
+        False for an act that only reads: nothing is created then.
+    urgent
+        An act that takes rights away. When the store fails it is tried once more with the room that is set aside, as the
+        disk may be full.
+    """
     settings = settings_of(access_url, datasets)
+    store = settings.location.path
 
     async def run() -> Result:
-        async with open_administration(settings, _actor()) as administration:
+        async with open_administration(settings, _actor(), writable=writable) as administration:
             return await act(administration)
 
-    return asyncio.run(run())
+    try:
+        return asyncio.run(run())
+    except StorageUnavailable:
+        if not urgent or store is None or not reserve.give_up(store):
+            raise
+        return asyncio.run(run())
+    finally:
+        if writable and store is not None and store.exists():
+            reserve.fill(store)
 
 
 def _actor() -> str:

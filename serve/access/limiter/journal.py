@@ -75,13 +75,15 @@ class Journal:
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
             # Used by one thread at a time: the loop's while opening, then the writer's.
             self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            # Nobody else may have it anyway, and SQLite then needs no file beside it that a full disk has no room for.
+            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.executescript(_SCHEMA)
         except (OSError, sqlite3.Error) as error:
             os.close(self._lock)
             raise SettingsError(
-                f"{path} cannot be used as the file of call counts: remove it (counts begin at zero)"
-                " or set ALPHA_RESULTS_LIMITS_STATE to another"
+                f"{path} cannot be used as the file of call counts ({error}): remove it (counts begin at zero),"
+                " make room on its disk, or set ALPHA_RESULTS_LIMITS_STATE to another"
             ) from error
 
     def load(self, now_us: int) -> dict[str, CallLog]:

@@ -1,0 +1,178 @@
+"""The store of keys on a disk that is full or was mounted read-only: reading goes on, and keys can be ended."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from serve.access import reserve
+from serve.access.location import StoreLocation
+from serve.access.sqlite import SqliteDatabase
+from tests.serving import published
+from tests.serving.operators import Operators, operators
+from tests.serving.processes import command, served
+
+EMAIL = "owner@example.org"
+
+
+class Deployment:
+    """A root with its store, on a small disk of its own."""
+
+    def __init__(self, disk: Path, run: Operators) -> None:
+        self.disk = disk
+        self.root = disk / "published"
+        self.run = run
+
+    def issue(self) -> tuple[str, str]:
+        made = self.run.json("keys", "issue", "--account", EMAIL, "--name", "n")
+        return made["key_id"], made["token"]
+
+    def fill(self) -> None:
+        descriptor = os.open(self.disk / "filler", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+        try:
+            while True:
+                os.write(descriptor, bytes(4096))
+        except OSError:
+            pass
+        finally:
+            os.close(descriptor)
+        status = os.statvfs(self.disk)
+        assert status.f_bavail == 0
+
+    def mount(self, options: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,{options}", str(self.disk)], check=True)
+
+    def files(self) -> set[str]:
+        return {path.name for path in self.disk.iterdir()}
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = ["mount", "-t", "tmpfs", "-o", f"size={16 << 20}", "none", str(disk)]
+    if os.getuid() or subprocess.run(mounted, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a disk")
+    try:
+        root = disk / "published"
+        root.mkdir()
+        published.publish(root, published.full())
+        with operators(root) as run:
+            run("accounts", "create", "--email", EMAIL)
+            yield Deployment(disk, run)
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def asked(base: str, token: str) -> str:
+    found = httpx.get(f"{base}/v1/me", headers={"authorization": f"Bearer {token}"}, timeout=60)
+    return "admitted" if found.status_code == 200 else str(found.json()["error"]["code"])
+
+
+def test_on_a_full_disk_keys_are_listed_and_ended_with_no_server_running(deployment: Deployment) -> None:
+    keys = [deployment.issue()[0] for _ in range(3)]
+    deployment.fill()
+    before = deployment.files()
+    assert keys[0] in deployment.run("keys", "list")
+    assert EMAIL in deployment.run("accounts", "list")
+    deployment.run("keys", "suspend", keys[0])
+    deployment.run("keys", "revoke", keys[1])
+    deployment.run("keys", "set", keys[2], "--endpoints", "")
+    rows = {row["key_id"]: row for row in deployment.run.json("keys", "list", "--revoked")}
+    assert [rows[key]["status"] for key in keys] == ["suspended", "revoked", "active"]
+    assert rows[keys[2]]["allow"]["endpoints"] == {"mode": "list", "ids": []}
+    assert "key.revoke" in deployment.run("audit")
+    deployment.run("accounts", "deactivate", EMAIL)
+    assert {name for name in deployment.files() - before if not name.endswith(("-shm", "-wal"))} == set()
+
+
+def test_on_a_full_disk_a_server_starts_and_keys_end_at_their_next_call(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    issued = [deployment.issue() for _ in range(40)]
+    with served(deployment.root, log=tmp_path / "log") as (_, base):
+        assert asked(base, issued[0][1]) == "admitted"
+    deployment.fill()
+    with served(deployment.root, log=tmp_path / "log") as (_, base):
+        for key, token in issued[:5]:
+            assert asked(base, token) == "admitted"
+            deployment.run("keys", "revoke", key)
+            deployment.fill()  # what was free for a moment, others take
+            assert asked(base, token) == "key_revoked"
+        assert asked(base, issued[5][1]) == "admitted"
+
+
+def test_on_a_read_only_disk_keys_are_listed_and_served_and_changes_are_refused(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    key, token = deployment.issue()
+    deployment.mount("ro")
+    assert key in deployment.run("keys", "list")
+    assert key in deployment.run("keys", "show", key)
+    assert "key.issue" in deployment.run("audit")
+    assert "sqlite at" in deployment.run("access", "show")
+    assert "may not be written" in deployment.run("keys", "revoke", key, code=5)
+    limits = str(tmp_path / "limits.sqlite3")
+    with served(deployment.root, log=tmp_path / "log", ALPHA_RESULTS_LIMITS_STATE=limits) as (_, base):
+        assert asked(base, token) == "admitted"
+        # Mounted writable again, the next call sees what was done.
+        deployment.mount("rw")
+        deployment.run("keys", "suspend", key)
+        assert asked(base, token) == "key_suspended"
+        deployment.run("keys", "reactivate", key)
+        assert asked(base, token) == "admitted"
+        deployment.run("keys", "revoke", key)
+        assert asked(base, token) == "key_revoked"
+
+
+def test_a_log_that_a_crash_left_on_a_read_only_disk_is_read_or_nothing_is(deployment: Deployment) -> None:
+    key, _ = deployment.issue()
+    store = StoreLocation.parse(f"{deployment.root}.access.sqlite3").path
+    assert store is not None
+    # The process ends without closing the file: the revocation is in the log beside it.
+    crash = "import sqlite3, os, sys; sqlite3.connect(sys.argv[1], isolation_level=None).execute(sys.argv[2]); os._exit(0)"
+    change = "UPDATE access_keys SET status = 'revoked'"
+    subprocess.run(["python3", "-c", crash, str(store), change], check=True)
+    deployment.mount("ro")
+    assert deployment.run.json("keys", "show", key)["status"] == "revoked"
+    deployment.mount("rw")
+    store.with_name(store.name + "-shm").unlink()
+    deployment.mount("ro")
+    assert "cannot be" in deployment.run("keys", "show", key, code=5)
+
+
+def test_commands_that_read_make_neither_a_store_nor_a_pepper(tmp_path: Path) -> None:
+    (tmp_path / "published").mkdir()
+    where = {"ALPHA_RESULTS_DATASETS": str(tmp_path / "published")}
+    for arguments in (("keys", "list"), ("keys", "show", "0" * 16), ("accounts", "list"), ("audit",)):
+        told = command(*arguments, **where)
+        assert told.returncode == 2
+        assert "accounts create" in told.stderr
+    assert command("access", "show", **where).returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["published"]
+    assert command("accounts", "create", "--email", EMAIL, **where).returncode == 0
+    assert not list(tmp_path.glob("*.pepper*"))
+
+
+def test_the_room_set_aside_is_given_up_once_and_taken_again(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    assert not reserve.give_up(store)
+    reserve.fill(store)
+    reserve.fill(store)
+    (kept,) = tmp_path.iterdir()
+    assert kept.stat().st_size == reserve.SIZE
+    assert kept.stat().st_blocks * 512 >= reserve.SIZE
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert reserve.give_up(store)
+    assert not list(tmp_path.iterdir())
+    reserve.fill(tmp_path / "gone" / "store")  # no room is no failure
+
+
+def test_a_file_that_is_only_read_is_not_made(tmp_path: Path) -> None:
+    SqliteDatabase(tmp_path / "none", writable=False)
+    assert not list(tmp_path.iterdir())
