@@ -46,6 +46,8 @@ class Catalogue:
         self._refreshed = float("-inf")
         self.broken: dict[str, str] = {}
         """Alpha id -> why its pointer could not be read; what was served before stays served."""
+        self.withdrawn: dict[str, Pointer] = {}
+        """Alpha id -> pointer of what operators withdrew: it is not served, but not lost either."""
         self._saved = None
         if storage.cache is not None:
             self._saved = SavedCatalogue(storage.cache.folder / storage.identity)
@@ -99,6 +101,7 @@ class Catalogue:
         snapshots = {alpha: snapshot for alpha, snapshot in self._snapshots.items() if alpha not in gone}
         signatures = {alpha: signature for alpha, signature in self._signatures.items() if alpha not in gone}
         broken = {alpha: reason for alpha, reason in self.broken.items() if alpha not in gone}
+        withdrawn = {alpha: pointer for alpha, pointer in self.withdrawn.items() if alpha in found}
         paths = {f"{CATALOG}/{alpha}{_SUFFIX}": alpha for alpha in changed}
         for path, data in self._storage.read_many(list(paths)).items():
             alpha = paths[path]
@@ -111,12 +114,15 @@ class Catalogue:
             else:
                 broken.pop(alpha, None)
                 served = snapshots.get(alpha)
+                withdrawn.pop(alpha, None)
                 if pointer.is_withdrawn:
                     snapshots.pop(alpha, None)
+                    if pointer.notes.withdrawn:
+                        withdrawn[alpha] = pointer
                 elif served is None or served.pointer != pointer:
                     snapshots[alpha] = Snapshot(self._storage, pointer)
             signatures[alpha] = found[alpha]
-        self._signatures, self.broken = signatures, broken
+        self._signatures, self.broken, self.withdrawn = signatures, broken, withdrawn
         self._show(snapshots)
 
     def _show(self, snapshots: dict[str, Snapshot]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from datasets.layout import MANIFEST, snapshot_path
-from datasets.manifest import FileEntry, Manifest, Pointer, digest
+from datasets.manifest import FileEntry, Manifest, Pointer, digest, named_by_content
 from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt
 from schemas.version import snapshot_id
@@ -49,6 +49,8 @@ def check_manifest(storage: Storage, pointer: Pointer) -> tuple[Manifest | None,
         data = storage.read(path)
         if digest(data) != pointer.manifest_sha256:
             return None, [Fault(path, "digest", "is not the manifest its pointer names: its SHA-256 differs")]
+        if not named_by_content(data, pointer.snapshot):
+            return None, [Fault(path, "manifest", "is not what the snapshot's id was made of")]
         manifest = Manifest.decode(data, path)
     except FileNotFoundError:
         return None, [Fault(path, "missing", "is missing")]

@@ -71,6 +71,13 @@ class Manifest:
         Every file of the snapshot but the manifest.
     warnings
         What the rule check noticed without refusing the seal.
+    declarations
+        Every dataset's key, order, partition and formula, and every column's type, unit, nullability and formula, as
+        they were declared to its builder (:func:`schemas.version.declarations`). Empty in the first release.
+    rules
+        Ids of the rules its builder knew; empty in the first release.
+    built_with
+        Library -> release that wrote the files.
     """
 
     schema_version: str
@@ -88,6 +95,9 @@ class Manifest:
     columns: Mapping[str, tuple[str, ...]]
     files: tuple[FileEntry, ...]
     warnings: tuple[Mapping[str, Any], ...] = ()
+    declarations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
+    built_with: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def declared(self) -> str:
@@ -116,8 +126,8 @@ class Manifest:
             found = orjson.loads(data)
             found["files"] = tuple(FileEntry(**_known(FileEntry, entry)) for entry in found["files"])
             found["columns"] = {name: tuple(columns) for name, columns in found["columns"].items()}
-            for name in ("kinds", "missing", "warnings"):
-                found[name] = tuple(found[name])
+            for name in ("kinds", "missing", "warnings", "rules"):
+                found[name] = tuple(found.get(name, ()))
             return cls(**_known(cls, found))
         except _UNREADABLE as error:
             raise SnapshotCorrupt(f"{origin} is no manifest of a snapshot: {error}") from error

@@ -80,9 +80,9 @@ def point(storage: Storage, pointer: Pointer, manifest: bytes, *, force: bool = 
         if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
             return None
         current = learned(storage, current)
-        refuse_withdrawn(current)
-        if not force:
-            _refuse(current, final)
+        if not force and final.snapshot in current.withdrawn:
+            raise _rolled_back(current)
+        refuse(current, *final.made_of, datetime.fromisoformat(final.sealed_at), force=force)
         refuse_removed(current, final)
         require_whole(storage, files, len(manifest))
         return succeed(current, final)
@@ -166,17 +166,39 @@ def succeed(current: Pointer, following: Pointer) -> Pointer:
     )
 
 
-def _refuse(current: Pointer, wanted: Pointer) -> None:
-    """Refuse to serve what is older than what is served, and what an operator rolled back from."""
-    if wanted.snapshot in current.withdrawn or was_rolled_back(current, *wanted.made_of):
+def refuse(current: Pointer, seal_digest: str, declared: str, sealed_at: datetime, *, force: bool) -> None:
+    """Refuse to serve what is older than what is served, what was rolled back from, and anything withdrawn.
+
+    Parameters
+    ----------
+    current
+        What is served, with all that is to be known of it (:func:`datasets.made_of.learned`).
+    seal_digest, declared, sealed_at
+        What would be served: digest of the seal, version of the declarations, and when it was sealed.
+    force
+        Only refuse what is withdrawn.
+
+    Raises
+    ------
+    PublicationRefused
+        When it is not to be served.
+    """
+    refuse_withdrawn(current)
+    if force:
+        return
+    if was_rolled_back(current, seal_digest, declared):
+        raise _rolled_back(current)
+    if datetime.fromisoformat(current.sealed_at) > sealed_at:
         raise PublicationRefused(
-            f"{wanted.alpha_id}: this seal was rolled back; give --force to serve it again"
+            f"{current.alpha_id}: the snapshot served was sealed at {current.sealed_at}, later than this seal "
+            f"({sealed_at.isoformat().replace('+00:00', 'Z')}); give --force to serve the older one"
         )
-    if datetime.fromisoformat(current.sealed_at) > datetime.fromisoformat(wanted.sealed_at):
-        raise PublicationRefused(
-            f"{wanted.alpha_id}: the snapshot served was sealed at {current.sealed_at}, later than this seal "
-            f"({wanted.sealed_at}); give --force to serve the older one"
-        )
+
+
+def _rolled_back(current: Pointer) -> PublicationRefused:
+    return PublicationRefused(
+        f"{current.alpha_id}: this seal was rolled back; give --force to serve it again"
+    )
 
 
 def refuse_withdrawn(current: Pointer) -> None:

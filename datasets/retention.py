@@ -6,9 +6,10 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from datasets.layout import STAGING, alpha_path, snapshot_path
+from datasets.made_of import learned
 from datasets.manifest import Pointer
 from datasets.pointers import change, served
 from datasets.storage import Storage, Stored
@@ -16,6 +17,8 @@ from datasets.storage import Storage, Stored
 UNSERVED_GRACE: Final = timedelta(hours=1)
 """Least age of what was never served: a build puts its files in place shortly before it moves the pointer."""
 _FOLDER: Final = "snapshot="
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Policy:
     keep
         How many snapshots, the served one among them; at least 1.
     grace
-        How long a snapshot is kept after it stopped being served.
+        How long a snapshot is kept after it stopped being served, so that whoever named it finishes.
     """
 
     keep: int
@@ -122,7 +125,8 @@ def decide(
         key=lambda snapshot: (snapshot in replaced, left[snapshot], snapshot),
         reverse=True,
     )
-    numbered = set(others[: max(0, policy.keep - 1)])
+    # Of a withdrawn alpha nothing is kept for its own sake: it goes once nobody can be reading it.
+    numbered = set() if pointer.is_withdrawn else set(others[: max(0, policy.keep - 1)])
 
     def reason(one: Held) -> str | None:
         if one.snapshot == pointer.snapshot:
@@ -184,7 +188,8 @@ def collect(
         if pointer is None:
             return None
         named = tuple(sorted({*_going(fates(pointer)), *pointer.removing}))
-        return None if named == pointer.removing else replace(pointer, removing=named)
+        # What was rolled back from is remembered by its seal, which only its manifest names if another release did it.
+        return None if named == pointer.removing else replace(learned(storage, pointer), removing=named)
 
     announced = change(storage, alpha_id, announce) or served(storage, alpha_id)
     if announced is None:
@@ -200,6 +205,7 @@ def collect(
             pointer,
             removing=tuple(snapshot for snapshot in pointer.removing if snapshot not in gone),
             replaced=_without(pointer.replaced, gone),
+            notes=replace(pointer.notes, earlier=_without(pointer.notes.earlier, gone)),
         )
 
     change(storage, alpha_id, conclude)
@@ -210,5 +216,5 @@ def _going(fates: tuple[Fate, ...]) -> tuple[str, ...]:
     return tuple(fate.held.snapshot for fate in fates if fate.kept_because is None)
 
 
-def _without(replaced: Mapping[str, str], gone: set[str]) -> dict[str, str]:
-    return {snapshot: at for snapshot, at in replaced.items() if snapshot not in gone}
+def _without(known: Mapping[str, T], gone: set[str]) -> dict[str, T]:
+    return {snapshot: told for snapshot, told in known.items() if snapshot not in gone}

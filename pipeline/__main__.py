@@ -42,6 +42,12 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "rollback": LazyCommand(
         "pipeline.housekeeping.rollback_command", "rollback", "Serve an earlier snapshot again."
     ),
+    "withdraw": LazyCommand(
+        "pipeline.housekeeping.withdraw_command", "withdraw_command", "Serve nothing of an alpha any more."
+    ),
+    "restore": LazyCommand(
+        "pipeline.housekeeping.withdraw_command", "restore_command", "Take a withdrawal back."
+    ),
     "rules": LazyCommand("pipeline.rules_command", "rules", "List the rules a seal keeps, with the way out."),
     "simulate": LazyCommand(
         "pipeline.reference_engine.command", "simulate", "Write seals of runs on a simulated market."

@@ -70,6 +70,8 @@ class Column:
         The codes it may hold; empty when any text may stand there.
     bound
         The rule its values keep.
+    formula
+        Version of what a derived column is computed by: raised when the same seal gives other values.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Column:
     published: bool = True
     vocabulary: tuple[str, ...] = ()
     bound: Bound = Bound.ANY
+    formula: int = 1
 
     @property
     def sealed(self) -> bool:
@@ -111,6 +114,8 @@ class Table:
         Columns that stand in the path (``column=value``) rather than in the file.
     sealed, published
         Whether engines write it; whether snapshots hold it.
+    formula
+        Version of how its rows are chosen: raised when the same seal gives other rows.
     """
 
     name: str
@@ -121,6 +126,7 @@ class Table:
     partition: tuple[str, ...] = ()
     sealed: bool = True
     published: bool = True
+    formula: int = 1
 
     def __getitem__(self, name: str) -> Column:
         """Return the column of that name; KeyError when there is none."""

@@ -190,6 +190,10 @@ class Storage(ABC):
     def place(self, source: Path, relative: str) -> None:
         """Make a finished local file visible under its final name; the source is gone afterwards."""
 
+    def copy(self, source: str, target: str) -> bool:  # noqa: ARG002 - for stores that can
+        """Have the store itself copy a file to another name; False where it cannot, or the file is gone."""
+        return False
+
     @abstractmethod
     def for_each_file(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Do work that writes one file for each item, several at a time where that hides waiting.

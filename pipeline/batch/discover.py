@@ -10,6 +10,7 @@ from typing import Any
 
 from datasets.archives import DELIVERED, ArchiveState, archive_state_path
 from datasets.catalogue import Catalogue
+from datasets.made_of import is_made_of, was_rolled_back
 from datasets.manifest import Pointer
 from datasets.storage import Signature, Storage, open_storage
 from pipeline.batch.request import Outcome, Request, left_alone
@@ -19,7 +20,7 @@ from pipeline.seal.regular_file import NotRegular, TooLarge, read_regular
 from pipeline.seal.store import SealStore
 from schemas.errors import AlphaResultsError, SnapshotCorrupt, StorageUnavailable
 from schemas.kinds import MAX_BYTES
-from schemas.version import snapshot_id
+from schemas.version import schema_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,9 @@ def choose(
         snapshot = catalogue.resolve(one.alpha_id) if one.alpha_id not in {None, *catalogue.broken} else None  # type: ignore[arg-type]
         pointer = snapshot.pointer if snapshot else None
         settled = None
-        if one.alpha_id is not None and not request.force:
+        if searched and one.alpha_id in catalogue.withdrawn:
+            settled = "withdrawn"
+        elif one.alpha_id is not None and not request.force:
             settled = _settled(one, pointer, searched=searched)
         if settled is None and searched and one.alpha_id is not None and latest[one.alpha_id] is not one:
             settled = "superseded"
@@ -181,19 +184,20 @@ def choose(
             found.due.append(one)
         else:
             shown = Request(one.address, "").shown
-            found.settled.append(left_alone(shown, settled, str(one.alpha_id), snapshot_id(one.digest)))
+            found.settled.append(
+                left_alone(shown, settled, str(one.alpha_id), pointer.snapshot if pointer else "")
+            )
     return found
 
 
 def _settled(one: Sighting, pointer: Pointer | None, *, searched: bool) -> str | None:
     if pointer is None:
         return None
-    wanted = snapshot_id(one.digest)
-    if pointer.snapshot == wanted:
+    if is_made_of(pointer, one.digest, schema_version()):
         return "unchanged"
     if not searched:
         return None
-    if wanted in pointer.withdrawn:
+    if was_rolled_back(pointer, one.digest, schema_version()):
         return "rolled back"
     later = one.sealed_at is not None and datetime.fromisoformat(pointer.sealed_at) > one.sealed_at
     return "superseded" if later else None

@@ -11,7 +11,16 @@ from pipeline.archive import EXIT_ARCHIVE_FAILED
 from pipeline.batch.request import Outcome
 from schemas.errors import SettingsError
 
-OUTCOMES: Final = ("built", "unchanged", "superseded", "rolled back", "refused", "failed", "crashed")
+OUTCOMES: Final = (
+    "built",
+    "unchanged",
+    "superseded",
+    "rolled back",
+    "withdrawn",
+    "refused",
+    "failed",
+    "crashed",
+)
 """Every word an outcome can be; each has its series from the beginning, so that an alert never waits for the first."""
 _SECONDS: Final = (1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 

@@ -164,7 +164,8 @@ def tell(screen: Console, outcome: Outcome) -> None:
     told = {
         "unchanged": f"unchanged, snapshot {entry['snapshot']} is served already",
         "superseded": f"superseded, a later seal than {entry['seal']} is served or due",
-        "rolled back": f"left alone, snapshot {entry['snapshot']} was rolled back; --force serves it again",
+        "rolled back": f"left alone, it was rolled back and {entry['snapshot']} is served; --force serves it again",
+        "withdrawn": f"left alone, the alpha is withdrawn; `pipeline restore {entry['alpha_id']}` takes that back",
     }
     click.echo(f"{entry['alpha_id']}: {told[outcome.kind]}")
 

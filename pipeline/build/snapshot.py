@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Self
 
 import polars as pl
 
 from datasets.archives import ArchiveState
-from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
+from datasets.layout import DESCRIPTION
+from datasets.made_of import is_made_of, learned, manifests_of
 from datasets.manifest import FileEntry, Manifest, Pointer, encode, pointer_of
-from datasets.pointers import Published, point, served
+from datasets.pointers import refuse, served
 from datasets.publication import Publication
 from datasets.storage import Storage, open_storage
 from pipeline.archive import DEFAULT_EXCLUDE, package
@@ -26,11 +26,12 @@ from pipeline.build.stages import Stages
 from pipeline.build.write import write_document, write_table
 from pipeline.maths.row_order import ordered
 from pipeline.rules import check
+from pipeline.rules.registry import RULES
 from pipeline.seal import Seal
-from schemas.errors import SealRefused, SnapshotCorrupt
+from schemas.errors import SealRefused
 from schemas.kinds import KINDS, REQUIRED_KINDS
 from schemas.tables import PUBLISHED_TABLES
-from schemas.version import schema_version, snapshot_id
+from schemas.version import declarations, schema_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,8 @@ def build_seal(
     root
         The datasets root to publish under.
     force
-        Publish although a later seal of the alpha is served; of what is served already, replace damaged files.
+        Publish although a later seal of the alpha is served; build what is served already again: damaged files are
+        replaced by the same bytes, and where they come out otherwise it is another snapshot.
     archives
         Where the source archive is delivered: a folder or the URL of a supported store; None keeps no archives. A delivery that
         fails does not hold back the data: the state returned says why, and the next build tries again.
@@ -105,18 +107,20 @@ def build_seal(
     SealRefused
         When a rule is broken; what was published before keeps being served.
     PublicationRefused
-        When a later seal of the alpha is served and `force` is not given.
+        When a later seal of the alpha is served, or it was rolled back, and `force` is not given; when the alpha is
+        withdrawn.
     """
     stages = Stages(on_stage)
     storage = open_storage(root, single_writer=single_writer)
     with stages("open"):
         seal = Seal.open(address)
-        snapshot = snapshot_id(seal.digest)
-        again = _already_there(storage, seal, snapshot, force=force)
-    if again is not None:
+        standing = _standing(storage, seal, force=force)
+    if standing.unchanged:
         with stages("archive"):
             archive = package(seal, storage, archives, exclude=exclude)
-        return BuildResult(seal.alpha_id, snapshot, again.changed, seconds=stages.seconds, archive=archive)
+        return BuildResult(
+            seal.alpha_id, standing.snapshot, changed=False, seconds=stages.seconds, archive=archive
+        )
     storage.require_safe_writers()  # before any work for it is done
     with stages("check"):
         report = check(seal)
@@ -126,16 +130,16 @@ def build_seal(
             f"{address} breaks {len(report.violations)} rule(s); nothing was published", found["violations"]
         )
     warnings = tuple(report.to_dict()["warnings"])
-    with Publication(storage, seal.alpha_id, snapshot) as publication:
-        files, columns = _write_all(seal, publication.folder, stages)
-        manifest = _manifest(seal, snapshot, files, columns, warnings)
+    with Publication(storage, seal.alpha_id, standing.manifest) as publication:
+        files, columns = _write_all(seal, publication, stages)
+        manifest = _manifest(seal, files, columns, warnings)
         with stages("publish"):
             published = publication.commit(manifest, _pointer(seal, manifest), force=force)
     with stages("archive"):
         archive = package(seal, storage, archives, exclude=exclude)
     return BuildResult(
         seal.alpha_id,
-        snapshot,
+        published.snapshot,
         published.changed,
         len(files) + 1,
         sum(entry.bytes for entry in files),
@@ -145,25 +149,39 @@ def build_seal(
     )
 
 
-def _already_there(storage: Storage, seal: Seal, snapshot: str, *, force: bool) -> Published | None:
-    """Recognise a snapshot that is whole: served, or only to be pointed at (a build killed at its last step)."""
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """What is served of an alpha before a build."""
+
+    snapshot: str = ""
+    manifest: Manifest | None = None
+    unchanged: bool = False
+
+
+def _standing(storage: Storage, seal: Seal, *, force: bool) -> _Standing:
+    """Recognise what is served already, and refuse early what would not be served, before anything is computed.
+
+    Served already is what this version of the declarations made of this seal, whichever release of a library wrote the
+    files: the figures are the same. Forced, or when its manifest is not what the pointer names, it is built again.
+    """
     current = served(storage, seal.alpha_id)
-    if current is not None and current.snapshot == snapshot:
-        # Forced, the files are built again, and those found damaged are replaced.
-        return None if force else Published(seal.alpha_id, snapshot, changed=False)
-    try:
-        encoded = storage.read(f"{snapshot_path(seal.alpha_id, snapshot)}/{MANIFEST}")
-        manifest = Manifest.decode(encoded, f"the manifest of {snapshot}")
-        return point(storage, _pointer(seal, manifest), encoded, force=force)
-    except (FileNotFoundError, SnapshotCorrupt):
-        return None  # not there, or not whole: it is built as if for the first time
+    if current is None:
+        return _Standing()
+    current = learned(storage, current)
+    refuse(current, seal.digest, schema_version(), seal.sealed_at, force=force)
+    found = manifests_of(
+        storage, seal.alpha_id, [current.snapshot], {current.snapshot: current.manifest_sha256}
+    )
+    manifest = found.get(current.snapshot)
+    same = manifest is not None and is_made_of(current, seal.digest, schema_version()) is True
+    return _Standing(current.snapshot, manifest, unchanged=same and not force)
 
 
 def _write_all(
-    seal: Seal, folder: Path, stages: Stages
+    seal: Seal, publication: Publication, stages: Stages
 ) -> tuple[list[FileEntry], dict[str, tuple[str, ...]]]:
     """Write every dataset the seal allows; tables are let go as soon as nothing more needs them."""
-    writer = _Writer(folder)
+    writer = _Writer(publication)
     weekly: Future[dict[str, pl.DataFrame]] | None = None
     with writer, ThreadPoolExecutor(1, thread_name_prefix="signal") as beside:
         decisions = None
@@ -220,8 +238,8 @@ def _write_documents(seal: Seal, writer: _Writer) -> None:
 class _Writer:
     """Writes files on threads while the next dataset is being derived: Parquet encoding releases the interpreter."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, publication: Publication) -> None:
+        self._publication = publication
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="write")
         self._written: list[Any] = []
         self.files: list[FileEntry] = []
@@ -235,16 +253,16 @@ class _Writer:
 
     def table(self, dataset: str, rows: pl.DataFrame) -> None:
         self._declare(dataset, rows.columns)
-        self._written.append(self._pool.submit(write_table, self._folder, dataset, rows))
+        self._written.append(self._pool.submit(write_table, self._publication, dataset, rows))
 
     def by_book(self, dataset: str, parts: Books) -> None:
         present = next(iter(parts.values())).columns if parts else ()
         self._declare(dataset, ["book", *present])
         for book, rows in parts.items():
-            self._written.append(self._pool.submit(write_table, self._folder, dataset, rows, book))
+            self._written.append(self._pool.submit(write_table, self._publication, dataset, rows, book))
 
     def document(self, relative: str, dataset: str, data: bytes) -> None:
-        self.files.append(write_document(self._folder, relative, dataset, data))
+        self.files.append(write_document(self._publication, relative, dataset, data))
 
     def finish(self) -> None:
         self.files = [future.result() for future in self._written] + self.files
@@ -258,7 +276,6 @@ class _Writer:
 
 def _manifest(
     seal: Seal,
-    snapshot: str,
     files: list[FileEntry],
     columns: dict[str, tuple[str, ...]],
     warnings: tuple[dict[str, Any], ...],
@@ -267,7 +284,7 @@ def _manifest(
         schema_version=schema_version(),
         alpha_id=seal.alpha_id,
         source_alpha_id=seal.source_alpha_id,
-        snapshot=snapshot,
+        snapshot="",  # given as it is published, from all that stands here
         seal_digest=seal.digest,
         started_at=_instant(seal.started_at),
         sealed_at=_instant(seal.sealed_at),
@@ -279,6 +296,9 @@ def _manifest(
         columns=columns,
         files=tuple(files),
         warnings=warnings,
+        declarations=declarations(),
+        rules=tuple(RULES),
+        built_with={"polars": pl.__version__},
     )
 
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from datasets.layout import table_path
 from datasets.manifest import FileEntry
+from datasets.publication import Publication
 from datasets.storage.disk import writing
 from schemas.arrow import stored_schema
 from schemas.tables import PUBLISHED_TABLES
@@ -22,13 +23,15 @@ ROW_GROUP_ROWS: Final = 20_000
 """Small enough that a week's page touches one group, large enough that a scan is not slowed by headers."""
 
 
-def write_table(folder: Path, dataset: str, rows: pl.DataFrame, book: str | None = None) -> FileEntry:
+def write_table(
+    publication: Publication, dataset: str, rows: pl.DataFrame, book: str | None = None
+) -> FileEntry:
     """Write one published file and describe it.
 
     Parameters
     ----------
-    folder
-        The snapshot's staging folder.
+    publication
+        What it is a part of; where its earlier snapshot has the same bytes, they are linked and not written.
     dataset, book
         What the rows are.
     rows
@@ -40,7 +43,6 @@ def write_table(folder: Path, dataset: str, rows: pl.DataFrame, book: str | None
         With size, digest and span; the same rows always give the same bytes.
     """
     relative = table_path(dataset, book)
-    target = folder / relative
     schema = stored_schema(PUBLISHED_TABLES[dataset], rows.columns)
     buffer = io.BytesIO()
     rows.write_parquet(
@@ -48,23 +50,28 @@ def write_table(folder: Path, dataset: str, rows: pl.DataFrame, book: str | None
     )
     # Digested in memory: reading the file back would double the traffic of the build.
     data = buffer.getbuffer()
+    first, last = span_of(rows)
+    sha256 = hashlib.sha256(data).hexdigest()
+    if not publication.linked(relative, sha256):
+        _write(publication.folder / relative, data)
+    return FileEntry(relative, dataset, book, rows.height, data.nbytes, sha256, first, last)
+
+
+def write_document(publication: Publication, relative: str, dataset: str, data: bytes) -> FileEntry:
+    """Write a JSON document of the snapshot and describe it."""
+    sha256 = hashlib.sha256(data).hexdigest()
+    if not publication.linked(relative, sha256):
+        _write(publication.folder / relative, data)
+    return FileEntry(relative, dataset, None, 0, len(data), sha256)
+
+
+def _write(target: Path, data: bytes | memoryview) -> None:
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("wb") as stream:
             stream.write(data)
             # Begun here, beside the build: publication waits until every file is on the disk, and finds it there.
             os.fsync(stream.fileno())
-    first, last = span_of(rows)
-    return FileEntry(
-        relative, dataset, book, rows.height, data.nbytes, hashlib.sha256(data).hexdigest(), first, last
-    )
-
-
-def write_document(folder: Path, relative: str, dataset: str, data: bytes) -> FileEntry:
-    """Write a JSON document of the snapshot and describe it."""
-    with writing(folder / relative):
-        (folder / relative).write_bytes(data)
-    return FileEntry(relative, dataset, None, 0, len(data), hashlib.sha256(data).hexdigest())
 
 
 def span_of(rows: pl.DataFrame) -> tuple[str | None, str | None]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import polars as pl
 
 from pipeline.build import books, ledgers, signals
 from pipeline.build.decisions import published_decisions
 from pipeline.rules.tolerance import differ
-from schemas.tables import PUBLISHED_TABLES
 
 Rebuilt = tuple[str, str | None, pl.DataFrame]
 """Dataset, book and rows."""
@@ -58,20 +57,21 @@ def _by_book(sealed: Mapping[str, pl.DataFrame], equity_basis: float) -> Iterato
 
 
 def differences(
-    published: pl.DataFrame, again: pl.DataFrame, dataset: str, equity_basis: float
+    published: pl.DataFrame, again: pl.DataFrame, columns: Collection[str], equity_basis: float
 ) -> Iterator[str]:
     """Say in which columns published rows are not what they must be. Pure.
 
     Parameters
     ----------
     published, again
-        As found, and as reckoned again; floats are compared as the rules do, everything else exactly.
+        As found, and as computed again; floats are compared as the rules do, everything else exactly.
+    columns
+        Which ones this release computes by the formulas that the snapshot was built with.
     """
     if published.height != again.height:
         yield f"has {published.height} rows where {again.height} follow from the run"
         return
-    for column in PUBLISHED_TABLES[dataset].stored_columns:
-        name = column.name
+    for name in columns:
         if name in again.columns and name not in published.columns:
             yield f"lacks the column {name}, which follows from the run"
         if name not in again.columns or name not in published.columns:

@@ -28,7 +28,13 @@ def list_alphas(context: click.Context, root: str, as_json: bool) -> None:
     catalogue.refresh()
     pointers = catalogue.pointers()
     if as_json:
-        print_json({"alphas": [asdict(pointer) for pointer in pointers], "unreadable": catalogue.broken})
+        print_json(
+            {
+                "alphas": [asdict(pointer) for pointer in pointers],
+                "withdrawn": sorted(catalogue.withdrawn),
+                "unreadable": catalogue.broken,
+            }
+        )
     else:
         table = Table(
             Column("alpha", no_wrap=True),
@@ -48,6 +54,8 @@ def list_alphas(context: click.Context, root: str, as_json: bool) -> None:
                 pointer.published_at,
             )
         Console().print(table)
+        if catalogue.withdrawn:
+            click.echo(f"withdrawn: {', '.join(sorted(catalogue.withdrawn))}")
         for reason in catalogue.broken.values():
             click.echo(f"error: {reason}", err=True)
     context.exit(SnapshotCorrupt.exit_code if catalogue.broken else 0)

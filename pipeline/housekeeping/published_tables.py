@@ -6,26 +6,28 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from datasets.as_built import Declared
 from datasets.integrity import Fault
 from datasets.manifest import FileEntry
 from pipeline.build.write import span_of
 from pipeline.seal.casting import POLARS_TYPES
-from schemas.table import Table
-from schemas.tables import PUBLISHED_TABLES
+from schemas.units import Type
 
 _OWN_ORDER = "books"
 """Books stand in the order the API lists them; what they say, order included, is reckoned again anyway."""
 
 
-def check_table(path: str, entry: FileEntry, columns: tuple[str, ...], rows: pl.DataFrame) -> Iterator[Fault]:
-    """Compare one file with its declaration and its manifest. Pure.
+def check_table(
+    path: str, entry: FileEntry, declared: Declared, columns: tuple[str, ...], rows: pl.DataFrame
+) -> Iterator[Fault]:
+    """Compare one file with its declaration, as it was when it was built, and its manifest. Pure.
 
     Parameters
     ----------
     path
         What to call it.
-    entry, columns
-        What the manifest says of the file, and of the dataset's columns.
+    entry, declared, columns
+        What the manifest says of the file, of the dataset, and of the columns that were published.
     rows
         What the file holds.
 
@@ -34,10 +36,8 @@ def check_table(path: str, entry: FileEntry, columns: tuple[str, ...], rows: pl.
     Fault
         For each thing that is not as declared.
     """
-    table = PUBLISHED_TABLES[entry.dataset]
-    expected = {
-        column.name: POLARS_TYPES[column.type] for column in table.stored_columns if column.name in columns
-    }
+    stored = declared.stored(columns)
+    expected = {name: POLARS_TYPES[Type(column["type"])] for name, column in stored.items()}
     found = dict(rows.schema)
     if list(found.items()) != list(expected.items()):
         yield Fault(
@@ -50,34 +50,33 @@ def check_table(path: str, entry: FileEntry, columns: tuple[str, ...], rows: pl.
         yield Fault(
             path, "span", f"runs from {span_of(rows)} where its manifest says {(entry.first, entry.last)}"
         )
-    yield from _values(path, table, rows)
-    order = [name for name in table.sort if name in rows.columns]
+    yield from _values(path, declared, rows)
+    order = [name for name in declared.sort if name in rows.columns]
     if entry.dataset != _OWN_ORDER and not rows.select(order).equals(
         rows.select(order).sort(order, nulls_last=True, maintain_order=True)
     ):
         yield Fault(path, "order", f"is not in the order of {', '.join(order)}")
-    key = [name for name in table.key if name in rows.columns]
+    key = [name for name in declared.key if name in rows.columns]
     doubled = int(rows.select(key).is_duplicated().sum())
     if doubled:
         yield Fault(path, "key", f"has {doubled} rows that share their ({', '.join(key)}) with another")
 
 
-def _values(path: str, table: Table, rows: pl.DataFrame) -> Iterator[Fault]:
-    for column in table.stored_columns:
-        if column.name not in rows.columns:
+def _values(path: str, declared: Declared, rows: pl.DataFrame) -> Iterator[Fault]:
+    for name, column in declared.columns.items():
+        if name not in rows.columns:
             continue
-        values = rows[column.name]
-        if not column.nullable and values.null_count():
-            yield Fault(path, "null", f"has {values.null_count()} nulls in {column.name}, which allows none")
+        values = rows[name]
+        if not column.get("nullable") and values.null_count():
+            yield Fault(path, "null", f"has {values.null_count()} nulls in {name}, which allows none")
         if values.dtype.is_float() and not values.drop_nulls().is_finite().all():
-            yield Fault(path, "finite", f"has values in {column.name} that are no finite numbers")
-        if column.vocabulary:
-            strange = values.drop_nulls().cast(pl.String).is_in(column.vocabulary).not_().sum()
+            yield Fault(path, "finite", f"has values in {name} that are no finite numbers")
+        vocabulary = column.get("vocabulary")
+        if vocabulary:
+            strange = values.drop_nulls().cast(pl.String).is_in(vocabulary).not_().sum()
             if strange:
-                words = ", ".join(column.vocabulary)
-                yield Fault(
-                    path, "vocabulary", f"has {strange} values in {column.name} that are none of {words}"
-                )
+                words = ", ".join(vocabulary)
+                yield Fault(path, "vocabulary", f"has {strange} values in {name} that are none of {words}")
 
 
 def _shown(columns: dict[str, pl.DataType]) -> str:

@@ -5,23 +5,22 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import click
-import orjson
 
 from datasets.decisions import author, roll_back
-from datasets.integrity import check_files
-from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
-from datasets.manifest import Manifest, Pointer, pointer_of
-from datasets.pointers import served
-from datasets.retention import snapshots_of
+from datasets.made_of import learned, manifests_of, was_rolled_back
+from datasets.manifest import Pointer
+from datasets.pointers import refuse_withdrawn, served
 from datasets.storage import Storage
 from pipeline.housekeeping.command_line import json_option, opened, print_json, reason_option, root_option
+from pipeline.housekeeping.earlier import intact
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 from schemas.settings.options import switch_option
+from schemas.version import same_declarations
 
 
 @click.command()
 @click.argument("alpha")
-@click.option("--to", "snapshot", help="Snapshot to serve; by default the one served before this one.")
+@click.option("--to", "snapshot", help="Snapshot to serve; by default the last one that held other figures.")
 @reason_option
 @root_option
 @switch_option("single_writer")
@@ -31,59 +30,49 @@ def rollback(
 ) -> None:
     """Serve an earlier snapshot of ALPHA again: only the pointer moves, in one step.
 
-    Every file of it is compared with its digest first. What is rolled back from stays in the root, and no build
-    serves it again unless it is forced; a later seal is built and served as ever.
+    Every file of it is compared with its digest first. What is rolled back from stays in the root, and its seal is
+    remembered: no build serves it again unless it is forced, by whatever release; a later seal is built and served as
+    ever. From one build of a seal to another of the same seal, only that build is remembered.
 
-    Exit code: 0, 1 when there is no such alpha or snapshot, 3 while gc removes the snapshot, 4 when it is not
-    intact, 5 when the store is away.
+    Exit code: 0, 1 when there is no such alpha or snapshot, 3 while gc removes the snapshot or the alpha is withdrawn,
+    4 when it is not intact, 5 when the store is away.
     """
     storage = opened(root, single_writer=single_writer)
+    by = author(reason)
     current = served(storage, alpha)
     if current is None:
         raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
-    target = snapshot or _before(storage, current)
-    path = f"{snapshot_path(alpha, target)}/{MANIFEST}"
+    refuse_withdrawn(current)
+    target = snapshot or _before(storage, learned(storage, current))
     try:
-        encoded = storage.read(path)
-    except FileNotFoundError:
-        raise AlphaNotPublished(
-            f"{alpha} has no snapshot {target}; `python -m pipeline show {alpha}` lists those it has"
-        ) from None
-    manifest = Manifest.decode(encoded, path)
-    faults = check_files(storage, manifest, alpha, target)
-    if faults:
-        raise SnapshotCorrupt(
-            f"snapshot {target} is not intact, so {current.snapshot} stays served: {faults[0].file} {faults[0].message}"
-        )
-    published = roll_back(
-        storage, pointer_of(manifest, _description(storage, manifest)), encoded, author(reason)
-    )
+        pointer, manifest = intact(storage, alpha, target)
+    except SnapshotCorrupt as error:
+        raise SnapshotCorrupt(f"{error}; {current.snapshot} stays served") from error
+    published = roll_back(storage, pointer, manifest, by)
     if as_json:
         print_json(asdict(published) | {"before": current.snapshot})
     elif published.changed:
         click.echo(
-            f"{alpha}: serves snapshot {target} (sealed {manifest.sealed_at}) in place of {current.snapshot}"
+            f"{alpha}: serves snapshot {target} (sealed {pointer.sealed_at}) in place of {current.snapshot}"
         )
     else:
         click.echo(f"{alpha}: unchanged, snapshot {target} is served already")
 
 
 def _before(storage: Storage, current: Pointer) -> str:
-    """Return the snapshot that was served last before the current one, of those that are still there."""
-    there = {one.snapshot for one in snapshots_of(storage, current.alpha_id)} - set(current.removing)
-    # One rolled back from is not what anybody wants back unnamed.
-    earlier = [s for s in current.replaced if s in there and s not in current.withdrawn]
-    if not earlier:
-        raise AlphaNotPublished(
-            f"{current.alpha_id} has no earlier snapshot left to serve; build its seal instead"
-        )
-    return max(earlier, key=lambda snapshot: (current.replaced[snapshot], snapshot))
-
-
-def _description(storage: Storage, manifest: Manifest) -> dict[str, object] | None:
-    if "description" not in manifest.kinds:
-        return None
-    found: dict[str, object] = orjson.loads(
-        storage.read(f"{snapshot_path(manifest.alpha_id, manifest.snapshot)}/{DESCRIPTION}")
+    """Return the snapshot that was served last before the current one, of those that hold other figures."""
+    earlier = [s for s in current.replaced if s not in (*current.removing, *current.withdrawn)]
+    earlier.sort(key=lambda snapshot: (current.replaced[snapshot], snapshot), reverse=True)
+    found = manifests_of(storage, current.alpha_id, earlier)
+    seal, declared = current.made_of
+    for snapshot in earlier:
+        manifest = found.get(snapshot)
+        if manifest is None or not manifest.kinds:
+            continue  # its files are gone, or it stood for a withdrawn alpha
+        # The same seal written by another release of a library is no other run, nor is one rolled back from before.
+        same = manifest.seal_digest == seal and same_declarations(manifest.declared, declared)
+        if not same and not was_rolled_back(current, manifest.seal_digest, manifest.declared):
+            return snapshot
+    raise AlphaNotPublished(
+        f"{current.alpha_id} has no earlier snapshot left to serve; build its seal instead"
     )
-    return found

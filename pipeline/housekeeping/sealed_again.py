@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import polars as pl
 
@@ -44,8 +44,15 @@ def sealed_tables(frames: Frames) -> dict[str, pl.DataFrame]:
     return found
 
 
-def broken_rules(sealed: Mapping[str, pl.DataFrame], equity_basis: float) -> Iterator[tuple[str, Fault]]:
-    """Apply every rule on rows to what was published.
+def broken_rules(
+    sealed: Mapping[str, pl.DataFrame], equity_basis: float, known: Collection[str]
+) -> Iterator[tuple[str, Fault]]:
+    """Apply the rules on rows to what was published.
+
+    Parameters
+    ----------
+    known
+        Ids of the rules that its builder applied: a later one says nothing of it.
 
     Yields
     ------
@@ -56,7 +63,7 @@ def broken_rules(sealed: Mapping[str, pl.DataFrame], equity_basis: float) -> Ite
     tables = Tables(sealed, equity_basis)
     broken = False
     for rule in RULES.values():
-        if rule.level is not Level.TABLE:
+        if rule.level is not Level.TABLE or rule.id not in known:
             continue
         for kind in sealed:
             violation = rule(kind, tables)
@@ -67,7 +74,7 @@ def broken_rules(sealed: Mapping[str, pl.DataFrame], equity_basis: float) -> Ite
         return
     for rule in RULES.values():
         needed = all(tables.has(kind, *columns) for kind, columns in rule.needs.items())
-        if rule.level is Level.RUN and not rule.warns and needed:
+        if rule.level is Level.RUN and not rule.warns and needed and rule.id in known:
             violation = rule(tables)
             if violation is not None:
                 yield violation.kind, Fault("", rule.id, violation.message)

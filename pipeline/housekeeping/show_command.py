@@ -34,12 +34,14 @@ def show(alpha: str, root: str, as_json: bool) -> None:
     manifests = _manifests(storage, alpha, held)
     rows = [_row(one, pointer, manifests.get(one.snapshot)) for one in held]
     rows.sort(key=lambda row: (row["state"] == "served", row["until"] or row["written"]), reverse=True)
-    current = manifests.get(pointer.snapshot) if pointer else None
+    current = manifests.get(pointer.snapshot) if pointer and not pointer.is_withdrawn else None
     if as_json:
         print_json(
             {
                 "alpha_id": alpha,
-                "served": asdict(pointer) if pointer else None,
+                "served": asdict(pointer) if pointer and not pointer.is_withdrawn else None,
+                "withdrawn": bool(pointer and pointer.notes.withdrawn),
+                "decisions": [asdict(each) for each in pointer.notes.decisions] if pointer else [],
                 "manifest": asdict(current) if current else None,
                 "snapshots": rows,
             }
@@ -62,8 +64,18 @@ def show(alpha: str, root: str, as_json: bool) -> None:
             str(row["files"]), size_text(row["bytes"]),
         )  # fmt: skip
     console.print(table)
+    if pointer is not None:
+        _show_decisions(pointer)
     if current:
         _show_files(console, current)
+
+
+def _show_decisions(pointer: Pointer) -> None:
+    if pointer.notes.withdrawn:
+        click.echo("withdrawn: nothing is served")
+    for each in pointer.notes.decisions:
+        reason = f": {each.reason}" if each.reason else ""
+        click.echo(f"{each.at[:19]}Z {each.act} of snapshot {each.snapshot} by {each.by}{reason}")
 
 
 def _show_files(console: Console, manifest: Manifest) -> None:
@@ -107,7 +119,8 @@ def _row(one: Held, pointer: Pointer | None, manifest: Manifest | None) -> dict[
 def _state(one: Held, pointer: Pointer | None, manifest: Manifest | None) -> str:
     if pointer is not None:
         for state, members in (
-            ("served", (pointer.snapshot,)),
+            ("empty" if pointer.is_withdrawn else "served", (pointer.snapshot,)),
+            ("withdrawn", (pointer.notes.withdrawn,)),
             ("being removed", pointer.removing),
             ("rolled back", pointer.withdrawn),
         ):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import orjson
 import polars as pl
 
+from datasets.as_built import declared_to, declared_today, rules_known_to
 from datasets.integrity import Fault, check_files, check_manifest
 from datasets.layout import DESCRIPTION, pointer_path, snapshot_path, table_path
 from datasets.manifest import FileEntry, Manifest, Pointer
@@ -15,7 +16,7 @@ from datasets.pointers import served
 from datasets.storage import Storage
 from pipeline.housekeeping.derived_again import derived_again, differences
 from pipeline.housekeeping.published_tables import check_table
-from pipeline.housekeeping.sealed_again import broken_rules, sealed_tables
+from pipeline.housekeeping.sealed_again import RENAMED, broken_rules, sealed_tables
 from schemas.errors import SnapshotCorrupt
 from schemas.tables import PUBLISHED_TABLES
 
@@ -89,6 +90,7 @@ class _Verification:
         self._quick = quick
         self._pointer = pointer
         self._folder = snapshot_path(pointer.alpha_id, pointer.snapshot)
+        self._declared, self._today = declared_to(manifest), declared_today()
         self._frames: dict[tuple[str, str | None], pl.DataFrame] = {}
 
     def run(self) -> None:
@@ -99,19 +101,34 @@ class _Verification:
         )
         if self._quick or faults:
             return
-        sealed = sealed_tables(self._frames)
+        # What was declared otherwise when it was built is not judged by what is declared now.
+        sealed = {
+            kind: rows for kind, rows in sealed_tables(self._frames).items() if self._unchanged(kind, rows)
+        }
         basis = self._manifest.equity_basis
-        for kind, fault in broken_rules(sealed, basis):
+        for kind, fault in broken_rules(sealed, basis, rules_known_to(self._manifest)):
             faults.append(replace(fault, file=self._place_of(kind)))
         if faults:
             return
         for dataset, book, rows in derived_again(sealed, basis):
+            then, now = self._declared.get(dataset), self._today[dataset]
+            if then is None or not then.same_rows(now):
+                continue
             path = f"{self._folder}/{table_path(dataset, book)}"
             published = self._frames.get((dataset, book))
             if published is None:
                 faults.append(Fault(path, "missing", "is in no manifest, yet follows from the run"))
                 continue
-            faults += [Fault(path, "derived", told) for told in differences(published, rows, dataset, basis)]
+            same = [name for name in then.columns if then.same_column(name, now)]
+            faults += [Fault(path, "derived", told) for told in differences(published, rows, same, basis)]
+
+    def _unchanged(self, kind: str, rows: pl.DataFrame) -> bool:
+        """Tell whether the sealed columns of a kind are declared today as they were when they were published."""
+        then, now = self._declared.get(kind), self._today[kind]
+        renamed = {sealed: name for name, sealed in RENAMED.get(kind, {}).items()}
+        return then is not None and all(
+            then.same_column(name, now) for name in (renamed.get(column, column) for column in rows.columns)
+        )
 
     def _take(self, entry: FileEntry, data: bytes) -> None:
         self._verdict.files += 1
@@ -119,7 +136,7 @@ class _Verification:
         if self._quick:
             return
         path = f"{self._folder}/{entry.path}"
-        if entry.dataset not in PUBLISHED_TABLES:
+        if entry.dataset not in self._declared:
             self._document(path, entry, data)
             return
         try:
@@ -129,7 +146,7 @@ class _Verification:
             return
         self._frames[entry.dataset, entry.book] = rows
         columns = tuple(self._manifest.columns.get(entry.dataset, ()))
-        self._verdict.faults += check_table(path, entry, columns, rows)
+        self._verdict.faults += check_table(path, entry, self._declared[entry.dataset], columns, rows)
 
     def _document(self, path: str, entry: FileEntry, data: bytes) -> None:
         faults = self._verdict.faults

@@ -110,7 +110,7 @@ def _tell(verdicts: list[Verdict], repaired: list[str]) -> None:
     click.echo(f"{sound} of {len(verdicts)} alphas are intact; {files} files, {size_text(size)} read again")
     if faults:
         click.echo(
-            "way out: build the seal again with --force, which replaces damaged files, or roll back to an earlier "
-            "snapshot",
+            "fix: build the seal again with --force, which replaces damaged files by the same bytes, or publishes "
+            "another snapshot where they come out otherwise; or roll back to an earlier snapshot",
             err=True,
         )

@@ -13,7 +13,6 @@ from datasets.layout import DESCRIPTION, table_path
 from datasets.manifest import FileEntry, Manifest, Pointer, digest, encode
 from datasets.publication import Publication, Published, file_digest
 from datasets.storage import Storage, open_storage
-from schemas.version import snapshot_id
 from tests.cache.conftest import published_run, remote  # noqa: F401 - fixtures of these tests as well
 from tests.housekeeping.conftest import built  # noqa: F401 - as above
 
@@ -40,16 +39,15 @@ def publish(root: Path) -> Publish:
         address: str | Path | Storage | None = None,
     ) -> Published:
         storage = address if isinstance(address, Storage) else open_storage(address or root)
-        snapshot = snapshot_id(f"{alpha}{n_symbols}{sealed_at}")
-        with Publication(storage, alpha, snapshot) as publication:
-            manifest, pointer = _write(publication.folder, alpha, snapshot, n_symbols, sealed_at, started_at)
+        with Publication(storage, alpha) as publication:
+            manifest, pointer = _write(publication.folder, alpha, n_symbols, sealed_at, started_at)
             return publication.commit(manifest, pointer, force=force)
 
     return _publish
 
 
 def _write(
-    folder: Path, alpha: str, snapshot: str, n_symbols: int, sealed_at: str, started_at: str
+    folder: Path, alpha: str, n_symbols: int, sealed_at: str, started_at: str
 ) -> tuple[Manifest, Pointer]:
     weeks = pl.DataFrame(
         {"date": [date(2020, 1, 3), date(2020, 1, 10)], "week_status": "traded", "n_symbols": n_symbols}
@@ -73,7 +71,7 @@ def _write(
     text = encode({"name": "Tiny", "tldr": f"{n_symbols} names"})
     (folder / DESCRIPTION).write_bytes(text)
     files.append(FileEntry(DESCRIPTION, "description", None, 0, len(text), digest(text)))
-    shared = {"alpha_id": alpha, "snapshot": snapshot, "sealed_at": sealed_at, "started_at": started_at}
+    shared = {"alpha_id": alpha, "snapshot": "", "sealed_at": sealed_at, "started_at": started_at}
     kinds = ("description", "rebalances", "positions")
     manifest = Manifest(
         schema_version="test",

@@ -120,7 +120,14 @@ def test_a_build_fails_by_name_at_every_page_that_is_missing(disk: Disk, kept: K
     shutil.rmtree(next(kept.root.glob(f"{ALPHAS}/*/snapshot={new}")))
     kept.change_pointer(replaced={}, withdrawn=())
     named = set()
-    room = [0, PAGE, needed // 4, needed // 2, *range(needed - 8 * PAGE, needed + 4 * PAGE, PAGE)]
+    room = [
+        0,
+        PAGE,
+        needed // 4,
+        needed // 2,
+        needed - 16 * PAGE,
+        *range(needed - 12 * PAGE, needed + 4 * PAGE, PAGE),
+    ]
     for bytes_free in room:
         disk.leave(bytes_free)
         reason = _refused(next_seal, kept.root)

@@ -33,7 +33,7 @@ import sys, time
 from datasets.publication import Publication
 from datasets.storage import open_storage
 
-with Publication(open_storage(sys.argv[1]), "Test_tiny", "0" * 20) as publication:
+with Publication(open_storage(sys.argv[1]), "Test_tiny") as publication:
     (publication.folder / "half").write_text("half")
     time.sleep(60)
 """
@@ -98,7 +98,7 @@ def test_a_reader_keeps_its_snapshot_while_a_newer_one_is_published(root: Path, 
 
 
 def test_an_abandoned_build_shows_nothing_and_is_swept(root: Path, publish: Publish) -> None:
-    with Publication(open_storage(root), "Test_tiny", "0" * 20) as publication:
+    with Publication(open_storage(root), "Test_tiny") as publication:
         (publication.folder / "half").write_text("half")
     assert not list((root / STAGING).glob("build-*"))
     assert "Test_tiny" not in datasets.open(root)

@@ -73,11 +73,15 @@ class Kept:
             data = path.read_bytes()
             return replace(entry, rows=rows.height, bytes=len(data), sha256=digest(data))
 
-        encoded = replace(manifest, files=tuple(map(signed, manifest.files))).encode()
-        manifest_path.write_bytes(encoded)
-        pointer = replace(self.pointer, manifest_sha256=digest(encoded))
-        (self.root / pointer_path(ALPHA)).write_bytes(pointer.encode())
-        return str(path.relative_to(self.root))
+        manifest = replace(manifest, files=tuple(map(signed, manifest.files))).named()
+        manifest_path.write_bytes(manifest.encode())
+        folder = manifest_path.parent.rename(self.root / snapshot_path(ALPHA, manifest.snapshot))
+        self.change_pointer(
+            snapshot=manifest.snapshot,
+            manifest_sha256=digest(manifest.encode()),
+            notes=replace(self.pointer.notes, snapshot=manifest.snapshot),
+        )
+        return str((folder / relative).relative_to(self.root))
 
     def change_pointer(self, **values: Any) -> None:
         (self.root / pointer_path(ALPHA)).write_bytes(replace(self.pointer, **values).encode())

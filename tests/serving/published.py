@@ -18,7 +18,7 @@ from schemas.arrow import stored_schema
 from schemas.kinds import REQUIRED_KINDS
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import BOOK_KINDS, book_order
-from schemas.version import schema_version, snapshot_id
+from schemas.version import schema_version
 
 ALPHA = "Test_hand"
 SOURCE = "research-hand"
@@ -186,9 +186,9 @@ def publish(
     """Publish tables as they are given; `mark` tells two builds of otherwise equal content apart."""
     storage = open_storage(root)
     tables = {**kinds, **_books(kinds)}
-    snapshot = snapshot_id(f"{alpha_id} {mark} {sealed_at} {sorted(tables)} {description}")
+    seal = f"{alpha_id} {mark} {sealed_at} {sorted(tables)} {description}"
     missing = tuple(kind for kind in REQUIRED_KINDS if kind not in kinds)
-    with Publication(storage, alpha_id, snapshot) as publication:
+    with Publication(storage, alpha_id) as publication:
         files, columns = _write(publication.folder, tables)
         if description is not None:
             (publication.folder / DESCRIPTION).write_bytes(encode(dict(description)))
@@ -207,8 +207,8 @@ def publish(
             schema_version=schema_version(),
             alpha_id=alpha_id,
             source_alpha_id=SOURCE,
-            snapshot=snapshot,
-            seal_digest=digest(snapshot.encode()),
+            snapshot="",
+            seal_digest=digest(seal.encode()),
             started_at=started_at,
             sealed_at=sealed_at,
             equity_basis=1.0,
@@ -221,7 +221,7 @@ def publish(
         )
         pointer = Pointer(
             alpha_id=alpha_id,
-            snapshot=snapshot,
+            snapshot="",
             manifest_sha256="",
             name=name or alpha_id,
             tldr=tldr,
