@@ -6,6 +6,7 @@
     <root>/alphas/alpha_id=<id>/snapshot=<id>/manifest.json         what the snapshot holds
     <root>/alphas/alpha_id=<id>/snapshot=<id>/description.json      the written description, if sealed
     <root>/alphas/alpha_id=<id>/snapshot=<id>/<dataset>/[book=<book>/]part-0.parquet
+    <root>/refused/<digest of a seal.json>.json                     what `build --from` need not check again
     <root>/.staging/                                                builds at work; never read
 
 All paths here are relative to the root, with forward slashes, so that a folder and a bucket are alike.
@@ -24,6 +25,7 @@ from schemas.tables import PUBLISHED_TABLES
 CATALOG: Final = "catalog"
 ALPHAS: Final = "alphas"
 STAGING: Final = ".staging"
+REFUSED: Final = "refused"
 MANIFEST: Final = "manifest.json"
 DESCRIPTION: Final = "description.json"
 SAVED_CATALOGUE: Final = "catalogue.json"

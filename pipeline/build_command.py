@@ -11,10 +11,11 @@ from rich.console import Console
 
 from datasets.storage import open_storage, require_supported
 from pipeline.archive import exclusions
+from pipeline.batch.batch import Batch
 from pipeline.batch.metrics_file import MetricsFile
 from pipeline.batch.report import print_document, tell
 from pipeline.batch.request import Outcome, Request, built, failed
-from pipeline.batch.run import Batch, build_once, follow
+from pipeline.batch.run import build_once, follow
 from pipeline.build import build_seal
 from pipeline.folder import require_folder
 from pipeline.internal import contained
@@ -38,7 +39,10 @@ from schemas.settings.options import option, switch_option
 @switch_option("single_writer")
 @click.option("--watch", is_flag=True, help="Keep following --from until SIGTERM or Ctrl-C.")
 @option("interval")
+@option("late_seconds")
+@click.option("--recheck", is_flag=True, help="Check seals of --from again that are remembered as refused.")
 @option("cluster")
+@option("cluster_seconds")
 @option("metrics_file")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON report instead of tables.")
 def build(
@@ -53,7 +57,10 @@ def build(
     single_writer: bool,
     watch: bool,
     interval: float,
+    late_seconds: float,
+    recheck: bool,
     cluster: str | None,
+    cluster_seconds: float,
     metrics_file: str | None,
     as_json: bool,
 ) -> None:
@@ -67,7 +74,8 @@ def build(
 
     Exit code: 0 when every seal is published or was already, and of a --watch that was asked to end; else that of
     the first failure (1 refused, 2 unreadable, 3 older than what is served or rolled back, 4 a damaged pointer, 5
-    store away or disk full, 6 published but its source archive was not delivered, 7 crashed), and 130 when the
+    store away or disk full, 6 published but its source archive was not delivered, 7 crashed), 8 when
+    nothing is wrong but seals that an earlier command refused already, and 130 when the
     batch was ended before every seal had its turn.
     """
     context = click.get_current_context()
@@ -96,8 +104,20 @@ def build(
             require_supported(archives)
         if len(seals) == 1 and jobs in {None, 1} and cluster is None:
             context.exit(_build_here(replace(common, seal=seals[0]), metrics, as_json=as_json))
-        batch = Batch(common, seals, searched, jobs, cluster, as_json, metrics)
-        context.exit(follow(batch, interval) if watch else build_once(batch))
+        batch = Batch(
+            common,
+            seals,
+            searched,
+            jobs,
+            cluster,
+            as_json,
+            metrics,
+            interval=interval,
+            late_seconds=late_seconds,
+            recheck=recheck,
+            cluster_seconds=cluster_seconds,
+        )
+        context.exit(follow(batch) if watch else build_once(batch))
     except AlphaResultsError as error:
         metrics.looked(worked=not isinstance(error, StorageUnavailable))
         metrics.ended(error.exit_code)

@@ -37,7 +37,7 @@ class Cluster:
         When Dask is not installed.
     """
 
-    def __init__(self, address: str, jobs: int | None = None) -> None:
+    def __init__(self, address: str, jobs: int | None = None, *, patience: float = 60.0) -> None:
         try:
             import distributed  # noqa: PLC0415 - an optional dependency
         except ImportError as error:
@@ -47,6 +47,7 @@ class Cluster:
         self._dask: Any = distributed
         self._address = address
         self._jobs = jobs
+        self._patience = patience
 
     def __enter__(self) -> tuple[Cluster, Callable[[], None], int]:
         """Connect; StorageUnavailable when nobody answers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -18,7 +18,7 @@ from pipeline.folder import require_folder
 from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, parse_manifest
 from pipeline.seal.regular_file import NotRegular, TooLarge, read_regular
 from pipeline.seal.store import SealStore
-from schemas.errors import AlphaResultsError, SnapshotCorrupt, StorageUnavailable
+from schemas.errors import AlphaResultsError, SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.kinds import MAX_BYTES
 from schemas.version import schema_version
 
@@ -37,6 +37,8 @@ class Sighting:
         What the manifest says; None when it says nothing usable, which the build will report.
     has_source
         Whether the run sealed its source.
+    unread
+        Address and listing of a manifest that cannot be read, whose digest is empty.
     """
 
     address: str
@@ -44,6 +46,12 @@ class Sighting:
     alpha_id: str | None = None
     sealed_at: datetime | None = None
     has_source: bool = False
+    unread: str = ""
+
+    @property
+    def mark(self) -> str:
+        """What it is remembered by: the digest, or, of a manifest that cannot be read, its address and listing."""
+        return self.digest or hashlib.sha256(self.unread.encode("utf-8", "replace")).hexdigest()
 
 
 @dataclass(slots=True)
@@ -82,6 +90,7 @@ class Seals:
         )
         self._address = address.rstrip("/")
         self._known: dict[str, tuple[tuple[Any, ...], Sighting]] = {}
+        self._looked = False
 
     def look(self) -> list[Sighting]:
         """Return every finished seal, by address.
@@ -92,6 +101,9 @@ class Seals:
             When the store does not answer.
         """
         listed = self._storage.find_named(MANIFEST_FILE)
+        if not listed and not self._looked:
+            self._require_prefix()
+        self._looked = True
         changed = [
             path for path, signature in listed.items() if self._known.get(path, (None,))[0] != signature
         ]
@@ -99,8 +111,22 @@ class Seals:
         for path, raw in self._read(changed, listed).items():
             if raw is not None:  # else it was taken away since the listing
                 folder = path.removesuffix(MANIFEST_FILE).rstrip("/")
-                self._known[path] = listed[path], sighting(f"{self._address}/{folder}".rstrip("/"), raw)
+                address = f"{self._address}/{folder}".rstrip("/")
+                found = (
+                    sighting(address, raw)
+                    if raw
+                    else Sighting(address, "", unread=f"{address} {listed[path]}")
+                )
+                self._known[path] = listed[path], found
         return [self._known[path][1] for path in sorted(listed) if path in self._known]
+
+    def _require_prefix(self) -> None:
+        """Refuse a prefix below which nothing is: it is to a bucket what a folder that is not there is to a disk."""
+        if self._storage.folder is None and "/" in self._storage.base and not self._storage.exists(""):
+            raise SettingsError(
+                f"--from: nothing lies below {self._storage.address}; correct it, or make it with an empty object "
+                f"{self._storage.address.rstrip('/')}/"
+            )
 
     def _read(self, paths: list[str], listed: Mapping[str, Signature]) -> dict[str, bytes | None]:
         """Read manifests; one that cannot be read is empty here, which is no manifest either: its build says why."""
@@ -147,6 +173,8 @@ def choose(
     *,
     searched: bool,
     delivered: Delivered | None = None,
+    refused: Callable[[Sighting], Outcome | None] | None = None,
+    failed: Collection[str] = (),
 ) -> Found:
     """Tell the seals that are due from those that need nothing.
 
@@ -162,32 +190,57 @@ def choose(
         served already.
     delivered
         Tells which source archives are delivered; None when none are kept.
+    refused
+        Tells of a seal that is known to be refused what to report; None when nothing is known.
+    failed
+        Addresses of seals that were tried in this search and cannot be published: they are left out, and the latest
+        of the others is built in their place.
     """
     found = Found()
-    latest: dict[str, Sighting] = {}
+    left: list[tuple[Sighting, str | None, str]] = []
     for one in seen:
-        if one.alpha_id is not None and one.sealed_at is not None:
-            best = latest.get(one.alpha_id)
-            if best is None or best.sealed_at is None or one.sealed_at > best.sealed_at:
-                latest[one.alpha_id] = one
-    for one in seen:
-        snapshot = catalogue.resolve(one.alpha_id) if one.alpha_id not in {None, *catalogue.broken} else None  # type: ignore[arg-type]
-        pointer = snapshot.pointer if snapshot else None
+        if one.address in failed:
+            continue
+        pointer = _pointer(catalogue, one)
         settled = None
         if searched and one.alpha_id in catalogue.withdrawn:
             settled = "withdrawn"
         elif one.alpha_id is not None and not request.force:
             settled = _settled(one, pointer, searched=searched)
+        told = refused(one) if refused is not None and settled is None else None
+        if told is None:
+            left.append((one, settled, pointer.snapshot if pointer else ""))
+        else:
+            found.settled.append(told)
+    latest = _latest(one for one, *_ in left)
+    for one, state, snapshot in left:
+        settled = state
         if settled is None and searched and one.alpha_id is not None and latest[one.alpha_id] is not one:
             settled = "superseded"
         if settled is None or (settled == "unchanged" and delivered is not None and not delivered(one)):
             found.due.append(one)
         else:
             shown = Request(one.address, "").shown
-            found.settled.append(
-                left_alone(shown, settled, str(one.alpha_id), pointer.snapshot if pointer else "")
-            )
+            found.settled.append(left_alone(shown, settled, str(one.alpha_id), snapshot))
     return found
+
+
+def _pointer(catalogue: Catalogue, one: Sighting) -> Pointer | None:
+    if one.alpha_id is None or one.alpha_id in catalogue.broken:
+        return None
+    snapshot = catalogue.resolve(one.alpha_id)
+    return snapshot.pointer if snapshot else None
+
+
+def _latest(seen: Iterable[Sighting]) -> dict[str, Sighting]:
+    """Return the seal of each alpha that was sealed last; of several that were sealed at once the first."""
+    latest: dict[str, Sighting] = {}
+    for one in seen:
+        if one.alpha_id is not None and one.sealed_at is not None:
+            best = latest.get(one.alpha_id)
+            if best is None or best.sealed_at is None or one.sealed_at > best.sealed_at:
+                latest[one.alpha_id] = one
+    return latest
 
 
 def _settled(one: Sighting, pointer: Pointer | None, *, searched: bool) -> str | None:

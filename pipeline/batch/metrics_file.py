@@ -18,6 +18,7 @@ OUTCOMES: Final = (
     "rolled back",
     "withdrawn",
     "refused",
+    "still refused",
     "failed",
     "crashed",
 )

@@ -27,7 +27,7 @@ from rich.text import Text
 
 from datasets.archives import ArchiveState
 from pipeline.archive.command import outcome as archive_outcome
-from pipeline.batch.request import FINE, Outcome
+from pipeline.batch.request import FINE, STILL_REFUSED, Outcome
 from pipeline.rules.layout import violations_table
 
 SHOWN_FAILURES = 50
@@ -112,8 +112,10 @@ class Tally:
 
     @property
     def exit_code(self) -> int:
-        """0, or that of the failure whose seal stands first."""
-        return min(self.failures, key=lambda failure: failure[0])[1].exit_code if self.failures else 0
+        """0, or that of the failure whose seal stands first; what was refused before counts when nothing else failed."""
+        new = [failure for failure in self.failures if failure[1].exit_code != STILL_REFUSED]
+        first = min(new or self.failures, key=lambda failure: failure[0], default=None)
+        return 0 if first is None else first[1].exit_code
 
     def summary(self) -> dict[str, Any]:
         """Return the counts for a report."""
@@ -150,7 +152,7 @@ def tell(screen: Console, outcome: Outcome) -> None:
     entry = outcome.entry
     if outcome.kind not in FINE:
         click.echo(f"{entry['seal']}: {entry['message']}", err=True)
-        if entry.get("violations"):
+        if entry.get("violations") and outcome.kind != "still refused":
             screen.print(violations_table(entry["violations"]))
         return
     if entry.get("archive"):

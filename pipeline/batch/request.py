@@ -13,6 +13,8 @@ from schemas.errors import AlphaResultsError, BuildCrashed, InternalFailure, Sea
 
 FINE: Final = ("built", "unchanged", "superseded", "rolled back", "withdrawn")
 """Outcomes that are no failure; every other one is."""
+STILL_REFUSED: Final = 8
+"""Exit code of a command that met nothing wrong but seals that earlier ones refused already."""
 
 
 @dataclass(frozen=True, slots=True)

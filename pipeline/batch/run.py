@@ -6,57 +6,27 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Final
 
 import click
-from rich.console import Console
 
-from datasets.catalogue import Catalogue
-from datasets.storage import open_storage
-from pipeline.batch.discover import Delivered, Found, Seals, Sighting, choose, named
+from pipeline.batch.batch import Batch
+from pipeline.batch.discover import Sighting
 from pipeline.batch.interruption import stoppable
-from pipeline.batch.metrics_file import MetricsFile
 from pipeline.batch.process import Processes
+from pipeline.batch.refusals import files_of
 from pipeline.batch.report import Display, Tally, print_document, print_line, tell
 from pipeline.batch.request import FINE, Outcome, Request
 from pipeline.batch.schedule import Builder, run
-from schemas.errors import StorageUnavailable
+from pipeline.batch.search import Search
+from schemas.errors import InternalFailure, SealUnreadable, StorageUnavailable
 
 INTERRUPTED: Final = 130
 """Exit code of a batch that was asked to end before every seal had its turn, when nothing failed before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """What a batch is told.
-
-    Attributes
-    ----------
-    common
-        A request for any seal, for what all have in common.
-    seals
-        Addresses that were named.
-    searched
-        Folder or prefix in which seals are looked for; None when they were named.
-    jobs
-        Builds at a time; None is one on this machine, and as many as there are places on a cluster.
-    cluster
-        Address of a Dask scheduler; None builds on this machine.
-    as_json
-        Whether a program reads the output.
-    metrics
-        Where results are counted for the monitoring.
-    """
-
-    common: Request
-    seals: tuple[str, ...] = ()
-    searched: str | None = None
-    jobs: int | None = None
-    cluster: str | None = None
-    as_json: bool = False
-    metrics: MetricsFile = field(default_factory=lambda: MetricsFile(None))
-    screen: Console = field(default_factory=lambda: Console(stderr=True))
+_ITS_OWN_FAULT: Final = {SealUnreadable.__name__, InternalFailure.__name__}
+"""Errors of a build that say something about its seal, and nothing about the stores or the snapshot."""
 
 
 def build_once(batch: Batch) -> int:
@@ -69,119 +39,148 @@ def build_once(batch: Batch) -> int:
     StorageUnavailable
         When the datasets root, or the place that is searched, does not answer.
     """
-    finder = _Finder(batch)
+    search = Search(batch)
     tally, entries = Tally(), []
+    rounds = _Rounds(batch, search)
     with _builder(batch) as (builder, end, jobs), stoppable(end) as stopping:
-        found = finder.look()
+        seen = search.look()
         batch.metrics.looked()
-        for place, outcome in _outcomes(batch, found, builder, jobs, stopping):
+        if not seen:
+            click.echo(f"no finished seal lies below {batch.shown}", err=True)
+        for place, (_, outcome) in enumerate(rounds.built(builder, jobs, stopping, {})):
             tally.add(place, outcome)
             batch.metrics.add(outcome)
             if batch.as_json:
                 entries.append(outcome.entry)
-        interrupted = sum(tally.counts.values()) < len(found.due) + len(found.settled)
+        for place, outcome in enumerate(rounds.settled, start=len(seen)):
+            if not batch.as_json and (batch.searched is None or outcome.kind not in FINE):
+                tell(batch.screen, outcome)
+            tally.add(place, outcome)
+            batch.metrics.add(outcome)
+            if batch.as_json:
+                entries.append(outcome.entry)
     if batch.as_json:
         print_document(entries, tally.summary())
     else:
         tally.print_table()
-    return batch.metrics.ended(tally.exit_code or (INTERRUPTED if interrupted else 0))
+    return batch.metrics.ended(tally.exit_code or (INTERRUPTED if rounds.interrupted else 0))
 
 
-def follow(batch: Batch, seconds: float) -> int:
+def follow(batch: Batch) -> int:
     """Build what is due, again and again, until a signal asks to end; return 0 then.
 
-    A seal that failed is tried again when it is sealed anew; one whose store was away, or whose process crashed, at
-    the next look. A store that is away is waited for.
-
-    Parameters
-    ----------
-    seconds
-        Pause between two looks.
+    A seal that was refused is tried again when it is sealed anew, or when files of it come that were not there; one
+    whose store was away, or whose process crashed, at the next look. A store that is away is waited for.
 
     Raises
     ------
     SettingsError
         When an address makes no sense.
     """
-    finder = _Finder(batch)
+    search = Search(batch)
     given_up: dict[str, str] = {}
+    early: dict[str, datetime] = {}
     away: str | None = None
     with _builder(batch) as (builder, end, jobs), stoppable(end) as stopping:
         while not stopping.is_set():
             try:
-                found = finder.look()
+                seen = search.look()
+                batch.metrics.looked()
+                if away is not None:
+                    click.echo("the store answers again", err=True)
+                    away = None
+                # What is sealed anew has another digest; what was refused for its time may be right by now.
+                now = datetime.now(UTC)
+                given_up = {
+                    one.address: one.digest
+                    for one in seen
+                    if given_up.get(one.address) == one.digest and early.get(one.address, now) >= now
+                }
+                for one, outcome in _Rounds(batch, search).built(builder, jobs, stopping, given_up):
+                    batch.metrics.add(outcome)
+                    if batch.as_json:
+                        print_line(outcome.entry)
+                    if outcome.kind in FINE or _passing(outcome):
+                        continue
+                    if outcome.kind != "refused":
+                        given_up[one.address] = one.digest
+                    elif one.sealed_at is not None and one.sealed_at > now:
+                        given_up[one.address], early[one.address] = one.digest, one.sealed_at
             except StorageUnavailable as error:
                 if away is None:
-                    click.echo(f"{error}; looking again every {seconds:g} s", err=True)
+                    click.echo(f"{error}; looking again every {batch.interval:g} s", err=True)
                 away = str(error)
                 batch.metrics.looked(worked=False)
-                stopping.wait(seconds)
-                continue
-            batch.metrics.looked()
-            if away is not None:
-                click.echo("the store answers again", err=True)
-                away = None
-            due = [one for one in found.due if given_up.get(one.address) != one.digest]
-            seen = {one.address for one in found.due}
-            given_up = {address: digest for address, digest in given_up.items() if address in seen}
-            for place, outcome in _outcomes(
-                batch, replace(found, due=due, settled=[]), builder, jobs, stopping
-            ):
-                batch.metrics.add(outcome)
-                if batch.as_json:
-                    print_line(outcome.entry)
-                if outcome.kind not in FINE and not _passing(outcome):
-                    given_up[due[place].address] = due[place].digest
-            stopping.wait(seconds)
+            stopping.wait(batch.interval)
     return batch.metrics.ended(0)
 
 
-class _Finder:
-    """Looks for what is due, and remembers what it saw."""
+class _Rounds:
+    """Builds what one look found, and in place of what cannot be published the latest seal that can.
 
-    def __init__(self, batch: Batch) -> None:
+    Attributes
+    ----------
+    settled
+        Outcomes of seals that needed no build, known once the builds are done.
+    interrupted
+        Whether a signal kept seals from having their turn.
+    """
+
+    def __init__(self, batch: Batch, search: Search) -> None:
         self._batch = batch
-        self._storage = storage = open_storage(batch.common.root, single_writer=batch.common.single_writer)
-        self._catalogue = Catalogue(storage)
-        self._seals = Seals(batch.searched) if batch.searched is not None else None
-        self._delivered = Delivered(storage) if batch.common.archives is not None else None
+        self._search = search
+        self.settled: list[Outcome] = []
+        self.interrupted = False
 
-    def look(self) -> Found:
-        seen: list[Sighting] = named(self._batch.seals) if self._seals is None else self._seals.look()
-        self._catalogue.refresh()
-        if self._delivered is not None:
-            self._delivered.learn(seen)
-        found = choose(
-            seen,
-            self._catalogue,
-            self._batch.common,
-            searched=self._seals is not None,
-            delivered=self._delivered,
-        )
-        if found.due:
-            self._storage.require_safe_writers()  # before a process is started for any of them
-        return found
+    def built(
+        self, builder: Builder, jobs: int, stopping: threading.Event, given_up: dict[str, str]
+    ) -> Iterator[tuple[Sighting, Outcome]]:
+        """Yield each build and its outcome as it ends; seals at the addresses given up are not built."""
+        failed, tried = set(given_up), set[str]()
+        while True:
+            found = self._search.choose(failed)
+            due = [one for one in found.due if one.address not in tried]
+            self.settled = found.settled
+            if not due:
+                return
+            ended = 0
+            for place, outcome, files in _outcomes(self._batch, due, builder, jobs, stopping):
+                ended += 1
+                self._search.learn(due[place], outcome, files)
+                if _unpublishable(outcome):
+                    failed.add(due[place].address)
+                yield due[place], outcome
+            tried |= {one.address for one in due}
+            if ended < len(due):
+                self.interrupted = True
+                return
+            if self._batch.searched is None:
+                return
 
 
 def _outcomes(
-    batch: Batch, found: Found, builder: Builder, jobs: int, stopping: threading.Event
-) -> Iterator[tuple[int, Outcome]]:
-    """Yield what became of every seal, telling people on the way; settled ones stand behind those that were built."""
-    requests = [replace(batch.common, seal=one.address) for one in found.due]
-    with Display(batch.screen, len(requests), hidden=batch.as_json) as display:
+    batch: Batch, due: list[Sighting], builder: Builder, jobs: int, stopping: threading.Event
+) -> Iterator[tuple[int, Outcome, str]]:
+    """Yield what became of every seal, and the listing of its files before, telling people on the way."""
+    files: dict[str, str] = {}
+
+    def requests() -> Iterator[Request]:
+        for one in due:
+            if batch.searched is not None:
+                # Before it is read: a file that comes while it is checked is a change to what was refused.
+                files[one.address] = files_of(one.address)
+            yield replace(batch.common, seal=one.address)
+
+    with Display(batch.screen, len(due), hidden=batch.as_json) as display:
 
         def stage(request: Request, at: str | None) -> None:
             display.stage(request.shown, at)
 
-        for place, outcome in run(requests, builder, jobs, stopping=stopping, on_stage=stage):
+        for place, outcome in run(requests(), builder, jobs, stopping=stopping, on_stage=stage):
             display.done()
             if not batch.as_json:
                 tell(batch.screen, outcome)
-            yield place, outcome
-    for place, outcome in enumerate(found.settled, start=len(requests)):
-        if not batch.as_json and batch.searched is None:
-            tell(batch.screen, outcome)
-        yield place, outcome
+            yield place, outcome, files.get(due[place].address, "")
 
 
 def _builder(batch: Batch) -> AbstractContextManager[tuple[Builder, Callable[[], None], int]]:
@@ -189,7 +188,7 @@ def _builder(batch: Batch) -> AbstractContextManager[tuple[Builder, Callable[[],
     if batch.cluster is not None:
         from pipeline.batch.cluster import Cluster  # noqa: PLC0415 - an optional dependency
 
-        return Cluster(batch.cluster, batch.jobs)
+        return Cluster(batch.cluster, batch.jobs, patience=batch.cluster_seconds)
     return _here(batch.jobs or 1)
 
 
@@ -201,6 +200,11 @@ def _here(jobs: int) -> Iterator[tuple[Builder, Callable[[], None], int]]:
         yield processes, processes.end, jobs
     finally:
         processes.end()
+
+
+def _unpublishable(outcome: Outcome) -> bool:
+    """Tell whether a seal cannot be published itself, so that an earlier one is not to wait for it."""
+    return outcome.kind in {"refused", "crashed"} or outcome.entry.get("error") in _ITS_OWN_FAULT
 
 
 def _passing(outcome: Outcome) -> bool:

@@ -265,6 +265,21 @@ GROUPS: Final = (
                 default=60.0,
             ),
             Setting(
+                name="late_seconds",
+                read=seconds(0, 604_800),
+                type="seconds",
+                meaning="How long --watch tries a seal again whose files come after its seal.json; the pauses between "
+                "tries double.",
+                default=21_600.0,
+            ),
+            Setting(
+                name="cluster_seconds",
+                read=seconds(1, 86_400),
+                type="seconds",
+                meaning="How long the scheduler may be silent, or without a worker that can build, before the batch ends.",
+                default=60.0,
+            ),
+            Setting(
                 name="cluster",
                 read=text,
                 type="tcp://…",

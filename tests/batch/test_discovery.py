@@ -169,3 +169,10 @@ def test_a_file_in_place_of_a_seal_is_said_to_be_one(tmp_path: Path, seal: Seal,
     told = CliRunner().invoke(cli, [command, str(manifest), *where])
     assert told.exit_code == 2
     assert "this is a file; a seal is the folder that holds a seal.json" in " ".join(told.output.split())
+
+
+def test_an_empty_folder_is_told_and_is_no_failure(tmp_path: Path) -> None:
+    (tmp_path / "seals").mkdir()
+    told = build(tmp_path / "root", "--from", str(tmp_path / "seals"))
+    assert told.exit_code == 0
+    assert "no finished seal lies below" in told.output

@@ -1,0 +1,192 @@
+"""Refused seals, remembered in the datasets root, so that no search checks one again that cannot have become better.
+
+One small file each, ``refused/<digest of the seal.json>.json``. It says by which rules' version the seal was refused;
+other rules check it again. A refusal that speaks of the seal's files (one is missing, or is not what was declared)
+holds as long as the listing of its files is the same: whoever writes them late gets another check.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import click
+import orjson
+
+from datasets.layout import REFUSED
+from datasets.storage import Storage, open_storage
+from pipeline.batch.discover import Sighting
+from pipeline.batch.request import STILL_REFUSED, Outcome
+from pipeline.release import rules_version
+from pipeline.seal.store import without_secrets
+from schemas.errors import AlphaResultsError
+
+_OF_FILES: Final = frozenset({"seal.digest", "seal.path", "seal.size"})
+"""Rules whose answer depends on the files, and not on the manifest alone."""
+_OF_TIME: Final = frozenset({"seal.clock"})
+"""Rules whose answer depends on the moment: what they refuse is never remembered."""
+_LONGEST_PAUSE: Final = 600.0
+"""Most seconds between two tries of a seal whose files come late."""
+
+
+@dataclass(slots=True)
+class _Late:
+    """How often a seal whose files are not complete was tried: when first, and when the next try may be."""
+
+    first: float
+    next: float
+    pause: float
+
+
+class Refusals:
+    """What is known to be refused.
+
+    Parameters
+    ----------
+    root
+        The datasets root.
+    searched
+        Where seals are looked for; what was remembered of this place and is not found there any more is forgotten.
+    pause
+        Seconds between a first and a second try of a seal whose files come late; each later pause is twice as long.
+    late_seconds
+        How long such a seal is tried again.
+    recheck
+        Whether what earlier commands remembered is checked again.
+    """
+
+    def __init__(
+        self, root: Storage, searched: str, *, pause: float, late_seconds: float, recheck: bool
+    ) -> None:
+        self._root = root
+        self._searched = without_secrets(searched)
+        self._pause = pause
+        self._late_seconds = late_seconds
+        self._recheck = recheck
+        self._known: dict[str, dict[str, Any]] | None = None
+        self._late: dict[str, _Late] = {}
+        self._complained = False
+
+    def look(self, seen: Iterable[Sighting]) -> None:
+        """Read what earlier commands remembered, once, and forget what is gone.
+
+        Raises
+        ------
+        StorageUnavailable
+            When the store does not answer.
+        """
+        if self._known is not None:
+            return
+        found: dict[str, dict[str, Any]] = {}
+        self._known = {}
+        try:
+            names = self._root.entries(REFUSED)
+        except OSError:  # something else is in the folder's place: nothing is remembered there
+            return
+        paths = [f"{REFUSED}/{name}" for name in names if name.endswith(".json")]
+        for path, raw in self._root.read_many(paths).items():
+            with contextlib.suppress(ValueError, TypeError, KeyError):  # a damaged one is as good as none
+                entry = orjson.loads(raw or b"")
+                found[path.removeprefix(f"{REFUSED}/").removesuffix(".json")] = entry | {
+                    "searched": str(entry["searched"]), "rules": str(entry["rules"]),
+                }  # fmt: skip
+        marks = {one.mark for one in seen}
+        gone = [
+            mark for mark, entry in found.items() if mark not in marks and entry["searched"] == self._searched
+        ]
+        with contextlib.suppress(AlphaResultsError, OSError):
+            self._root.remove_files([_path(mark) for mark in gone])
+        self._known = {} if self._recheck else {m: e for m, e in found.items() if m not in gone}
+
+    def known(self, one: Sighting) -> Outcome | None:
+        """Return the outcome of a seal that need not be checked again; None when it has to be."""
+        entry = (self._known or {}).get(one.mark)
+        if entry is None or entry["rules"] != rules_version():
+            return None
+        if entry.get("files") is not None and not self._still_late(one, entry["files"]):
+            return None
+        rules = ", ".join(dict.fromkeys(violation["rule"] for violation in entry["violations"]))
+        return Outcome(
+            {
+                "seal": without_secrets(one.address),
+                "outcome": "still refused",
+                "alpha_id": one.alpha_id,
+                "refused_at": entry["refused_at"],
+                "message": f"still refused ({rules}), as on {entry['refused_at']}; --recheck checks it again",
+                "violations": entry["violations"],
+            },
+            STILL_REFUSED,
+        )
+
+    def learn(self, one: Sighting, outcome: Outcome, files: str | None) -> None:
+        """Remember a refusal, and forget one that does not hold any more.
+
+        Parameters
+        ----------
+        files
+            The listing of the seal's files as it was before the check, see :func:`files_of`.
+        """
+        known = self._known if self._known is not None else {}
+        if outcome.kind != "refused":
+            if outcome.exit_code == 0 and known.pop(one.mark, None) is not None:
+                with contextlib.suppress(AlphaResultsError, OSError):
+                    self._root.remove_files([_path(one.mark)])
+            return
+        violations = outcome.entry["violations"]
+        rules = {violation["rule"] for violation in violations}
+        if rules & _OF_TIME or (rules & _OF_FILES and not files):
+            return
+        entry = {
+            "seal": without_secrets(one.address),
+            "searched": self._searched,
+            "alpha_id": one.alpha_id,
+            "rules": rules_version(),
+            "refused_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "files": files if rules & _OF_FILES else None,
+            "violations": violations,
+        }
+        if entry["files"] is not None:
+            self._defer(one.mark)
+        known[one.mark] = entry
+        try:
+            self._root.write(_path(one.mark), orjson.dumps(entry))
+        except (AlphaResultsError, OSError) as error:
+            if not self._complained:
+                click.echo(f"a refusal could not be remembered, it will be checked again: {error}", err=True)
+            self._complained = True
+
+    def _defer(self, mark: str) -> None:
+        now = time.monotonic()
+        late = self._late.get(mark)
+        first, pause = (now, self._pause) if late is None else (late.first, late.pause * 2)
+        pause = min(pause, _LONGEST_PAUSE)
+        self._late[mark] = _Late(first, now + pause, pause)
+
+    def _still_late(self, one: Sighting, before: str) -> bool:
+        """Tell whether nothing about the files changed, or it is not time yet to try again."""
+        now = time.monotonic()
+        late = self._late.get(one.mark)
+        if late is not None and (now < late.next or now - late.first > self._late_seconds):
+            return True
+        return files_of(one.address) == before
+
+
+def files_of(address: str) -> str:
+    """Name the state of a seal's files by what a listing shows: another one when any was written; empty when unknown."""
+    try:
+        listed = open_storage(address).files_below("")
+    except (AlphaResultsError, OSError, ValueError):
+        return ""
+    state: Mapping[str, tuple[int, str]] = {
+        path: (entry.size, str(entry.modified)) for path, entry in listed.items()
+    }
+    return hashlib.sha256(repr(sorted(state.items())).encode("utf-8", "replace")).hexdigest()
+
+
+def _path(mark: str) -> str:
+    return f"{REFUSED}/{mark}.json"

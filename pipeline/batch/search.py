@@ -1,0 +1,83 @@
+"""What one batch looks through, and what it has learnt on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from datasets.catalogue import Catalogue
+from datasets.storage import open_storage
+from pipeline.batch.batch import Batch
+from pipeline.batch.discover import Delivered, Found, Seals, Sighting, choose, named
+from pipeline.batch.refusals import Refusals
+from pipeline.batch.request import Outcome
+
+
+class Search:
+    """Looks for seals, tells which are due, and remembers those that are refused.
+
+    Parameters
+    ----------
+    batch
+        What the batch is told.
+
+    Raises
+    ------
+    SettingsError
+        When an address makes no sense.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+        self._storage = storage = open_storage(batch.common.root, single_writer=batch.common.single_writer)
+        self._catalogue = Catalogue(storage)
+        self._delivered = Delivered(storage) if batch.common.archives is not None else None
+        self._seals: Seals | None = None
+        self._refusals: Refusals | None = None
+        self._seen: list[Sighting] = []
+        if batch.searched is not None:
+            self._seals = Seals(batch.searched)
+            self._refusals = Refusals(
+                storage,
+                batch.searched,
+                pause=batch.interval,
+                late_seconds=batch.late_seconds,
+                recheck=batch.recheck or batch.common.force,
+            )
+
+    def look(self) -> list[Sighting]:
+        """Find every finished seal, and read what is served.
+
+        Raises
+        ------
+        SettingsError
+            At the first look, when nothing lies below the prefix that is searched.
+        StorageUnavailable
+            When a store does not answer.
+        """
+        self._seen = named(self._batch.seals) if self._seals is None else self._seals.look()
+        self._catalogue.refresh()
+        if self._delivered is not None:
+            self._delivered.learn(self._seen)
+        if self._refusals is not None:
+            self._refusals.look(self._seen)
+        return self._seen
+
+    def choose(self, failed: Collection[str]) -> Found:
+        """Tell what is due of the last look, but for seals at some addresses that cannot be published."""
+        found = choose(
+            self._seen,
+            self._catalogue,
+            self._batch.common,
+            searched=self._seals is not None,
+            delivered=self._delivered,
+            refused=None if self._refusals is None else self._refusals.known,
+            failed=failed,
+        )
+        if found.due:
+            self._storage.require_safe_writers()  # before a process is started for any of them
+        return found
+
+    def learn(self, one: Sighting, outcome: Outcome, files: str) -> None:
+        """Remember what became of a seal, whose listing was `files` before."""
+        if self._refusals is not None:
+            self._refusals.learn(one, outcome, files)

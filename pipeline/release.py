@@ -1,0 +1,56 @@
+"""Which release of the project this is: what decides whether two machines come to the same bytes and verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import tomllib
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+_REPOSITORY: Final = Path(__file__).resolve().parents[1]
+_BUILDS: Final = ("schemas", "datasets", "pipeline")
+_JUDGES: Final = ("schemas", "pipeline/rules", "pipeline/seal", "pipeline/rule.py")
+_LIBRARIES: Final = ("polars", "pyarrow", "numpy")
+
+
+@cache
+def release() -> dict[str, str]:
+    """Name what a build depends on: part -> version.
+
+    Returns
+    -------
+    dict
+        The project's version, a digest of the code that builds, Python and the libraries that write and compute.
+        Two machines on which they are equal build the same snapshot of a seal.
+    """
+    project = tomllib.loads((_REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    return {
+        "alpha-results": str(project["version"]),
+        "code": _digest(_BUILDS),
+        "python": platform.python_version(),
+        **{name: version(name) for name in _LIBRARIES},
+    }
+
+
+@cache
+def rules_version() -> str:
+    """Name what a verdict on a seal depends on: the code of the rules and what they are declared by."""
+    return _digest(_JUDGES)
+
+
+def shown(parts: dict[str, str]) -> str:
+    """Say a release in one line."""
+    return ", ".join(f"{name} {number}" for name, number in parts.items())
+
+
+def _digest(places: tuple[str, ...]) -> str:
+    told = hashlib.sha256()
+    for place in places:
+        at = _REPOSITORY / place
+        for path in [at] if at.is_file() else sorted(at.rglob("*.py")):
+            told.update(f"{path.relative_to(_REPOSITORY).as_posix()}\0".encode())
+            told.update(path.read_bytes())
+    return told.hexdigest()[:12]

@@ -1,0 +1,200 @@
+"""Refused seals: what is served in their place, and when they are looked at again."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import datasets
+from datasets.layout import CATALOG
+from pipeline import release
+from pipeline.batch import refusals
+from tests.batch.conftest import Told, build
+from tests.batch.waiting import until
+from tests.seals import rewrite
+
+Seal = Callable[..., Path]
+Program = Callable[..., "subprocess.Popen[str]"]
+
+
+def cron(tmp_path: Path, *more: str) -> Told:
+    return build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--json", *more)
+
+
+def outcomes(told: Told) -> dict[str, str]:
+    return {Path(entry["seal"]).parent.name: entry["outcome"] for entry in told.json["seals"]}
+
+
+def broken(seal: Path) -> Path:
+    return rewrite(seal, "pnl", lambda rows: rows[1:])
+
+
+def sealed_at(root: Path) -> str:
+    return datasets.open(root)["Test_a"].manifest.sealed_at
+
+
+def test_a_broken_later_seal_does_not_hide_a_good_earlier_one(tmp_path: Path, seal: Seal) -> None:
+    for day in ("01", "02", "03", "04"):
+        made = seal("Test_a", f"v{day}", seed=int(day), sealed_at=f"2026-01-{day}T00:00:00Z")
+        if day > "02":
+            broken(made)
+    told = cron(tmp_path)
+    assert outcomes(told) == {"v04": "refused", "v03": "refused", "v02": "built", "v01": "superseded"}
+    assert told.exit_code == 1
+    assert sealed_at(tmp_path / "root") == "2026-01-02T00:00:00Z"
+
+
+@pytest.mark.parametrize("spoil", ["refused", "unreadable"])
+def test_what_cannot_be_read_hides_nothing_either(tmp_path: Path, seal: Seal, spoil: str) -> None:
+    seal("Test_a", "v1", sealed_at="2026-01-01T00:00:00Z")
+    later = seal("Test_a", "v2", seed=2, sealed_at="2026-01-02T00:00:00Z")
+    (later / "pnl.parquet").unlink() if spoil == "refused" else (later / "seal.json").write_text("{")
+    assert outcomes(cron(tmp_path)) == {"v1": "built", "v2": "refused"}
+
+
+def test_a_seal_of_tomorrow_is_refused_and_hides_nothing(tmp_path: Path, seal: Seal) -> None:
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    seal("Test_a", "v1", sealed_at="2026-01-01T00:00:00Z")
+    seal("Test_a", "v2", seed=2, sealed_at=tomorrow)
+    told = cron(tmp_path)
+    assert outcomes(told) == {"v2": "refused", "v1": "built"}
+    (refused,) = [entry for entry in told.json["seals"] if entry["outcome"] == "refused"]
+    assert [violation["rule"] for violation in refused["violations"]] == ["seal.clock"]
+    # It is right tomorrow, so that it is not remembered.
+    assert outcomes(cron(tmp_path)) == {"v2": "refused", "v1": "unchanged"}
+
+
+def test_a_refusal_is_remembered_and_cron_hears_of_it_once(
+    tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seal("Test_a", "good")
+    broken(seal("Test_b", "bad"))
+    first = cron(tmp_path)
+    assert (first.exit_code, outcomes(first)) == (1, {"good": "built", "bad": "refused"})
+
+    def nothing(*_: object) -> None:
+        raise AssertionError("a build was started")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pipeline.batch.process.Processes.build", nothing)
+        again = cron(tmp_path)
+    assert (again.exit_code, outcomes(again)) == (8, {"good": "unchanged", "bad": "still refused"})
+    (entry,) = [entry for entry in again.json["seals"] if entry["outcome"] == "still refused"]
+    assert "pnl.total" in [violation["rule"] for violation in entry["violations"]]
+    broken(seal("Test_c", "new"))
+    worse = cron(tmp_path)
+    assert worse.exit_code == 1
+    assert outcomes(worse) == {"good": "unchanged", "bad": "still refused", "new": "refused"}
+    assert outcomes(cron(tmp_path, "--recheck"))["bad"] == "refused"
+    monkeypatch.setattr(refusals, "rules_version", lambda: "another")
+    assert outcomes(cron(tmp_path)) == {"good": "unchanged", "bad": "refused", "new": "refused"}
+    assert len(release.rules_version()) == 12
+
+
+def test_what_is_sealed_anew_is_checked_and_what_is_gone_is_forgotten(tmp_path: Path, seal: Seal) -> None:
+    made = seal("Test_a", "v1")
+    whole = {path.name: path.read_bytes() for path in made.iterdir() if path.is_file()}
+    broken(made)
+    assert outcomes(cron(tmp_path)) == {"v1": "refused"}
+    assert len(list((tmp_path / "root/refused").iterdir())) == 1
+    for name in sorted(whole, key=lambda name: name == "seal.json"):
+        (made / name).write_bytes(whole[name])
+    told = cron(tmp_path)
+    assert (told.exit_code, outcomes(told)) == (0, {"v1": "built"})
+    assert list((tmp_path / "root/refused").iterdir()) == []
+
+
+def test_files_that_come_late_are_another_chance_for_the_same_manifest(tmp_path: Path, seal: Seal) -> None:
+    made = seal("Test_a", "v1")
+    (made / "pnl.parquet").rename(tmp_path / "pnl.parquet")
+    assert outcomes(cron(tmp_path)) == {"v1": "refused"}
+    told = cron(tmp_path)
+    assert (told.exit_code, outcomes(told)) == (8, {"v1": "still refused"})
+    (tmp_path / "pnl.parquet").rename(made / "pnl.parquet")
+    told = cron(tmp_path)
+    assert (told.exit_code, outcomes(told)) == (0, {"v1": "built"})
+
+
+def test_a_manifest_that_is_no_file_is_remembered_too(tmp_path: Path, seal: Seal) -> None:
+    import os  # noqa: PLC0415 - only here
+
+    made = seal("Test_a", "v1")
+    (made / "seal.json").rename(tmp_path / "seal.json")
+    os.mkfifo(made / "seal.json")
+    assert (cron(tmp_path).exit_code, cron(tmp_path).exit_code) == (1, 8)
+    (made / "seal.json").unlink()
+    (tmp_path / "seal.json").rename(made / "seal.json")
+    assert outcomes(cron(tmp_path)) == {"v1": "built"}
+
+
+def test_a_root_that_cannot_remember_builds_all_the_same(tmp_path: Path, seal: Seal) -> None:
+    seal("Test_a", "good")
+    broken(seal("Test_b", "bad"))
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/refused").write_text("a file in its place")
+    for expected in ("built", "unchanged"):
+        told = cron(tmp_path)
+        assert (told.exit_code, outcomes(told)) == (1, {"good": expected, "bad": "refused"})
+
+
+def test_a_follower_takes_up_a_seal_whose_files_come_after_its_manifest(
+    tmp_path: Path, seal: Seal, program: Program
+) -> None:
+    made = seal("Test_a")
+    late = sorted(made.glob("*.parquet"))
+    for path in late:
+        path.rename(tmp_path / path.name)
+    watch = program("--from", str(tmp_path / "seals"), "--watch", "--interval", "0.2", "--json")
+    assert watch.stdout is not None
+    assert json.loads(watch.stdout.readline())["outcome"] == "refused"
+    for path in late:
+        (tmp_path / path.name).rename(path)
+    until((tmp_path / "root" / CATALOG / "Test_a.json").is_file, "the run whose files came late")
+    watch.send_signal(signal.SIGTERM)
+    output, _ = watch.communicate(timeout=120)
+    assert watch.returncode == 0
+    assert json.loads(output.splitlines()[-1])["outcome"] == "built"
+
+
+def test_a_follower_serves_the_earlier_seal_at_the_same_look(
+    tmp_path: Path, seal: Seal, program: Program
+) -> None:
+    seal("Test_a", "v1", sealed_at="2026-01-01T00:00:00Z")
+    broken(seal("Test_a", "v2", seed=2, sealed_at="2026-01-02T00:00:00Z"))
+    watch = program("--from", str(tmp_path / "seals"), "--watch", "--interval", "600", "--json")
+    assert watch.stdout is not None
+    told = [json.loads(watch.stdout.readline())["outcome"] for _ in range(2)]
+    watch.send_signal(signal.SIGTERM)
+    watch.communicate(timeout=120)
+    assert told == ["refused", "built"]
+
+
+def test_retries_have_pauses_that_double_and_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from datasets.storage import open_storage  # noqa: PLC0415 - only here
+    from pipeline.batch.discover import Sighting  # noqa: PLC0415 - as above
+    from pipeline.batch.request import Outcome  # noqa: PLC0415 - as above
+
+    clock = [0.0]
+    monkeypatch.setattr(refusals.time, "monotonic", lambda: clock[0])
+    folder = tmp_path / "seal"
+    folder.mkdir()
+    one = Sighting(str(folder), "0" * 64)
+    refused = Outcome({"outcome": "refused", "violations": [{"rule": "seal.digest"}]}, 1)
+    known = refusals.Refusals(
+        open_storage(tmp_path / "root"), str(tmp_path), pause=10, late_seconds=100, recheck=False
+    )
+    known.look([one])
+    tries = []
+    while clock[0] < 500:
+        if known.known(one) is None:
+            tries.append(clock[0])
+            known.learn(one, refused, refusals.files_of(one.address))
+        (folder / "growing").write_text("x" * int(clock[0] + 1))
+        clock[0] += 1
+    assert tries == [0, 10, 30, 70]
