@@ -11,6 +11,7 @@ import pytest
 
 from schemas.errors import ApiError, SettingsError
 from serve.market_data import MarketData
+from tests.storage.web import SCHEME, register
 
 File = Callable[..., bytes]
 Held = Callable[[], Awaitable[object]]
@@ -72,7 +73,7 @@ def test_without_an_address_nothing_is_configured() -> None:
 
 
 def test_an_address_nobody_answers_to_is_refused_at_once() -> None:
-    with pytest.raises(SettingsError, match="no address"):
+    with pytest.raises(SettingsError, match="is not a supported store"):
         MarketData("nosuchscheme://x")
 
 
@@ -150,6 +151,7 @@ def test_files_that_did_not_change_are_not_read_again(tmp_path: Path, market_fil
 
 
 def test_the_event_loop_goes_on_while_a_store_hangs_and_recovers_when_it_answers(market_file: File) -> None:
+    register()
     content = market_file()
     hanging: list[asyncio.StreamWriter] = []
     answers = False
@@ -170,7 +172,7 @@ def test_the_event_loop_goes_on_while_a_store_hangs_and_recovers_when_it_answers
         nonlocal answers
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        held = MarketData(f"http://127.0.0.1:{port}/prices.parquet", look_seconds=0.02)
+        held = MarketData(f"{SCHEME}://127.0.0.1:{port}/prices.parquet", look_seconds=0.02)
         waiting = asyncio.create_task(held.benchmark("ABC"))
         while not hanging:  # noqa: ASYNC110 - the store's side of the connection
             await asyncio.sleep(0.01)
