@@ -89,8 +89,8 @@ class ObjectStorage(Storage):
         """Read a small file and the name of the version read, by one request."""
 
     @abstractmethod
-    def swap(self, relative: str, data: bytes, tag: str | None) -> bool:
-        """Write a small file on the condition that its version is the one named, or that there is none.
+    def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
+        """Write a small file by one request, on the condition that its version is the one named, or that there is none.
 
         Returns
         -------
@@ -279,11 +279,14 @@ class ObjectStorage(Storage):
             When the store does not honour conditional writes, unless there is a single writer.
         """
         if self.has_conditional_writes():
-            return self.swap(relative, data, seen.tag)
+            return self._swap(relative, data, seen.tag)
         if self.read_version(relative).tag != seen.tag:
             return False
         self.write(relative, data)
         return True
+
+    def _swap(self, relative: str, data: bytes, tag: str | None) -> bool:
+        return self.put_if(relative, data, tag)
 
     def require_safe_writers(self) -> None:
         """Try whether the store honours conditional writes, once in a process."""

@@ -58,10 +58,9 @@ class S3Storage(ObjectStorage):
         data, tag = sync(self.fs.loop, _get, self.fs, self.full(relative))
         return data, tag
 
-    def swap(self, relative: str, data: bytes, tag: str | None) -> bool:
-        """Write a small file on the condition that its version is the one named, or that there is none."""
+    def _swap(self, relative: str, data: bytes, tag: str | None) -> bool:
         for form in [None] if tag is None else [tag, tag.strip('"')]:
-            if self._put(relative, data, form):
+            if self.put_if(relative, data, form):
                 return True
             # Older gateways of Ceph compare the tag with its quotes, which never matches: they take it without. That
             # is told from a lost race by the version still being the one that was seen.
@@ -69,7 +68,8 @@ class S3Storage(ObjectStorage):
                 return False
         return False
 
-    def _put(self, relative: str, data: bytes, tag: str | None) -> bool:
+    def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
+        """Write a small file by one PUT with a condition."""
         condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
         bucket, key, _ = self.fs.split_path(self.full(relative))
         with self.translate_errors(relative, changing=True):

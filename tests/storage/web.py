@@ -26,7 +26,7 @@ class WebStorage(ObjectStorage):
     def _read_tagged(self, relative: str) -> tuple[bytes, str]:
         return self.read(relative), ""
 
-    def swap(self, relative: str, data: bytes, tag: str | None) -> bool:
+    def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
         raise NotImplementedError
 
     def url(self, relative: str) -> str:
