@@ -9,6 +9,7 @@ from typing import Any
 
 from datasets.layout import CATALOG
 from datasets.listing import Listing
+from datasets.made_of import learned
 from datasets.manifest import Pointer
 from datasets.saved_catalogue import SavedCatalogue
 from datasets.snapshot import Snapshot
@@ -135,6 +136,10 @@ class Catalogue:
     def resolve(self, alpha_id: str) -> Snapshot | None:
         """Return the snapshot served under an address, None when there is none."""
         return self._snapshots.get(alpha_id)
+
+    def learned(self, pointer: Pointer) -> Pointer:
+        """Complete a pointer that another release moved; manifests are read where it does not say all."""
+        return learned(self._storage, pointer)
 
     def pointers(self) -> tuple[Pointer, ...]:
         """Return every pointer, latest started first, the address as tiebreak."""

@@ -217,6 +217,9 @@ def choose(
         settled = state
         if settled is None and searched and one.alpha_id is not None and latest[one.alpha_id] is not one:
             settled = "superseded"
+        if settled is None and pointer is not None and not request.force:
+            # Another release moved the pointer: what it does not say, manifests do, and only what is due is worth it.
+            settled = _settled(one, catalogue.learned(pointer), searched=searched)
         if settled is None or (settled == "unchanged" and delivered is not None and not delivered(one)):
             found.due.append(one)
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -29,9 +28,10 @@ from pipeline.housekeeping.command_line import (
 )
 from schemas.errors import SettingsError, SnapshotCorrupt
 from schemas.kinds import ALPHA_ID
-from schemas.settings.options import switch_option
+from schemas.settings.options import option, switch_option
 
-_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DAY: Final = timedelta(days=1)
+"""How long a snapshot is kept at least after it was replaced, unless it is said otherwise."""
 _FORGOTTEN: Final = timedelta(days=1)
 """Age from which a stale lease is removed: its reader is long gone."""
 _DRAFT: Final = timedelta(hours=1)
@@ -50,12 +50,7 @@ _PREFIX: Final = "alpha_id="
     type=click.IntRange(min=1),
     help="Snapshots of an alpha to keep, the served one among them.",
 )
-@click.option(
-    "--grace",
-    default="1d",
-    show_default=True,
-    help="How long a snapshot stays after it was replaced: 90s, 30m, 12h, 7d.",
-)
+@option("gc_grace", "grace")
 @click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
 @json_option
 def gc(
@@ -64,7 +59,7 @@ def gc(
     root: str,
     single_writer: bool,
     keep: int,
-    grace: str,
+    grace: timedelta | None,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -77,7 +72,7 @@ def gc(
     Exit code: 0, 4 when a pointer or a lease cannot be read (nothing of that alpha is removed), 5 when the store
     is away or another gc is at work.
     """
-    policy = Policy(keep, duration(grace))
+    policy = Policy(keep, _DAY if grace is None else grace)
     storage = opened(root, single_writer=single_writer)
     unknown = [alpha for alpha in alphas if not ALPHA_ID.match(alpha)]
     if unknown:
@@ -118,20 +113,6 @@ def gc(
         for reason in broken.values():
             click.echo(f"error: {reason}", err=True)
     click.get_current_context().exit(SnapshotCorrupt.exit_code if broken else 0)
-
-
-def duration(text: str) -> timedelta:
-    """Read a duration such as ``12h``.
-
-    Raises
-    ------
-    SettingsError
-        When it is none.
-    """
-    found = re.fullmatch(r"(\d{1,6})([smhd])", text.strip())
-    if found is None:
-        raise SettingsError(f"--grace: {text!r} is no duration; write 90s, 30m, 12h or 7d")
-    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
 
 
 def _run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from schemas.settings.readers import (
+    duration,
     one_of,
     peppers,
     redis_url,
@@ -293,6 +294,15 @@ GROUPS: Final = (
                 meaning="Publish to a store that does not honour conditional writes, on your word that no other build, "
                 "rollback or gc writes to the root meanwhile; builds then go one at a time.",
                 default=False,
+            ),
+            Setting(
+                name="gc_grace",
+                read=duration,
+                type="duration",
+                meaning="The least time for which `gc` keeps a snapshot after it was replaced: a client that names it in "
+                "its requests has this long to finish. 90s, 30m, 12h or 7d.",
+                otherwise="1d",
+                own_flag="--grace",
             ),
             Setting(
                 name="archive_exclude",

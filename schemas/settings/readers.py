@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Final
 
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _WORD: Final = re.compile(r"[a-z][a-z0-9]{0,15}")
 SHORTEST_PEPPER: Final = 16
 """In characters: a shorter one adds little to a stolen store."""
@@ -43,6 +45,14 @@ def seconds(least: float, most: float) -> Callable[[str], float]:
         return value
 
     return read
+
+
+def duration(given: str) -> timedelta:
+    """Read a duration with its unit: ``90s``, ``30m``, ``12h`` or ``7d``."""
+    found = re.fullmatch(r"([0-9]{1,6})([smhd])", given.strip())
+    if found is None:
+        raise ValueError("write 90s, 30m, 12h or 7d")
+    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
 
 
 def one_of(*words: str) -> Callable[[str], str]:

@@ -1,0 +1,50 @@
+"""A builder, verifier and reader with libraries or a release of its own: one command a line in, one answer a line out.
+
+It uses nothing but what every release has: the command line, and `datasets.open`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+from click.testing import CliRunner
+
+import datasets
+from pipeline.__main__ import cli
+
+
+def _run(arguments: list[str]) -> dict[str, Any]:
+    done = CliRunner().invoke(cli, arguments)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return {"exit_code": done.exit_code, "output": done.output}
+
+
+def _serve(root: str) -> dict[str, Any]:
+    found = {}
+    for alpha in (opened := datasets.open(root)):
+        snapshot = opened[alpha]
+        rows = {name: snapshot.scan(name).collect().height for name in snapshot.datasets()}
+        found[alpha] = {"snapshot": snapshot.id, "seal": snapshot.manifest.seal_digest, "rows": rows}
+    return found
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    out = sys.stdout
+    sys.stdout = sys.stderr
+    versions = {"polars": pl.__version__, "pyarrow": pa.__version__}
+    out.write(json.dumps(versions) + "\n")
+    out.flush()
+    for line in sys.stdin:
+        asked = json.loads(line)
+        answer = _serve(asked["root"]) if "root" in asked else _run(asked["arguments"])
+        out.write(json.dumps(answer) + "\n")
+        out.flush()
+
+
+main()
