@@ -20,7 +20,7 @@ from serve.access.peppers import load_digests
 from serve.access.settings import AccessSettings
 from serve.access.store import KeyRecord, Store, open_database
 from serve.access.tables import KeyStatus
-from serve.access.tokens import NO_PEPPER, Digests, TokenShape
+from serve.access.tokens import NO_PEPPER, Digests, TokenShape, could_be_id
 from serve.access.views import caller_of, key_row
 
 __all__ = ["Access", "Caller", "KeyRow", "Usage"]
@@ -263,6 +263,8 @@ class Access:
 
     async def key(self, key_id: str) -> KeyRow | None:
         """Return one key, revoked ones included; None when there is none."""
+        if not could_be_id(key_id):
+            return None  # nor may PostgreSQL be asked for every text
         try:
             record = await self._store.find(key_id)
         except StorageUnavailable as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
@@ -10,34 +12,31 @@ import asyncpg  # type: ignore[import-untyped]  # ships no types
 from sqlalchemy.dialects.postgresql import asyncpg as dialect_of_asyncpg
 from sqlalchemy.sql.expression import ClauseElement
 
-from schemas.errors import StorageUnavailable
+from schemas.errors import AlphaResultsError, StorageUnavailable
 from serve.access.database import SILENT, DuplicateRow, Prepared, Session, type_row
 
 _DIALECT: Final = dialect_of_asyncpg.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
 CONNECTIONS: Final = 8
 """Connections of one process; one query each takes a quarter of a millisecond."""
 ANSWER_WAIT_S: Final = 5.0
-"""Seconds to wait for a connection or an answer before the store counts as away."""
-
-_AWAY: Final = (
-    OSError,
-    TimeoutError,
-    asyncpg.InterfaceError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.InsufficientResourcesError,
-    asyncpg.OperatorInterventionError,
-    asyncpg.CannotConnectNowError,
-)
+"""Seconds to wait for a connection and an answer before the store counts as away."""
 
 
 @contextmanager
-def _failures() -> Iterator[None]:
+def failures() -> Iterator[None]:
+    """Tell whatever the driver raises as what it means here; to be put around calls of the driver.
+
+    When a server dies the driver raises nearly everything it has, faults of its own included: each of them says that
+    the store did not answer. Refusals of this project pass.
+    """
     try:
         yield
+    except AlphaResultsError:
+        raise
     except asyncpg.UniqueViolationError as error:
         raise DuplicateRow from error
-    except _AWAY as error:
-        raise StorageUnavailable(SILENT) from error
+    except Exception as error:
+        raise StorageUnavailable(f"{SILENT} ({type(error).__name__})") from error
 
 
 async def _keep_state(_connection: Any) -> None:
@@ -56,15 +55,19 @@ class _Statements:
 
     async def fetch(self, prepared: Prepared, **values: Any) -> list[type_row]:
         """Run a query and return its rows."""
-        with _failures():
-            rows: list[type_row] = await self._runner.fetch(prepared.text, *prepared.values(values))
-            return rows
+        given = prepared.values(values)
+        with failures():
+            async with asyncio.timeout(ANSWER_WAIT_S):
+                rows: list[type_row] = await self._runner.fetch(prepared.text, *given)
+                return rows
 
     async def fetch_one(self, prepared: Prepared, **values: Any) -> type_row | None:
         """Run a query and return its first row, None when there is none."""
-        with _failures():
-            row: type_row | None = await self._runner.fetchrow(prepared.text, *prepared.values(values))
-            return row
+        given = prepared.values(values)
+        with failures():
+            async with asyncio.timeout(ANSWER_WAIT_S):
+                row: type_row | None = await self._runner.fetchrow(prepared.text, *given)
+                return row
 
     def version(self) -> int | None:
         """Return None: the server keeps no such number, so every call asks for what it needs."""
@@ -73,8 +76,10 @@ class _Statements:
     async def execute(self, statement: ClauseElement) -> None:
         """Run a statement that changes rows."""
         prepared = self.prepare(statement)
-        with _failures():
-            await self._runner.execute(prepared.text, *prepared.values({}))
+        given = prepared.values({})
+        with failures():
+            async with asyncio.timeout(ANSWER_WAIT_S):
+                await self._runner.execute(prepared.text, *given)
 
 
 class PostgresDatabase(_Statements):
@@ -90,7 +95,7 @@ class PostgresDatabase(_Statements):
             When the server cannot be reached or refuses the login.
         """
         read_only = {} if writable else {"default_transaction_read_only": "on"}
-        try:
+        with failures():
             pool = await asyncpg.create_pool(
                 dsn,
                 min_size=1,
@@ -100,22 +105,34 @@ class PostgresDatabase(_Statements):
                 reset=_keep_state,
                 server_settings=read_only,
             )
-        except (*_AWAY, asyncpg.PostgresError) as error:
-            raise StorageUnavailable(SILENT) from error
         return cls(pool)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
         """Begin a transaction; a row it reads FOR UPDATE waits for others that did."""
-        with _failures():
-            connection = await self._runner.acquire()
+        with failures():
+            connection = await self._runner.acquire(timeout=ANSWER_WAIT_S)
         try:
-            with _failures():
-                async with connection.transaction():
-                    yield _Statements(connection)
+            transaction = connection.transaction()
+            with failures():
+                await transaction.start()
+            try:
+                yield _Statements(connection)
+            except BaseException:
+                # Where the connection is gone the server has rolled back; what went wrong first is what is told.
+                with contextlib.suppress(Exception):
+                    await transaction.rollback()
+                raise
+            with failures():
+                await transaction.commit()
         finally:
-            await self._runner.release(connection)
+            with contextlib.suppress(Exception):
+                await self._runner.release(connection)
 
     async def close(self) -> None:
-        """Close every connection."""
-        await self._runner.close()
+        """Close every connection; those that a dead server left are dropped."""
+        try:
+            async with asyncio.timeout(ANSWER_WAIT_S):
+                await self._runner.close()
+        except Exception:  # noqa: BLE001 - whatever the driver says about it, nothing is to be done any more
+            self._runner.terminate()

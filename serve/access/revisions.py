@@ -7,7 +7,10 @@ start on an empty database at once.
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final
@@ -20,9 +23,8 @@ from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 
 from schemas.errors import SettingsError, StorageUnavailable
-from serve.access.database import SILENT
 from serve.access.location import StoreLocation
-from serve.access.postgres import ANSWER_WAIT_S
+from serve.access.postgres import ANSWER_WAIT_S, failures
 from serve.access.sqlite import WRITE_WAIT_S, create_file, reading
 from serve.access.tables import VERSION_TABLE
 
@@ -90,34 +92,33 @@ async def migrate(location: StoreLocation, target: str = HEAD, *, only_if_empty:
     """
     if location.path is not None:
         return _migrate_file(location.path, target, only_if_empty=only_if_empty)
-    try:
+    async with _connected(location) as connection, connection.transaction():
+        await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+        current = await _postgres_revision(connection)
+        script = None if only_if_empty and current else _script(current, target)
+        if script:
+            await connection.execute(script)
+    return current
+
+
+@asynccontextmanager
+async def _connected(location: StoreLocation) -> AsyncIterator[Any]:
+    """Connect to PostgreSQL for a moment; whatever the driver raises meanwhile is StorageUnavailable."""
+    with failures():
         connection = await asyncpg.connect(location.dsn, timeout=ANSWER_WAIT_S)
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        raise StorageUnavailable(SILENT) from error
-    try:
-        async with connection.transaction():
-            await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-            current = await _postgres_revision(connection)
-            script = None if only_if_empty and current else _script(current, target)
-            if script:
-                await connection.execute(script)
-        return current
-    finally:
-        await connection.close()
+        try:
+            yield connection
+        finally:
+            with contextlib.suppress(Exception):  # of a server that died, nothing is left to close
+                await connection.close(timeout=ANSWER_WAIT_S)
 
 
 async def revision(location: StoreLocation) -> str | None:
     """Return the revision a store is at, None for an empty one or a file that is not there."""
     if location.path is not None:
         return _revision_of_file(location.path)
-    try:
-        connection = await asyncpg.connect(location.dsn, timeout=ANSWER_WAIT_S)
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        raise StorageUnavailable(SILENT) from error
-    try:
+    async with _connected(location) as connection:
         return await _postgres_revision(connection)
-    finally:
-        await connection.close()
 
 
 def _revision_of_file(path: Path) -> str | None:

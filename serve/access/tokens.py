@@ -14,6 +14,7 @@ SECRET_LENGTH: Final = 43
 SHOWN_LENGTH: Final = 4
 """Characters of the key id that a masked token shows."""
 _ID_ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+_ID_CHARACTERS: Final = frozenset(_ID_ALPHABET)
 NO_PEPPER: Final = "none"
 """Pepper id of a digest made without one."""
 
@@ -61,6 +62,11 @@ class TokenShape:
 def new_id() -> str:
     """Return a random identifier of 16 characters of [0-9a-z], for a key or an account."""
     return "".join(secrets.choice(_ID_ALPHABET) for _ in range(KEY_ID_LENGTH))
+
+
+def could_be_id(text: str) -> bool:
+    """Whether a text is spelled like an id, ever given or not."""
+    return len(text) == KEY_ID_LENGTH and set(text) <= _ID_CHARACTERS
 
 
 def new_token() -> Token:

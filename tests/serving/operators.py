@@ -44,12 +44,12 @@ class Operators:
 
 
 @contextlib.contextmanager
-def operators(root: Path) -> Iterator[Operators]:
+def operators(root: Path, **variables: str) -> Iterator[Operators]:
     """Start the program over the store beside a root."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.serving.operators"],
         cwd=REPOSITORY,
-        env=environment(ALPHA_RESULTS_DATASETS=str(root)),
+        env=environment(ALPHA_RESULTS_DATASETS=str(root), **variables),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -5,20 +5,17 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
-import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tests.serving.callers import calling
 from tests.serving.operators import Operators, operators
 from tests.serving.processes import SLOW, served
 
-CALLERS = 16
 COMMANDS = 200
 
 
@@ -26,39 +23,6 @@ COMMANDS = 200
 def operate(here: Path) -> Iterator[Operators]:
     with operators(here) as found:
         yield found
-
-
-@contextmanager
-def calling(base: str, token: str) -> Iterator[Counter[object]]:
-    """Let callers ask again and again; yields how their calls ended, by status or by what went wrong."""
-    ended: Counter[object] = Counter()
-    told = threading.Lock()
-    stop = threading.Event()
-
-    def caller() -> None:
-        mine: Counter[object] = Counter()
-        with closing(HTTPConnection(base.removeprefix("http://"), timeout=SLOW)) as connection:
-            while not stop.wait(0.005):  # the commands need some of the machine as well
-                try:
-                    connection.request("GET", "/v1/me", headers={"authorization": f"Bearer {token}"})
-                    answer = connection.getresponse()
-                    answer.read()
-                    mine[answer.status] += 1
-                except (OSError, HTTPException) as error:
-                    mine[type(error).__name__] += 1
-                    stop.set()
-        with told:
-            ended.update(mine)
-
-    callers = [threading.Thread(target=caller) for _ in range(CALLERS)]
-    for thread in callers:
-        thread.start()
-    try:
-        yield ended
-    finally:
-        stop.set()
-        for thread in callers:
-            thread.join()
 
 
 def test_operators_change_keys_and_copy_the_store_beneath_sixteen_callers(

