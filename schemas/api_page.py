@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from schemas.endpoints import ENDPOINTS, KEY_ERRORS, Endpoint, Gate, Shape
-from schemas.error_codes import ERROR_CODES
+from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES
 from schemas.field import Field, FieldType
 from schemas.objects import FULL_ROW, PAYLOADS
 from schemas.objects.envelope import ERROR_DETAILS, PAGINATION, WARNING
@@ -230,6 +230,11 @@ def _errors() -> Iterator[str]:
     yield "## Errors"
     yield ""
     yield f"Any endpoint behind a key may answer {_codes(_EVERYWHERE)}."
+    yield ""
+    yield (
+        f"{_codes(CONNECTION_ERRORS)}, and a `bad_request` about `request`, answer what never became a request of an "
+        "endpoint: no key was read, and the connection is closed."
+    )
     yield ""
     yield "| code | status | meaning | `details` |"
     yield "|---|---|---|---|"

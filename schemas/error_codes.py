@@ -30,6 +30,21 @@ class ErrorCode:
 
 
 _ALL: Final = (
+    ErrorCode(
+        "too_many_connections",
+        503,
+        "This process or this address has as many connections as are allowed; close some, or retry with backoff.",
+    ),
+    ErrorCode("request_timeout", 408, "The request's head did not arrive in time; the connection is closed."),
+    ErrorCode(
+        "content_too_large", 413, "The request's body is too long, and no endpoint reads one; send none."
+    ),
+    ErrorCode("uri_too_long", 414, "The request's target is too long; ask for less in one request."),
+    ErrorCode(
+        "request_header_fields_too_large",
+        431,
+        "The request's head is too long, has a header line that is, or too many; the connection is closed.",
+    ),
     ErrorCode("missing_api_key", 401, "The request carries no bearer key; send one in `Authorization`."),
     ErrorCode(
         "malformed_api_key", 401, "The bearer value does not have the shape of a key; nothing was looked up."
@@ -57,7 +72,7 @@ _ALL: Final = (
         "bad_request",
         400,
         "At least one parameter is invalid, or is not one this endpoint takes; `details.parameters` lists all with their "
-        "constraint.",
+        "constraint. The one `request` says that what was sent is not HTTP/1.1; the connection is then closed.",
     ),
     ErrorCode(
         "unknown_book", 400, "No such book among those this key can read; `details.available` lists them."
@@ -131,3 +146,12 @@ _ALL: Final = (
 
 ERROR_CODES: Final[dict[str, ErrorCode]] = {entry.code: entry for entry in _ALL}
 """The vocabulary by code, in the order a request meets them."""
+
+CONNECTION_ERRORS: Final = (
+    "too_many_connections",
+    "request_timeout",
+    "content_too_large",
+    "uri_too_long",
+    "request_header_fields_too_large",
+)
+"""Codes of answers to what never became a request of an endpoint; the connection is closed after each."""

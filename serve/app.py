@@ -41,6 +41,8 @@ from serve.shell import Shell
 from serve.shortcut import Responder, Shortcut, Way
 from serve.telemetry import instruments_of
 from serve.telemetry.sampling import both, sampling
+from serve.wire.connections import Connections
+from serve.wire.limits import ConnectionLimits
 
 if TYPE_CHECKING:
     from serve.telemetry.instruments import Instruments
@@ -112,7 +114,14 @@ def create(
     console = logs.for_people(program.log_format)
     record = recorder(program.log_level, console=console)
     recording = record if instruments is None else both(record, instruments.answered)
-    shell = Shell(cast(Any, inner), Shortcut(ways), recording, lambda: service.access.at_once)
+    limits = ConnectionLimits.of(program, behind_proxies=access.trusted_hops > 0)
+    shell = Shell(
+        cast(Any, inner),
+        Shortcut(ways),
+        recording,
+        lambda: service.access.at_once,
+        Connections(limits),
+    )
     return shell
 
 

@@ -17,11 +17,13 @@ from serve import logs, settings
 from serve.access.gate import Access
 from serve.access.settings import AccessSettings
 from serve.app import create
-from serve.connection import Connection
 from serve.memory import ONE_HEAP_OF_CHILDREN, settle
 from serve.server import closing, serve_alone, serve_with_workers
 from serve.settings import Settings
 from serve.telemetry import exported_alone, exported_by_parent
+from serve.wire.connection import Connection
+from serve.wire.fast_path import FastConnection
+from serve.wire.limits import allow_descriptors
 
 _APP: Final = "serve.app:from_environment"
 _WORKER_SILENCE_S: Final = 60
@@ -58,6 +60,7 @@ def run(**flags: Any) -> None:
     logs.configure(program.log_level, program.log_format)
     _require_root(program)
     asyncio.run(_try(access))
+    allow_descriptors(program.max_connections)
     if program.workers > 1:
         # Workers are new processes: they read what they need from the environment, which shows in no list of
         # processes, unlike a command line.
@@ -79,7 +82,7 @@ def _server(program: Settings) -> dict[str, Any]:
         "port": program.port,
         "workers": program.workers,
         "loop": "uvloop",
-        "http": Connection,
+        "http": FastConnection if program.fast_path == "on" else Connection,
         "ws": "none",
         "lifespan": "on",
         # The caller's address behind proxies is worked out by counting hops, never by believing a header.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import partial
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
 
 from schemas.errors import ApiError
 from serve import trace as tracing
@@ -16,8 +18,15 @@ from serve.response import Response, failed
 from serve.route import as_api_error
 from serve.shortcut import Shortcut
 from serve.trace import Trace
+from serve.wire.connections import Connections
+from serve.wire.limits import ConnectionLimits
 
 _BEGUN: Final = "alpha_results.begun"
+AS_SENT: Final = "alpha_results.as_sent"
+"""In a scope: the method and the target of a request line that the server's parser could not be given."""
+
+
+_OF_A_TARGET: Final = re.compile(rb"/[\x21-\x7e]*\Z")
 
 
 class AtOnce(NamedTuple):
@@ -48,6 +57,8 @@ class Shell:
         Writes a request's log line.
     without_task
         Tells whether a request may be begun outside of a task of the event loop.
+    connections
+        Counts and watches callers' connections; by default within the declared limits.
     """
 
     def __init__(
@@ -56,6 +67,7 @@ class Shell:
         shortcut: Shortcut,
         record: Recorder,
         without_task: Callable[[], bool] = lambda: False,
+        connections: Connections | None = None,
     ) -> None:
         self._inner = inner
         self._without_task = without_task
@@ -63,12 +75,15 @@ class Shell:
         self._record = record
         self.in_flight = 0
         """Requests being answered now."""
+        self.connections = Connections(ConnectionLimits()) if connections is None else connections
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or pass the lifespan through."""
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
+        as_sent = scope.pop(AS_SENT, None)
+        known = as_sent is None or _restore(scope, *as_sent)
         begun: _Begun | None = scope.pop(_BEGUN, None)
         started = time.perf_counter() if begun is None else begun.started
         self.in_flight += 1
@@ -76,7 +91,7 @@ class Shell:
         raw_path = _raw_path(scope)
         try:
             if begun is None:
-                await self._answer(scope, receive, sent, raw_path)
+                await self._answer(scope, receive, sent, raw_path if known else b"")
             else:
                 await sent.whole(await begun.rest)
         finally:
@@ -114,6 +129,16 @@ class Shell:
         """Record a request that was answered at once."""
         response = answer.response
         self._line(scope, response.status, response.size, answer.started, answer.trace)
+
+    def refuse(self, error: ApiError) -> tuple[Response, str]:
+        """Return and record the answer to what never became a request, and the id it is given."""
+        started = time.perf_counter()
+        nothing: Scope = {"method": None, "raw_path": b"", "headers": ()}
+        trace = tracing.begin(nothing)
+        trace.code = error.code
+        response = failed(error, trace.request_id)
+        self._line(nothing, response.status, response.size, started, trace)
+        return response, trace.request_id
 
     def _line(self, scope: Scope, status: int, size: int, started: float, trace: Trace) -> None:
         # The query string stays out: whoever puts a key there must not find it in a log as well.
@@ -195,6 +220,14 @@ class _Sent:
         await self._send(message)
 
 
+def _restore(scope: Scope, method: bytes, target: bytes) -> bool:
+    """Put a request line into a scope as it was sent; False when its target can be none of ours."""
+    raw_path, _, query = target.partition(b"?")
+    scope["method"], scope["raw_path"], scope["query_string"] = method.decode("ascii"), raw_path, query
+    scope["path"] = unquote(raw_path.decode("latin-1"))
+    return _OF_A_TARGET.match(target) is not None
+
+
 def _raw_path(scope: Scope) -> bytes:
     raw = scope.get("raw_path")
     return raw if isinstance(raw, bytes) else str(scope["path"]).encode()
@@ -207,4 +240,4 @@ def _plain(raw_path: bytes) -> bool:
     resource a second address.
     """
     doubled = b"//" in raw_path or raw_path.endswith(b"/")
-    return not doubled and b"%2f" not in raw_path.lower()
+    return raw_path.startswith(b"/") and not doubled and b"%2f" not in raw_path.lower()

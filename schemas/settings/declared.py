@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from schemas.settings.connections import CONNECTIONS
 from schemas.settings.readers import (
     duration,
     one_of,
@@ -164,6 +165,7 @@ GROUPS: Final = (
             ),
         ),
     ),
+    CONNECTIONS,
     Group(
         "Keys and limits",
         "Read by `python -m serve run`; the first, and those without a flag, by the commands on accounts and keys as "

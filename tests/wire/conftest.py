@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.serving import published
+from tests.serving.processes import eventually, served, token_for
+from tests.wire.talking import Talk
+
+LIMITS = {
+    "ALPHA_RESULTS_MAX_TARGET_BYTES": "2000",
+    "ALPHA_RESULTS_MAX_HEAD_BYTES": "6000",
+    "ALPHA_RESULTS_MAX_HEADER_LINE_BYTES": "3000",
+    "ALPHA_RESULTS_MAX_HEADERS": "20",
+    "ALPHA_RESULTS_MAX_BODY_BYTES": "1000",
+    "ALPHA_RESULTS_HEAD_TIMEOUT_SECONDS": "1",
+    "ALPHA_RESULTS_BODY_TIMEOUT_SECONDS": "1",
+    "ALPHA_RESULTS_KEEP_ALIVE_SECONDS": "1.5",
+    "ALPHA_RESULTS_WRITE_TIMEOUT_SECONDS": "30",
+}
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
+    """Return two roots of one hand-made run: a server of its own for each keeps its own counts."""
+    found = []
+    for way in ("fast", "plain"):
+        folder = tmp_path_factory.mktemp(way) / "published"
+        folder.mkdir()
+        published.publish(folder, published.full())
+        found.append(folder)
+    yield found
+
+
+@pytest.fixture(scope="module")
+def ways(roots: list[Path]) -> Iterator[list[Talk]]:
+    """Return two running servers, with and without the fast path, with short limits."""
+    with ExitStack() as stack:
+        found = []
+        for root, way in zip(roots, ("on", "off"), strict=True):
+            token = token_for(root)
+            _, base = stack.enter_context(served(root, ALPHA_RESULTS_FAST_PATH=way, **LIMITS))
+            log = root.parent / "server.log"
+            eventually(lambda log=log: '"preloaded"' in log.read_text())  # type: ignore[misc]
+            found.append(Talk(base, token, log))
+        yield found

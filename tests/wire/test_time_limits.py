@@ -1,0 +1,105 @@
+"""Connections that are silent, half sent or unread end by themselves, and nobody else notices."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.serving import published
+from tests.serving.processes import eventually, served, token_for
+from tests.wire.talking import Talk, head
+
+SCORES = f"/v1/alphas/{published.ALPHA}/scores"
+MANY = 1000
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["fast", "plain"])
+def test_requests_sent_together_and_read_late_are_all_answered(ways: list[Talk], way: int) -> None:
+    with ways[way].wire(buffer=4096) as wire:
+        wire.send(head(SCORES) * MANY)
+        time.sleep(3)  # twice as long as a connection may be idle
+        assert [wire.answer().status for _ in range(MANY)] == [200] * MANY
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["fast", "plain"])
+def test_a_caller_who_stops_sending_still_gets_what_was_asked(ways: list[Talk], way: int) -> None:
+    with ways[way].wire() as wire:
+        wire.send(head(SCORES) + head("/v1/%6de") + head(SCORES))
+        wire.socket.shutdown(1)
+        assert [wire.answer().status for _ in range(3)] == [200] * 3
+        assert wire.is_closed()
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["fast", "plain"])
+@pytest.mark.parametrize(
+    ("sent", "answers"),
+    [
+        (b"", []),
+        (b"\r\n", []),
+        (b"GET /v1/hea", [408]),
+        (b"GET /v1/health HTTP/1.1\r\nHost: x\r\nA: b", [408]),
+        (head("/v1/health"), [200]),
+        (head("/v1/health") + b"GET", [200, 408]),
+        (head("/v1/health", "Content-Length: 4") + b"abc", [200]),
+        (head("/v1/health", "Transfer-Encoding: chunked") + b"4\r\nabc", [200]),
+    ],
+    ids=[
+        "nothing",
+        "an empty line",
+        "part of a line",
+        "part of a head",
+        "idle",
+        "idle, part",
+        "part of a body",
+        "part of a chunk",
+    ],
+)
+def test_what_does_not_come_is_not_waited_for(
+    ways: list[Talk], way: int, sent: bytes, answers: list[int]
+) -> None:
+    with ways[way].wire() as wire:
+        wire.send(sent)
+        for status in answers:
+            found = wire.answer()
+            assert (found.status, found.code) == (status, "request_timeout" if status == 408 else None)
+        assert wire.is_closed()
+
+
+@pytest.mark.parametrize("way", [0, 1], ids=["fast", "plain"])
+def test_a_head_that_comes_drop_by_drop_is_not_waited_for_longer(ways: list[Talk], way: int) -> None:
+    with ways[way].wire() as wire:
+        wire.send(b"GET /v1/health HTTP/1.1\r\n")
+        begun = time.monotonic()
+        try:
+            while time.monotonic() < begun + 30:
+                wire.send(b"A: b\r\n" if time.monotonic() < begun + 0.1 else b"c")
+                time.sleep(0.1)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        assert wire.answer().status in {408, 431}
+        assert time.monotonic() < begun + 30
+
+
+@pytest.mark.parametrize("way", ["on", "off"])
+def test_a_caller_who_reads_nothing_is_cut_off_and_the_others_are_answered(
+    roots: list[Path], way: str
+) -> None:
+    root = roots[0]
+    token = token_for(root)
+    with served(root, ALPHA_RESULTS_FAST_PATH=way, ALPHA_RESULTS_WRITE_TIMEOUT_SECONDS="0.5") as (_, base):
+        talk = Talk(base, token, root.parent / "server.log")
+        with talk.wire(buffer=4096) as deaf, talk.wire() as other:
+            deaf.send(head(SCORES) * MANY)
+
+            def cut() -> bool:
+                other.send(head("/v1/health"))
+                assert other.answer().status == 200
+                try:
+                    deaf.send(b"\r\n")
+                except (BrokenPipeError, ConnectionResetError):
+                    return True
+                return False
+
+            eventually(cut)
