@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
@@ -76,8 +77,20 @@ def as_api_error(error: Exception, trace: Trace) -> ApiError:
             reason=str(error),
         )
         return ApiError("upstream_unavailable", "The results cannot be read for now; try again later.")
+    if _is_short_of_descriptors(error):
+        _log.error("file_descriptors_exhausted", request_id=trace.request_id, endpoint=trace.endpoint)
+        return ApiError("upstream_unavailable", "The results cannot be read for now; try again later.")
     _log.exception("unforeseen_failure", request_id=trace.request_id, endpoint=trace.endpoint)
     return ApiError("internal_error", "Something failed here; quote the request id to the operator.")
+
+
+def _is_short_of_descriptors(error: BaseException | None) -> bool:
+    """Tell whether a failure comes of too many open files, here or on the whole machine: it passes by itself."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 class _Passage:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -44,7 +46,11 @@ def free_port() -> int:
 
 @contextmanager
 def served(
-    root: Path, *arguments: str, log: Path | None = None, **variables: str
+    root: Path,
+    *arguments: str,
+    log: Path | None = None,
+    descriptors: int | None = None,
+    **variables: str,
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     port = free_port()
     log = log or root.parent / "server.log"
@@ -56,6 +62,7 @@ def served(
             stdout=stream,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=None if descriptors is None else partial(_allow, descriptors),  # noqa: PLW1509 - one system call
         )
     base = f"http://127.0.0.1:{port}"
     try:
@@ -65,6 +72,10 @@ def served(
         if process.poll() is None:
             process.terminate()
         process.wait(SLOW)
+
+
+def _allow(descriptors: int) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
 
 def _answers(process: subprocess.Popen[str], base: str, log: Path) -> bool:

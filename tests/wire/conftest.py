@@ -24,7 +24,7 @@ LIMITS = {
 
 
 @pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
+def roots(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Return two roots of one hand-made run: a server of its own for each keeps its own counts."""
     found = []
     for way in ("fast", "plain"):
@@ -32,7 +32,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
         folder.mkdir()
         published.publish(folder, published.full())
         found.append(folder)
-    yield found
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +47,18 @@ def ways(roots: list[Path]) -> Iterator[list[Talk]]:
             eventually(lambda log=log: '"preloaded"' in log.read_text())  # type: ignore[misc]
             found.append(Talk(base, token, log))
         yield found
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a root of the hand-made run for servers with limits of their own."""
+    folder = tmp_path_factory.mktemp("here") / "published"
+    folder.mkdir()
+    published.publish(folder, published.full())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def token(here: Path) -> str:
+    """Return a key for that root."""
+    return token_for(here)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
 
 from tests.serving import published
-from tests.serving.processes import eventually, served, token_for
 from tests.wire.talking import Talk, head
 
 SCORES = f"/v1/alphas/{published.ALPHA}/scores"
@@ -80,26 +78,3 @@ def test_a_head_that_comes_drop_by_drop_is_not_waited_for_longer(ways: list[Talk
             pass
         assert wire.answer().status in {408, 431}
         assert time.monotonic() < begun + 30
-
-
-@pytest.mark.parametrize("way", ["on", "off"])
-def test_a_caller_who_reads_nothing_is_cut_off_and_the_others_are_answered(
-    roots: list[Path], way: str
-) -> None:
-    root = roots[0]
-    token = token_for(root)
-    with served(root, ALPHA_RESULTS_FAST_PATH=way, ALPHA_RESULTS_WRITE_TIMEOUT_SECONDS="0.5") as (_, base):
-        talk = Talk(base, token, root.parent / "server.log")
-        with talk.wire(buffer=4096) as deaf, talk.wire() as other:
-            deaf.send(head(SCORES) * MANY)
-
-            def cut() -> bool:
-                other.send(head("/v1/health"))
-                assert other.answer().status == 200
-                try:
-                    deaf.send(b"\r\n")
-                except (BrokenPipeError, ConnectionResetError):
-                    return True
-                return False
-
-            eventually(cut)

@@ -1,0 +1,142 @@
+"""Many callers, deaf callers, few file descriptors: who was there first is answered, and who comes later is told."""
+
+from __future__ import annotations
+
+import resource
+import socket
+from contextlib import ExitStack, closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.serving import published
+from tests.serving.processes import eventually, served
+from tests.wire.talking import SLOW, Talk, Wire, head
+
+SCORES = f"/v1/alphas/{published.ALPHA}/scores"
+HEALTH = "/v1/health"
+MANY = 1000
+
+
+def talk_to(base: str, token: str, here: Path) -> Talk:
+    return Talk(base, token, here.parent / "server.log")
+
+
+def ask(wire: Wire, path: str = HEALTH) -> int:
+    wire.send(head(path))
+    return wire.answer().status
+
+
+@pytest.mark.parametrize("way", ["on", "off"])
+def test_a_caller_who_reads_nothing_is_cut_off_and_the_others_are_answered(
+    here: Path, token: str, way: str
+) -> None:
+    limits = {"ALPHA_RESULTS_FAST_PATH": way, "ALPHA_RESULTS_WRITE_TIMEOUT_SECONDS": "0.5"}
+    with served(here, **limits) as (_, base):
+        talk = talk_to(base, token, here)
+        with talk.wire(buffer=4096) as deaf, talk.wire() as other:
+            deaf.send(head(SCORES) * MANY)
+
+            def cut() -> bool:
+                assert ask(other) == 200
+                try:
+                    deaf.send(b"\r\n")
+                except (BrokenPipeError, ConnectionResetError):
+                    return True
+                return False
+
+            eventually(cut)
+
+
+@pytest.mark.parametrize("way", ["on", "off"])
+def test_one_connection_too_many_is_told_so_and_the_others_work_on(here: Path, token: str, way: str) -> None:
+    limits = {"ALPHA_RESULTS_FAST_PATH": way, "ALPHA_RESULTS_MAX_CONNECTIONS": "6"}
+    with served(here, **limits) as (_, base), ExitStack() as stack:
+        talk = talk_to(base, token, here)
+        first = [stack.enter_context(talk.wire()) for _ in range(6)]
+        # The caller that waited for the server to begin may still hold a place.
+        eventually(lambda: [ask(wire) for wire in first] == [200] * 6)
+        for _ in range(50):
+            with talk.wire() as late:
+                answer = late.answer()
+                assert (answer.status, answer.code) == (503, "too_many_connections")
+                assert int(answer.headers["retry-after"]) >= 1
+                assert late.is_closed()
+        assert [ask(wire, SCORES) for wire in first] == [200] * 6
+        first[0].socket.shutdown(socket.SHUT_RDWR)
+
+        def taken() -> bool:
+            with talk.wire() as late:
+                late.send(head(HEALTH))
+                return late.answer().status == 200
+
+        eventually(taken)
+
+
+@pytest.mark.parametrize(("hops", "admitted"), [("0", 503), ("1", 200)])
+def test_one_address_leaves_room_for_others_unless_it_is_a_proxy_of_ours(
+    here: Path, token: str, hops: str, admitted: int
+) -> None:
+    with (
+        served(here, "--max-connections-per-address", "3", "--trusted-hops", hops) as (_, base),
+        ExitStack() as stack,
+    ):
+        talk = talk_to(base, token, here)
+        eventually(lambda: '"preloaded"' in talk.log.read_text())
+        first = [stack.enter_context(talk.wire()) for _ in range(3)]
+        eventually(lambda: [ask(wire) for wire in first] == [200] * 3)
+        with talk.wire() as late:
+            late.send(head(HEALTH))
+            assert late.answer().status == admitted
+        address = urlsplit(base)
+        elsewhere = socket.create_connection(
+            (address.hostname or "", address.port or 0), SLOW, source_address=("127.0.0.2", 0)
+        )
+        with closing(elsewhere):
+            assert ask(Wire(elsewhere, token)) == 200
+
+
+def test_few_file_descriptors_are_shared_between_callers_and_files(here: Path, token: str) -> None:
+    limits = {"ALPHA_RESULTS_HEAD_TIMEOUT_SECONDS": "2"}
+    with served(here, descriptors=128, **limits) as (_, base), ExitStack() as stack:
+        talk = talk_to(base, token, here)
+        assert '"connections_bounded"' in talk.log.read_text()
+        first = stack.enter_context(talk.wire())
+        assert ask(first) == 200
+        silent = [stack.enter_context(talk.wire()) for _ in range(300)]
+        for path in ("trades?book=long_short", "positions?book=long_only", "metrics", "pnl?book=long_only"):
+            assert ask(first, f"/v1/alphas/{published.ALPHA}/{path}") == 200
+        for wire in silent:
+            assert wire.is_closed() or b"".join(wire.stream)  # 503, or closed when nothing came of it
+
+        def taken() -> bool:
+            with talk.wire() as late:
+                try:
+                    return ask(late) == 200
+                except (AssertionError, ConnectionResetError, BrokenPipeError):
+                    return False
+
+        eventually(taken)
+        assert not [line for line in talk.log.read_text().splitlines() if '"status":500' in line]
+
+
+def test_a_server_out_of_file_descriptors_says_503_and_recovers(here: Path, token: str) -> None:
+    with served(here, "--preload", "0") as (process, base):
+        talk = talk_to(base, token, here)
+        paths = [
+            f"/v1/alphas/{published.ALPHA}/{path}"
+            for path in ("metrics", "scores", "portfolio", "rebalances")
+        ]
+        with talk.wire() as wire:
+            assert ask(wire, "/v1/me") == 200
+            before = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+            open_now = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+            resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (open_now, before[1]))
+            try:
+                while_short = [ask(wire, path) for path in paths]
+            finally:
+                resource.prlimit(process.pid, resource.RLIMIT_NOFILE, before)
+            assert 503 in while_short
+            assert set(while_short) <= {200, 503}
+            assert [ask(wire, path) for path in paths] == [200] * len(paths)
