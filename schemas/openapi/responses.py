@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from schemas.endpoints import ENDPOINTS, Endpoint, Shape
-from schemas.error_codes import ERROR_CODES
+from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES
 from schemas.objects import FULL_ROW, PAYLOADS
 from schemas.objects.envelope import PAGINATION, error_envelope
 from schemas.objects.meta import META
@@ -26,6 +26,8 @@ _REASONS: Final[Mapping[int, str]] = {
     503: "Something the answer needs is away or not configured.",
 }
 
+_OF_OPERATIONS: Final = tuple(code for code in ERROR_CODES if code not in CONNECTION_ERRORS)
+"""What never became a request is answered by no operation; the page of the interface lists those codes."""
 
 SHARED: Final[Mapping[int, str]] = {401: "Unauthenticated", 429: "TooManyCalls", 500: "Unforeseen"}
 """Status -> name of the one answer that every endpoint behind a key gives with it."""
@@ -82,13 +84,13 @@ def payload_schema(endpoint: Endpoint) -> Schema:
 
 def error_schemas() -> dict[str, Schema]:
     """Return the definition of every error envelope, by model."""
-    envelopes = (error_envelope(code) for code in ERROR_CODES)
+    envelopes = (error_envelope(code) for code in _OF_OPERATIONS)
     return {envelope.model: schema_of(envelope, define=True) for envelope in envelopes}
 
 
 def error_examples() -> dict[str, Schema]:
     """Return an example of every error envelope, by code."""
-    return {code: {"summary": code, "value": error_example(code)} for code in ERROR_CODES}
+    return {code: {"summary": code, "value": error_example(code)} for code in _OF_OPERATIONS}
 
 
 def _page(row: str) -> Schema:
