@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,18 @@ def test_many_files_are_read_found_and_removed_at_once(storage: Storage, tmp_pat
     storage.remove_folder("runs/1", ".staging/removed-1")
     assert list(storage.files_below("runs")) == ["2/seal.json"]
     assert storage.files_below("runs")["2/seal.json"].size == len(paths[2])
+
+
+def test_old_drafts_of_dead_processes_are_swept_and_nothing_else(storage: Storage) -> None:
+    for path in (".staging/probe-1.tmp", ".staging/gc.turn", "catalog/x.tmp"):
+        storage.write(path, b"1")
+    now = datetime.now(UTC)
+    storage.sweep_staging(now - timedelta(hours=1))
+    assert storage.exists(".staging/probe-1.tmp")
+    storage.sweep_staging(now + timedelta(hours=1))
+    assert not storage.exists(".staging/probe-1.tmp")
+    assert storage.exists(".staging/gc.turn")
+    assert storage.exists("catalog/x.tmp")
 
 
 def test_one_lock_at_a_time(storage: Storage) -> None:
