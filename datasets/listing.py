@@ -49,7 +49,8 @@ class Listing:
         """Name of what a list of alphas may show: the same on every node that has the same pointers."""
         told = hashlib.sha256()
         for x in self.pointers:
-            told.update(repr((x.alpha_id, x.name, x.tldr, x.complete)).encode("utf-8", "surrogatepass"))
+            shown = (x.alpha_id, x.name, x.tldr, x.complete, x.snapshot, x.first_published_at)
+            told.update(repr(shown).encode("utf-8", "surrogatepass"))
         return told.hexdigest()[:20]
 
 

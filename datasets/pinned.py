@@ -16,6 +16,7 @@ from datasets.catalogue import Catalogue
 from datasets.layout import MANIFEST, is_snapshot_id, snapshot_path
 from datasets.manifest import Manifest, Pointer, digest, named_by_content, pointer_of
 from datasets.notes import Earlier
+from datasets.pointers import served
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept
@@ -41,6 +42,17 @@ class PinnedSnapshots:
         self._opened: OrderedDict[tuple[str, str], Snapshot] = OrderedDict()
         self._lock = threading.Lock()
 
+    def opened(self, alpha_id: str, snapshot: str) -> Snapshot | None:
+        """Return what :meth:`open` does without reading anything; None when that takes reading.
+
+        Raises
+        ------
+        AlphaNotPublished, SnapshotNotKept
+            As :meth:`open`.
+        """
+        current = self._kept(alpha_id, snapshot)
+        return current if snapshot == current.id else self._known(current.pointer, snapshot)
+
     def open(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Return one snapshot of an alpha, the served one or one that was replaced and is still kept.
 
@@ -59,26 +71,57 @@ class PinnedSnapshots:
         SnapshotCorrupt, StorageUnavailable
             When its manifest cannot be read.
         """
-        served = self._catalogue.resolve(alpha_id)
-        if served is None:
-            raise AlphaNotPublished(f"{self._storage.address} publishes no alpha {alpha_id!r}")
-        if snapshot == served.id:
-            return served
-        pointer = served.pointer
-        if not is_snapshot_id(snapshot) or snapshot not in pointer.replaced or snapshot in pointer.removing:
-            raise _not_kept(alpha_id, snapshot, served.id)
-        key = (alpha_id, snapshot)
+        current = self._kept(alpha_id, snapshot)
+        if snapshot == current.id:
+            return current
+        known = self._known(current.pointer, snapshot)
+        return self._remembered(self._open(current.pointer, snapshot)) if known is None else known
+
+    def look_again(self, alpha_id: str, snapshot: str) -> Snapshot:
+        """Do as :meth:`open`, by the pointer as it lies in the root rather than by the one in memory.
+
+        Another reader of the root may have seen a newer snapshot before this one, and gc may have removed an old one
+        since the pointer was read last. One small read.
+
+        Raises
+        ------
+        AlphaNotPublished, SnapshotNotKept, SnapshotCorrupt, StorageUnavailable
+            As :meth:`open`.
+        """
+        pointer = served(self._storage, alpha_id) if is_snapshot_id(snapshot) else None
+        if pointer is None:
+            pointer = self._kept(alpha_id, snapshot).pointer
+        if pointer.is_withdrawn:
+            raise _not_published(self._storage, alpha_id)
+        _require_kept(pointer, snapshot)
+        if snapshot == pointer.snapshot:
+            return self._known(pointer, snapshot) or self._remembered(Snapshot(self._storage, pointer))
+        return self._known(pointer, snapshot) or self._remembered(self._open(pointer, snapshot))
+
+    def _remembered(self, found: Snapshot) -> Snapshot:
         with self._lock:
-            found = self._opened.get(key)
-            if found is not None:
-                self._opened.move_to_end(key)
-                return found
-        found = self._open(pointer, snapshot)
-        with self._lock:
-            found = self._opened.setdefault(key, found)
+            self._opened[found.alpha_id, found.id] = found
             while len(self._opened) > OPENED:
                 self._opened.popitem(last=False)
         return found
+
+    def _kept(self, alpha_id: str, snapshot: str) -> Snapshot:
+        """Return what is served of an alpha, if the snapshot named is that or is still kept; nothing is read."""
+        current = self._catalogue.resolve(alpha_id)
+        if current is None:
+            raise _not_published(self._storage, alpha_id)
+        _require_kept(current.pointer, snapshot)
+        return current
+
+    def _known(self, current: Pointer, snapshot: str) -> Snapshot | None:
+        key = (current.alpha_id, snapshot)
+        noted = current.notes.earlier.get(snapshot)
+        with self._lock:
+            found = self._opened.get(key)
+            if found is None or (noted is not None and noted.published_at != found.published_at):
+                return None  # removed, built and published once more since it was opened
+            self._opened.move_to_end(key)
+            return found
 
     def _open(self, current: Pointer, snapshot: str) -> Snapshot:
         """Open an earlier snapshot; what its pointer said then is put together again from its manifest."""
@@ -113,6 +156,21 @@ class PinnedSnapshots:
             notes=notes,
         )
         return opened
+
+
+def _not_published(storage: Storage, alpha_id: str) -> AlphaNotPublished:
+    return AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
+
+
+def still_kept(pointer: Pointer, snapshot: str) -> bool:
+    """Tell whether a snapshot is the served one, or one that was replaced and is still there."""
+    replaced = snapshot in pointer.replaced and snapshot not in pointer.removing
+    return snapshot == pointer.snapshot or (is_snapshot_id(snapshot) and replaced)
+
+
+def _require_kept(pointer: Pointer, snapshot: str) -> None:
+    if not still_kept(pointer, snapshot):
+        raise _not_kept(pointer.alpha_id, snapshot, pointer.snapshot)
 
 
 def published_before(pointer: Pointer, snapshot: str) -> str:

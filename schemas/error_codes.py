@@ -80,6 +80,11 @@ _ALL: Final = (
     ErrorCode("alpha_not_found", 404, "No alpha has this address (description endpoint)."),
     ErrorCode("run_not_found", 404, "No alpha has this address (every other endpoint of an alpha)."),
     ErrorCode(
+        "snapshot_not_found",
+        404,
+        "The run has no such snapshot, or it is no longer kept; `details.current` is the one served now.",
+    ),
+    ErrorCode(
         "rebalance_not_found",
         404,
         "The date is no rebalance date; `details` names the first, last, previous and next ones.",

@@ -102,7 +102,9 @@ OFFSET: Final = Parameter(
 FROM: Final = Parameter("from", ParameterKind.DATE, "First day of the window, inclusive.")
 TO: Final = Parameter("to", ParameterKind.DATE, "Last day of the window, inclusive.")
 SYMBOL: Final = Parameter(
-    "symbol", ParameterKind.SYMBOLS, "Keep only these tickers; unknown ones match nothing."
+    "symbol",
+    ParameterKind.SYMBOLS,
+    "Keep only these tickers, letter case and all; one the run never had matches nothing, and a warning says so.",
 )
 BOOK: Final = Parameter("book", ParameterKind.BOOK, "The book to read.", default="long_short")
 REQUIRED_BOOK: Final = replace(BOOK, default=None, required=True)
@@ -169,6 +171,13 @@ GRANULARITY: Final = Parameter(
 )
 DOC: Final = Parameter("doc", ParameterKind.BOOLEAN, "Embed the documentation block.", default=False)
 PANEL: Final = Parameter("panel", ParameterKind.BOOLEAN, "Add the weekly panel block.", default=False)
+
+SNAPSHOT: Final = Parameter(
+    "snapshot",
+    ParameterKind.TEXT,
+    "Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: "
+    "pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.",
+)
 
 ALPHA_PATH: Final = Parameter(
     "alpha", ParameterKind.TEXT, "The alpha's address, as `/v1/alphas` lists it.", required=True, in_path=True

@@ -18,6 +18,8 @@ WARNING_CODES: Final[dict[str, str]] = {
     "block_error": "A block could not be computed; it is null and the rest of the answer is unaffected.",
     "ic_family_mismatch": "`nwt.ic` is null because the run has no cross-sections to rebuild the weekly IC from.",
     "ic_reproduction_mismatch": "`nwt.ic` is null because the rebuilt weekly IC does not reproduce the sealed mean IC.",
+    "unknown_symbol": "The run never scored or traded a `symbol` asked for; the message names it, and the name that differs in "
+    "letter case alone where there is one. Symbols are compared as they stand.",
     "kind_missing": "The run holds no data for this endpoint; the page is empty and `kind` names what is missing.",
 }
 """Warning code -> meaning. The response's message is written for the case at hand; this is the definition."""

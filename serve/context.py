@@ -83,5 +83,15 @@ class Context(NamedTuple):
 
     @property
     def run_meta(self) -> dict[str, Any]:
-        """The meta of a run's signals: its address, and the research source's label."""
-        return {"run": self.snapshot.alpha_id, "alpha_id": self.snapshot.manifest.source_alpha_id}
+        """The meta of a run's signals: its address, the research source's label, and the snapshot that answers."""
+        return self.named(self.snapshot.manifest.source_alpha_id)
+
+    def named(self, alpha_id: str) -> dict[str, Any]:
+        """Return what the meta of every answer about a run says; `alpha_id` is the label it gives to the source."""
+        snapshot = self.snapshot
+        return {
+            "run": snapshot.alpha_id,
+            "alpha_id": alpha_id,
+            "snapshot": snapshot.id,
+            "published_at": snapshot.published_at,
+        }

@@ -13,8 +13,15 @@ import structlog
 from datasets.listing import Listing
 from datasets.snapshot import Snapshot
 from schemas.endpoints import Endpoint, Gate, Shape
-from schemas.errors import ApiError, SnapshotError, StorageUnavailable
-from schemas.parameters import SYMBOL_PATH, ParameterKind
+from schemas.errors import (
+    AlphaNotPublished,
+    ApiError,
+    SnapshotCorrupt,
+    SnapshotError,
+    SnapshotNotKept,
+    StorageUnavailable,
+)
+from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
 from serve import trace as tracing
 from serve.access.caller import Caller
 from serve.access.credentials import Presented
@@ -108,6 +115,8 @@ class _Passage:
         self.question: Question = _NOTHING
         self.snapshot: Snapshot | None = None
         self.listing: Listing | None = None
+        self.pinned = False
+        """Whether the snapshot is another than the one served."""
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -122,11 +131,19 @@ class _Passage:
             # Before any parameter is judged: what a key may not read, it is told nothing else about.
             self._authorise()
         await self._read_parameters()
-        if self.endpoint.gate is not Gate.NONE:
+        values = self.question.values
+        if SNAPSHOT.name in values:
             self._resolve()
+            if values[SNAPSHOT.name] is not None:
+                await self._pin(values[SNAPSHOT.name])
         elif self.endpoint.id == _LIST:
             self.listing = self.service.snapshots.listing
-        return await self._answer()
+        try:
+            return await self._answer()
+        except SnapshotCorrupt:
+            if self.pinned:  # gc may have removed it since the pointer was read last
+                await self._look_for(values[SNAPSHOT.name])
+            raise
 
     async def _admit(self) -> None:
         """The key, its account, the caller's address, rate and quota, the endpoint allow-list."""
@@ -179,8 +196,37 @@ class _Passage:
         """Whether there is such an alpha."""
         self.snapshot = self.service.snapshots.resolve(self.path["alpha"])
         if self.snapshot is None:
-            code = "alpha_not_found" if self.endpoint.gate is Gate.ALPHAS else "run_not_found"
-            raise ApiError(code, "There is no alpha at this address.")
+            raise self._no_alpha()
+
+    def _no_alpha(self) -> ApiError:
+        code = "run_not_found" if self.endpoint.gate is Gate.RUNS else "alpha_not_found"
+        return ApiError(code, "There is no alpha at this address.")
+
+    async def _pin(self, wanted: str) -> None:
+        """Answer from the snapshot that is asked for by its id."""
+        snapshots, alpha_id = self.service.snapshots, self.path["alpha"]
+        served = self.snapshot
+        try:
+            self.snapshot = snapshots.pinned(alpha_id, wanted)
+            if self.snapshot is None:
+                self.snapshot = await self.service.compute(partial(snapshots.open_pinned, alpha_id, wanted))
+        except SnapshotNotKept:
+            # Another worker may have seen a newer one already, and told the caller of it.
+            self.snapshot = await self._look_for(wanted)
+        except AlphaNotPublished:  # withdrawn this very moment
+            raise self._no_alpha() from None
+        self.pinned = self.snapshot is not served
+
+    async def _look_for(self, wanted: str) -> Snapshot:
+        try:
+            return await self.service.compute(
+                partial(self.service.snapshots.look_for, self.path["alpha"], wanted)
+            )
+        except SnapshotNotKept as error:
+            message = "This run has no such snapshot, or it is no longer kept."
+            raise ApiError("snapshot_not_found", message, {"current": error.current}) from None
+        except AlphaNotPublished:
+            raise self._no_alpha() from None
 
     async def _answer(self) -> Response:
         wanted = self.trace.header(b"if-none-match")
@@ -252,16 +298,19 @@ class _Passage:
         assert self.caller is not None
         alphas = None if self.listing is None else self.caller.alphas
         build = self.service.build
-        name = (owner, self.caller.expose_raw, alphas, build)
+        # A snapshot that was removed, built and published once more has the same id, and tells another time.
+        published = "" if self.snapshot is None else self.snapshot.published_at
+        name = (owner, published, self.caller.expose_raw, alphas, build)
         tag = self.question.names.get(name)
         if tag is None:
             view: dict[str, Any] = {"raw": self.caller.expose_raw}
             if alphas is not None:
                 view["alphas"] = alphas.to_json()
             tag = tag_of_request(
-                snapshot="/".join(owner),
+                snapshot="/".join((*owner, published)),
                 endpoint=self.endpoint.id,
-                values=self.question.values,
+                # Named or served, a snapshot answers the same.
+                values={k: v for k, v in self.question.values.items() if k != SNAPSHOT.name},
                 view=view,
                 build=build,
             )

@@ -15,10 +15,11 @@ from serve.access.settings import AccessSettings
 from serve.build import build_version
 from serve.components import Components
 from serve.held.bodies import AskedAgain, Body
-from serve.held.kept import LISTING, KeptByBytes, owner_of, type_owner
+from serve.held.kept import LISTING, KeptByBytes, type_owner
 from serve.held.ledgers import HeldLedgers
 from serve.held.pages import Pages
 from serve.held.store import HeldDatasets
+from serve.held.symbols import RunSymbols
 from serve.market_data import MarketData
 from serve.memory import kept_bytes
 from serve.metrics.service import Metrics
@@ -37,6 +38,9 @@ _REMEMBERED: Final = 10_000
 _LEDGERS: Final = 16
 """One part in this many is for the ledgers behind equity curves, some 0.7 MB for 1,500 sessions."""
 
+_SYMBOLS: Final = 64
+_SYMBOLS_BYTES: Final = 16 * 2**20
+"""One part in this many, and no more than this, is for the names of runs, some 60 kB for 500."""
 _METRICS: Final = 16
 _METRICS_BYTES: Final = 64 * 2**20
 """One part in this many, and no more than this, is for figures of runs, and as much for answers made of them: a run of
@@ -75,9 +79,11 @@ class Service:
         self.bodies: KeptByBytes[Body] = KeptByBytes(memory // _BODIES)
         self.asked_again = AskedAgain(_REMEMBERED)
         self.ledgers = HeldLedgers(self.reader, memory // _LEDGERS)
+        self.symbols = RunSymbols(self.reader, min(_SYMBOLS_BYTES, memory // _SYMBOLS))
         metrics = min(_METRICS_BYTES, memory // _METRICS)
         self.metrics = Metrics(self.reader, figures_kept=metrics, answers_kept=metrics)
-        self.datasets = HeldDatasets(memory - self.bodies.limit - self.ledgers.kept.limit - 2 * metrics)
+        others = self.bodies.limit + self.ledgers.kept.limit + self.symbols.kept.limit + 2 * metrics
+        self.datasets = HeldDatasets(memory - others)
         self.pages = Pages(self.reader, self.datasets)
         self.market_data = MarketData(settings.market_data)
         self.source_downloads = SourceDownloads(storage, settings.archives, settings.archives_public_endpoint)
@@ -108,18 +114,18 @@ class Service:
         await self.access.close()
 
     def _catalogue_changed(self) -> None:
-        """Let go what is kept of snapshots that are no longer served, and read those that came."""
-        for kept in (self.datasets.kept, self.ledgers.kept, self.bodies):
+        """Let go what is cached of snapshots that nobody reads any more, and read those that came."""
+        for kept in (self.datasets.kept, self.ledgers.kept, self.symbols.kept, self.bodies):
             for owner in kept.owners:
-                if owner != self._served_now(owner[0]):
+                if not self._is_read(owner):
                     kept.drop(owner)
         self._preload.catalogue_changed()
 
-    def _served_now(self, alpha_id: str) -> type_owner | None:
+    def _is_read(self, owner: type_owner) -> bool:
+        alpha_id, edition = owner
         if alpha_id == LISTING:
-            return LISTING, self.snapshots.listing.edition
-        served = self.snapshots.resolve(alpha_id)
-        return None if served is None else owner_of(served)
+            return edition == self.snapshots.listing.edition
+        return self.snapshots.reads(alpha_id, edition)
 
     async def compute(self, work: Callable[[], T]) -> T:
         """Run work on a compute thread, so that the event loop keeps answering."""

@@ -13,6 +13,7 @@ import structlog
 from datasets.catalogue import Catalogue
 from datasets.listing import Listing
 from datasets.manifest import Pointer
+from datasets.pinned import PinnedSnapshots, still_kept
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import StorageUnavailable
@@ -27,6 +28,9 @@ seconds to list, and answering comes first."""
 _LONGEST_REST: Final = 5.0
 """Seconds such a pause takes at most: a publication is noticed within seconds all the same."""
 
+_PIN_SECONDS: Final = 300.0
+"""How long what is in memory of a snapshot that was replaced outlasts the last question that named it."""
+
 
 class Snapshots:
     """Resolves alphas to snapshots while a thread of its own looks for new ones.
@@ -40,7 +44,7 @@ class Snapshots:
     seconds
         Pause between two looks.
     changed
-        Called after a look that found something else than the one before.
+        Called after a look when something else is served than before, or is no longer asked for by its id.
     """
 
     def __init__(self, storage: Storage, seconds: float, changed: Callable[[], None] = lambda: None) -> None:
@@ -52,6 +56,9 @@ class Snapshots:
         self._thread = threading.Thread(target=self._follow, name="catalogue", daemon=True)
         self._failure: str | None = None
         self._lease = ReaderLease(storage)
+        self._pinned = PinnedSnapshots(storage, self._catalogue)
+        self._asked: dict[tuple[str, str], float] = {}
+        """Snapshot asked for by its id -> when that was last."""
 
     def start(self) -> None:
         """Look once, then keep looking; a store that is away leaves the catalogue empty until it is back."""
@@ -68,6 +75,34 @@ class Snapshots:
     def resolve(self, alpha_id: str) -> Snapshot | None:
         """Return the snapshot served under an address; to be asked once a request."""
         return self._catalogue.resolve(alpha_id)
+
+    def pinned(self, alpha_id: str, snapshot: str) -> Snapshot | None:
+        """Return a snapshot by its id without reading anything; None when it has to be opened first.
+
+        Raises
+        ------
+        AlphaNotPublished, SnapshotNotKept
+            As :meth:`datasets.pinned.PinnedSnapshots.open`.
+        """
+        found = self._pinned.opened(alpha_id, snapshot)
+        self._asked[alpha_id, snapshot] = time.monotonic()
+        return found
+
+    def open_pinned(self, alpha_id: str, snapshot: str) -> Snapshot:
+        """Return a snapshot by its id; errors as of :meth:`datasets.pinned.PinnedSnapshots.open`."""
+        return self._pinned.open(alpha_id, snapshot)
+
+    def look_for(self, alpha_id: str, snapshot: str) -> Snapshot:
+        """Return a snapshot by its id, by the pointer as it is now; errors as of the method above."""
+        return self._pinned.look_again(alpha_id, snapshot)
+
+    def reads(self, alpha_id: str, snapshot: str) -> bool:
+        """Tell whether a snapshot is served, or was asked for by its id lately and is still kept."""
+        served = self._catalogue.resolve(alpha_id)
+        if served is None:
+            return False
+        asked = (alpha_id, snapshot) in self._asked and still_kept(served.pointer, snapshot)
+        return asked or served.id == snapshot
 
     @property
     def local(self) -> bool:
@@ -129,10 +164,19 @@ class Snapshots:
         self._lease.refresh(began)
         if changed:
             _ = self._catalogue.listing.edition  # found out here, where no request waits for it
+        if self._forget_idle() or changed:
             self._changed()
+        if changed:
             _log.info(
                 "catalogue_changed", alphas=len(self.pointers()), unreadable=sorted(self._catalogue.broken)
             )
+
+    def _forget_idle(self) -> bool:
+        """Forget what nobody asked for by its id lately; return whether there was any."""
+        idle = [key for key, at in self._asked.copy().items() if time.monotonic() - at > _PIN_SECONDS]
+        for key in idle:
+            self._asked.pop(key, None)
+        return bool(idle)
 
     def _refresh(self) -> bool:
         if self._storage.missing:

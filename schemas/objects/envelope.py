@@ -76,6 +76,7 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
     "unknown_book": _details(_AVAILABLE.called("available", "The books this key can read of this alpha.")),
     "ip_not_allowed": _details(text("ip", "The caller's address as the service sees it.")),
     "endpoint_not_allowed": _details(text("endpoint", "Registry id of the endpoint.")),
+    "snapshot_not_found": _details(text("current", "Id of the snapshot that is served now.")),
     "rebalance_not_found": _details(
         day("first", "First rebalance date of the run."),
         day("last", "Last rebalance date of the run."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from schemas import parameters
 from schemas.endpoints import ENDPOINTS, Endpoint, Gate, Shape
 from schemas.field import Field, day, instant, record, text, whole
 from schemas.objects.envelope import REQUEST_ID, WARNINGS
@@ -18,6 +19,11 @@ _ALPHA_ID: Final = text(
     "alpha_id", "Informational label of the source. Address endpoints with `run` or with the path's alpha."
 )
 _SOURCE_ALPHA_ID: Final = text("source_alpha_id", "The id the run had where it was researched.")
+SNAPSHOT: Final = text(
+    "snapshot",
+    "Id of the snapshot that answered; `snapshot=` with it has later calls answered from the same one.",
+)
+PUBLISHED_AT: Final = instant("published_at", "When that snapshot became the served one for the first time.")
 _BOOK: Final = text("book", "The book served.")
 _SOURCE: Final = text("source", "Where the content was read.")
 _SINGLE: Final = (REQUEST_ID, instant("generated_at", "When the answer was made."), _SOURCE)
@@ -57,7 +63,7 @@ _OWN: Final[dict[str, tuple[Field, ...]]] = {
 def meta_of(endpoint: Endpoint) -> Field:
     """Return the `meta` object of an endpoint's answer.
 
-    Every answer about one run names it; every single object carries the request id, the time and the source;
+    Every answer about one run names it and its snapshot; every single object carries the request id, the time and the source;
     whatever reads a run's datasets may carry warnings. What is the same for every call says where it was read, no more.
     """
     if endpoint.shared:
@@ -65,6 +71,8 @@ def meta_of(endpoint: Endpoint) -> Field:
     members: list[Field] = []
     if endpoint.gate is not Gate.NONE:
         members += [_RUN, _ALPHA_ID]
+    if parameters.SNAPSHOT in endpoint.parameters:
+        members += [SNAPSHOT, PUBLISHED_AT]
     members += _OWN.get(endpoint.id, ())
     if endpoint.shape is Shape.OBJECT:
         members += _SINGLE

@@ -60,7 +60,7 @@ _PUBLISHED: Final = (
     array("missing_kinds", "Required kinds the run lacks.", text("", "A kind.", vocabulary=REQUIRED_KINDS)),
     text("snapshot", "Id of the snapshot that is served."),
     instant("started_at", "When the run began."),
-    instant("published_at", "When the snapshot became the served one."),
+    instant("published_at", "When the snapshot became the served one for the first time."),
 )
 
 ADMIN_ALPHA: Final = record(

@@ -19,6 +19,8 @@ _TEXTS: Final[Mapping[str, str]] = {
     "ip": "203.0.113.7",
     "endpoint": "portfolio.ledger",
     "book": "long_short",
+    "snapshot": "3f0c9a5be21d47c88e10",
+    "current": "3f0c9a5be21d47c88e10",
     "available": "long_short",
     "name": "limit",
     "constraint": "a plain decimal integer from 1 to 5000",

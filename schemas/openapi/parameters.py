@@ -19,6 +19,7 @@ _EXAMPLES: Final[Mapping[str, str]] = {
     "to": "2020-12-31",
     "book": "long_short",
     "search": "momentum",
+    "snapshot": "3f0c9a5be21d47c88e10",
     "min_abs_weight": "0.01",
 }
 

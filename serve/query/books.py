@@ -91,6 +91,13 @@ def summary(
     )
 
 
+def names_of(file: str) -> Statement:
+    """Return the query of the distinct names of a file that has any."""
+    stored, column = source(file), quoted("symbol")
+    sql = f"SELECT DISTINCT {column} FROM {stored.sql} WHERE {column} IS NOT NULL"  # noqa: S608 - declared names only
+    return Statement(sql, stored.binds)
+
+
 def ledger_window(
     file: str, columns: Sequence[str], first: dt.date | None, last: dt.date | None
 ) -> Statement:

@@ -25,9 +25,7 @@ def alphas(context: Context) -> Page:
 
 def readiness(context: Context) -> Single:
     """Say kind by kind what one alpha's snapshot holds."""
-    snapshot = context.service.snapshots.resolve(context.values["alpha"])
-    if snapshot is None:
-        raise ApiError("alpha_not_found", "There is no alpha at this address.")
+    snapshot = context.snapshot
     manifest, archive = snapshot.manifest, context.service.source_downloads.state(snapshot)
     return Single(
         {
@@ -38,6 +36,7 @@ def readiness(context: Context) -> Single:
             "description": "description" in manifest.kinds,
         },
         source=f"snapshot {snapshot.id}",
+        meta={"snapshot": snapshot.id, "published_at": snapshot.published_at},
     )
 
 
@@ -48,7 +47,7 @@ def _published(pointer: Pointer) -> dict[str, Any]:
         "missing_kinds": list(pointer.missing),
         "snapshot": pointer.snapshot,
         "started_at": pointer.started_at,
-        "published_at": pointer.published_at,
+        "published_at": pointer.first_published_at,
     }
 
 

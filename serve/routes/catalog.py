@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from datasets.manifest import Pointer
 from schemas.errors import ApiError
@@ -30,9 +30,18 @@ def alphas(context: Context) -> Page:
     if caller.alphas.mode is not Mode.ALL:
         chosen = [pointer for pointer in chosen if caller.may_read_alpha(pointer.alpha_id)]
     start, limit = values["offset"], values["limit"]
-    shown = [{"alpha_id": x.alpha_id, "name": x.name, "tldr": x.tldr} for x in chosen[start : start + limit]]
-    rows, returned = page_of(shown, limit, 0)
+    rows, returned = page_of([_row(x) for x in chosen[start : start + limit]], limit, 0)
     return Page(rows, returned, len(chosen), {})
+
+
+def _row(pointer: Pointer) -> dict[str, Any]:
+    return {
+        "alpha_id": pointer.alpha_id,
+        "name": pointer.name,
+        "tldr": pointer.tldr,
+        "snapshot": pointer.snapshot,
+        "published_at": pointer.first_published_at,
+    }
 
 
 def description(context: Context) -> Single:
@@ -47,7 +56,7 @@ def description(context: Context) -> Single:
     return Single(
         complete(sealed, snapshot.alpha_id, raw=context.raw),
         source=f"snapshot {snapshot.id}",
-        meta={"run": snapshot.alpha_id, "alpha_id": snapshot.alpha_id},
+        meta=context.named(snapshot.alpha_id),
     )
 
 

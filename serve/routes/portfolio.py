@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from schemas.parameters import SYMBOL
 from schemas.rows import ROWS
 from schemas.tables.books import BOOK_KINDS
 from serve.answer import Answerer, Page, empty
@@ -15,6 +16,9 @@ from serve.equity import curve, summary_of_nothing
 from serve.held.views import book_view
 from serve.query import books as query
 from serve.query.statement import Paged
+from serve.symbols import warnings_of_symbols
+
+_BY_SYMBOL: Final = SYMBOL.name
 
 
 def books(context: Context) -> Page:
@@ -54,8 +58,9 @@ def rows_of_book(context: Context) -> Page:
         )
 
     asked = book_view(snapshot, context.endpoint.id, book, raw=context.raw)
+    warnings = warnings_of_symbols(context) if _BY_SYMBOL in values else ()
     rows = context.service.pages.window(asked, values, direct, hurried=context.hurried)
-    return Page(rows.pieces, rows.returned, rows.total, meta, shared=rows.shared)
+    return Page(rows.pieces, rows.returned, rows.total, meta, warnings, shared=rows.shared)
 
 
 def equity_curve(context: Context) -> Page:
@@ -76,11 +81,7 @@ def equity_curve(context: Context) -> Page:
 
 def _portfolio_meta(context: Context) -> dict[str, Any]:
     snapshot = context.snapshot
-    return {
-        "run": snapshot.alpha_id,
-        "alpha_id": snapshot.alpha_id,
-        "source_alpha_id": snapshot.manifest.source_alpha_id,
-    }
+    return {**context.named(snapshot.alpha_id), "source_alpha_id": snapshot.manifest.source_alpha_id}
 
 
 ROUTES: Final[Mapping[str, Answerer]] = {

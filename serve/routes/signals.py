@@ -13,6 +13,7 @@ from serve.envelope import kind_missing
 from serve.held.views import index_view, panel_view, week_view
 from serve.query import signals as query
 from serve.query.statement import Paged
+from serve.symbols import warnings_of_symbols
 
 
 def rebalances(context: Context) -> Page:
@@ -64,11 +65,12 @@ def cross_section(context: Context) -> Page:
             names=names,
         )
 
+    warnings = warnings_of_symbols(context)
     asked = week_view(snapshot, raw=context.raw)
     rows = context.service.pages.week(
         asked, values, date, direct, conditions=query.conditions(values), hurried=context.hurried
     )
-    return Page(rows.pieces, rows.returned, rows.total, meta)
+    return Page(rows.pieces, rows.returned, rows.total, meta, warnings)
 
 
 def scores(context: Context) -> Page:
@@ -87,9 +89,10 @@ def scores(context: Context) -> Page:
             window=_window(context),
         )
 
+    warnings = warnings_of_symbols(context)
     asked = panel_view(snapshot, query.panel_row(context.values), raw=context.raw)
     rows = context.service.pages.window(asked, context.values, direct, hurried=context.hurried)
-    return Page(rows.pieces, rows.returned, rows.total, meta, shared=rows.shared)
+    return Page(rows.pieces, rows.returned, rows.total, meta, warnings, shared=rows.shared)
 
 
 def _holds(snapshot: Snapshot, kind: str) -> bool:

@@ -172,6 +172,13 @@ def another(**path: str) -> Provocation:
     return provoke
 
 
+def with_query(**query: str) -> Provocation:
+    def provoke(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
+        return world.get(endpoint, {**CASES[endpoint.id].query, **query}, **asked(world, endpoint))
+
+    return provoke
+
+
 PROVOCATIONS: dict[str, Provocation] = {
     "method_not_allowed": posted,
     "internal_error": in_another("failing"),
@@ -194,6 +201,7 @@ PROVOCATIONS: dict[str, Provocation] = {
     "run_not_allowed": elsewhere(ABSENT, "testing"),
     "alpha_not_found": elsewhere(NOWHERE),
     "run_not_found": elsewhere(NOWHERE),
+    "snapshot_not_found": with_query(snapshot="0" * 20),
     "alpha_description_not_found": elsewhere(PLAIN),
     "rebalance_not_found": another(date="0001-01-01"),
     "unknown_book": elsewhere(PLAIN, book="nothing"),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from schemas.endpoints import ENDPOINTS, Endpoint, Gate
-from schemas.parameters import Parameter, ParameterKind
+from schemas.parameters import SNAPSHOT, Parameter, ParameterKind
 from tests.contract.cases import CASES, OF_AN_ALPHA, WINDOWED, asked, every
 from tests.contract.world import FULL, HIDDEN, World
 
@@ -49,7 +49,9 @@ def lawful(parameter: Parameter) -> tuple[str, ...]:
                 "SIM001\n",
             )
         case ParameterKind.TEXT:
-            return ("", "a", "%", "_", "'", '"', "\\", "é", "\x00", "a" * 2000)
+            # Which snapshots there are is asked in tests/contract/test_snapshots.py.
+            texts = ("", "a", "%", "_", "'", '"', "\\", "é", "\x00", "a" * 2000)
+            return () if parameter == SNAPSHOT else texts
         case ParameterKind.BOOK:
             return ("long_short", "long_only")
         case ParameterKind.FORBIDDEN:
@@ -127,7 +129,7 @@ def test_a_value_beyond_is_a_400_that_names_the_parameter_and_its_rule(
         assert parameter.name in error["message"]
 
 
-@every(TAKING_PARAMETERS)
+@every(e for e in TAKING_PARAMETERS if any(unlawful(p) for p in e.query))
 def test_every_broken_parameter_is_reported_at_once(world: World, endpoint: Endpoint) -> None:
     broken = {p.name: unlawful(p)[0] for p in endpoint.query if unlawful(p)}
     arguments = asked(world, endpoint)

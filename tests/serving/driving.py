@@ -70,10 +70,13 @@ class Running:
 
 
 @contextmanager
-def running(root: Path, **settings: Any) -> Iterator[Running]:
-    """Start the application over a datasets root, with its key store beside it."""
-    access = AccessSettings.from_environment({}, root)
-    app = create(Settings(datasets=str(root), refresh_seconds=0.1, threads=2, **settings), access)
+def running(root: Path, *, counts: Path | None = None, **settings: Any) -> Iterator[Running]:
+    """Start the application over a datasets root, with its key store beside it; two of them need counts of their own."""
+    access = AccessSettings.from_environment(
+        {} if counts is None else {"ALPHA_RESULTS_LIMITS_STATE": str(counts)}, root
+    )
+    told = {"refresh_seconds": 0.1, "threads": 2, **settings}
+    app = create(Settings(datasets=str(root), **told), access)
     with asyncio.Runner() as runner:
         stop = runner.run(_start(app))
         transport = httpx.ASGITransport(app=app, raise_app_exceptions=True, client=("127.0.0.1", 4321))

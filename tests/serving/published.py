@@ -33,6 +33,9 @@ SESSIONS = tuple(dt.date(2020, 1, 6) + dt.timedelta(days=n) for n in (0, 1, 2, 3
 BOOKS = ("long_short", "long_only", "raw_long_short", "raw_long_only")
 VARIANTS = tuple(f"{book}{suffix}" for book in BOOKS for suffix in ("_adjustments", "_settlements"))
 
+NAMED = ("snapshot", "published_at")
+"""What the meta of every answer about a run holds besides what is asked about here."""
+
 type_kinds = Mapping[str, pl.DataFrame | Mapping[str, pl.DataFrame]]
 
 

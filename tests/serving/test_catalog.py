@@ -41,8 +41,10 @@ def test_latest_started_first_and_the_address_breaks_ties(many: Running) -> None
     assert listed(many, many.key()) == ["Test_b", "Test_c", "prod_d", "Test_a"]
 
 
-def test_rows_hold_three_fields(many: Running) -> None:
-    rows = many.json("/v1/alphas", many.key())["data"]
+def test_rows_hold_three_fields_and_their_snapshot(many: Running) -> None:
+    served = many.json("/v1/alphas", many.key())["data"]
+    assert all(row["snapshot"] and row["published_at"] for row in served)
+    rows = [{k: v for k, v in row.items() if k not in published.NAMED} for row in served]
     assert rows[0] == {"alpha_id": "Test_b", "name": "Test_b", "tldr": "Momentum, weekly"}
     assert rows[3] == {"alpha_id": "Test_a", "name": "Straße der Momente", "tldr": None}
 
@@ -106,7 +108,7 @@ def test_every_documented_key_is_there_though_next_to_nothing_was_sealed(api: Ru
         "nothing was sealed: not even that there are none"
     )
     assert body["data"]["source_papers"] == []
-    assert set(body["meta"]) == {"run", "alpha_id", "request_id", "generated_at", "source"}
+    assert set(body["meta"]) == {"run", "alpha_id", *published.NAMED, "request_id", "generated_at", "source"}
     assert body["meta"]["alpha_id"] == "Test_hand"
 
 

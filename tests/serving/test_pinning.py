@@ -1,0 +1,193 @@
+"""Walks through a run that is republished beneath them, and what it costs to answer from a snapshot that was replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from datasets.decisions import author, withdraw
+from datasets.storage import open_storage
+from pipeline.__main__ import cli
+from serve.service import Service
+from tests.serving import published
+from tests.serving.driving import Running, running
+
+RUN = "/v1/alphas/Test_hand"
+WALKERS = 16
+REPUBLICATIONS = 5
+SLEEP = 0.05
+"""Between two pages, so that a walk of 20 pages sees a republication."""
+BASE = {(str(r["date"]), r["symbol"]): r["score"] for r in published.decisions().to_dicts()}
+
+
+def publish(root: Path, drift: int) -> str:
+    kinds = {**published.full(), "decisions": published.decisions(drift=drift)}
+    stamp = f"2026-01-{6 + drift:02d}T00:00:00Z"
+    return published.publish(root, kinds, mark=f"drift {drift}", sealed_at=stamp).snapshot
+
+
+def drifts(rows: list[dict[str, Any]]) -> set[int]:
+    """Return which builds the rows are from: their scores differ by the build's number."""
+    known = ((row["score"], BASE[row["date"], row["symbol"]]) for row in rows)
+    return {round(score - base) for score, base in known if base}  # neither null nor 0, which does not drift
+
+
+def eventually(found: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not found():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+async def walk(api: Running, token: str, *, pin: bool) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Go through the panel two rows at a time; return each page with the snapshot that answered."""
+    headers, pages, named = {"authorization": f"Bearer {token}"}, [], ""
+    while True:
+        offset = sum(len(rows) for _, rows in pages)
+        answer = await api.client.get(f"{RUN}/scores?limit=2&offset={offset}{named}", headers=headers)
+        assert answer.status_code == 200, answer.text
+        body = answer.json()
+        pages.append((body["meta"]["snapshot"], body["data"]))
+        if not body["pagination"]["has_more"]:
+            return pages
+        named = f"&snapshot={pages[0][0]}" if pin else ""
+        await asyncio.sleep(SLEEP)
+
+
+@pytest.mark.parametrize("memory", [0, 1], ids=["in memory", "from the files"])
+def test_sixteen_walkers_over_a_run_that_is_republished_every_second_mix_nothing(
+    tmp_path: Path, memory: int
+) -> None:
+    publish(tmp_path, 0)
+    over = threading.Event()
+
+    def republish() -> None:
+        for drift in range(1, REPUBLICATIONS + 1):
+            time.sleep(1)
+            publish(tmp_path, drift)
+        over.set()
+
+    with running(tmp_path, memory_bytes=memory) as api:
+        token = api.key()
+        publisher = threading.Thread(target=republish)
+        publisher.start()
+
+        async def walker() -> list[list[tuple[str, list[dict[str, Any]]]]]:
+            walks = []
+            while not over.is_set():
+                walks.append(await walk(api, token, pin=True))
+            return walks
+
+        async def all_of_them() -> list[list[tuple[str, list[dict[str, Any]]]]]:
+            return [w for walks in await asyncio.gather(*(walker() for _ in range(WALKERS))) for w in walks]
+
+        walks = api.wait(all_of_them())
+        publisher.join()
+    seen = set()
+    for pages in walks:
+        rows = [row for _, page in pages for row in page]
+        assert len({snapshot for snapshot, _ in pages}) == 1
+        assert len(drifts(rows)) == 1, "a mixed walk"
+        assert [(row["date"], row["symbol"]) for row in rows] == sorted(BASE), "a lost or doubled row"
+        seen |= drifts(rows)
+    assert len(seen) > 2, "the walks were not republished beneath"
+
+
+def test_a_walker_who_names_no_snapshot_can_see_that_it_mixed(tmp_path: Path) -> None:
+    publish(tmp_path, 0)
+    with running(tmp_path) as api:
+        token = api.key()
+        first = api.json(f"{RUN}/scores?limit=2", token)
+        publish(tmp_path, 1)
+        eventually(lambda: api.json(f"{RUN}/scores", token)["meta"]["snapshot"] != first["meta"]["snapshot"])
+        second = api.json(f"{RUN}/scores?limit=2&offset=2", token)
+        assert drifts(first["data"]) != drifts(second["data"])
+        assert first["meta"]["published_at"] < second["meta"]["published_at"]
+
+
+def test_a_snapshot_another_worker_saw_first_is_answered(tmp_path: Path) -> None:
+    root, counts = tmp_path / "published", tmp_path / "counts.sqlite3"
+    root.mkdir()
+    publish(root, 0)
+    with running(root) as quick, running(root, counts=counts, refresh_seconds=3600.0) as slow:
+        token = quick.key()
+        newer = publish(root, 1)
+        eventually(lambda: quick.json(f"{RUN}/scores", token)["meta"]["snapshot"] == newer)
+        pages = [api.get(f"{RUN}/scores?snapshot={newer}", token) for api in (quick, slow)]
+        assert pages[0].content == pages[1].content
+        assert drifts(slow.json(f"{RUN}/scores", token)["data"]) == {0}, "it has not looked yet"
+
+
+def test_an_alpha_that_is_gone_is_gone_whatever_snapshot_is_named(tmp_path: Path) -> None:
+    snapshot = publish(tmp_path, 0)
+    with running(tmp_path) as api:
+        token = api.key()
+        other = published.publish(tmp_path, published.full(), alpha_id="Test_other").snapshot
+        eventually(lambda: api.get(f"/v1/alphas/Test_other/books?snapshot={other}", token).status_code == 200)
+        assert api.json(f"{RUN}/scores?snapshot={other}", token, 404)["error"]["code"] == "snapshot_not_found"
+        publish(tmp_path, 1)
+        withdraw(open_storage(tmp_path), "Test_hand", author("a test"))
+        eventually(lambda: api.get(f"{RUN}/scores", token).status_code == 404)
+        for named in (snapshot, "0" * 20):
+            assert api.json(f"{RUN}/scores?snapshot={named}", token, 404)["error"]["code"] == "run_not_found"
+
+
+def test_a_snapshot_that_is_put_back_says_the_same_as_before(tmp_path: Path) -> None:
+    first = publish(tmp_path, 0)
+    with running(tmp_path) as api:
+        token = api.key()
+        before = api.get(f"{RUN}/scores", token)
+        newer = publish(tmp_path, 1)
+        eventually(lambda: api.json(f"{RUN}/scores", token)["meta"]["snapshot"] == newer)
+        told = CliRunner().invoke(cli, ["rollback", "Test_hand", "--datasets", str(tmp_path)])
+        assert told.exit_code == 0, told.output
+        eventually(lambda: api.json(f"{RUN}/scores", token)["meta"]["snapshot"] == first)
+        after = api.get(f"{RUN}/scores", token)
+        pinned = api.get(f"{RUN}/scores?snapshot={first}", token)
+        for answer in (after, pinned):
+            assert (answer.content, answer.headers["etag"]) == (before.content, before.headers["etag"])
+        assert drifts(api.json(f"{RUN}/scores?snapshot={newer}", token)["data"]) == {1}
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> list[Service]:
+    """Return the list that the service of the next application is put into."""
+    made: list[Service] = []
+    monkeypatch.setattr("serve.app.Service", lambda *a: made.append(Service(*a)) or made[-1])
+    return made
+
+
+def test_what_is_in_memory_of_an_old_snapshot_stays_while_it_is_asked_for_and_no_longer(
+    tmp_path: Path, service: list[Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = publish(tmp_path, 0)
+    with running(tmp_path) as api:
+        token, (open_service,) = api.key(), service
+        pinned = f"{RUN}/scores?limit=3&snapshot={first}"
+
+        def cached() -> set[str]:
+            parts = (open_service.bodies, open_service.datasets.kept, open_service.ledgers.kept)
+            return {snapshot for part in parts for _, snapshot in part.owners}
+
+        def ask_until_cached() -> None:
+            eventually(lambda: api.get(pinned, token).status_code == 200 and first in cached())
+
+        ask_until_cached()
+        newer = publish(tmp_path, 1)
+        eventually(lambda: api.json(f"{RUN}/scores", token)["meta"]["snapshot"] == newer)
+        assert first in cached(), "a change of the catalogue leaves what a walker reads"
+        newest = publish(tmp_path, 2)
+        eventually(lambda: api.json(f"{RUN}/scores", token)["meta"]["snapshot"] == newest)
+        assert newer not in cached(), "nobody named it"
+        assert first in cached()
+        monkeypatch.setattr("serve.snapshots._PIN_SECONDS", 0.0)
+        eventually(lambda: first not in cached())
+        monkeypatch.undo()
+        ask_until_cached()
