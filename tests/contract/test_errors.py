@@ -61,12 +61,22 @@ def priceless(root: Path, keys: Keys, folder: Path) -> Iterator[World]:
         yield World(running, keys, root)
 
 
+def lies_nowhere(patch: pytest.MonkeyPatch) -> None:
+    """Have every bucket lie where nobody listens."""
+    patch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    patch.setenv("AWS_REGION", "nowhere-1")
+    patch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    patch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+
+
 @pytest.fixture(scope="module")
 def stockless(root: Path, keys: Keys, folder: Path) -> Iterator[World]:
     """Return an application whose market data lies where nobody listens."""
-    away = w.settings(root, "http://127.0.0.1:1/spy.parquet")
-    with w.open_world(away, w.access_settings(folder, "limits-stockless")) as running:
-        yield World(running, keys, root)
+    with pytest.MonkeyPatch.context() as patch:
+        lies_nowhere(patch)
+        away = w.settings(root, "s3://prices/spy.parquet")
+        with w.open_world(away, w.access_settings(folder, "limits-stockless")) as running:
+            yield World(running, keys, root)
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +99,7 @@ def storeless(root: Path, keys: Keys, folder: Path) -> Iterator[World]:
         ),
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-        patch.setenv("AWS_REGION", "nowhere-1")
-        patch.setenv("AWS_ACCESS_KEY_ID", "nobody")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+        lies_nowhere(patch)
         program = w.settings(root, archives="s3://archives/runs")
         with w.open_world(program, w.access_settings(folder, "limits-storeless")) as running:
             yield World(running, keys, root)
