@@ -160,8 +160,10 @@ def test_filters_narrow_the_rows_and_the_total_but_not_the_names_of_the_week(
     assert codes == (["unknown_symbol"] if "nobody" in query or query == "symbol=a" else [])
 
 
-def test_a_ticker_with_a_zero_byte_matches_nothing(api: Running, plain: str) -> None:
-    assert api.json(f"{WEEK}?symbol=A%00", plain)["data"] == []
+def test_a_ticker_no_seal_may_hold_is_refused_and_bytes_that_are_no_text_match_nothing(
+    api: Running, plain: str
+) -> None:
+    assert api.json(f"{WEEK}?symbol=A%00", plain, 400)["error"]["code"] == "bad_request"
     assert api.json(f"{RUN}/scores?symbol=%ff", plain)["data"] == []
 
 
