@@ -217,7 +217,8 @@ def choose(
         settled = state
         if settled is None and searched and one.alpha_id is not None and latest[one.alpha_id] is not one:
             settled = "superseded"
-        if settled is None and pointer is not None and not request.force:
+        pointer = _pointer(catalogue, one) if settled is None and not request.force else None
+        if pointer is not None:
             # Another release moved the pointer: what it does not say, manifests do, and only what is due is worth it.
             settled = _settled(one, catalogue.learned(pointer), searched=searched)
         if settled is None or (settled == "unchanged" and delivered is not None and not delivered(one)):

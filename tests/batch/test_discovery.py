@@ -94,6 +94,14 @@ def test_only_the_latest_seal_of_an_alpha_is_built(tmp_path: Path, seal: Seal) -
     assert _found(tmp_path, force=True) == {"v01": "superseded", "v02": "superseded", "v03": "due"}
 
 
+def test_an_alpha_is_judged_by_its_own_pointer(tmp_path: Path, seal: Seal) -> None:
+    for alpha, day in (("Test_a", "02"), ("Test_b", "09")):
+        made = seal(alpha, f"{alpha}-old", seed=1, sealed_at=f"2026-01-{day}T00:00:00Z")
+        build_seal(str(made), tmp_path / "root")
+    seal("Test_a", "Test_a-new", seed=2, sealed_at="2026-01-03T00:00:00Z")
+    assert _found(tmp_path) == {"Test_a-new": "due", "Test_a-old": "unchanged", "Test_b-old": "unchanged"}
+
+
 def test_a_search_does_not_undo_a_rollback(tmp_path: Path, seal: Seal) -> None:
     for day in ("01", "02"):
         made = seal("Test_a", f"v{day}", seed=int(day), sealed_at=f"2026-01-{day}T00:00:00Z")
