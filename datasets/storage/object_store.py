@@ -20,7 +20,7 @@ from datasets.storage import failures
 from datasets.storage.circuit_breaker import CircuitBreaker
 from datasets.storage.disk import writing
 from datasets.storage.lock import DistributedLock, acquire_object_lock
-from datasets.storage.probe import conditional_write_fault
+from datasets.storage.probe import has_conditional_writes
 from datasets.storage.protocol import (
     DRAFT_SUFFIX,
     DraftFolder,
@@ -33,8 +33,7 @@ from datasets.storage.protocol import (
     signatures,
     without_secrets,
 )
-from schemas.errors import SettingsError, StorageUnavailable
-from schemas.settings import SETTINGS
+from schemas.errors import StorageUnavailable
 
 if TYPE_CHECKING:
     from datasets.cache import Cache
@@ -278,7 +277,7 @@ class ObjectStorage(Storage):
         SettingsError
             When the store does not honour conditional writes, unless there is a single writer.
         """
-        if self.has_conditional_writes():
+        if has_conditional_writes(self, single_writer=self._single_writer):
             return self._swap(relative, data, seen.tag)
         if self.read_version(relative).tag != seen.tag:
             return False
@@ -290,18 +289,7 @@ class ObjectStorage(Storage):
 
     def require_safe_writers(self) -> None:
         """Try whether the store honours conditional writes, once in a process."""
-        self.has_conditional_writes()
-
-    def has_conditional_writes(self) -> bool:
-        """Tell whether writers can exclude each other; SettingsError when not, and there may be several."""
-        fault = conditional_write_fault(self)
-        if fault is not None and not self._single_writer:
-            raise SettingsError(
-                f"the store of {self.address} {fault}, so of two builds at once one would be lost: use a store with "
-                f"conditional writes, or let one command at a time write and say so with "
-                f"{SETTINGS['single_writer'].flag}"
-            )
-        return fault is None
+        has_conditional_writes(self, single_writer=self._single_writer)
 
     def exclusive(self, name: str) -> AbstractContextManager[None]:  # noqa: ARG002 - no lock has to be named
         """Keep nobody away: :meth:`compare_and_swap` tells who was first."""

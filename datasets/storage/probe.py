@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from datasets.layout import STAGING
 from datasets.storage.protocol import DRAFT_SUFFIX
-from schemas.errors import StorageUnavailable
+from schemas.errors import SettingsError, StorageUnavailable
+from schemas.settings import SETTINGS
 
 if TYPE_CHECKING:
     from datasets.storage.object_store import ObjectStorage
@@ -29,16 +30,18 @@ class ConditionsUnknown(Exception):
     """The store answers that it knows no conditional writes."""
 
 
-def conditional_write_fault(storage: ObjectStorage) -> str | None:
-    """Say what a store does wrong with conditional writes; None when it honours them.
+def has_conditional_writes(storage: ObjectStorage, *, single_writer: bool) -> bool:
+    """Tell whether writers can exclude each other on a store; the verdict is remembered for the address.
 
-    Returns
-    -------
-    str or None
-        Half a sentence that goes on from "the store"; remembered for the address.
+    Parameters
+    ----------
+    single_writer
+        Whether the operator answers for it that there is only one, so that a store without will do.
 
     Raises
     ------
+    SettingsError
+        When they cannot, and there may be several.
     StorageUnavailable
         When the store does not answer or refuses to be written to; that is not remembered.
     """
@@ -51,10 +54,18 @@ def conditional_write_fault(storage: ObjectStorage) -> str | None:
         # Builders may lack the permission to remove; gc then sweeps it.
         with contextlib.suppress(StorageUnavailable):
             storage.remove_files([path])
-    return _VERDICTS[storage.identity]
+    fault = _VERDICTS[storage.identity]
+    if fault is not None and not single_writer:
+        raise SettingsError(
+            f"the store of {storage.address} {fault}, so of two builds at once one would be lost: use a store with "
+            f"conditional writes, or let one command at a time write and say so with "
+            f"{SETTINGS['single_writer'].flag}"
+        )
+    return fault is None
 
 
 def _try(storage: ObjectStorage, path: str) -> str | None:
+    """Say what the store does wrong, in half a sentence that goes on from "the store"; None when nothing."""
     mine = path.encode()
     # A write whose answer was lost is repeated by the client and then refused; the bytes say whose they are.
     if not storage.put_if(path, mine, None) and storage.read_version(path).data != mine:
