@@ -103,20 +103,28 @@ _ALL: Final = (
         "benchmark",
         (
             Column("date", Type.DATE, Unit.DATE, "Session held by the market data."),
-            _number("close", Unit.PRICE, "Close as stored, not adjusted."),
+            _number(
+                "close",
+                Unit.PRICE,
+                "Close as stored, never adjusted: where `return_basis` is `adjusted_close` the other figures of the row follow "
+                "another price, and differ from the change of this one over a dividend or a split.",
+            ),
             _number(
                 "period_return",
                 Unit.RATIO,
-                "Change of the price `return_basis` names, over the session before; null on the window's first row.",
+                "Change of the price that `meta.summary.return_basis` names, over the session before; null on the window's "
+                "first row.",
                 nullable=True,
             ),
             _number(
                 "cumulative_return",
                 Unit.RATIO,
-                "Product of one plus each period return, less one; 0 on the first row.",
+                "Product of one plus each period return, less one, so of the price `return_basis` names; 0 on the first row.",
             ),
             _number(
-                "drawdown_pct", Unit.PERCENTAGE_POINTS, "Fall from the window's peak, as a percentage of it."
+                "drawdown_pct",
+                Unit.PERCENTAGE_POINTS,
+                "Fall of the price `return_basis` names from its peak in the window, as a percentage of that peak.",
             ),
         ),
     ),

@@ -21,7 +21,8 @@ def horizon_ics(
 
     For a horizon of K, the signal of a week is correlated with the product of one plus the forward returns of that
     week and of the K - 1 traded weeks after it, less one, over the names for which the signal and every one of the
-    K returns are known.
+    K returns are known. The product is that of doubles in the order of the weeks, so that whoever computes it from
+    the served returns finds the same ties; over one week it is the forward return as it stands.
 
     Parameters
     ----------
@@ -57,17 +58,15 @@ def _compounded(panel: ClockedPanel, some: slice) -> Iterator[tuple[int, Integer
     rows = some.start + np.flatnonzero(
         ~(np.isnan(panel.columns["raw_score"][some]) | np.isnan(forward[some]))
     )
-    compounded = forward[rows]
+    growth = 1 + forward[rows]
     for horizon in range(1, max(HORIZONS) + 1):
         if horizon > 1:
             held, later = panel.same_name(rows, horizon - 1)
             known = ~np.isnan(forward[later])
             held, later = held[known], later[known]
-            # (1 + r)(1 + f) - 1 without passing through 1 + r, which would round small returns into ties.
-            before, factor = compounded[held], forward[later]
             with np.errstate(
                 over="ignore"
             ):  # beyond a double's range is still the largest, and ranks as such
-                rows, compounded = rows[held], before + factor + before * factor
+                rows, growth = rows[held], growth[held] * (1 + forward[later])
         if horizon in HORIZONS:
-            yield horizon, rows, compounded
+            yield horizon, rows, growth - 1

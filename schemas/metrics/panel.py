@@ -39,7 +39,8 @@ _TERM_STRUCTURE: Final = series(
         "mean_ic",
         Unit.CORRELATION,
         "Mean over weeks of the rank correlation with the compounded return.",
-        f"mean of Spearman({SCORE_FIELD}, product of (1 + forward_return) over the holding period - 1)",
+        f"mean of Spearman({SCORE_FIELD}, product of (1 + forward_return) over the holding period - 1): doubles, "
+        "multiplied in the order of the weeks, equal ones being ties; over one week, forward_return itself",
         nullable=True,
     ),
     count("weeks", "Weeks measured."),

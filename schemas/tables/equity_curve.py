@@ -35,7 +35,8 @@ EQUITY_CURVE: Final = Table(
         _derived(
             "cumulative_return",
             Unit.RATIO,
-            "Product of one plus each period return since the first row, less one.",
+            "Product of one plus each period return since the window's first row, its own included, less one: the base before that "
+            "row is 0.",
             nullable=True,
         ),
         _derived("peak_equity", Unit.EQUITY, "Largest starting or ending equity so far."),

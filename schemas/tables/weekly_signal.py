@@ -23,9 +23,16 @@ def _count(name: str, meaning: str, *needs: str) -> Column:
     return Column(name, Type.I64, Unit.COUNT, meaning, origin=Origin.DERIVED, needs=needs)
 
 
-def _correlation(name: str, meaning: str, *needs: str) -> Column:
+def _correlation(name: str, meaning: str, *needs: str, formula: int = 1) -> Column:
     return Column(
-        name, Type.F64, Unit.CORRELATION, meaning, nullable=True, origin=Origin.DERIVED, needs=needs
+        name,
+        Type.F64,
+        Unit.CORRELATION,
+        meaning,
+        nullable=True,
+        origin=Origin.DERIVED,
+        needs=needs,
+        formula=formula,
     )
 
 
@@ -60,6 +67,7 @@ WEEKLY_SIGNAL: Final = Table(
                 f"ic_h{k}",
                 f"Spearman correlation of the unconditioned signal and the return compounded over {k} traded week(s).",
                 *_RAW,
+                formula=1 if k == 1 else 2,  # one plus each return, multiplied as they stand
             )
             for k in HORIZONS
         ),

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.objects import PAYLOADS
+from schemas.objects.meta import META
 from tests.contract.cases import CASES, WINDOWED, asked, every
 from tests.contract.world import FULL, World
 
@@ -209,3 +211,12 @@ def test_the_panel_and_the_cross_section_agree(world: World) -> None:
     for row in record:
         assert row["score"] == row["direction"] * row["confidence"]
         assert row["raw_score"] == row["raw_direction"] * row["raw_confidence"]
+
+
+def test_each_figure_of_a_benchmark_says_which_price_it_is_of() -> None:
+    row, summary = PAYLOADS["benchmark"], META["benchmarks.daily"]["summary"]
+    for name in ("period_return", "cumulative_return", "drawdown_pct"):
+        assert "return_basis" in row[name].meaning
+    assert "return_basis" in summary["total_return"].meaning
+    for field in (row["close"], summary["first_close"], summary["last_close"]):
+        assert "never adjusted" in field.meaning

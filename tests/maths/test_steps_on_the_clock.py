@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -54,12 +56,24 @@ def test_one_week_ahead_is_the_weekly_ic_itself(run: Run) -> None:
     assert ahead["ic_h1"].equals(ahead.join(ic, on="date", how="left", maintain_order="left")["ic"])
 
 
-def test_returns_too_small_to_survive_adding_one_are_ranked_all_the_same() -> None:
+def test_returns_too_small_to_show_beside_one_are_ties_once_they_are_compounded() -> None:
     run = steady_run(["traded", "traded"])
     tiny = run.decisions.with_columns(forward_return=pl.col("forward_return") * 1e-18)
     reach = horizon_ics(run.rebalances, tiny)
     assert reach["ic_h1"].to_list() == [1.0, 1.0]
-    assert reach["ic_h2"].to_list() == [1.0, None]
+    assert reach["ic_h2"].to_list() == [None, None]
+
+
+@pytest.mark.parametrize("horizon", [2, 4, 8])
+def test_what_is_compounded_ties_where_the_documented_product_does(horizon: int) -> None:
+    """Returns in hundredths: their products are often equal, or would be but for the last bit."""
+    draw = random.Random(11)
+    run = steady_run(["traded"] * 9, names=40)
+    returns = [draw.choice((-0.03, -0.01, 0.0, 0.01, 0.02, 0.1)) for _ in range(run.decisions.height)]
+    decisions = run.decisions.with_columns(forward_return=pl.Series(returns))
+    found = horizon_ics(run.rebalances, decisions)[f"ic_h{horizon}"]
+    expected = oracles.horizon_ic(run.rebalances, decisions, horizon).values()
+    assert [oracles.close(ic, wanted) for ic, wanted in zip(found, expected, strict=True)] == [True] * 9
 
 
 def test_a_skipped_week_takes_no_step_even_with_scores_sealed_for_it() -> None:
