@@ -18,7 +18,12 @@ _LIBRARIES: Final = ("polars", "pyarrow", "numpy")
 
 @cache
 def release() -> dict[str, str]:
-    """Name what a build depends on: part -> version.
+    """Name the release this process began with, see :func:`current`."""
+    return current()
+
+
+def current() -> dict[str, str]:
+    """Name what a build depends on, as it is on this machine now: part -> version.
 
     Returns
     -------

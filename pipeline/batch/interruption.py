@@ -14,17 +14,21 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextlib.contextmanager
-def stoppable(end_at_once: Callable[[], None]) -> Iterator[threading.Event]:
-    """Give an event that the first SIGINT or SIGTERM sets; the second calls `end_at_once`.
+def stoppable(
+    end_at_once: Callable[[], None], stopping: threading.Event | None = None
+) -> Iterator[threading.Event]:
+    """Give an event, or use the one given, that the first SIGINT or SIGTERM sets; the second calls `end_at_once`.
 
     Outside the main thread, where no signal can be caught, the event is simply never set.
     """
-    stopping = threading.Event()
+    stopping = stopping or threading.Event()
+    asked = threading.Event()
 
     def stop(number: int, _: FrameType | None) -> None:
-        if stopping.is_set():
+        if asked.is_set():
             end_at_once()
             return
+        asked.set()
         stopping.set()
         click.echo(
             f"{signal.Signals(number).name}: finishing what is at work; a second one ends it at once",

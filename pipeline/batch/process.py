@@ -30,6 +30,11 @@ class Processes:
     ----------
     threads
         Threads each build may compute with; builds side by side would otherwise fight over all cores.
+
+    Attributes
+    ----------
+    lost
+        None: this machine is there.
     """
 
     def __init__(self, threads: int) -> None:
@@ -37,6 +42,7 @@ class Processes:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._ending = False
+        self.lost: str | None = None
 
     def build(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Outcome:
         """Build one seal and wait for the end; a process that crashes is started once more.

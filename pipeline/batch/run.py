@@ -42,7 +42,8 @@ def build_once(batch: Batch) -> int:
     search = Search(batch)
     tally, entries = Tally(), []
     rounds = _Rounds(batch, search)
-    with _builder(batch) as (builder, end, jobs), stoppable(end) as stopping:
+    stopping = threading.Event()
+    with _builder(batch, stopping) as (builder, end, jobs), stoppable(end, stopping):
         seen = search.look()
         batch.metrics.looked()
         if not seen:
@@ -63,11 +64,13 @@ def build_once(batch: Batch) -> int:
         print_document(entries, tally.summary())
     else:
         tally.print_table()
+    if builder.lost is not None:
+        return batch.metrics.ended(StorageUnavailable.exit_code)
     return batch.metrics.ended(tally.exit_code or (INTERRUPTED if rounds.interrupted else 0))
 
 
 def follow(batch: Batch) -> int:
-    """Build what is due, again and again, until a signal asks to end; return 0 then.
+    """Build what is due, again and again, until a signal asks to end; return 0 then, 5 when the cluster was lost.
 
     A seal that was refused is tried again when it is sealed anew, or when files of it come that were not there; one
     whose store was away, or whose process crashed, at the next look. A store that is away is waited for.
@@ -81,7 +84,8 @@ def follow(batch: Batch) -> int:
     given_up: dict[str, str] = {}
     early: dict[str, datetime] = {}
     away: str | None = None
-    with _builder(batch) as (builder, end, jobs), stoppable(end) as stopping:
+    stopping = threading.Event()
+    with _builder(batch, stopping) as (builder, end, jobs), stoppable(end, stopping):
         while not stopping.is_set():
             try:
                 seen = search.look()
@@ -112,7 +116,7 @@ def follow(batch: Batch) -> int:
                 away = str(error)
                 batch.metrics.looked(worked=False)
             stopping.wait(batch.interval)
-    return batch.metrics.ended(0)
+    return batch.metrics.ended(0 if builder.lost is None else StorageUnavailable.exit_code)
 
 
 class _Rounds:
@@ -183,12 +187,14 @@ def _outcomes(
             yield place, outcome, files.get(due[place].address, "")
 
 
-def _builder(batch: Batch) -> AbstractContextManager[tuple[Builder, Callable[[], None], int]]:
+def _builder(
+    batch: Batch, stopping: threading.Event
+) -> AbstractContextManager[tuple[Builder, Callable[[], None], int]]:
     """Return a context manager that gives who builds, how to end that at once, and how many builds go at a time."""
     if batch.cluster is not None:
         from pipeline.batch.cluster import Cluster  # noqa: PLC0415 - an optional dependency
 
-        return Cluster(batch.cluster, batch.jobs, patience=batch.cluster_seconds)
+        return Cluster(batch.cluster, batch.jobs, patience=batch.cluster_seconds, stopping=stopping)
     return _here(batch.jobs or 1)
 
 

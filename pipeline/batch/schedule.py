@@ -17,7 +17,15 @@ OnStage = Callable[[Request, str | None], None]
 
 
 class Builder(Protocol):
-    """What builds: processes of this machine, or a cluster."""
+    """What builds: processes of this machine, or a cluster.
+
+    Attributes
+    ----------
+    lost
+        Why nothing can be built there any more; None while all is well.
+    """
+
+    lost: str | None
 
     def build(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Outcome:
         """Build one seal and wait for the end."""

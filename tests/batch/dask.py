@@ -26,27 +26,36 @@ class Dask:
         until(lambda: self._told("scheduler", r"tcp://127\.0\.0\.1:\d+"), "the scheduler")
         self.address = self._told("scheduler", r"tcp://127\.0\.0\.1:\d+")
 
-    def worker(self, name: str) -> subprocess.Popen[bytes]:
-        """Start a worker of one thread, and wait until it is connected."""
+    @property
+    def scheduler(self) -> subprocess.Popen[bytes]:
+        return self._started[0]
+
+    def worker(self, name: str, checkout: Path | None = REPOSITORY) -> subprocess.Popen[bytes]:
+        """Start a worker of one thread in a checkout of the project, or in none, and wait until it is connected."""
         worker = self._start(
             name, "worker", self.address, "--no-nanny", "--nthreads", "1", "--name", name, "--host", "127.0.0.1",
-            "--no-dashboard", "--local-directory", str(self._folder / f"{name}-space"),
+            "--no-dashboard", "--local-directory", str(self._folder / f"{name}-space"), checkout=checkout,
         )  # fmt: skip
         until(lambda: self._told(name, "Starting established connection"), name)
         return worker
 
     def end(self) -> None:
         for process in reversed(self._started):
-            process.kill()
+            process.kill()  # of one that is stopped too
             process.wait()
 
-    def _start(self, name: str, program: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def _start(
+        self, name: str, program: str, *arguments: str, checkout: Path | None = None
+    ) -> subprocess.Popen[bytes]:
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        if checkout is not None:
+            environment["PYTHONPATH"] = str(checkout)
         with (self._folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", f"distributed.cli.dask_{program}", *arguments],
-                cwd=REPOSITORY,
+                cwd=self._folder,
                 # Builds into a bucket stage their files in the folder of temporary files.
-                env={**os.environ, "PYTHONPATH": str(REPOSITORY), "TMPDIR": str(self._folder)},
+                env={**environment, "TMPDIR": str(self._folder)},
                 stdout=log,
                 stderr=log,
             )

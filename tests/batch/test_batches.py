@@ -159,6 +159,7 @@ class _Counting:
     """Builds nothing, and counts how many are at it."""
 
     def __init__(self, fails_at: int | None = None) -> None:
+        self.lost: str | None = None
         self.most = 0
         self.begun = 0
         self._now = 0

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +15,10 @@ from pathlib import Path
 import pytest
 
 import datasets
+from pipeline.release import release
 from tests.batch.conftest import build
 from tests.batch.dask import Dask
-from tests.batch.waiting import until, workers
+from tests.batch.waiting import REPOSITORY, until, workers
 
 Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
@@ -55,3 +60,167 @@ def test_no_scheduler_is_told_in_a_line(tmp_path: Path, seal: Seal, monkeypatch:
     told = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--cluster", "tcp://127.0.0.1:9")
     assert told.exit_code == 5
     assert "no Dask scheduler answers" in told.output
+
+
+OPERATIONS = REPOSITORY / "docs" / "operations.md"
+
+
+def test_the_three_commands_of_the_documents_build_on_a_cluster(tmp_path: Path, seal: Seal) -> None:
+    if shutil.which("uv") is None:
+        pytest.skip("uv, which the commands begin with, is not installed")
+    section = OPERATIONS.read_text().split("### On a cluster", 1)[1].split("\n### ", 1)[0]
+    console = re.search(r"```console\n(.*?)```", section, re.DOTALL)
+    assert console is not None
+    commands = [line.removeprefix("$ ") for line in console[1].splitlines()]
+    assert len(commands) == 3
+    seal("Test_a")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {
+        **{key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "VIRTUAL_ENV"}},
+        "ALPHA_RESULTS_CLUSTER": f"tcp://127.0.0.1:{port}",
+        "ALPHA_RESULTS_DATASETS": str(tmp_path / "root"),
+        "ALPHA_RESULTS_SEALS": str(tmp_path / "seals"),
+        "DASK_DISTRIBUTED__DASHBOARD__LINK": "",
+        "TMPDIR": str(tmp_path),
+        "UV_NO_SYNC": "1",  # the environment of the tests is what it is
+        "UV_OFFLINE": "1",
+    }
+    started: list[subprocess.Popen[str]] = []
+    try:
+        for number, command in enumerate(commands):
+            with (tmp_path / f"{number}.log").open("w") as log:
+                begun = subprocess.Popen(
+                    ["bash", "-c", command],
+                    cwd=REPOSITORY,
+                    env=environment,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    text=True,
+                )
+            started.append(begun)
+            if number == 0:
+                until(lambda: "Scheduler at" in (tmp_path / "0.log").read_text(), "the scheduler")
+        assert started[2].wait(timeout=180) == 0, (tmp_path / "2.log").read_text()
+    finally:
+        for process in reversed(started):
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    assert list(datasets.open(tmp_path / "root")) == ["Test_a"]
+
+
+def other_release(folder: Path) -> Path:
+    """Copy what builds, and change it by a line."""
+    for name in ("schemas", "datasets", "pipeline"):
+        shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(REPOSITORY / "pyproject.toml", folder)
+    with (folder / "pipeline/build/books.py").open("a") as file:
+        file.write("# another release\n")
+    return folder
+
+
+@pytest.mark.parametrize("lacks", ["the release", "the project"])
+def test_a_worker_that_cannot_build_the_same_is_refused_by_name(
+    tmp_path: Path, seal: Seal, dask: Dask, lacks: str
+) -> None:
+    seal("Test_a")
+    dask.worker("stranger", other_release(tmp_path / "other") if lacks == "the release" else None)
+    arguments = ("--from", str(tmp_path / "seals"), "--cluster", dask.address)
+    told = build(tmp_path / "root", *arguments)
+    assert told.exit_code == 2
+    wanted = release()["code"] if lacks == "the release" else "No module named 'pipeline'"
+    assert wanted in told.output
+    assert ("of another release" in told.output) is (lacks == "the release")
+    assert not (tmp_path / "root").exists()
+    # Beside one that can build it is left out.
+    dask.worker("ours")
+    told = build(tmp_path / "root", *arguments, "--json")
+    assert (told.exit_code, told.outcomes()) == (0, {"Test_a": "built"})
+
+
+def test_a_worker_that_joins_later_is_asked_too(
+    tmp_path: Path, seal: Seal, dask: Dask, program: Program
+) -> None:
+    seal("Test_a")
+    batch = program("--from", str(tmp_path / "seals"), "--cluster", dask.address, "--json")
+    assert batch.stderr is not None
+    dask.worker("stranger", other_release(tmp_path / "other"))
+    assert "of another release" in batch.stderr.readline()
+    dask.worker("ours")
+    output, _ = batch.communicate(timeout=180)
+    assert batch.returncode == 0
+    assert [entry["outcome"] for entry in json.loads(output)["seals"]] == ["built"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_scheduler_that_goes_away_ends_the_batch_with_its_report(
+    tmp_path: Path, seal: Seal, dask: Dask, program: Program, number: signal.Signals
+) -> None:
+    for alpha in ("Test_a", "Test_b"):
+        seal(alpha)
+    worker = dask.worker("worker")
+    batch = program(
+        "--from", str(tmp_path / "seals"), "--cluster", dask.address, "--cluster-seconds", "3", "--json"
+    )
+    until(lambda: workers(worker.pid), "a build")
+    # Whatever the machine is at, the build is not done before its scheduler is gone.
+    worker.send_signal(signal.SIGSTOP)
+    dask.scheduler.send_signal(number)
+    output, complaints = batch.communicate(timeout=180)
+    assert batch.returncode == 5, complaints
+    (entry,) = json.loads(output)["seals"]
+    assert entry["error"] == "StorageUnavailable"
+    assert "has not answered for 3 seconds" in entry["message"]
+
+
+def test_no_worker_at_all_ends_the_batch(tmp_path: Path, seal: Seal, dask: Dask) -> None:
+    seal("Test_a")
+    told = build(
+        tmp_path / "root", "--from", str(tmp_path / "seals"), "--cluster", dask.address, "--cluster-seconds", "1"
+    )  # fmt: skip
+    assert told.exit_code == 5
+    assert "no worker that can build" in told.output
+
+
+@pytest.mark.parametrize("signals", [[signal.SIGTERM], [signal.SIGINT]])
+def test_a_signal_ends_a_batch_that_no_worker_takes_up(
+    tmp_path: Path, seal: Seal, dask: Dask, program: Program, signals: list[signal.Signals]
+) -> None:
+    seal("Test_a")
+    batch = program(
+        "--from", str(tmp_path / "seals"), "--cluster", dask.address, "--cluster-seconds", "3600", "--json"
+    )
+    # The connection is there once its handlers are: before, a signal ends the command as any other.
+    until(lambda: "Receive client connection" in (tmp_path / "scheduler.log").read_text(), "the client")
+    until(lambda: catches(batch.pid, signal.SIGTERM), "the handlers")
+    for number in signals:
+        batch.send_signal(number)
+    output, _ = batch.communicate(timeout=180)
+    assert batch.returncode in {7, 130}
+    assert all(entry["outcome"] == "crashed" for entry in json.loads(output)["seals"])
+
+
+def test_a_second_signal_ends_a_batch_whose_worker_hangs(
+    tmp_path: Path, seal: Seal, dask: Dask, program: Program
+) -> None:
+    seal("Test_a")
+    worker = dask.worker("worker")
+    batch = program("--from", str(tmp_path / "seals"), "--cluster", dask.address, "--json")
+    assert batch.stderr is not None
+    until(lambda: workers(worker.pid), "a build")
+    worker.send_signal(signal.SIGSTOP)
+    batch.send_signal(signal.SIGTERM)
+    assert "a second one ends it at once" in batch.stderr.readline()
+    batch.send_signal(signal.SIGTERM)
+    output, _ = batch.communicate(timeout=180)
+    assert batch.returncode == 7
+    assert [entry["outcome"] for entry in json.loads(output)["seals"]] == ["crashed"]
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Tell whether a process has a handler for a signal."""
+    caught = re.search(r"SigCgt:\s*([0-9a-f]+)", Path(f"/proc/{pid}/status").read_text())
+    return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)
