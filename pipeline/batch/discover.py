@@ -97,12 +97,20 @@ class Seals:
 
         Raises
         ------
+        SettingsError
+            At the first look, when its bucket is not there, or nothing lies below its prefix.
         StorageUnavailable
             When the store does not answer.
         """
-        listed = self._storage.find_named(MANIFEST_FILE)
-        if not listed and not self._looked:
-            self._require_prefix()
+        try:
+            listed = self._storage.find_named(MANIFEST_FILE)
+            if not listed and not self._looked:
+                self._require_prefix()
+        except StorageUnavailable as error:
+            # A bucket that is not there is away for ever: whoever follows it would wait in vain.
+            if self._looked or not isinstance(error.__cause__, FileNotFoundError):
+                raise
+            raise SettingsError(f"--from: {error}") from error
         self._looked = True
         changed = [
             path for path, signature in listed.items() if self._known.get(path, (None,))[0] != signature

@@ -1,0 +1,62 @@
+"""Searching a bucket for seals: a mistyped place is a mistake, and refusals are remembered in a bucket too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from datasets.storage import open_storage
+from pipeline.__main__ import cli
+from tests.s3.conftest import Bucket
+from tests.seals import rewrite
+
+
+def search(bucket: Bucket, seals: str, *more: str) -> tuple[int, str, str]:
+    told = CliRunner().invoke(cli, ["build", "--datasets", bucket.url("root"), "--from", seals, *more])
+    assert told.exception is None or isinstance(told.exception, SystemExit), told.exception
+    return told.exit_code, told.stdout, told.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--watch",)])
+def test_a_mistyped_prefix_or_bucket_is_a_mistake(bucket: Bucket, more: tuple[str, ...]) -> None:
+    bucket.client.put_object(Bucket=bucket.name, Key="seals/", Body=b"")
+    for wrong in (bucket.url("saels"), "s3://no-such-bucket-here/seals"):
+        code, _, told = search(bucket, wrong, *more)
+        assert code == 2, told
+        assert told.startswith("error: --from: ")
+        assert wrong in told
+
+
+def test_a_prefix_that_was_made_and_a_whole_bucket_may_be_empty(bucket: Bucket) -> None:
+    assert search(bucket, bucket.url())[0] == 0
+    bucket.client.put_object(Bucket=bucket.name, Key="seals/", Body=b"")
+    code, _, told = search(bucket, bucket.url("seals"))
+    assert (code, "no finished seal lies below" in told) == (0, True)
+
+
+def test_refusals_are_remembered_in_a_bucket_until_a_late_file_comes(
+    bucket: Bucket, small_seal: Callable[..., Path]
+) -> None:
+    seal = small_seal()
+    broken = rewrite(small_seal(alpha_id="Test_broken"), "pnl", lambda rows: rows[1:])
+    for folder in (seal, broken):
+        there = open_storage(bucket.url(f"seals/{folder.name}"))
+        for path in folder.rglob("*"):
+            if path.is_file() and (folder, path.name) != (seal, "pnl.parquet"):
+                there.write(path.relative_to(folder).as_posix(), path.read_bytes())
+
+    def outcomes() -> tuple[int, dict[str, str]]:
+        code, told, _ = search(bucket, bucket.url("seals"), "--json")
+        return code, {
+            entry["seal"].rsplit("/", 1)[-1]: entry["outcome"] for entry in json.loads(told)["seals"]
+        }
+
+    assert outcomes() == (1, {seal.name: "refused", "Test_broken": "refused"})
+    assert outcomes() == (8, {seal.name: "still refused", "Test_broken": "still refused"})
+    open_storage(bucket.url(f"seals/{seal.name}")).write("pnl.parquet", (seal / "pnl.parquet").read_bytes())
+    assert outcomes() == (8, {seal.name: "built", "Test_broken": "still refused"})
+    assert sum(key.startswith("root/refused/") for key in bucket.objects()) == 1
