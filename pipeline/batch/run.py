@@ -48,7 +48,7 @@ def build_once(batch: Batch) -> int:
         batch.metrics.looked()
         if not seen:
             click.echo(f"no finished seal lies below {batch.shown}", err=True)
-        for place, (_, outcome) in enumerate(rounds.built(builder, jobs, stopping, {})):
+        for place, _, outcome in rounds.built(builder, jobs, stopping, {}):
             tally.add(place, outcome)
             batch.metrics.add(outcome)
             if batch.as_json:
@@ -100,7 +100,7 @@ def follow(batch: Batch) -> int:
                     for one in seen
                     if given_up.get(one.address) == one.digest and early.get(one.address, now) >= now
                 }
-                for one, outcome in _Rounds(batch, search).built(builder, jobs, stopping, given_up):
+                for _, one, outcome in _Rounds(batch, search).built(builder, jobs, stopping, given_up):
                     batch.metrics.add(outcome)
                     if batch.as_json:
                         print_line(outcome.entry)
@@ -138,8 +138,8 @@ class _Rounds:
 
     def built(
         self, builder: Builder, jobs: int, stopping: threading.Event, given_up: dict[str, str]
-    ) -> Iterator[tuple[Sighting, Outcome]]:
-        """Yield each build and its outcome as it ends; seals at the addresses given up are not built."""
+    ) -> Iterator[tuple[int, Sighting, Outcome]]:
+        """Yield each build with its place and outcome as it ends; seals at the addresses given up are not built."""
         failed, tried = set(given_up), set[str]()
         while True:
             found = self._search.choose(failed)
@@ -153,7 +153,7 @@ class _Rounds:
                 self._search.learn(due[place], outcome, files)
                 if _unpublishable(outcome):
                     failed.add(due[place].address)
-                yield due[place], outcome
+                yield len(tried) + place, due[place], outcome
             tried |= {one.address for one in due}
             if ended < len(due):
                 self.interrupted = True

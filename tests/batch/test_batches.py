@@ -35,7 +35,7 @@ def test_one_refused_run_stops_no_other(tmp_path: Path, seal: Seal) -> None:
         "seals": 3, "built": 2, "refused": 1, "failures": 1, "seconds": 0,
     }  # fmt: skip
     refused = next(entry for entry in told.json["seals"] if entry["outcome"] == "refused")
-    assert [violation["rule"] for violation in refused["violations"]] == ["pnl.total"]
+    assert "pnl.total" in [violation["rule"] for violation in refused["violations"]]
     assert sorted(datasets.open(tmp_path / "root")) == ["Test_a", "Test_c"]
 
 
