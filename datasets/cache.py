@@ -14,13 +14,14 @@ is used, and whoever finds no room counts again. What was used longest ago makes
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from datasets.cache_room import Room
+from datasets.cache_disk import CacheDisk
+from datasets.cache_room import Room, mark_used
+from datasets.file_digests import DIGESTS, FileDigests
 from datasets.manifest import digest
 from datasets.storage.disk import locked, writing
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
@@ -96,6 +97,7 @@ class Cache:
         try:
             self._locks.mkdir(parents=True, exist_ok=True)
             self._room = Room(self.folder, max_bytes, self.counts.evicted)
+            self._disk = CacheDisk(self.folder, self._room.drafts)
         except OSError as error:
             raise SettingsError(f"the cache folder {self.folder} cannot be used: {error.strerror}") from error
 
@@ -104,8 +106,19 @@ class Cache:
         """Bytes kept or promised, as far as they are on record."""
         return self._room.used
 
+    @property
+    def refusal(self) -> str | None:
+        """Why the disk takes no more copies; None when it does, as of the last copy or look."""
+        return self._disk.refusal
+
+    def look(self) -> None:
+        """Find out whether the disk takes copies; it may touch the disk, so it is not for the event loop."""
+        self._disk.look()
+
     def file(self, storage: Storage, relative: str, size: int, sha256: str) -> str:
-        """Return the local path of a file's copy, which is made when there is none or it has another size.
+        """Return the local path of a file's copy, which is made when there is none or it is damaged.
+
+        A copy is compared with its digest when this process first opens it, and whenever it was written since.
 
         Parameters
         ----------
@@ -122,14 +135,15 @@ class Cache:
             When the file is not here and the store does not answer, or this machine's disk takes no more.
         """
         path = self._path(storage, relative)
-        here = self._room.use(path, size)
+        here = self._usable(path, size, sha256)
         self.counts.read(hit=here)
         if not here:
             storage.breaker.require_closed(relative)
             stripe = f"{int(digest(str(path).encode())[:8], 16) % _STRIPES:02x}"
-            with writing(path), locked(self._locks / stripe):
-                if not self._room.use(path, size):  # another process may have made the copy meanwhile
+            with self._disk.copying(size), writing(path), locked(self._locks / stripe):
+                if not self._usable(path, size, sha256):  # another process may have made the copy meanwhile
                     storage.breaker.require_closed(relative)  # or found that the store hangs
+                    path.unlink(missing_ok=True)
                     self._fill(storage, relative, path, size, sha256)
         return str(path)
 
@@ -167,13 +181,19 @@ class Cache:
         """Tell whether the copy is intact, by its digest; a damaged one is removed, and none at all is intact."""
         path = self._path(storage, relative)
         try:
-            with path.open("rb") as stream:
-                intact = hashlib.file_digest(stream, "sha256").hexdigest() == sha256
+            intact = FileDigests(0.0).intact(path, path.stat().st_size, sha256)
         except FileNotFoundError:
             return True
         if not intact:
             path.unlink(missing_ok=True)
         return intact
+
+    def _usable(self, path: Path, size: int, sha256: str) -> bool:
+        """Tell whether an intact copy is there, which then stays for a while."""
+        try:
+            return self._room.use(path, size) and DIGESTS.intact(path, size, sha256)
+        except FileNotFoundError:  # it made room at this very moment
+            return False
 
     def _path(self, storage: Storage, relative: str) -> Path:
         return self.folder / storage.identity / relative
@@ -188,9 +208,8 @@ class Cache:
                     raise SnapshotCorrupt(
                         f"{storage.url(relative)} is missing; verify the snapshot"
                     ) from error
-                with draft.open("rb") as stream:
-                    intact = hashlib.file_digest(stream, "sha256").hexdigest() == sha256
-                if intact:
+                # By its inode and time, which it keeps with its name: the copy need not be read again to be used.
+                if DIGESTS.intact(draft, size, sha256):
                     self._name(draft, path)
                     return
             if attempt == _TRIES - 1:
@@ -199,7 +218,7 @@ class Cache:
                 )
 
     def _keep(self, path: Path, data: bytes) -> None:
-        with self._room.promise(len(data), path) as draft, writing(path):
+        with self._disk.copying(len(data)), self._room.promise(len(data), path) as draft, writing(path):
             draft.write_bytes(data)
             self._name(draft, path)
 
@@ -209,7 +228,7 @@ class Cache:
             # Flushed before it is named: after a power cut a copy of the right size would be taken for whole.
             with draft.open("rb") as stream:
                 os.fsync(stream.fileno())
-            os.utime(draft)
+            mark_used(draft)
             while True:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 try:

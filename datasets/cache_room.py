@@ -18,7 +18,7 @@ from datasets.storage.disk import locked, writing
 HELD_SECONDS: Final = 30.0
 """How long after its last use a copy is certainly kept: a reader opens the path it was given within moments."""
 _FRESH_SECONDS: Final = 2.0
-"""How often the use of a copy is written down, in its time on disk: far oftener than it is forgotten."""
+"""How often the use of a copy is written down, in its time of access: far oftener than it is forgotten."""
 _USE_LOCKS: Final = 64
 _KEPT: Final = 0.9
 """Share of the bound that is left in use when room is made, so that not every new copy has to look for some."""
@@ -46,11 +46,12 @@ class Room:
         self._evicted = evicted
         self._folder = folder
         self._max_bytes = max_bytes
-        self._filling = folder / ".filling"
+        self.drafts = folder / ".filling"
+        """Where copies are made."""
         self._usage = folder / ".usage"
         self._locks = folder / ".locks"
         self._guard = self._locks / "room"
-        self._filling.mkdir(parents=True, exist_ok=True)
+        self.drafts.mkdir(parents=True, exist_ok=True)
         # Made ahead: to make room on a disk that is full to the last inode must not take a new file.
         for number in range(_USE_LOCKS):
             (self._locks / f"use-{number:02x}").touch()
@@ -76,7 +77,7 @@ class Room:
                 with contextlib.suppress(
                     PermissionError
                 ):  # another user's copy, which this one can still read
-                    os.utime(path)
+                    mark_used(path)
         except OSError:
             # No lock file can be made on a full disk, or opened on one that turned read-only: the copy is there all
             # the same, and whoever would remove it needs that lock as well.
@@ -92,7 +93,7 @@ class Room:
         StorageUnavailable
             When the disk takes no more.
         """
-        draft = self._filling / f"{uuid.uuid4().hex}.{size}.tmp"
+        draft = self.drafts / f"{uuid.uuid4().hex}.{size}.tmp"
         with writing(target), locked(self._guard):
             # Made and locked under the guard: else it would be swept between the two as that of a dead process.
             descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o644)
@@ -154,13 +155,13 @@ class Room:
                 path = Path(parent, name)
                 with contextlib.suppress(FileNotFoundError):
                     status = path.stat()
-                    found.append((status.st_mtime, status.st_size, path))
+                    found.append((status.st_atime, status.st_size, path))
         return found
 
     def _sweep(self) -> int:
         """Remove the drafts of dead processes; return what the living ones promised."""
         promised = 0
-        for draft in self._filling.iterdir():
+        for draft in self.drafts.iterdir():
             try:
                 descriptor = os.open(draft, os.O_RDWR | os.O_CLOEXEC)
             except FileNotFoundError:
@@ -187,6 +188,11 @@ class Room:
         draft.replace(self._usage)
 
 
+def mark_used(path: Path) -> None:
+    """Write down that a copy is used now, in its time of access: its time of modification tells whether it was written."""
+    os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
+
+
 def _fits(path: Path, size: int) -> bool:
     try:
         return path.stat().st_size == size
@@ -197,6 +203,6 @@ def _fits(path: Path, size: int) -> bool:
 def _used_within(path: Path, seconds: float) -> bool:
     """Tell whether a copy was used lately; a time far in the future says that the clock was set back, no more."""
     try:
-        return abs(time.time() - path.stat().st_mtime) < seconds
+        return abs(time.time() - path.stat().st_atime) < seconds
     except FileNotFoundError:
         return False

@@ -14,7 +14,7 @@ from datasets.manifest import Pointer
 from datasets.saved_catalogue import SavedCatalogue
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
-from schemas.errors import SnapshotCorrupt
+from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from schemas.kinds import ALPHA_ID
 
 _SUFFIX = ".json"
@@ -66,7 +66,8 @@ class Catalogue:
         Raises
         ------
         StorageUnavailable
-            When the store does not answer; everything known stays as it was.
+            When the store does not answer, or lists nothing where there was something before: an unmounted disk leaves
+            an empty folder. Everything known stays as it was.
         """
         with self._lock:
             listed = self._storage.entries(CATALOG)
@@ -82,6 +83,11 @@ class Catalogue:
                     and ((alpha := name.removesuffix(_SUFFIX)) in known or ALPHA_ID.match(alpha))
                 }
             )
+            if known and not found:
+                raise StorageUnavailable(
+                    f"{self._storage.url(CATALOG)} lists no alpha any more where there were {len(known)}, which is not "
+                    f"believed: mount its disk or restore that folder. If it was emptied on purpose, start anew"
+                )
             same = found is known
             changed = [] if same else [alpha for alpha, told in found.items() if known.get(alpha) != told]
             gone = set() if same else known.keys() - found.keys()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import polars as pl
 
+from datasets.file_digests import DIGESTS
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
 from datasets.manifest import FileEntry, Manifest, Pointer, digest
 from datasets.storage import Storage
@@ -146,14 +147,26 @@ class Snapshot:
         ------
         KindNotPublished
             When the snapshot has no such file.
-        SnapshotCorrupt, StorageUnavailable
-            When the cache has no copy and cannot make one.
+        SnapshotCorrupt
+            When the file is missing, or is not what the manifest says: a file of this machine is compared with its
+            digest when this process first opens it, and whenever it was written since.
+        StorageUnavailable
+            When the cache has no copy and cannot make one, or the disk does not permit reading the file.
         """
         entry = self.entry(dataset, book)
         relative = f"{self._folder}/{entry.path}"
         if self._storage.cache is not None:
             return self._storage.cache.file(self._storage, relative, entry.bytes, entry.sha256)
-        return self._storage.url(relative)
+        if self._storage.folder is None:
+            return self._storage.url(relative)
+        path = self._storage.full(relative)
+        try:
+            intact = DIGESTS.intact(path, entry.bytes, entry.sha256)
+        except FileNotFoundError as error:
+            raise SnapshotCorrupt(f"{relative} is missing; verify the snapshot") from error
+        if not intact:
+            raise SnapshotCorrupt(f"{relative} is not what its manifest says; verify the snapshot")
+        return path
 
     def files(self, dataset: str) -> tuple[str, ...]:
         """Return the addresses of all files of a dataset, books in canonical order."""
@@ -198,9 +211,7 @@ class Snapshot:
         entry = self.entry(dataset, book)
         data = self._storage.read(f"{self._folder}/{entry.path}")
         if digest(data) != entry.sha256:
-            raise SnapshotCorrupt(
-                f"{self.file(dataset, book)} is not what the manifest says (SHA-256 differs)"
-            )
+            raise SnapshotCorrupt(f"{self._folder}/{entry.path} is not what its manifest says")
         return pl.read_parquet(io.BytesIO(data), hive_partitioning=False).lazy()
 
     def relation(
@@ -234,10 +245,10 @@ class Snapshot:
         table = PUBLISHED_TABLES[dataset]
         books = pa.schema([("book", pa.string())])
         partitioning = pads.partitioning(flavor="hive", schema=books) if table.partition else None
-        if self._storage.cache is not None:
-            local, paths = True, list(self.files(dataset))
+        local = self._storage.folder is not None or self._storage.cache is not None
+        if local:
+            paths = list(self.files(dataset))
         else:
-            local = self._storage.folder is not None
             entries = [entry for entry in self.manifest.files if entry.dataset == dataset]
             paths = [self._storage.full(f"{self._folder}/{entry.path}") for entry in entries]
         # Files of this very dataset end in its own path below the snapshot, whatever stands before.

@@ -13,8 +13,10 @@
     │   ├── SnapshotNotKept          the alpha is served, that snapshot of it is not kept
     │   ├── KindNotPublished         the snapshot holds no such dataset, book or column
     │   ├── SnapshotCorrupt          a published file is not what its manifest says
+    │   │   └── SnapshotUnreadable   a published file cannot be decoded
     │   └── PublicationRefused       the pointer was not moved (an older seal, or a lost race)
     ├── StorageUnavailable           the store did not answer; trying again later may work
+    │   └── DiskUnavailable          a disk of this machine takes no more, or was lost
     ├── SettingsError                a flag or environment variable makes no sense
     ├── AccessError                  an administrative act on accounts or keys was refused
     ├── DemoFailed                   one of the demo's steps did not work
@@ -117,6 +119,10 @@ class SnapshotCorrupt(SnapshotError):
     exit_code = 4
 
 
+class SnapshotUnreadable(SnapshotCorrupt):
+    """A published file cannot be decoded, although its bytes may be those that its manifest names."""
+
+
 class PublicationRefused(SnapshotError):
     """The pointer was left where it was: the seal is older, or another build won the race."""
 
@@ -127,6 +133,10 @@ class StorageUnavailable(AlphaResultsError):
     """The store did not answer. What was published is unharmed and trying again may work."""
 
     exit_code = 5
+
+
+class DiskUnavailable(StorageUnavailable):
+    """A disk of this machine is full, read-only, failing or gone."""
 
 
 class SettingsError(AlphaResultsError):

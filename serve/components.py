@@ -7,14 +7,12 @@ import contextlib
 from collections.abc import Callable, Coroutine, Mapping
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from serve.access.gate import Access
-from serve.market_data import MarketData
-from serve.snapshots import Snapshots
-from serve.source_download import SourceDownloads
+if TYPE_CHECKING:
+    from serve.service import Service
 
 _log = structlog.get_logger("serve.components")
 
@@ -43,21 +41,15 @@ class Components:
 
     Parameters
     ----------
-    snapshots, market_data, source_downloads
-        They know by themselves how their last look or call went.
-    access
-        Its store and its limiter are asked.
+    service
+        Its stores of keys and counts are asked; the other parts know by themselves how their last look or call went.
     """
 
-    def __init__(
-        self, snapshots: Snapshots, market_data: MarketData, source_downloads: SourceDownloads, access: Access
-    ) -> None:
-        self._snapshots = snapshots
-        self._market_data = market_data
-        self._source_downloads = source_downloads
+    def __init__(self, service: Service) -> None:
+        self._service = service
         self._asked: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
-            "access_store": access.ask_store,
-            "limiter": access.ask_limiter,
+            "access_store": service.access.ask_store,
+            "limiter": service.access.ask_limiter,
         }
         self._answered = dict.fromkeys(self._asked, State.OK)
         self._told: dict[str, State] = {}
@@ -78,12 +70,25 @@ class Components:
     @property
     def states(self) -> Mapping[str, State]:
         """Part -> how it is; parts that the deployment does without are not among them."""
+        service = self._service
         found = {"catalogue": self._catalogue(), **self._answered}
-        if self._market_data.configured:
-            found["market_data"] = State.OK if self._market_data.healthy else State.DEGRADED
-        if self._source_downloads.configured:
-            found["archives"] = State.OK if self._source_downloads.healthy else State.DEGRADED
+        found["snapshots"] = State.DEGRADED if service.damage.alphas else State.OK
+        if service.cache is not None:
+            found["cache"] = State.OK if service.cache.refusal is None else State.DEGRADED
+        for name, part in (("market_data", service.market_data), ("archives", service.source_downloads)):
+            if part.configured:
+                found[name] = State.OK if part.healthy else State.DEGRADED
         return MappingProxyType(found)
+
+    @property
+    def affected_alphas(self) -> int:
+        """How many alphas are not served as they were published: their pointer or their files cannot be relied on."""
+        unreadable, damaged = self._service.snapshots.unreadable, self._service.damage.alphas
+        return (
+            len(unreadable.keys() | damaged.keys())
+            if unreadable and damaged
+            else len(unreadable) + len(damaged)
+        )
 
     @property
     def healthy(self) -> bool:
@@ -91,13 +96,13 @@ class Components:
         return all(state is State.OK for state in self.states.values())
 
     def _catalogue(self) -> State:
-        if self._snapshots.healthy:
+        if self._service.snapshots.healthy:
             return State.OK
-        return State.DEGRADED if self._snapshots.pointers() else State.DOWN
+        return State.DEGRADED if self._service.snapshots.pointers() else State.DOWN
 
     async def look(self) -> None:
         """Ask every part that has to be asked, all at once."""
-        self._market_data.look_when_due()
+        self._service.market_data.look_when_due()
         names = list(self._asked)
         states = await asyncio.gather(*(self._ask(self._asked[name]) for name in names))
         self._answered = dict(zip(names, states, strict=True))

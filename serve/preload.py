@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import structlog
+from polars.exceptions import PanicException
 
 from datasets.snapshot import Snapshot
-from schemas.errors import SnapshotError, StorageUnavailable
 from schemas.tables.books import CONDITIONED_BOOKS
 from serve.held.views import usual_views
 
@@ -74,8 +74,8 @@ class Preload:
                 return False
             try:
                 self._read(snapshot)
-            except (SnapshotError, StorageUnavailable) as error:
-                # Whoever asks for it is told; the others are none the worse.
+            except (Exception, PanicException) as error:  # noqa: BLE001 - whatever it was, the other alphas are none the worse
+                self._service.damage.note(snapshot.pointer, error)
                 _log.warning("not_preloaded", alpha=snapshot.alpha_id, reason=str(error))
         return True
 

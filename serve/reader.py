@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 import duckdb
 import polars as pl
 import pyarrow as pa
+from polars.exceptions import PanicException
 
-from schemas.errors import SnapshotCorrupt
+from schemas.errors import SnapshotUnreadable, StorageUnavailable
 from serve.json_rows import to_json, type_pieces
 from serve.query.statement import Paged, Statement
 
@@ -25,13 +26,15 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
-_UNREADABLE: Final = (
-    duckdb.IOException,
-    duckdb.InvalidInputException,
-    duckdb.SerializationException,
-    duckdb.InvalidTypeException,
+_OURS: Final = (
+    duckdb.ParserException,
+    duckdb.SyntaxException,
+    duckdb.CatalogException,
+    duckdb.PermissionException,
 )
-"""What the engine raises for a file that is gone or is not the Parquet it was."""
+"""What the engine raises for a statement that is wrong whatever the file holds."""
+_LOST: Final = (duckdb.FatalException, duckdb.InternalException)
+"""What may leave the whole database unusable."""
 
 
 class Rows(NamedTuple):
@@ -61,10 +64,7 @@ class Reader:
     """
 
     def __init__(self) -> None:
-        self._database = duckdb.connect(":memory:", config=_CONFIG)
-        self._database.execute("SET lock_configuration = true").fetchall()
-        # The engine's first query costs many times its second; no request should be the one to pay.
-        self._database.sql("SELECT 1").to_arrow_table()
+        self._database = _opened()
         self._opening = threading.Lock()
         self._mine = threading.local()
 
@@ -77,14 +77,16 @@ class Reader:
 
         Raises
         ------
-        SnapshotCorrupt
-            When a file is gone or cannot be read.
+        SnapshotUnreadable
+            When a file is gone or cannot be decoded.
+        StorageUnavailable
+            When there is no memory left for the query.
         """
         try:
             relation = self._cursor().sql(statement.sql, params=list(statement.binds))
             found = pl.from_arrow(relation.to_arrow_table())
-        except duckdb.Error as error:
-            self._forget()
+        except (duckdb.Error, PanicException) as error:
+            self._forget(error)
             raise _told(error) from error
         assert isinstance(found, pl.DataFrame)
         return found
@@ -100,8 +102,8 @@ class Reader:
 
         Raises
         ------
-        SnapshotCorrupt
-            When a file is gone or cannot be read; at the beginning or with any part.
+        SnapshotUnreadable, StorageUnavailable
+            As :meth:`frame`; at the beginning or with any part.
         """
         # A cursor of its own: however it ends, no open result is left on the thread's.
         with self._opening:
@@ -110,6 +112,7 @@ class Reader:
             try:
                 batches = cursor.sql(statement.sql, params=list(statement.binds)).to_arrow_reader(rows)
             except duckdb.Error as error:
+                self._forget(error)
                 raise _told(error) from error
             with batches:
                 yield _frames(batches)
@@ -121,8 +124,8 @@ class Reader:
 
         Raises
         ------
-        SnapshotCorrupt
-            When a file is gone or cannot be read.
+        SnapshotUnreadable, StorageUnavailable
+            As :meth:`frame`.
         """
         frame = self.frame(query.rows)
         returned = frame.height
@@ -135,17 +138,36 @@ class Reader:
         return Rows((to_json(frame),), returned, total)
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
-        cursor: duckdb.DuckDBPyConnection | None = getattr(self._mine, "cursor", None)
-        if cursor is None:
+        database, cursor = getattr(self._mine, "cursor", (None, None))
+        if cursor is None or database is not self._database:
             with self._opening:
-                cursor = self._mine.cursor = self._database.cursor()
-        return cursor
+                cursor = self._database.cursor()
+                self._mine.cursor = self._database, cursor
+        found: duckdb.DuckDBPyConnection = cursor
+        return found
 
-    def _forget(self) -> None:
-        """Drop this thread's cursor: a failed query may have left a result open that blocks the next one."""
-        cursor = self._cursor()
-        self._mine.cursor = None
-        cursor.close()
+    def _forget(self, error: BaseException) -> None:
+        """Drop this thread's cursor, for a failed query may have left a result open that blocks the next one.
+
+        A failure of the engine itself may have left the whole database unusable: the next queries get a new one.
+        """
+        database, cursor = getattr(self._mine, "cursor", (None, None))
+        self._mine.cursor = None, None
+        if cursor is not None:
+            with contextlib.suppress(duckdb.Error):
+                cursor.close()
+        if isinstance(error, _LOST):
+            with self._opening:
+                if database is None or database is self._database:
+                    self._database = _opened()
+
+
+def _opened() -> duckdb.DuckDBPyConnection:
+    database = duckdb.connect(":memory:", config=_CONFIG)
+    database.execute("SET lock_configuration = true").fetchall()
+    # The engine's first query costs many times its second; no request should be the one to pay.
+    database.sql("SELECT 1").to_arrow_table()
+    return database
 
 
 def _frames(batches: pa.RecordBatchReader) -> Iterator[pl.DataFrame]:
@@ -154,19 +176,25 @@ def _frames(batches: pa.RecordBatchReader) -> Iterator[pl.DataFrame]:
             batch = batches.read_next_batch()
         except StopIteration:
             return
-        except (OSError, pa.ArrowInvalid) as error:
+        except (OSError, pa.ArrowException) as error:
             # Across this border an error is its text alone; by now nothing but the file can be wrong.
             raise _unreadable(error) from error
-        frame = pl.from_arrow(batch)
+        try:
+            frame = pl.from_arrow(batch)
+        except PanicException as error:
+            raise _unreadable(error) from error
         assert isinstance(frame, pl.DataFrame)
         yield frame
 
 
-def _told(error: duckdb.Error) -> Exception:
-    """Return what an error of the engine comes to; what a broken page raises has no class of its own."""
-    known = isinstance(error, _UNREADABLE) or type(error) is duckdb.Error
-    return _unreadable(error) if known else error
+def _told(error: BaseException) -> BaseException:
+    """Return what an error of the engine comes to: a statement is made of declared names alone, so it is the file's fault."""
+    if isinstance(error, _OURS):
+        return error
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return StorageUnavailable(f"there is no memory left for a query: {error}")
+    return _unreadable(error)
 
 
-def _unreadable(error: Exception) -> SnapshotCorrupt:
-    return SnapshotCorrupt(f"a published file cannot be read: {error}")
+def _unreadable(error: BaseException) -> SnapshotUnreadable:
+    return SnapshotUnreadable(f"a published file cannot be read: {error}")

@@ -98,7 +98,9 @@ def answered(
     Parameters
     ----------
     owner, tag
-        What a page is made from and its tag, when they were known beforehand; other pages are named by their bytes.
+        What a page is made from and the name it is kept under, when they were known beforehand. That name is its entity
+        tag too, but for a list of alphas: the catalogue it is made from changes with alphas that the caller does not see.
+        Such a list, and a page of which nothing was known beforehand, is tagged by its bytes.
     coding
         As negotiated.
     headers
@@ -106,10 +108,10 @@ def answered(
     """
     if isinstance(answer, Page):
         pieces = page_body(context, answer)
-        name = tag_of_body(b"".join(pieces)) if tag is None else tag
+        name = tag if tag is not None and context.listed is None else tag_of_body(b"".join(pieces))
         body = coded(pieces, coding)
         if tag is not None and owner is not None and _is_kept(context, answer, body, tag):
-            context.service.bodies.put(owner, (tag, coding), body.to_keep(), body.bytes)
+            context.service.bodies.put(owner, (tag, coding), body.to_keep(name), body.bytes)
         return page_response(body, name, coding, headers)
     shared = context.endpoint.shared
     sent = {**({} if shared else headers), "vary": "Accept-Encoding", "cache-control": PRIVATE}

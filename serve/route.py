@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final, cast
 
 import structlog
+from polars.exceptions import PanicException
 
 from datasets.listing import Listing
 from datasets.snapshot import Snapshot
@@ -63,7 +64,9 @@ def responder_of(
         passage = _Passage(service, endpoint, answerer, scope)
         try:
             return await passage.response()
-        except Exception as error:  # noqa: BLE001 - the last line: nothing of an unforeseen failure may leak
+        except (Exception, PanicException) as error:  # noqa: BLE001 - the last line: nothing of an unforeseen failure may leak
+            if passage.snapshot is not None:
+                service.damage.note(passage.snapshot.pointer, error)
             known = as_api_error(error, passage.trace)
             passage.trace.code = known.code
             return failed(known, passage.trace.request_id, passage.headers)
@@ -71,11 +74,11 @@ def responder_of(
     return respond
 
 
-def as_api_error(error: Exception, trace: Trace) -> ApiError:
+def as_api_error(error: BaseException, trace: Trace) -> ApiError:
     """Say what a failure is to the caller; whatever is not the caller's doing is logged."""
     if isinstance(error, ApiError):
         return error
-    if isinstance(error, StorageUnavailable | SnapshotError):
+    if isinstance(error, StorageUnavailable | SnapshotError | PanicException):
         _log.error(
             "published_data_unavailable",
             request_id=trace.request_id,
@@ -138,6 +141,8 @@ class _Passage:
                 await self._pin(values[SNAPSHOT.name])
         elif self.endpoint.id == _LIST:
             self.listing = self.service.snapshots.listing
+            if not self.listing.pointers:
+                self.service.snapshots.require_known()
         try:
             return await self._answer()
         except SnapshotCorrupt:
@@ -196,6 +201,7 @@ class _Passage:
         """Whether there is such an alpha."""
         self.snapshot = self.service.snapshots.resolve(self.path["alpha"])
         if self.snapshot is None:
+            self.service.snapshots.require_known(self.path["alpha"])
             raise self._no_alpha()
 
     def _no_alpha(self) -> ApiError:
@@ -233,12 +239,15 @@ class _Passage:
         coding = negotiate(self.trace.header(b"accept-encoding"))
         owner = self._owner()
         tag = None if owner is None else self._tag_beforehand(owner)
-        if wanted is not None and tag is not None and matches(wanted, quoted(tag, coding)):
-            return not_modified(quoted(tag, coding), self.headers)
+        # The tag of a list of alphas is that of its body, for what else it is made from the caller may not see.
+        named = tag if self.listing is None else None
+        if wanted is not None and named is not None and matches(wanted, quoted(named, coding)):
+            return not_modified(quoted(named, coding), self.headers)
         if tag is not None and owner is not None:
             finished = self.service.bodies.get(owner, (tag, coding))
             if finished is not None:
-                return self._unless_held_by_caller(page_response(finished, tag, coding, self.headers), wanted)
+                response = page_response(finished, finished.tag or tag, coding, self.headers)
+                return self._unless_held_by_caller(response, wanted)
         encode = partial(answered, owner=owner, tag=tag, coding=coding, headers=self.headers)
         hurried = self._context(hurried=True)
         answer = self._at_hand(hurried)

@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Self, TypeVar
 
 from datasets.cache import Cache
+from datasets.file_digests import DIGESTS
 from datasets.storage import Storage, open_storage
 from schemas.errors import SettingsError
 from serve.access.gate import Access
 from serve.access.settings import AccessSettings
 from serve.build import build_version
 from serve.components import Components
+from serve.damage import Damage
 from serve.held.bodies import AskedAgain, Body
 from serve.held.kept import LISTING, KeptByBytes, type_owner
 from serve.held.ledgers import HeldLedgers
@@ -28,6 +30,7 @@ from serve.reader import Reader
 from serve.settings import Settings, compute_threads
 from serve.snapshots import Snapshots
 from serve.source_download import SourceDownloads
+from serve.survey import Survey
 from serve.week_index import WeekIndex
 
 T = TypeVar("T")
@@ -70,9 +73,12 @@ class Service:
         self.settings = settings
         self.access_settings = access_settings
         self.build = build_version(settings.build)
+        DIGESTS.trust(settings.verify_seconds)
         storage = open_datasets(settings)
         self.cache = storage.cache
         self.snapshots = Snapshots(storage, settings.refresh_seconds, self._catalogue_changed)
+        self.damage = Damage(self.snapshots.resolve, local=storage.folder is not None)
+        self._survey = Survey(storage, self.snapshots, self.damage)
         self.reader = Reader()
         self.weeks = WeekIndex(self.reader)
         memory = kept_bytes(settings.memory_bytes, settings.workers)
@@ -81,7 +87,9 @@ class Service:
         self.ledgers = HeldLedgers(self.reader, memory // _LEDGERS)
         self.symbols = RunSymbols(self.reader, min(_SYMBOLS_BYTES, memory // _SYMBOLS))
         metrics = min(_METRICS_BYTES, memory // _METRICS)
-        self.metrics = Metrics(self.reader, figures_kept=metrics, answers_kept=metrics)
+        self.metrics = Metrics(
+            self.reader, figures_kept=metrics, answers_kept=metrics, unread=self.damage.note
+        )
         others = self.bodies.limit + self.ledgers.kept.limit + self.symbols.kept.limit + 2 * metrics
         self.datasets = HeldDatasets(memory - others)
         self.pages = Pages(self.reader, self.datasets)
@@ -95,15 +103,17 @@ class Service:
         self.access = await Access.open(self.access_settings)
         await asyncio.to_thread(self.snapshots.start)
         self.market_data.start()
-        self.components = Components(self.snapshots, self.market_data, self.source_downloads, self.access)
+        self.components = Components(self)
         await self.components.start()
         self._executor.submit(self.metrics.warm)
         self._preload.start()
+        self._survey.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Finish what computes, then let everything go."""
         await asyncio.to_thread(self._preload.stop)
+        await asyncio.to_thread(self._survey.stop)
         await self.components.stop()
         await asyncio.to_thread(self.snapshots.stop)
         await self.market_data.close()
@@ -119,6 +129,7 @@ class Service:
             for owner in kept.owners:
                 if not self._is_read(owner):
                     kept.drop(owner)
+        self.damage.keep_served()
         self._preload.catalogue_changed()
 
     def _is_read(self, owner: type_owner) -> bool:

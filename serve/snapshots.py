@@ -11,12 +11,13 @@ from typing import Final
 import structlog
 
 from datasets.catalogue import Catalogue
+from datasets.layout import ALPHAS, CATALOG
 from datasets.listing import Listing
 from datasets.manifest import Pointer
 from datasets.pinned import PinnedSnapshots, still_kept
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
-from schemas.errors import StorageUnavailable
+from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.reader_lease import ReaderLease
 
 _log = structlog.get_logger("serve.snapshots")
@@ -55,6 +56,7 @@ class Snapshots:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="catalogue", daemon=True)
         self._failure: str | None = None
+        self._first = True
         self._lease = ReaderLease(storage)
         self._pinned = PinnedSnapshots(storage, self._catalogue)
         self._asked: dict[tuple[str, str], float] = {}
@@ -135,10 +137,30 @@ class Snapshots:
         return sum(snapshot is not None and snapshot.opened for snapshot in found)
 
     @property
+    def followed(self) -> bool:
+        """Whether the last look at the catalogue worked."""
+        return self._failure is None
+
+    def require_known(self, alpha_id: str | None = None) -> None:
+        """Refuse to say that an alpha, or any, is not there while nobody can know.
+
+        Raises
+        ------
+        StorageUnavailable
+            When the catalogue was never read.
+        SnapshotCorrupt
+            When the pointer of this very alpha cannot be read.
+        """
+        if self._catalogue.age == float("inf"):
+            raise StorageUnavailable("the catalogue was not read yet")
+        if alpha_id in self._catalogue.broken:
+            raise SnapshotCorrupt(self._catalogue.broken[alpha_id])
+
+    @property
     def healthy(self) -> bool:
         """Whether everything published is known and being followed."""
         late = self._catalogue.age > self._pause * _LATE + 1
-        return self._failure is None and not late and not self._catalogue.broken
+        return self.followed and not late and not self._catalogue.broken
 
     def _follow(self) -> None:
         while not self._stop.wait(self._pause):
@@ -182,4 +204,15 @@ class Snapshots:
         if self._storage.missing:
             # An unmounted disk is not an empty catalogue.
             raise StorageUnavailable(f"{self._storage.base} is not there")
-        return self._catalogue.refresh()
+        if self._first and self._lost():
+            raise StorageUnavailable(
+                f"{self._storage.base} holds snapshots and no {CATALOG}/: restore that folder, or build the seals again"
+            )
+        changed = self._catalogue.refresh()
+        self._first = False
+        return changed
+
+    def _lost(self) -> bool:
+        """Tell whether a root on this machine holds what only a publication writes, but no folder of pointers."""
+        folder = self._storage.folder
+        return folder is not None and (folder / ALPHAS).is_dir() and not (folder / CATALOG).is_dir()

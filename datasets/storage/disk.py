@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from schemas.errors import StorageUnavailable
+from schemas.errors import DiskUnavailable
 
 _LOST: Final = {
     errno.EIO: "its disk reports a hardware fault; look after the disk",
@@ -41,7 +41,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
     Raises
     ------
-    StorageUnavailable
+    DiskUnavailable
         In place of the OSError, which names no file when a write runs out of space.
     """
     try:
@@ -50,7 +50,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
         reason = (_FULL | _LOST).get(error.errno or 0)
         if reason is None:
             raise
-        raise StorageUnavailable(
+        raise DiskUnavailable(
             f"{os.fspath(path)} cannot be written: {reason}, then try again. What was published is unchanged"
         ) from error
 
@@ -61,7 +61,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
 
     Raises
     ------
-    StorageUnavailable
+    DiskUnavailable
         In place of the OSError. That a file is not there stays a FileNotFoundError: it says nothing of the disk.
     """
     try:
@@ -70,7 +70,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
         reason = (_CLOSED | _LOST).get(error.errno or 0)
         if reason is None:
             raise
-        raise StorageUnavailable(f"{os.fspath(path)} cannot be read: {reason}, then try again") from error
+        raise DiskUnavailable(f"{os.fspath(path)} cannot be read: {reason}, then try again") from error
 
 
 @contextlib.contextmanager

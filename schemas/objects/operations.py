@@ -19,7 +19,7 @@ HEALTH: Final = record(
     "Whether the service is up. The answer is 200 in both states.",
     text(
         "status",
-        "`degraded` while anything that answers depend on is away: results, keys, limits, market data, archives.",
+        "`degraded` while anything that answers depend on is away or damaged: results, keys, limits, market data, archives.",
         vocabulary=("ok", "degraded"),
     ),
     text("service", "Name of the service."),
@@ -27,6 +27,14 @@ HEALTH: Final = record(
     text("version", "Version of the running build."),
     REGISTRY_VERSION,
     instant("time", "The server's clock."),
+    whole(
+        "affected_alphas",
+        Unit.COUNT,
+        "Alphas known to be not served as they were published: their pointer cannot be read, or what it names is damaged, "
+        "missing or something else; left out while there are none.",
+        minimum=1,
+        optional=True,
+    ),
     model="Health",
 )
 

@@ -61,6 +61,14 @@ GROUPS: Final = (
                 default=20_000_000_000,
             ),
             Setting(
+                name="verify_seconds",
+                read=seconds(0, 31_536_000),
+                type="seconds",
+                meaning="How long the digest of a published file is trusted once a process has computed it, as long as the "
+                "file's size, modification time and inode stay the same; 0 computes it each time the file is opened.",
+                default=86_400.0,
+            ),
+            Setting(
                 name="market_data",
                 read=text,
                 type="path or URL",

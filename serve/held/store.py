@@ -10,6 +10,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Final
 
 import structlog
+from polars.exceptions import PanicException
 
 from serve.held.dataset import HeldDataset
 from serve.held.kept import KeptByBytes, type_owner
@@ -136,7 +137,7 @@ class HeldDatasets:
                 self._kept.put(*key, found, found.bytes)
                 del found
             give_back()
-        except Exception as error:  # noqa: BLE001 - the files answer as before, and say what is wrong with them
+        except (Exception, PanicException) as error:  # noqa: BLE001 - the files answer as before, and say what is wrong with them
             _log.warning("dataset_not_held", alpha=key[0][0], kind=type(error).__name__, reason=str(error))
         finally:
             with self._lock:

@@ -36,6 +36,11 @@ FAILED: Final = Absent(BLOCK_ERROR, "an unforeseen failure while it was computed
 """Says nothing of the failure itself: the caller could not act on it."""
 
 
+def unreadable(kind: str) -> Absent:
+    """Say that published data cannot be read; which file it is stands in the log."""
+    return Absent(BLOCK_ERROR, f"the published data of {kind} cannot be read for now, which was logged", kind)
+
+
 def absent(withheld: Withheld) -> Absent:
     """Take over the reason of a figure that its window does not determine."""
     return Absent(withheld.reason_code, withheld.text)

@@ -74,8 +74,9 @@ def assemble(run: RunFigures, question: Question) -> Answer:
     warnings = Warnings()
     whole = Sources(run, question.may_call)
     rows = whole.within(question.window)
-    sealed = run.sealed or SealedMetrics()
-    span = Span(sealed.of("overall"), whole, rows, run.equity_basis)
+    lost = run.sealed if isinstance(run.sealed, Absent) else None
+    records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
+    span = Span(records, whole, rows, run.equity_basis, lost)
     if run.sealed is None:
         warnings.add(
             "core", MISSING_KIND, "The run holds no metrics of its own; what can be computed is.", "metrics"
@@ -89,7 +90,10 @@ def assemble(run: RunFigures, question: Question) -> Answer:
         return found
 
     core = core_statistics(span, warnings, "core")
-    warn_of_unsealed(span, core, warnings)
+    if lost is None:
+        warn_of_unsealed(span, core, warnings)
+    else:
+        warnings.add("core", lost.code, f"The statistics of core are withheld: {lost.text}.", lost.kind)
     deciles = guarded("ic_deciles", lambda: ic_deciles(rows))
     data: dict[str, Any] = {
         "granularity": question.granularity,
@@ -98,14 +102,16 @@ def assemble(run: RunFigures, question: Question) -> Answer:
             "to": None if question.window.last is None else question.window.last.isoformat(),
         },
         "core": {**core, "tenure": settle("core.tenure", lambda: tenure(rows))},
-        "rank_ic": settle("rank_ic", lambda: rank_ic(span, warnings)),
+        "rank_ic": settle("rank_ic", lambda: lost or rank_ic(span, warnings)),
         "signal_processing": settle("signal_processing", lambda: signal_processing(run)),
         "periods": None
         if question.granularity == "overall"
-        else settle("periods", lambda: periods(run, whole, question.window, question.granularity, warnings)),
+        else settle(
+            "periods", lambda: lost or periods(run, whole, question.window, question.granularity, warnings)
+        ),
         "ic_deciles": settle("ic_deciles", lambda: deciles),
         "nwt": {
-            "ic": settle("nwt.ic", lambda: nwt_ic(whole, span.records)),
+            "ic": settle("nwt.ic", lambda: lost or nwt_ic(whole, span.records)),
             "ic_score_panel": settle("nwt.ic_score_panel", lambda: nwt_ic_score_panel(rows)),
             "ir": settle("nwt.ir", lambda: nwt_ir(rows)),
         },

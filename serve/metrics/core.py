@@ -73,7 +73,7 @@ def periods(
     list of dict
         ``period`` and ``core``, ascending; empty when the window touches none.
     """
-    sealed = run.sealed or SealedMetrics()
+    sealed = run.sealed if isinstance(run.sealed, SealedMetrics) else SealedMetrics()
     found: list[dict[str, Any]] = []
     for period in sorted(
         {*_with_rows(sources.within(window), granularity), *_sealed(sealed, window, granularity)}

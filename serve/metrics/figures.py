@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from datasets.maths.deciles import WeeklyDeciles
 from datasets.maths.series import Dates, Flags, Floats
+from serve.metrics.absence import Absent
 from serve.metrics.window import Window
 
 _RECORD_BYTES: Final = 400
@@ -179,6 +180,8 @@ class RunFigures:
         The run's own figures; None when it sealed none.
     index, cross_sections, deciles, ledger
         None where the run sealed nothing they could be made from. ``deciles`` also without a raw signal.
+
+    Any of these five is Absent where its file cannot be read.
     """
 
     alpha_id: str
@@ -186,16 +189,23 @@ class RunFigures:
     equity_basis: float
     smoothing: Mapping[str, Any] | None
     kinds: frozenset[str]
-    sealed: SealedMetrics | None = None
-    index: Index | None = None
-    cross_sections: CrossSections | None = None
-    deciles: WeeklyDeciles | None = None
-    ledger: Ledger | None = None
+    sealed: SealedMetrics | Absent | None = None
+    index: Index | Absent | None = None
+    cross_sections: CrossSections | Absent | None = None
+    deciles: WeeklyDeciles | Absent | None = None
+    ledger: Ledger | Absent | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether every part of the run could be read."""
+        parts = (self.sealed, self.index, self.cross_sections, self.deciles, self.ledger)
+        return not any(isinstance(part, Absent) for part in parts)
 
     @property
     def nbytes(self) -> int:
         """Memory that the figures take, about."""
-        records = sum(len(records) for records in self.sealed.spans.values()) if self.sealed else 0
+        spans = self.sealed.spans if isinstance(self.sealed, SealedMetrics) else {}
+        records = sum(len(records) for records in spans.values())
         parts = (self.index, self.cross_sections, self.deciles, self.ledger)
         return _RECORD_BYTES * records + sum(_nbytes(part) for part in parts)
 
@@ -215,7 +225,7 @@ def cut_deciles(deciles: WeeklyDeciles, window: Window) -> WeeklyDeciles:
 
 
 def _nbytes(part: Any) -> int:
-    if part is None:
+    if part is None or isinstance(part, Absent):
         return 0
     if isinstance(part, np.ndarray):
         return part.nbytes

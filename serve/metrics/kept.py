@@ -19,10 +19,15 @@ class Kept(Generic[T]):
         Bytes that all results together may take. One that alone takes more is handed out, but not kept.
     weigh
         Bytes of a result, about.
+    whole
+        Whether a result is kept at all.
     """
 
-    def __init__(self, most: int, weigh: Callable[[T], int]) -> None:
+    def __init__(
+        self, most: int, weigh: Callable[[T], int], whole: Callable[[T], bool] = lambda _: True
+    ) -> None:
         self._most = most
+        self._whole = whole
         self._weigh = weigh
         self._known: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
         self._bytes = 0
@@ -48,7 +53,7 @@ class Kept(Generic[T]):
         made = make()
         size = self._weigh(made)
         with self._lock:
-            if key not in self._known and size <= self._most:
+            if key not in self._known and size <= self._most and self._whole(made):
                 self._known[key] = (made, size)
                 self._bytes += size
             while self._bytes > self._most:

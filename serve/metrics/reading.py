@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 import polars as pl
 
 from datasets.maths.deciles import WeeklyDeciles
 from datasets.maths.series import Dates, Floats
 from datasets.snapshot import Snapshot
+from schemas.errors import SnapshotCorrupt
 from schemas.metrics.deciles import BUCKET_MEANS
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.rebalances import PENDING, TRADED
 from schemas.tables.weekly_signal import HORIZONS, LAGS
+from serve.metrics.absence import Absent, unreadable
 from serve.metrics.figures import (
     CrossSections,
     Index,
@@ -27,33 +29,60 @@ from serve.metrics.figures import (
 from serve.query.whole import whole
 from serve.reader import Reader
 
+Part = TypeVar("Part")
 BOOK: Final = CONDITIONED_BOOKS[0]
 """The book that the metrics measure."""
 _LEDGER: Final = ("date", "starting_equity", "ending_equity", "risk_free_return", "turnover")
 
 
-def read(reader: Reader, snapshot: Snapshot) -> RunFigures:
+def read(
+    reader: Reader, snapshot: Snapshot, unread: Callable[[SnapshotCorrupt], None] = lambda _: None
+) -> RunFigures:
     """Read the figures of a snapshot from its files: a few thousand small rows.
+
+    Parameters
+    ----------
+    unread
+        Told of each part that is Absent since its file is gone or cannot be read.
 
     Raises
     ------
     SnapshotCorrupt
-        When a file is gone or cannot be read.
+        When the manifest, or every single part, is gone or cannot be read.
     """
     manifest = snapshot.manifest
-    sections = _cross_sections(reader, snapshot)
+    errors: list[SnapshotCorrupt] = []
+
+    def part(read_part: Callable[[Reader, Snapshot], Part], kind: str) -> Part | Absent:
+        try:
+            return read_part(reader, snapshot)
+        except SnapshotCorrupt as error:
+            unread(error)
+            errors.append(error)
+            return unreadable(kind)
+
+    sections = part(_cross_sections, "decisions")
+    sealed = part(_sealed, "metrics")
+    index: Index | Absent | None
+    if isinstance(sections, CrossSections):
+        # The weekly figures have a row for every rebalance date, so the index itself need not be read as well.
+        index = Index(sections.date, sections.traded)
+    else:
+        index = part(_index, "rebalances")
+    deciles, ledger = part(_deciles, "decisions"), part(_ledger, "portfolio")
+    if errors and all(x is None or isinstance(x, Absent) for x in (sections, sealed, index, deciles, ledger)):
+        raise errors[0]
     return RunFigures(
         alpha_id=snapshot.alpha_id,
         source_alpha_id=manifest.source_alpha_id,
         equity_basis=manifest.equity_basis,
         smoothing=manifest.smoothing,
         kinds=frozenset(manifest.kinds),
-        sealed=_sealed(reader, snapshot),
-        # The weekly figures have a row for every rebalance date, so the index itself need not be read as well.
-        index=_index(reader, snapshot) if sections is None else Index(sections.date, sections.traded),
+        sealed=sealed,
+        index=index,
         cross_sections=sections,
-        deciles=_deciles(reader, snapshot),
-        ledger=_ledger(reader, snapshot),
+        deciles=deciles,
+        ledger=ledger,
     )
 
 

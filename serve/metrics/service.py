@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 
 import orjson
 
+from datasets.manifest import Pointer
 from datasets.snapshot import Snapshot
+from schemas.errors import SnapshotCorrupt
 from schemas.metrics.documentation import documentation
 from serve.held.not_held import NotHeld
 from serve.metrics.assembly import Answer, Question, assemble
@@ -29,11 +31,14 @@ class EncodedAnswer:
         Key of the payload to its JSON.
     warnings
         The entries of `meta.warnings`.
+    whole
+        Whether it is made from all that the run published; else it is another one as soon as that can be read.
     """
 
     data: Mapping[str, orjson.Fragment]
     warnings: tuple[dict[str, str], ...]
     nbytes: int
+    whole: bool = True
 
 
 class Metrics:
@@ -48,12 +53,24 @@ class Metrics:
         What reads the files.
     figures_kept, answers_kept
         Bytes of memory.
+    unread
+        Told of a snapshot of which a part could not be read, and why.
     """
 
-    def __init__(self, reader: Reader, *, figures_kept: int, answers_kept: int) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        *,
+        figures_kept: int,
+        answers_kept: int,
+        unread: Callable[[Pointer, SnapshotCorrupt], None] = lambda *_: None,
+    ) -> None:
         self._reader = reader
-        self._figures: Kept[RunFigures] = Kept(figures_kept, lambda run: run.nbytes)
-        self._answers: Kept[EncodedAnswer] = Kept(answers_kept, lambda answer: answer.nbytes)
+        self._unread = unread
+        self._figures: Kept[RunFigures] = Kept(figures_kept, lambda run: run.nbytes, lambda run: run.whole)
+        self._answers: Kept[EncodedAnswer] = Kept(
+            answers_kept, lambda answer: answer.nbytes, lambda answer: answer.whole
+        )
 
     def warm(self) -> None:
         """Make and load what does not depend on any run, so that no request waits for it."""
@@ -73,7 +90,8 @@ class Metrics:
         NotHeld
             When `hurried` and the question was not answered lately.
         SnapshotCorrupt
-            When a file is gone or cannot be read.
+            When the manifest is gone or cannot be read, or none of the files can; of any other file the blocks made
+            from it are null, with a warning.
         """
         key = (snapshot.alpha_id, snapshot.id)
         if hurried:
@@ -81,20 +99,26 @@ class Metrics:
             if known is None:
                 raise NotHeld
             return known
-        return self._answers.get(
-            (*key, question),
-            lambda: encode(assemble(self._figures.get(key, lambda: read(self._reader, snapshot)), question)),
-        )
+
+        def read_figures() -> RunFigures:
+            return read(self._reader, snapshot, partial(self._unread, snapshot.pointer))
+
+        def make() -> EncodedAnswer:
+            run = self._figures.get(key, read_figures)
+            return encode(assemble(run, question), whole=run.whole)
+
+        return self._answers.get((*key, question), make)
 
 
-def encode(answer: Answer) -> EncodedAnswer:
-    """Encode the parts of an answer."""
+def encode(answer: Answer, *, whole: bool = True) -> EncodedAnswer:
+    """Encode the parts of an answer; `whole` as of :class:`EncodedAnswer`."""
     # Copied, because the encoder's own result keeps the whole of its buffer, many times what it holds.
     parts = {key: bytes(memoryview(orjson.dumps(value))) for key, value in answer.data.items()}
     return EncodedAnswer(
         {key: orjson.Fragment(part) for key, part in parts.items()},
         answer.warnings,
         sum(len(part) for part in parts.values()),
+        whole,
     )
 
 

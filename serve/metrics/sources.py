@@ -81,9 +81,11 @@ class Sources:
         """The sessions."""
         return self._cut(self._opened(self._run.ledger, LEDGER))
 
-    def _opened(self, part: Part | None, source: Source) -> Part | Absent:
+    def _opened(self, part: Part | Absent | None, source: Source) -> Part | Absent:
         if source.endpoint not in self._may_call:
             return Absent(ACCESS_LIMITED, f"the key may not call {source.endpoint}", source.kind)
+        if isinstance(part, Absent):
+            return part
         if part is None:
             kind = next((kind for kind in source.needs if kind not in self._run.kinds), source.kind)
             return Absent(MISSING_KIND, f"the run holds no {kind} for {source.meaning}", kind)

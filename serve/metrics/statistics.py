@@ -19,7 +19,7 @@ from schemas.metrics.statistic import (
     Statistic,
     Status,
 )
-from serve.metrics.absence import ACCESS_LIMITED, FAILED, MISSING_KIND, Absent, Warnings
+from serve.metrics.absence import ACCESS_LIMITED, BLOCK_ERROR, FAILED, MISSING_KIND, Absent, Warnings
 from serve.metrics.derivations import annual_risk_free_rate, derive
 from serve.metrics.figures import Records, SealedRecord
 from serve.metrics.sources import Sources
@@ -29,7 +29,7 @@ _log = structlog.get_logger("serve.metrics")
 T = TypeVar("T")
 Entry = dict[str, Any]
 """One statistic as it is served."""
-_OF_THE_DATA: Final = (MISSING_KIND, ACCESS_LIMITED)
+_OF_THE_DATA: Final = (MISSING_KIND, ACCESS_LIMITED, BLOCK_ERROR)
 """Reasons that concern a whole source rather than one statistic."""
 
 
@@ -47,12 +47,16 @@ class Span:
         Data of the part inside the window; the same object when the window leaves nothing out.
     equity_basis
         Opening equity of the run.
+    unreadable
+        Why it is not known what was sealed; None when it is. A computed figure in place of a sealed one would be taken
+        for what the run said.
     """
 
     records: Records
     whole: Sources
     rows: Sources
     equity_basis: float
+    unreadable: Absent | None = None
 
     @property
     def narrowed(self) -> bool:
@@ -99,7 +103,7 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
         scaling = name.annualisation or _scaling(record)
     else:
         unit, scaling = statistic.derived_unit(span.equity_basis), statistic.annualisation
-        derived = _derived(statistic, span.rows, warnings, block)
+        derived = span.unreadable or _derived(statistic, span.rows, warnings, block)
         if isinstance(derived, Absent):
             value, source, kind, reason = None, None, None, derived
         else:
@@ -118,7 +122,8 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
     if statistic.name == RATE_OF:
         made["risk_free_rate"], made["risk_free_rate_source"] = _risk_free(span, sealed=found is not None)
     if reason is not None:
-        made["withheld_reason"] = f"{_not_sealed(statistic, span.records)}; {reason.text}"
+        known = "" if span.unreadable else f"{_not_sealed(statistic, span.records)}; "
+        made["withheld_reason"] = known + reason.text
     return made
 
 

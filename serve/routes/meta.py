@@ -20,16 +20,16 @@ ACCESS: Final = "access store"
 async def health(context: Context) -> Bare:
     """Tell whether anything that answers depend on is amiss; what it is, is for those who run the service."""
     service = context.service
-    return Bare(
-        {
-            "status": "ok" if service.components.healthy else "degraded",
-            "service": SERVICE,
-            "environment": service.access_settings.environment,
-            "version": service.build,
-            "registry_version": registry_version(),
-            "time": now(),
-        }
-    )
+    body: dict[str, Any] = {
+        "status": "ok" if service.components.healthy else "degraded",
+        "service": SERVICE,
+        "environment": service.access_settings.environment,
+        "version": service.build,
+        "registry_version": registry_version(),
+        "time": now(),
+    }
+    affected = service.components.affected_alphas
+    return Bare({**body, "affected_alphas": affected} if affected else body)
 
 
 async def me(context: Context) -> Single:

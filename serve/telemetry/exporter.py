@@ -99,6 +99,7 @@ class Exporter:
             "catalogue": {
                 "alphas": _whole(values[f"{NAMESPACE}_catalogue_alphas"]),
                 "unreadable": _whole(values[f"{NAMESPACE}_catalogue_unreadable"]),
+                "damaged": _whole(values[f"{NAMESPACE}_snapshots_damaged"]),
                 "age_seconds": values[f"{NAMESPACE}_catalogue_age_seconds"],
             },
         }
@@ -120,7 +121,7 @@ class Exporter:
         return max(0.0, time.time() - sampled) if sampled else 0.0
 
     def _values(self) -> dict[str, Any]:
-        names = ("catalogue_alphas", "catalogue_unreadable", "catalogue_age_seconds")
+        names = ("catalogue_alphas", "catalogue_unreadable", "catalogue_age_seconds", "snapshots_damaged")
         found: dict[str, Any] = dict.fromkeys((SAMPLED, *(f"{NAMESPACE}_{name}" for name in names)))
         found["components"] = {}
         for metric in self._registry.collect():

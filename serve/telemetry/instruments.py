@@ -68,6 +68,9 @@ class Instruments:
         )
         self._alphas = Gauge("catalogue_alphas", "Alphas served.", **most)
         self._unreadable = Gauge("catalogue_unreadable", "Alphas whose pointer cannot be read.", **most)
+        self._damaged = Gauge(
+            "snapshots_damaged", "Alphas served whose manifest or files are not what was published.", **most
+        )
         self._opened = Gauge(
             "snapshots_opened", "Snapshots whose manifest a process holds in memory.", **most
         )
@@ -101,6 +104,7 @@ class Instruments:
         self._age.set(snapshots.age)
         self._alphas.set(len(snapshots.pointers()))
         self._unreadable.set(len(snapshots.unreadable))
+        self._damaged.set(len(service.damage.alphas))
         for name, state in service.components.states.items():
             self.component.labels(name).set(State(state))
         for name, count in service.access.decisions.items():

@@ -15,6 +15,7 @@ import datasets
 from datasets import cache_room
 from datasets.cache import Cache
 from datasets.catalogue import Catalogue
+from datasets.file_digests import FileDigests
 from datasets.manifest import digest
 from datasets.storage import open_storage
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
@@ -102,6 +103,62 @@ def test_a_copy_with_another_content_is_found_by_verifying(remote: Remote, cache
     assert not cache.verify(storage, relative, entry.sha256)
     assert cache.verify(storage, relative, entry.sha256), "it is gone, and what is not there is not damaged"
     assert Path(snapshot.file("decisions")).read_bytes() == whole
+
+
+def damage(path: Path) -> None:
+    """Flip a bit in place and leave every mark of the file's version as it was, as a disk does."""
+    status = path.stat()
+    with path.open("r+b") as stream:
+        stream.seek(99)
+        (byte,) = stream.read(1)
+        stream.seek(99)
+        stream.write(bytes([byte ^ 1]))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def test_a_copy_with_another_content_is_fetched_anew_by_the_next_process(
+    remote: Remote, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = remote.snapshot(cache)
+    path = Path(snapshot.file("decisions"))
+    whole = path.read_bytes()
+    damage(path)
+    assert path.read_bytes() != whole
+    before = cache.counts.misses
+    monkeypatch.setattr("datasets.cache.DIGESTS", FileDigests(3600))  # knows nothing, as a new process
+    assert Path(snapshot.file("decisions")).read_bytes() == whole
+    assert cache.counts.misses == before + 1
+    damage(path)
+    remote.stop()
+    monkeypatch.setattr("datasets.cache.DIGESTS", FileDigests(3600))
+    with pytest.raises(StorageUnavailable):
+        snapshot.file("decisions")
+    assert cache.counts.misses == before + 2
+
+
+def test_a_copy_that_is_written_to_is_fetched_anew_at_once(remote: Remote, cache: Cache) -> None:
+    snapshot = remote.snapshot(cache)
+    path = Path(snapshot.file("decisions"))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:99] + bytes([whole[99] ^ 1]) + whole[100:])
+    assert Path(snapshot.file("decisions")).read_bytes() == whole
+
+
+def test_a_copy_is_read_once_however_often_it_is_used(
+    remote: Remote, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache_room, "_FRESH_SECONDS", 0.0)  # its use is written down every time
+    snapshot = remote.snapshot(cache)
+    path = Path(snapshot.file("decisions"))
+    written = path.stat().st_mtime_ns
+    monkeypatch.setattr(
+        FileDigests, "_compute", None
+    )  # what was digested when it was copied is not read again
+    for _ in range(3):
+        used = path.stat().st_atime_ns
+        snapshot.file("decisions")
+        assert path.stat().st_atime_ns > used
+    assert path.stat().st_mtime_ns == written
 
 
 def test_a_damaged_manifest_in_the_cache_is_read_again(remote: Remote, cache: Cache) -> None:

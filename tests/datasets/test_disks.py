@@ -12,6 +12,7 @@ import os
 import resource
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -29,9 +30,11 @@ from datasets.storage import open_storage
 from datasets.storage.disk import reading, writing
 from pipeline.build import build_seal
 from schemas.errors import SettingsError, StorageUnavailable
+from tests.cache.conftest import ALPHA as FAR
 from tests.cache.conftest import Remote
 from tests.housekeeping.conftest import ALPHA, Kept
 from tests.seals import make_seal
+from tests.serving.driving import running
 
 PAGE = 4096
 DISK = 8 << 20
@@ -243,6 +246,42 @@ def test_a_cache_whose_disk_is_full_keeps_answering_what_it_has(disk: Disk, remo
     assert (
         Path(again.file("rebalances")).read_bytes() == remote.place("rebalances/part-0.parquet").read_bytes()
     )
+
+
+def test_a_cache_whose_disk_is_full_is_told_by_health_until_there_is_room(disk: Disk, remote: Remote) -> None:
+    store = f"sqlite:///{remote.folder.parent}/access.db"
+    with running(remote.url, store=store, cache=str(disk.folder / "cache"), memory_bytes=1) as api:
+        token = api.key()
+        ask = f"/v1/alphas/{FAR}"
+
+        def status() -> str:
+            return str(api.get("/v1/health").json()["status"])
+
+        assert api.get(f"{ask}/scores", token).status_code == 200
+        assert status() == "ok"
+        disk.leave(PAGE)
+        assert api.get(f"{ask}/positions?book=long_only", token).status_code == 503
+        assert status() == "degraded"
+        assert api.get(f"{ask}/scores", token).status_code == 200
+        disk.make_room()
+        deadline = time.monotonic() + 60
+        while status() != "ok":
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert api.get(f"{ask}/positions?book=long_only", token).status_code == 200
+
+
+def test_a_cache_knows_of_a_full_disk_before_a_copy_fails(disk: Disk) -> None:
+    cache = Cache(disk.folder / "cache", 100_000_000)
+    cache.look()
+    assert cache.refusal is None
+    disk.leave(PAGE)
+    cache.look()
+    assert cache.refusal is not None
+    assert "bytes are left" in cache.refusal
+    disk.make_room()
+    cache.look()
+    assert cache.refusal is None
 
 
 @pytest.mark.parametrize("size", [0, 600, 3000])

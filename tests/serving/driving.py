@@ -70,10 +70,13 @@ class Running:
 
 
 @contextmanager
-def running(root: Path, *, counts: Path | None = None, **settings: Any) -> Iterator[Running]:
+def running(
+    root: Path | str, *, counts: Path | None = None, store: str | None = None, **settings: Any
+) -> Iterator[Running]:
     """Start the application over a datasets root, with its key store beside it; two of them need counts of their own."""
+    given = {"ALPHA_RESULTS_LIMITS_STATE": counts, "ALPHA_RESULTS_ACCESS": store}
     access = AccessSettings.from_environment(
-        {} if counts is None else {"ALPHA_RESULTS_LIMITS_STATE": str(counts)}, root
+        {name: str(value) for name, value in given.items() if value is not None}, root
     )
     told = {"refresh_seconds": 0.1, "threads": 2, **settings}
     app = create(Settings(datasets=str(root), **told), access)

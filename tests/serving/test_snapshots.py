@@ -44,7 +44,8 @@ def test_a_new_snapshot_is_served_without_restart_and_has_new_tags(tmp_path: Pat
         assert found.headers["etag"] != etag
 
 
-def test_an_alpha_can_appear_and_disappear(tmp_path: Path) -> None:
+def test_an_alpha_can_appear_and_disappear_beside_another(tmp_path: Path) -> None:
+    published.publish(tmp_path, {"rebalances": published.rebalances()}, alpha_id="Test_other")
     with running(tmp_path) as api:
         token = api.key()
 

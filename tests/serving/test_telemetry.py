@@ -142,6 +142,7 @@ def test_a_root_that_goes_away_degrades_and_one_that_comes_back_does_not(here: P
             "catalogue": "ok",
             "limiter": "ok",
             "market_data": "degraded",
+            "snapshots": "ok",
         }
     with measured(here) as (_, base, port):
         here.rename(away)

@@ -1,0 +1,113 @@
+"""Digests of files of this machine, computed once for each version of a file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from concurrent.futures import Future
+from typing import Final, NamedTuple
+
+from datasets.storage.disk import reading
+from schemas.settings import SETTINGS
+
+_REMEMBERED: Final = 200_000
+"""Files whose digest is remembered, some 300 bytes each."""
+_DOUBTED_SECONDS: Final = 10.0
+"""How long a digest that is not the wanted one is believed: a file that is damaged costs no more than one reading in so many
+seconds, and one that was only read wrongly is soon found sound."""
+
+type_version = tuple[int, int, int, int]
+"""Device, inode, size and modification time in nanoseconds: what changes when a file is written or replaced."""
+
+
+class _Digest(NamedTuple):
+    sha256: str
+    computed: float
+
+
+class FileDigests:
+    """Remembers the SHA-256 of files by their version. Safe between threads.
+
+    A file is read when it is asked for the first time, again whenever it was written or replaced, and again when its
+    digest was computed too long ago. Threads that ask for one file at the same time wait for one reading of it.
+
+    Parameters
+    ----------
+    seconds
+        How long a digest is trusted.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._known: dict[type_version, _Digest] = {}
+        self._computing: dict[type_version, Future[_Digest]] = {}
+        self._lock = threading.Lock()
+
+    def trust(self, seconds: float) -> None:
+        """Set how long a digest is trusted from now on."""
+        self._seconds = seconds
+
+    def intact(self, path: str | os.PathLike[str], size: int, sha256: str) -> bool:
+        """Tell whether a file has the size and the digest that its manifest says.
+
+        Raises
+        ------
+        FileNotFoundError
+            When it does not exist.
+        StorageUnavailable
+            When the disk fails or does not permit reading it.
+        """
+        with reading(path):
+            version = _version(os.stat(path))  # noqa: PTH116 - as below, and asked before every query
+        if version[2] != size:
+            return False
+        found = self._of(path, version, self._seconds)
+        if found.sha256 != sha256 and time.monotonic() - found.computed > _DOUBTED_SECONDS:
+            found = self._of(path, version, 0.0)
+        return found.sha256 == sha256
+
+    def _of(self, path: str | os.PathLike[str], version: type_version, seconds: float) -> _Digest:
+        known = self._known.get(version)
+        if known is not None and time.monotonic() - known.computed <= seconds:
+            return known
+        with self._lock:
+            running = self._computing.get(version)
+            mine = running is None
+            future = self._computing[version] = Future() if running is None else running
+        if not mine:
+            return future.result()
+        try:
+            found = self._compute(path, version)
+        except BaseException as error:
+            future.set_exception(error)
+            raise
+        else:
+            future.set_result(found)
+            return found
+        finally:
+            with self._lock:
+                self._computing.pop(version, None)
+
+    def _compute(self, path: str | os.PathLike[str], version: type_version) -> _Digest:
+        computed = time.monotonic()
+        with reading(path), open(path, "rb") as stream:  # noqa: PTH123 - most callers have text
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+            unchanged = _version(os.fstat(stream.fileno())) == version
+        found = _Digest(sha256, computed)
+        if unchanged:  # else it was written meanwhile, and the next caller reads it again
+            with self._lock:
+                self._known.pop(version, None)
+                self._known[version] = found
+                while len(self._known) > _REMEMBERED:
+                    self._known.pop(next(iter(self._known)))
+        return found
+
+
+def _version(status: os.stat_result) -> type_version:
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+DIGESTS: Final = FileDigests(SETTINGS["verify_seconds"].default)
+"""Of this process: a digest belongs to the version of a file, whoever asks for it."""

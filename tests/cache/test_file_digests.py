@@ -1,0 +1,121 @@
+"""Digests that are computed once for each version of a file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datasets import file_digests
+from datasets.file_digests import FileDigests
+from schemas.errors import StorageUnavailable
+
+
+class Readings:
+    """Counts how often a file is read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self.going_on = threading.Event()
+        self.going_on.set()
+        digest = hashlib.file_digest
+
+        def counted(*arguments: Any) -> Any:
+            self.count += 1
+            self.going_on.wait()
+            return digest(*arguments)
+
+        monkeypatch.setattr(hashlib, "file_digest", counted)
+
+
+@pytest.fixture
+def readings(monkeypatch: pytest.MonkeyPatch) -> Readings:
+    return Readings(monkeypatch)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "file").write_bytes(b"content")
+    return tmp_path / "file"
+
+
+CONTENT = hashlib.sha256(b"content").hexdigest()
+OTHER = hashlib.sha256(b"c0ntent").hexdigest()
+
+
+def test_a_file_is_read_once_until_it_is_written_or_replaced(path: Path, readings: Readings) -> None:
+    digests = FileDigests(3600)
+    for _ in range(3):
+        assert digests.intact(path, 7, CONTENT)
+        assert not digests.intact(path, 7, OTHER)
+    assert readings.count == 1
+    path.write_bytes(b"c0ntent")
+    assert digests.intact(path, 7, OTHER)
+    assert not digests.intact(path, 7, CONTENT)
+    assert readings.count == 2
+    (path.parent / "new").write_bytes(b"content")
+    (path.parent / "new").replace(path)
+    assert digests.intact(path, 7, CONTENT)
+    linked = path.with_name("linked")
+    linked.hardlink_to(path)
+    assert digests.intact(linked, 7, CONTENT)
+    assert readings.count == 3
+
+
+def test_a_file_of_another_size_is_not_read_at_all(path: Path, readings: Readings) -> None:
+    assert not FileDigests(3600).intact(path, 8, CONTENT)
+    assert readings.count == 0
+
+
+def test_a_digest_is_not_trusted_for_ever(path: Path, readings: Readings) -> None:
+    digests = FileDigests(3600)
+    assert digests.intact(path, 7, CONTENT)
+    status = path.stat()
+    path.write_bytes(b"c0ntent")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert digests.intact(path, 7, CONTENT), "nothing tells that it was changed"
+    digests.trust(0.0)
+    assert not digests.intact(path, 7, CONTENT)
+    assert readings.count == 2
+
+
+def test_a_wrong_digest_is_soon_doubted(
+    path: Path, readings: Readings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digests = FileDigests(3600)
+    assert not digests.intact(path, 7, OTHER)
+    assert not digests.intact(path, 7, OTHER)
+    assert readings.count == 1
+    monkeypatch.setattr(file_digests, "_DOUBTED_SECONDS", 0.0)
+    assert not digests.intact(path, 7, OTHER)
+    assert readings.count == 2
+
+
+def test_threads_wait_for_one_reading_and_all_learn_of_its_failure(path: Path, readings: Readings) -> None:
+    digests = FileDigests(3600)
+    readings.going_on.clear()
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(digests.intact, path, 7, CONTENT) for _ in range(8)]
+        readings.going_on.set()
+        assert all(future.result() for future in asked)
+    assert readings.count == 1
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        digests.intact(path, 7, CONTENT)
+    path.symlink_to("/proc/self/mem")
+    with pytest.raises(StorageUnavailable, match="hardware fault"):
+        digests.intact(path, 0, CONTENT)
+
+
+def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_digests, "_REMEMBERED", 3)
+    digests = FileDigests(3600)
+    for number in range(9):
+        (tmp_path / str(number)).write_bytes(b"content")
+        assert digests.intact(tmp_path / str(number), 7, CONTENT)
+    assert len(digests._known) == 3  # noqa: SLF001 - memory is not seen from outside

@@ -1,0 +1,415 @@
+"""Published files with flipped bits: no figure that was not published is answered, and health says what is damaged."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+import pytest
+from polars.exceptions import PanicException
+
+from datasets.storage import open_storage
+from pipeline.build import build_seal
+from schemas.endpoints import ENDPOINTS, Gate
+from schemas.errors import SnapshotCorrupt, SnapshotUnreadable, StorageUnavailable
+from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS
+from serve.query.statement import Statement
+from serve.reader import Reader
+from tests.seals import make_seal
+from tests.serving import published
+from tests.serving.driving import Running, running
+
+ALPHA: Final = "Test_small"
+RUN: Final = f"/v1/alphas/{ALPHA}"
+FLIPS_OF_A_FILE: Final = 6
+SOON: Final = 60.0
+"""Seconds to wait for what a background thread finds out on a loaded machine."""
+SAME_ID: Final = {"x-request-id": "the-same"}
+NO_FILES: Final = {"performance.metrics.doc", "catalog.alphas.source.download"}
+MOMENT: Final = re.compile(rb'"generated_at":"[^"]*",')
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("damage")
+    build_seal(str(make_seal(folder / "seals", weeks=24, names=24)), folder / "root")
+    return folder / "root"
+
+
+@pytest.fixture
+def root(sound: Path, tmp_path: Path) -> Path:
+    shutil.copytree(sound, tmp_path / "root")
+    return tmp_path / "root"
+
+
+def snapshot_folder(root: Path) -> Path:
+    return next((root / "alphas" / f"alpha_id={ALPHA}").glob("snapshot=*"))
+
+
+def questions(root: Path) -> list[str]:
+    """Return every endpoint that answers from published files, of every book it answers from."""
+    weeks = pl.read_parquet(snapshot_folder(root) / "rebalances" / "part-0.parquet")
+    week = weeks.filter(pl.col("week_status") == "traded")["date"][8]
+    found = ["/v1/alphas"]
+    for endpoint in ENDPOINTS.values():
+        if endpoint.gate is Gate.NONE or endpoint.id in NO_FILES:
+            continue
+        path = endpoint.path.replace("{alpha}", ALPHA).replace("{date}", str(week))
+        names = {parameter.name for parameter in endpoint.parameters}
+        books = CONDITIONED_BOOKS if "book" in names and set(endpoint.datasets) & set(BOOK_KINDS) else (None,)
+        for book in books:
+            query = [f"book={book}"] if book else []
+            query += ["limit=5000"] if "limit" in names else []
+            found.append(f"{path}?{'&'.join(query)}")
+    return [*found, f"{RUN}/metrics?panel=1&granularity=yearly"]
+
+
+def flip(path: Path, place: int, bit: int) -> None:
+    """Flip one bit where it lies."""
+    with path.open("r+b") as stream:
+        stream.seek(place)
+        (byte,) = stream.read(1)
+        stream.seek(place)
+        stream.write(bytes([byte ^ 1 << bit]))
+
+
+def answers(api: Running, token: str, paths: list[str]) -> dict[str, tuple[int, bytes]]:
+    found = {path: api.get(path, token, headers=SAME_ID) for path in paths}
+    return {path: (answer.status_code, MOMENT.sub(b"", answer.content)) for path, answer in found.items()}
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def health(api: Running) -> tuple[str, int]:
+    body = api.get("/v1/health").json()
+    return body["status"], body.get("affected_alphas", 0)
+
+
+def differing(whole: Mapping[str, Any], now: Mapping[str, Any]) -> set[str]:
+    """Return the members of two metrics that differ, nested ones by their path."""
+    found = set()
+    for name in whole.keys() | now.keys():
+        if whole.get(name) != now.get(name):
+            nested = isinstance(whole.get(name), dict) and isinstance(now.get(name), dict)
+            found |= {f"{name}.{x}" for x in differing(whole[name], now[name])} if nested else {name}
+    return found
+
+
+def figures(document: Any) -> Iterator[tuple[str, float]]:
+    """Yield every number of a document with where it stands."""
+    pairs = document.items() if isinstance(document, dict) else enumerate(document)
+    for name, value in pairs:
+        if isinstance(value, dict | list):
+            yield from ((f"{name}.{rest}", number) for rest, number in figures(value))
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield str(name), value
+
+
+def require_right_or_withheld(path: str, whole: tuple[int, bytes], now: tuple[int, bytes]) -> None:
+    if now == whole:
+        return
+    status, body = now
+    document = json.loads(body)
+    if status == 200 and path.startswith(f"{RUN}/metrics"):
+        # Of the metrics a part is withheld with its reason, and every figure that is there is the right one.
+        assert any(x["code"] == "block_error" for x in document["meta"]["warnings"])
+        known = dict(figures(json.loads(whole[1])["data"]))
+        assert dict(figures(document["data"])).items() <= known.items()
+        return
+    assert status == 503, (path, body[:300])
+    assert document["error"]["code"] == "upstream_unavailable"
+    assert document["error"]["request_id"] == SAME_ID["x-request-id"]
+
+
+def test_a_flipped_bit_costs_answers_and_never_changes_one(
+    root: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Anywhere in any published file, under a server that has read it before."""
+    draw = random.Random(5)
+    files = sorted(path for path in snapshot_folder(root).rglob("*") if path.is_file())
+    paths = questions(root)
+    with running(root, memory_bytes=1, preload=0) as api:
+        token = api.key()
+        whole = answers(api, token, paths)
+        assert {status for status, _ in whole.values()} == {200}
+        refused = 0
+        for path in files:
+            size = path.stat().st_size
+            for place in [0, size - 1, size - 6, *(draw.randrange(size) for _ in range(FLIPS_OF_A_FILE - 3))]:
+                bit = draw.randrange(8)
+                flip(path, place, bit)
+                now = answers(api, token, paths)
+                flip(path, place, bit)
+                for asked, answer in now.items():
+                    require_right_or_withheld(asked, whole[asked], answer)
+                refused += now != whole
+        assert refused > len(files) / 2, "most files are of some use"
+        assert answers(api, token, paths) == whole, "what was mended is answered again"
+        eventually(lambda: health(api) == ("ok", 0))
+    log = "".join(capfd.readouterr())
+    assert "Traceback" not in log
+    assert "panicked" not in log
+
+
+def test_a_bit_that_was_flipped_before_the_start_is_noticed_although_the_file_looks_untouched(
+    sound: Path, tmp_path: Path
+) -> None:
+    draw = random.Random(6)
+    paths = questions(sound)
+    with running(sound, memory_bytes=1, preload=0) as api:
+        whole = answers(api, api.key(), paths)
+    for number, name in enumerate(("decisions", "sealed_metrics", "portfolio/book=long_short", "rebalances")):
+        root = tmp_path / str(number)
+        shutil.copytree(sound, root)
+        path = snapshot_folder(root) / name / "part-0.parquet"
+        flip(path, draw.randrange(4, path.stat().st_size // 2), draw.randrange(8))
+        with running(root, memory_bytes=1, preload=0) as api:
+            now = answers(api, api.key(), paths)
+            for asked, answer in now.items():
+                require_right_or_withheld(asked, whole[asked], answer)
+            assert now != whole
+            assert health(api) == ("degraded", 1)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "blocks"),
+    [
+        ("sealed_metrics", {"core", "rank_ic", "periods", "nwt.ic"}),
+        ("weekly_signal", {"core", "rank_ic", "nwt.ic", "nwt.ic_score_panel", "ic_deciles", "panel"}),
+        ("weekly_deciles", {"ic_deciles", "panel"}),
+        ("portfolio/book=long_short", {"core", "nwt.ir"}),
+    ],
+)
+def test_an_unreadable_part_of_the_metrics_costs_its_blocks_alone(
+    root: Path, dataset: str, blocks: set[str]
+) -> None:
+    path = snapshot_folder(root) / dataset / "part-0.parquet"
+    ask = f"{RUN}/metrics?panel=1&granularity=yearly"
+    with running(root, preload=0, memory_bytes=1) as api:
+        token = api.key(raw=True)
+        whole = api.json(ask, token)["data"]
+        flip(path, 40, 3)
+        answer = api.json(ask, token)
+        warned = [x for x in answer["meta"]["warnings"] if x["code"] == "block_error"]
+        changed = {".".join(name.split(".")[:2]) for name in differing(whole, answer["data"])}
+        assert {x if x.startswith("nwt") else x.split(".")[0] for x in changed} <= blocks | {"periods"}
+        assert {x["block"].split(".")[0] for x in warned} <= {x.split(".")[0] for x in blocks | {"periods"}}
+        assert warned
+        assert dict(figures(answer["data"])).items() <= dict(figures(whole)).items()
+        flip(path, 40, 3)
+        assert api.json(ask, token)["data"] == whole, "a part that was withheld is not remembered as such"
+
+
+def test_metrics_of_which_nothing_can_be_read_are_503(root: Path) -> None:
+    for path in snapshot_folder(root).rglob("part-0.parquet"):
+        flip(path, 40, 3)
+    with running(root, preload=0) as api:
+        assert api.get(f"{RUN}/metrics", api.key()).status_code == 503
+
+
+@pytest.mark.parametrize("damage", ["gone", "changed", "cut", "other"])
+def test_health_counts_an_alpha_whose_publication_is_damaged_before_anybody_asks_for_it(
+    root: Path, damage: str
+) -> None:
+    published.publish(root, {"rebalances": published.rebalances()}, alpha_id="Test_other")
+    folder = snapshot_folder(root)
+    manifest = folder / "manifest.json"
+    whole = manifest.read_bytes()
+    table = folder / "decisions" / "part-0.parquet"
+    rows = table.read_bytes()
+    if damage == "gone":
+        manifest.unlink()
+    elif damage == "changed":
+        flip(manifest, 99, 1)
+    elif damage == "cut":
+        table.write_bytes(rows[:-1])
+    else:
+        table.unlink()
+    with running(root, preload=0) as api:
+        eventually(lambda: health(api) == ("degraded", 1))
+        manifest.write_bytes(whole)
+        table.write_bytes(rows)
+        eventually(lambda: health(api) == ("ok", 0))
+
+
+def test_health_counts_a_pointer_that_cannot_be_read_and_the_alpha_is_503(root: Path) -> None:
+    published.publish(root, {"rebalances": published.rebalances()}, alpha_id="Test_other")
+    pointer = root / "catalog" / f"{ALPHA}.json"
+    whole = pointer.read_bytes()
+    pointer.write_bytes(whole[:-20])
+    with running(root, preload=0) as api:
+        token = api.key()
+        assert health(api) == ("degraded", 1)
+        assert api.get(f"{RUN}/scores", token).status_code == 503, "it may well be there"
+        assert api.get("/v1/alphas/Test_absent/scores", token).status_code == 404
+        assert api.get("/v1/alphas/Test_other/rebalances", token).status_code == 200
+        pointer.write_bytes(whole)
+        eventually(lambda: health(api) == ("ok", 0))
+
+
+def test_another_snapshot_ends_the_damage(tmp_path: Path) -> None:
+    published.publish(tmp_path, published.full())
+    table = next(tmp_path.glob("alphas/*/*/decisions/part-0.parquet"))
+    flip(table, 400, 2)
+    with running(tmp_path, preload=0) as api:
+        token = api.key()
+        ask = "/v1/alphas/Test_hand/scores"
+        assert api.get(ask, token).status_code == 503
+        assert health(api) == ("degraded", 1)
+        again = {**published.full(), "decisions": published.decisions(drift=1)}
+        published.publish(tmp_path, again, mark="again", sealed_at="2026-02-05T07:30:00Z")
+        eventually(lambda: health(api) == ("ok", 0))
+        assert api.get(ask, token).status_code == 200
+
+
+@contextmanager
+def failing_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def fail(*_: object) -> Any:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr("serve.reader.to_json", fail)
+        yield
+
+
+def test_a_panic_is_503_in_the_envelope_and_leaves_the_service_answering(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(root, memory_bytes=1, preload=0) as api:
+        token = api.key()
+        with failing_with(PanicException("index out of bounds"), monkeypatch):
+            found = api.get(f"{RUN}/scores", token)
+            assert found.status_code == 503
+            assert found.json()["error"]["code"] == "upstream_unavailable"
+            assert "bounds" not in found.text
+        assert health(api) == ("degraded", 1)
+        assert api.get(f"{RUN}/scores", token).status_code == 200
+
+
+def test_a_file_that_is_what_was_published_but_cannot_be_decoded_is_told_from_a_wrong_statement(
+    tmp_path: Path,
+) -> None:
+    reader = Reader()
+    path = tmp_path / "x.parquet"
+    pl.DataFrame({"n": [1]}).write_parquet(path)
+    with pytest.raises(SnapshotUnreadable):
+        reader.frame(Statement("SELECT absent FROM read_parquet(?)", (str(path),)))
+    with pytest.raises(Exception, match="syntax") as wrong:
+        reader.frame(Statement("SELEC 1"))
+    assert not isinstance(wrong.value, SnapshotCorrupt)
+    reader.close()
+
+
+def test_an_engine_that_broke_down_is_replaced() -> None:
+    import duckdb  # noqa: PLC0415 - the engine's own error is what is put in
+
+    reader = Reader()
+    one = Statement("SELECT 1 AS n")
+    assert reader.frame(one).item() == 1
+    broken = reader._database  # noqa: SLF001 - nothing that is asked from outside breaks it
+    reader._forget(duckdb.FatalException("database has been invalidated"))  # noqa: SLF001 - as above
+    broken.close()
+    assert reader.frame(one).item() == 1
+    reader.close()
+
+
+def test_notebooks_are_refused_a_damaged_file_as_well(root: Path) -> None:
+    import datasets  # noqa: PLC0415 - the analysts' way in
+
+    snapshot = datasets.open(root)[ALPHA]
+    assert snapshot.scan("decisions").collect().height
+    flip(snapshot_folder(root) / "decisions" / "part-0.parquet", 777, 0)
+    for read in (snapshot.scan, snapshot.relation, snapshot.arrow, snapshot.file):
+        with pytest.raises(SnapshotCorrupt, match=r"decisions/part-0\.parquet"):
+            read("decisions")
+
+
+def test_a_catalogue_that_loses_everything_is_not_believed(tmp_path: Path) -> None:
+    root = tmp_path / "published"
+    published.publish(root, published.full())
+    with running(root, memory_bytes=1, preload=0) as api:
+        token = api.key()
+        ask = "/v1/alphas/Test_hand/scores"
+        assert api.get(ask, token).status_code == 200
+        assert health(api) == ("ok", 0)
+        for lost in ("catalog", "."):
+            away = tmp_path / "away"
+            (root / lost).rename(away)
+            root.mkdir(exist_ok=True)
+            eventually(lambda: health(api)[0] == "degraded")
+            assert api.get(ask, token).status_code == (200 if lost == "catalog" else 503)
+            assert [row["alpha_id"] for row in api.json("/v1/alphas", token)["data"]] == ["Test_hand"]
+            shutil.rmtree(root / lost, ignore_errors=True)
+            away.rename(root / lost)
+            eventually(lambda: health(api) == ("ok", 0))
+            assert api.get(ask, token).status_code == 200
+
+
+def test_a_root_that_holds_snapshots_but_no_catalogue_is_a_fault_from_the_start(tmp_path: Path) -> None:
+    published.publish(tmp_path, published.full())
+    (tmp_path / "catalog").rename(tmp_path / "elsewhere")
+    with running(tmp_path) as api:
+        token = api.key()
+        assert health(api)[0] == "degraded"
+        assert api.get("/v1/alphas/Test_hand/scores", token).status_code == 503
+        assert api.get("/v1/alphas", token).status_code == 503
+        (tmp_path / "elsewhere").rename(tmp_path / "catalog")
+        eventually(lambda: health(api) == ("ok", 0))
+        assert api.get("/v1/alphas/Test_hand/scores", token).status_code == 200
+
+
+def test_a_root_that_never_held_an_alpha_is_in_order(tmp_path: Path) -> None:
+    with running(tmp_path) as api:
+        token = api.key()
+        assert health(api) == ("ok", 0)
+        assert api.json("/v1/alphas", token)["data"] == []
+        assert api.get("/v1/alphas/Test_hand/scores", token).status_code == 404
+
+
+def test_a_root_that_is_emptied_is_not_followed_by_whoever_opened_it(tmp_path: Path) -> None:
+    import datasets  # noqa: PLC0415 - as above
+
+    published.publish(tmp_path, published.full())
+    opened = datasets.open(tmp_path)
+    shutil.rmtree(tmp_path / "catalog")
+    with pytest.raises(StorageUnavailable, match="not believed"):
+        opened.catalogue.refresh()
+    assert list(opened) == ["Test_hand"]
+    assert open_storage(str(tmp_path)).entries("catalog") == {}
+
+
+def test_the_tag_of_a_list_of_alphas_depends_on_what_the_caller_sees_alone(tmp_path: Path) -> None:
+    def publish(alpha_id: str) -> None:
+        published.publish(tmp_path, {"rebalances": published.rebalances()}, alpha_id=alpha_id)
+
+    publish("Test_mine")
+    publish("Test_theirs")
+    with running(tmp_path) as api:
+        everything, mine = api.key(), api.key(alphas="list:Test_mine")
+
+        def tags(query: str = "") -> tuple[str, str]:
+            found = [api.get(f"/v1/alphas{query}", token) for token in (everything, mine)]
+            return found[0].headers["etag"], found[1].headers["etag"]
+
+        for _ in range(3):  # made, remembered, and sent as it is
+            before = tags(), tags("?limit=1")
+        publish("Test_more")
+        eventually(lambda: tags()[0] != before[0][0])
+        assert tags()[1] == before[0][1]
+        assert tags("?limit=1")[1] == before[1][1]
+        for _ in range(3):
+            again = api.get("/v1/alphas", mine, headers={"if-none-match": before[0][1]})
+            assert again.status_code == 304
