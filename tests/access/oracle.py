@@ -1,8 +1,13 @@
-"""The limiter's rules as slowly and plainly as they can be said: every call is kept and counted anew."""
+"""The limiter's rules as slowly and plainly as they can be said: every call is kept and counted anew.
+
+Windows roll by a time that never goes back; the month is that of the wall clock. `Oracle` is given both. `OfOneClock` has
+nothing but a clock that may be set, as a Redis server does.
+"""
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -26,43 +31,63 @@ def next_month(at: int) -> int:
 class Oracle:
     def __init__(self) -> None:
         self.calls: list[int] = []
-        self.months: list[tuple[int, int]] = []
+        self.months: Counter[tuple[int, int]] = Counter()
 
-    def _counts(self, now: int) -> list[int]:
+    def _counts(self, now: int, wall: int) -> list[int]:
         rolling = [sum(1 for at in self.calls if now - at < length) for length in LENGTHS]
-        return [*rolling, self.months.count(month_of(now))]
+        return [*rolling, self.months[month_of(wall)]]
 
-    def ask(self, clock: int, rate: RateLimit, *, charge: bool) -> Standing:
-        now = max([clock, *self.calls])
-        full = self._full(now, rate) if charge else []
+    def ask(self, now: int, wall: int, rate: RateLimit, *, charge: bool, seen: int | None = None) -> Standing:
+        """Answer at `now`; `seen` is what a clock says that has not come to `now` yet, and has to be waited for."""
+        seen = now if seen is None else seen
+        full = self._full(now, wall, rate) if charge else []
         retry = 0
         if full:
-            moments = {at + length for at in self.calls for length in LENGTHS} | {next_month(now)}
-            retry = next(x for x in sorted(moments) if x > now and not self._full(x, rate)) - now
+            moments = {at + length for at in self.calls for length in LENGTHS}
+            later = [x for x in sorted({now, *moments}) if x >= now]
+            rolling = next(x for x in later if not set(self._full(x, wall, rate)) - {Window.MONTH})
+            # What a clock that was ahead left in the next month is not foreseen.
+            retry = max(
+                rolling - seen if rolling > now else 0, next_month(wall) - wall if Window.MONTH in full else 0
+            )
         elif charge:
             self.calls.append(now)
-            self.months.append(month_of(now))
-        counts = self._counts(now)
+            self.months[month_of(wall)] += 1
+        counts = self._counts(now, wall)
         resets = [
-            min((at + length - now for at in self.calls if now - at < length), default=0)
+            min((at + length - seen for at in self.calls if now - at < length), default=0)
             for length in LENGTHS
         ]
         return Standing(
             (counts[0], counts[1], counts[2], counts[3]),
-            (resets[0], resets[1], resets[2], next_month(now) - now),
+            (resets[0], resets[1], resets[2], next_month(wall) - wall),
             full[0] if full else None,
             retry,
         )
 
-    def _full(self, now: int, rate: RateLimit) -> list[Window]:
-        pairs = zip(Window, self._counts(now), rate.limits, strict=True)
+    def _full(self, now: int, wall: int, rate: RateLimit) -> list[Window]:
+        pairs = zip(Window, self._counts(now, wall), rate.limits, strict=True)
         return [window for window, count, limit in pairs if limit is not None and count >= limit]
 
     def forget(self) -> None:
-        """Drop calls that can no longer count, so that a long run stays quick: time never passes the newest back."""
-        kept = [i for i, at in enumerate(self.calls) if self.calls[-1] - at < 32 * DAY_US]
-        self.calls = [self.calls[i] for i in kept]
-        self.months = [self.months[i] for i in kept]
+        """Drop calls that can no longer count, so that a long run stays quick."""
+        self.calls = [at for at in self.calls if self.calls[-1] - at < DAY_US]
+
+
+class OfOneClock(Oracle):
+    """A step back of a second at most is waited for; a larger one is no time at all, and time goes on from there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ahead = 0
+
+    def ask_at(self, clock: int, rate: RateLimit, *, charge: bool) -> Standing:
+        seen = clock + self.ahead
+        now = max([seen, *self.calls])
+        if now - seen > SECOND_US:
+            self.ahead = now - clock
+            seen = now
+        return self.ask(now, clock, rate, charge=charge, seen=seen)
 
 
 STEPS = (
@@ -80,7 +105,7 @@ STEPS = (
     600 * SECOND_US,
 )
 LONG = (3600 * SECOND_US, DAY_US - 1, DAY_US, 9 * DAY_US)
-BACK = (-1, -SECOND_US, -MINUTE_US, -3600 * SECOND_US, -2 * DAY_US)
+BACK = (-1, -300_000, -SECOND_US, -SECOND_US - 1, -MINUTE_US, -3600 * SECOND_US, -2 * DAY_US)
 START = (datetime(2100, 1, 30, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
 
 

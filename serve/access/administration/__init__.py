@@ -10,7 +10,7 @@ from functools import partial
 from serve.access.administration.accounts import Accounts
 from serve.access.administration.keys import Keys
 from serve.access.administration.trail import Trail
-from serve.access.limiter.memory import clock_us
+from serve.access.limiter.clocks import wall_us
 from serve.access.peppers import load_digests
 from serve.access.settings import AccessSettings
 from serve.access.store import open_database
@@ -28,7 +28,7 @@ class Administration:
 
 @asynccontextmanager
 async def open_administration(
-    settings: AccessSettings, actor: str, clock: Callable[[], int] = clock_us, *, writable: bool = True
+    settings: AccessSettings, actor: str, clock: Callable[[], int] = wall_us, *, writable: bool = True
 ) -> AsyncIterator[Administration]:
     """Open the store to change it, or only to look at it.
 

@@ -10,11 +10,13 @@ import os
 import sqlite3
 from array import array
 from collections.abc import Iterable
+from dataclasses import astuple
 from pathlib import Path
 
 import orjson
 
 from schemas.errors import SettingsError
+from serve.access.limiter.clocks import Clocks, Moment
 from serve.access.limiter.rolling import CallLog
 from serve.access.limits import DAY_US
 
@@ -22,19 +24,28 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (
     key_id TEXT NOT NULL, at_us INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (key_id, at_us)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS months (
-    key_id TEXT PRIMARY KEY, month INTEGER NOT NULL, n INTEGER NOT NULL, last_us INTEGER NOT NULL
+CREATE TABLE IF NOT EXISTS monthly (
+    key_id TEXT NOT NULL, month INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (key_id, month)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS written (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    boot TEXT NOT NULL, steady_us INTEGER NOT NULL, wall_us INTEGER NOT NULL, at_us INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
+"""`at_us` counts on a timeline of the file's own; `written` says where that was by the machine's clocks."""
+_FROM_OLDER = """
+INSERT OR IGNORE INTO monthly SELECT key_id, month, n FROM months;
+DROP TABLE months;
+"""
+"""Releases that counted one month of a key had this table."""
 
 _ADD_CALLS = """
 INSERT INTO calls SELECT value ->> 0, value ->> 1, 1 FROM json_each(?) WHERE true
 ON CONFLICT (key_id, at_us) DO UPDATE SET n = n + 1
 """
 """The condition tells the parser that ON begins no join."""
-_SET_MONTHS = """
-INSERT OR REPLACE INTO months SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)
-"""
+_SET_MONTHS = "INSERT OR REPLACE INTO monthly SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)"
+_SET_WRITTEN = "INSERT OR REPLACE INTO written VALUES (1, ?, ?, ?, ?)"
 
 
 def _rows(rows: Iterable[tuple[str | int, ...]]) -> str:
@@ -79,6 +90,8 @@ class Journal:
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.executescript(_SCHEMA)
+            if self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'months'").fetchone():
+                self._connection.executescript(f"BEGIN IMMEDIATE; {_FROM_OLDER} COMMIT;")
         except (OSError, sqlite3.Error) as error:
             os.close(self._lock)
             raise SettingsError(
@@ -86,36 +99,47 @@ class Journal:
                 " make room on its disk, or set ALPHA_RESULTS_LIMITS_STATE to another"
             ) from error
 
+    def present(self, clocks: Clocks) -> int:
+        """Return the present on the file's timeline, which is never before anything that is written there.
+
+        It began with the wall clock, but only its differences mean anything: a wall clock that was set since does not
+        move it.
+        """
+        (newest,) = self._connection.execute("SELECT max(at_us) FROM calls").fetchone()
+        row = self._connection.execute("SELECT boot, steady_us, wall_us, at_us FROM written").fetchone()
+        return max(newest or 0, Moment(*row).resumed(clocks) if row else clocks.wall())
+
     def load(self, now_us: int) -> dict[str, CallLog]:
-        """Return the calls of each key that can still count at `now_us`."""
+        """Return the calls of each key that can still count at `now_us` of the file's timeline."""
         logs: dict[str, CallLog] = {}
-        for key_id, month, n, last in self._connection.execute(
-            "SELECT key_id, month, n, last_us FROM months"
-        ):
-            logs[key_id] = CallLog(month=month, month_count=n, last=last)
+        for key_id, month, n in self._connection.execute("SELECT key_id, month, n FROM monthly"):
+            # When the newest of them was is not known, but not later than now.
+            logs.setdefault(key_id, CallLog(last=now_us)).months[month] = n
         recent = "SELECT key_id, at_us, n FROM calls WHERE at_us > ? ORDER BY key_id, at_us"
         for key_id, at_us, n in self._connection.execute(recent, (now_us - DAY_US,)):
-            log = logs.setdefault(key_id, CallLog())
-            log.times.extend(array("q", [at_us]) * n)
-            log.last = max(log.last, at_us)
+            logs.setdefault(key_id, CallLog(last=now_us)).times.extend(array("q", [at_us]) * n)
         return logs
 
-    def append(self, calls: Iterable[tuple[str, int]], months: Iterable[tuple[str, int, int, int]]) -> None:
-        """Add admitted calls (key, instant) and the state of their months (key, month, calls, newest)."""
+    def append(
+        self, calls: Iterable[tuple[str, int]], months: Iterable[tuple[str, int, int]], moment: Moment
+    ) -> None:
+        """Add admitted calls (key, instant) and set the calls of months (key, month, calls), as of a moment."""
         # Each is one statement over one text: the driver takes and gives up the interpreter's lock with every row it
         # is handed, and the requests answered meanwhile would wait for it as often.
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             self._connection.execute(_ADD_CALLS, (_rows(calls),))
             self._connection.execute(_SET_MONTHS, (_rows(months),))
+            self._connection.execute(_SET_WRITTEN, astuple(moment))
         except BaseException:
             self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
 
-    def forget(self, before_us: int) -> None:
-        """Drop the calls up to an instant."""
+    def forget(self, before_us: int, before_month: int) -> None:
+        """Drop the calls up to an instant, and the counts of the months before one."""
         self._connection.execute("DELETE FROM calls WHERE at_us <= ?", (before_us,))
+        self._connection.execute("DELETE FROM monthly WHERE month < ?", (before_month,))
 
     def close(self) -> None:
         """Close the file and let another process have it."""

@@ -1,7 +1,8 @@
 -- Counts one call of a key if every window has room. Decides and counts in one step of the server.
 --
 -- KEYS[1]  list of the admitted calls' instants in microseconds, newest first
--- KEYS[2]  hash: `last` = newest admission, and one field per calendar month (yyyymm) = its calls
+-- KEYS[2]  hash: `last` = newest admission, `ahead` = how far the key's own time runs ahead of the server's clock,
+--          and one field per calendar month (yyyymm) = its calls
 -- ARGV[1] whole numbers with blanks: cost (1 charges, 0 asks), then limit and length in microseconds of each
 --          rolling window from the shortest to the longest, and last the month's limit (-1: none)
 -- returns  whole numbers with blanks: the first window without room (0-based; -1: admitted), microseconds
@@ -14,11 +15,7 @@ local windows = (#asked - 2) / 2
 local month_limit = asked[#asked]
 
 local clock = redis.call('TIME')
-local now = clock[1] * 1000000 + clock[2]
-local kept = {}
-local flat = redis.call('HGETALL', months)
-for i = 1, #flat, 2 do kept[flat[i]] = tonumber(flat[i + 1]) end
-if kept.last and kept.last > now then now = kept.last end -- the server's clock was set back
+local wall = clock[1] * 1000000 + clock[2]
 
 -- Year, month and the month's end from the count of days (Howard Hinnant, "chrono-compatible low-level
 -- date algorithms": civil_from_days and days_from_civil, for days after 1970).
@@ -30,7 +27,7 @@ local function days_before(year, month)
   local of_year = math.floor((153 * shifted + 2) / 5)
   return era * 146097 + of_era * 365 + math.floor(of_era / 4) - math.floor(of_era / 100) + of_year - 719468
 end
-local days = math.floor(now / 86400000000) + 719468
+local days = math.floor(wall / 86400000000) + 719468
 local era = math.floor(days / 146097)
 local of_era = days - era * 146097
 local years = math.floor((of_era - math.floor(of_era / 1460) + math.floor(of_era / 36524)
@@ -43,6 +40,17 @@ local next_year, next_month = year, month + 1
 if next_month > 12 then next_year, next_month = year + 1, 1 end
 local month_end = days_before(next_year, next_month) * 86400000000
 local month_name = string.format('%04d%02d', year, month)
+
+-- A server knows no clock but the one that can be set. The key's own time goes with it but never behind an admission:
+-- a small step back is waited for, a large one is taken as no time at all, and the time goes on from there.
+local kept = redis.call('HMGET', months, 'last', 'ahead', month_name)
+local last, ahead, in_month = tonumber(kept[1] or 0), tonumber(kept[2] or 0), tonumber(kept[3] or 0)
+local seen = wall + ahead                                    -- what is waited for is waited for by this
+local now = math.max(seen, last)
+if now - seen > 1000000 then
+  redis.call('HSET', months, 'ahead', string.format('%.0f', last - wall))
+  seen = now
+end
 
 local length = redis.call('LLEN', calls)
 local oldest = length > 0 and tonumber(redis.call('LINDEX', calls, -1))
@@ -75,26 +83,31 @@ for i = 1, windows do
   local limit, span = asked[2 * i], asked[2 * i + 1]
   if span > longest then longest = span end
   inside = newer_than(now - span, inside)
-  if cost > 0 and inside >= limit then refuse(i - 1, instant_of(limit - 1) + span - now) end
+  if cost > 0 and inside >= limit then refuse(i - 1, instant_of(limit - 1) + span - seen) end
   used[i] = inside
-  reset[i] = inside > 0 and instant_of(inside - 1) + span - now or 0
+  reset[i] = inside > 0 and instant_of(inside - 1) + span - seen or 0
 end
-local in_month = kept[month_name] or 0
 used[windows + 1] = in_month
-reset[windows + 1] = month_end - now
-if cost > 0 and month_limit >= 0 and in_month >= month_limit then refuse(windows, month_end - now) end
+reset[windows + 1] = month_end - wall
+if cost > 0 and month_limit >= 0 and in_month >= month_limit then refuse(windows, month_end - wall) end
 
 if cost > 0 and refused < 0 then
   local instant = string.format('%.0f', now)
-  if in_month == 0 then redis.call('DEL', months) end      -- earlier months are of no more use
   redis.call('HSET', months, 'last', instant, month_name, in_month + 1)
-  if in_month == 0 then redis.call('PEXPIREAT', months, string.format('%.0f', month_end / 1000 + 86400000)) end
+  if in_month == 0 then                                     -- months of a year ago are of no more use
+    for _, name in ipairs(redis.call('HKEYS', months)) do
+      if (tonumber(name) or year * 100 + month) < (year - 1) * 100 + month then redis.call('HDEL', months, name) end
+    end
+    local needed = math.ceil((month_end - wall) / 1000) + 32 * 86400000
+    if redis.call('PTTL', months) < needed then redis.call('PEXPIRE', months, string.format('%.0f', needed)) end
+  end
   redis.call('LPUSH', calls, instant)
   if inside < length then redis.call('LTRIM', calls, 0, inside) end  -- what left the longest window
-  redis.call('PEXPIRE', calls, string.format('%.0f', math.ceil(longest / 1000)))
+  -- Longer than they count: a clock that is a day ahead for a moment is not to remove what is there.
+  redis.call('PEXPIRE', calls, string.format('%.0f', math.ceil(longest / 1000) * 3))
   for i = 1, windows + 1 do used[i] = used[i] + 1 end
   for i = 1, windows do
-    if reset[i] == 0 then reset[i] = asked[2 * i + 1] end
+    if reset[i] == 0 then reset[i] = now + asked[2 * i + 1] - seen end
   end
 end
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-import time
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import structlog
 
+from serve.access.limiter.clocks import Clocks, Moment
 from serve.access.limiter.journal import Journal
 from serve.access.limiter.rolling import CallLog, Month, decide
 from serve.access.limits import DAY_US, RateLimit, Standing
@@ -21,12 +22,12 @@ WRITE_EVERY_S: Final = 0.5
 _FORGET_EVERY: Final = 1200
 """Writes between two clearings of what no longer counts."""
 
+_QUIET_US: Final = 32 * DAY_US
+"""A key that made no call for so long has none in this month, whatever the wall clock says."""
+_YEAR: Final = 100
+"""Between the numbers of a month and of the same one a year later."""
+
 _log = structlog.get_logger(__name__)
-
-
-def clock_us() -> int:
-    """Return the time in whole microseconds since 1970."""
-    return time.time_ns() // 1000
 
 
 class MemoryLimiter:
@@ -36,15 +37,17 @@ class MemoryLimiter:
     ----------
     journal
         Where counts outlive the process.
-    clock
-        Microseconds since 1970; may step back.
+    clocks
+        The rolling windows go by the steady one, which nobody sets; the month by the one on the wall.
     """
 
-    def __init__(self, journal: Journal, clock: Callable[[], int] = clock_us) -> None:
+    def __init__(self, journal: Journal, clocks: Clocks | None = None) -> None:
         self._journal = journal
-        self._clock = clock
-        self._month = Month.of(clock())
-        self._logs = journal.load(clock())
+        self._clocks = clocks = clocks or Clocks.of_this_machine()
+        self._steady, self._wall = clocks.steady, clocks.wall
+        self._month = Month.of(self._wall())
+        self._logs = journal.load(now := journal.present(clocks))
+        self._ahead = now - self._steady()
         self._unsaved: list[tuple[str, int]] = []
         self._stop = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
@@ -73,21 +76,26 @@ class MemoryLimiter:
         ]
 
     def _decide(self, log: CallLog, rate: RateLimit, *, charge: bool) -> Standing:
-        now = max(self._clock(), log.last)
+        wall = self._wall()
         month = self._month
-        if not month.holds(now):
-            month = self._month = Month.of(now)
-        return decide(log, now, month, rate, charge=charge)
+        if not month.holds(wall):
+            month = self._month = Month.of(wall)
+        return decide(log, self._steady() + self._ahead, wall, month, rate, charge=charge)
 
     async def save(self) -> None:
         """Write the calls admitted since the last time."""
         unsaved, self._unsaved = self._unsaved, []
         if not unsaved:
             return
-        touched = {key_id: self._logs[key_id] for key_id, _ in unsaved if key_id in self._logs}
-        months = [(key_id, log.month, log.month_count, log.last) for key_id, log in touched.items()]
+        months = [
+            (key_id, month, calls)
+            for key_id in dict.fromkeys(key_id for key_id, _ in unsaved)
+            for month, calls in self._logs[key_id].months.items()
+        ]
+        steady = self._steady()
+        moment = Moment(self._clocks.boot, steady, self._wall(), steady + self._ahead)
         try:
-            await asyncio.to_thread(self._journal.append, unsaved, months)
+            await asyncio.to_thread(self._journal.append, unsaved, months, moment)
         except sqlite3.Error as error:
             self._unsaved = unsaved + self._unsaved
             _log.warning("call_counts_not_written", calls=len(self._unsaved), reason=str(error))
@@ -104,12 +112,15 @@ class MemoryLimiter:
 
     async def forget(self) -> None:
         """Drop what no longer counts, in the file and of the keys that have gone quiet."""
-        now = self._clock()
+        now = self._steady() + self._ahead
+        unsaved = {key_id for key_id, _ in self._unsaved}
         for key_id, log in list(self._logs.items()):
-            if log.last <= now - DAY_US and log.month != self._month.number:
+            if log.last <= now - _QUIET_US and key_id not in unsaved:
                 del self._logs[key_id]
+            elif log.last <= now - DAY_US:
+                log.times, log.heads = array("q"), [0, 0, 0]
         with contextlib.suppress(sqlite3.Error):  # it is tried again; until then the file is only larger
-            await asyncio.to_thread(self._journal.forget, now - DAY_US)
+            await asyncio.to_thread(self._journal.forget, now - DAY_US, self._month.number - _YEAR)
 
     async def close(self) -> None:
         """Write what is unsaved and close the file."""

@@ -9,6 +9,8 @@ from typing import Final
 
 from serve.access.limits import ROLLING_US, SECOND_US, RateLimit, Standing, Window
 
+_MONTHS: Final = 4
+"""Months whose counts are remembered: the present one, past ones, and those of a clock that was ahead for a while."""
 _TRIM: Final = 1024
 """Calls that have left every window before their memory is given back."""
 
@@ -54,21 +56,22 @@ class CallLog:
         Instants of admission in microseconds, ascending; older ones than a day may be gone.
     heads
         For each rolling window, the index of its oldest call.
-    month, month_count
-        Number of the month last counted in, and its calls.
+    months
+        Calls by the number of the month they were made in. Each is counted by itself, so that a wall clock that is wrong
+        for a moment costs no other month its count.
     last
-        The newest admission: an earlier instant is taken as this one, so that a clock set back lets no call
-        through that would not have passed before.
+        The newest admission.
     """
 
     times: array[int] = field(default_factory=lambda: array("q"))
     heads: list[int] = field(default_factory=lambda: [0, 0, 0])
-    month: int = 0
-    month_count: int = 0
+    months: dict[int, int] = field(default_factory=dict)
     last: int = 0
 
 
-def decide(log: CallLog, now_us: int, month: Month, rate: RateLimit, *, charge: bool) -> Standing:
+def decide(
+    log: CallLog, now_us: int, wall_us: int, month: Month, rate: RateLimit, *, charge: bool
+) -> Standing:
     """Count one call if every window has room.
 
     A call made at instant t is in a window of length w while ``now - t < w``. It is admitted when each
@@ -79,9 +82,11 @@ def decide(log: CallLog, now_us: int, month: Month, rate: RateLimit, *, charge: 
     log
         The key's calls; changed when the call is admitted.
     now_us
-        The instant, at or after `log.last`.
+        The instant, by a clock that never goes back.
+    wall_us
+        The same instant by the wall clock, in microseconds since 1970; for the month alone.
     month
-        The month `now_us` lies in.
+        The month `wall_us` lies in.
     rate
         The envelope, which may differ from call to call.
     charge
@@ -99,8 +104,6 @@ def decide(log: CallLog, now_us: int, month: Month, rate: RateLimit, *, charge: 
         head, cut = heads[i], now_us - length
         while head < count and times[head] <= cut:
             head += 1
-        while head and times[head - 1] > cut:  # the clock was set back since somebody asked
-            head -= 1
         heads[i] = head
         here = count - head
         limit = limits[i]
@@ -110,17 +113,17 @@ def decide(log: CallLog, now_us: int, month: Month, rate: RateLimit, *, charge: 
             retry = max(retry, times[count - limit] + length - now_us)
         used.append(here)
         reset.append(times[head] + length - now_us if here else 0)
-    in_month = log.month_count if log.month == month.number else 0
-    to_next = month.end_us - now_us
+    in_month = log.months.get(month.number, 0)
+    to_next = month.end_us - wall_us
     if charge and rate.monthly is not None and in_month >= rate.monthly:
         refused = Window.MONTH if refused is None else refused
         retry = max(retry, to_next)
     if refused is None and charge:
         times.append(now_us)
         log.last = now_us
-        log.month, log.month_count = month.number, in_month + 1
+        log.months[month.number] = in_month + 1
         reset = [left or length for left, length in zip(reset, ROLLING_US, strict=True)]
-        _trim(log)
+        _trim(log, month.number)
     if refused is not None:
         cost = 0
     return Standing(
@@ -131,9 +134,11 @@ def decide(log: CallLog, now_us: int, month: Month, rate: RateLimit, *, charge: 
     )
 
 
-def _trim(log: CallLog) -> None:
+def _trim(log: CallLog, month: int) -> None:
+    if len(log.months) > _MONTHS:
+        del log.months[min(log.months.keys() - {month})]
     # The day is the longest window, so what is before its head is before all of them; and as time never goes
-    # behind an admission, it stays so.
+    # back, it stays so.
     gone = log.heads[-1]
     if gone > _TRIM and gone * 2 > len(log.times):
         del log.times[:gone]

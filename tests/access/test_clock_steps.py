@@ -1,0 +1,268 @@
+"""What a clock that is set does to the counts: forward, back, for a moment or for good, over restarts."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import redis
+
+from serve.access.limiter.clocks import Clocks, Moment
+from serve.access.limiter.journal import Journal
+from serve.access.limiter.memory import MemoryLimiter
+from serve.access.limiter.redis import SCRIPT, question, standing_of
+from serve.access.limits import DAY_US, MINUTE_US, SECOND_US, RateLimit, Standing, Window
+
+pytestmark = pytest.mark.anyio
+
+HOUR_US = 3600 * SECOND_US
+NOON = int(datetime(2100, 5, 15, 12, tzinfo=UTC).timestamp()) * SECOND_US
+RATE = RateLimit(1000, 60, 5000, 100_000)
+TOLD_THE_TIME = SCRIPT.replace("redis.call('TIME')", "{KEYS[3], KEYS[4]}")
+
+
+class Machine:
+    """A machine whose wall clock can be set."""
+
+    def __init__(self) -> None:
+        self.passed = 7 * HOUR_US
+        self.set_ahead = NOON - self.passed
+        self.boot = "first"
+
+    @property
+    def clocks(self) -> Clocks:
+        return Clocks(lambda: self.passed + self.set_ahead, lambda: self.passed, self.boot)
+
+    def wait(self, microseconds: int) -> None:
+        self.passed += microseconds
+
+    def set_clock(self, by: int) -> None:
+        self.set_ahead += by
+
+    def start_anew(self, name: str = "second") -> None:
+        self.boot, self.set_ahead, self.passed = name, self.set_ahead + self.passed, 0
+
+
+@asynccontextmanager
+async def counting(folder: Path, machine: Machine) -> AsyncIterator[Callable[[RateLimit], object]]:
+    limiter = MemoryLimiter(Journal(folder / "limits"), machine.clocks)
+
+    async def take(rate: RateLimit = RATE) -> Window | None:
+        return (await limiter.take("key", rate)).refused
+
+    yield take
+    await limiter.close()
+
+
+async def times(take: Callable[..., object], calls: int, rate: RateLimit = RATE) -> int:
+    """Return how many of some calls are admitted."""
+    return sum([await take(rate) is None for _ in range(calls)])  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("step", [-HOUR_US, -400 * DAY_US, HOUR_US, DAY_US, 400 * DAY_US])
+@pytest.mark.parametrize("restart", [False, True])
+async def test_a_clock_that_is_set_neither_locks_a_key_out_nor_lets_a_call_more_through(
+    tmp_path: Path, step: int, restart: bool
+) -> None:
+    machine = Machine()
+    narrow = RateLimit(1000, 60, 90, None)
+    async with counting(tmp_path, machine) as take:
+        assert await times(take, 70, narrow) == 60
+        machine.set_clock(step)
+        if not restart:
+            assert await times(take, 10, narrow) == 0
+            machine.wait(MINUTE_US)
+            assert await times(take, 70, narrow) == 30
+    if restart:
+        async with counting(tmp_path, machine) as take:
+            assert await times(take, 10, narrow) == 0
+            machine.wait(MINUTE_US)
+            assert await times(take, 70, narrow) == 30
+    machine.wait(DAY_US)
+    async with counting(tmp_path, machine) as take:
+        assert await times(take, 70, narrow) == 60
+
+
+async def test_a_day_ahead_for_two_seconds_changes_nothing(tmp_path: Path) -> None:
+    machine = Machine()
+    async with counting(tmp_path, machine) as take:
+        assert await times(take, 10) == 10
+        machine.set_clock(DAY_US)
+        assert await times(take, 10) == 10
+        machine.wait(2 * SECOND_US)
+        machine.set_clock(-DAY_US)
+        assert await times(take, 50) == 40
+        machine.wait(MINUTE_US)
+        assert await times(take, 70) == 60
+    machine.wait(MINUTE_US)
+    async with counting(tmp_path, machine) as take:
+        assert await times(take, 70) == 60
+
+
+async def test_the_count_of_a_month_survives_a_clock_that_was_in_another_one(tmp_path: Path) -> None:
+    machine = Machine()
+    quota = RateLimit(1000, 1000, 1000, 50)
+    async with counting(tmp_path, machine) as take:
+        assert await times(take, 40, quota) == 40
+        machine.set_clock(40 * DAY_US)
+        assert await times(take, 5, quota) == 5
+        machine.set_clock(-40 * DAY_US)
+        assert await times(take, 20, quota) == 10
+    async with counting(tmp_path, machine) as take:
+        assert await times(take, 1, quota) == 0
+
+
+async def test_a_machine_started_anew_goes_by_its_wall_clock(tmp_path: Path) -> None:
+    machine = Machine()
+    async with counting(tmp_path, machine) as take:
+        assert await times(take, 60) == 60
+    machine.wait(50 * SECOND_US)
+    machine.start_anew()
+    async with counting(tmp_path, machine) as take:
+        assert await times(take, 1) == 0
+        machine.wait(10 * SECOND_US)
+        assert await times(take, 70) == 60
+    # Started with a clock that is behind: no time counts as passed, and no more than a minute is to be waited.
+    machine.start_anew("third")
+    machine.set_clock(-HOUR_US)
+    async with counting(tmp_path, machine) as take:
+        assert await times(take, 1) == 0
+        machine.wait(MINUTE_US)
+        assert await times(take, 70) == 60
+
+
+async def test_counts_of_an_earlier_release_go_on(tmp_path: Path) -> None:
+    machine = Machine()
+    wall = machine.clocks.wall()
+    with sqlite3.connect(tmp_path / "limits") as older:
+        older.execute(
+            "CREATE TABLE calls (key_id TEXT, at_us INTEGER, n INTEGER, PRIMARY KEY (key_id, at_us))"
+        )
+        older.execute(
+            "CREATE TABLE months (key_id TEXT PRIMARY KEY, month INTEGER, n INTEGER, last_us INTEGER) WITHOUT ROWID"
+        )
+        older.execute("INSERT INTO calls VALUES ('key', ?, 40)", (wall - SECOND_US,))
+        older.execute("INSERT INTO months VALUES ('key', 210005, 99980, ?)", (wall - SECOND_US,))
+    older.close()
+    async with counting(tmp_path, machine) as take:
+        assert await times(take, 70) == 20
+        machine.wait(MINUTE_US)
+        assert await take(RATE) is Window.MONTH
+
+
+def test_a_moment_of_an_unknown_boot_is_told_by_the_wall_clock() -> None:
+    moment = Moment("", 100, 1000, 5000)
+    assert moment.resumed(Clocks(lambda: 1300, lambda: 700, "")) == 5300
+    assert moment.resumed(Clocks(lambda: 900, lambda: 700, "")) == 5000
+    known = Moment("x", 100, 1000, 5000)
+    assert known.resumed(Clocks(lambda: 1, lambda: 700, "x")) == 5600
+    assert known.resumed(Clocks(lambda: 1200, lambda: 50, "x")) == 5200
+
+
+async def test_random_steps_of_the_wall_clock_never_let_a_call_more_through(tmp_path: Path) -> None:
+    chance, machine = random.Random(5), Machine()
+    rate = RateLimit(3, 8, 30, None)
+    limits = dict(zip((SECOND_US, MINUTE_US, DAY_US), rate.limits, strict=False))
+    admitted: list[int] = []
+    refused_in_vain = 0
+    for _ in range(40):
+        async with counting(tmp_path, machine) as take:
+            for _ in range(50):
+                machine.wait(chance.choice((0, 1000, SECOND_US, 20 * SECOND_US, HOUR_US)))
+                if chance.random() < 0.2:
+                    machine.set_clock(
+                        chance.choice((-1, 1)) * chance.choice((1000, HOUR_US, DAY_US, 40 * DAY_US))
+                    )
+                now = machine.passed
+                room = all(
+                    sum(now - at < length for at in admitted) < limit  # type: ignore[operator]
+                    for length, limit in limits.items()
+                )
+                answer = await take(rate)  # type: ignore[misc]
+                assert (answer is None) == room
+                refused_in_vain += not room
+                if answer is None:
+                    admitted.append(now)
+    assert len(admitted) > 200
+    assert refused_in_vain > 300
+
+
+class Server:
+    """The script on a server whose clock can be set."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        self.now = NOON
+        self.set_ahead = 0
+
+    def take(self, rate: RateLimit = RATE) -> Standing:
+        clock = self.now + self.set_ahead
+        asked = (clock // SECOND_US, clock % SECOND_US, question(rate, 1))
+        return standing_of(self._client.eval(TOLD_THE_TIME, 4, "calls", "months", *asked))
+
+    def times(self, calls: int, rate: RateLimit = RATE) -> int:
+        return sum(self.take(rate).refused is None for _ in range(calls))
+
+
+@pytest.mark.parametrize("step", [-SECOND_US, -2 * SECOND_US, -HOUR_US, -40 * DAY_US])
+def test_redis_set_back_lets_no_call_more_through_and_keeps_nobody_waiting(
+    redis_client: redis.Redis, step: int
+) -> None:
+    server = Server(redis_client)
+    assert server.times(70) == 60
+    server.set_ahead = step
+    refused = server.take()
+    assert refused.refused is Window.MINUTE
+    assert MINUTE_US <= refused.retry_us <= MINUTE_US + SECOND_US
+    server.now += refused.retry_us
+    assert server.times(70) == 60
+
+
+def test_redis_a_day_ahead_for_two_seconds_locks_nobody_out(redis_client: redis.Redis) -> None:
+    server = Server(redis_client)
+    assert server.times(60) == 60
+    server.set_ahead = DAY_US
+    assert server.times(60) == 60  # what passed and what was set cannot be told apart
+    server.now += 2 * SECOND_US
+    server.set_ahead = 0
+    assert server.times(1) == 0
+    server.now += MINUTE_US
+    assert server.times(70) == 60
+    assert redis_client.pttl("calls") > 2 * DAY_US // 1000
+
+
+def test_redis_in_another_month_for_a_moment_keeps_the_count_of_this_one(redis_client: redis.Redis) -> None:
+    server, quota = Server(redis_client), RateLimit(1000, 1000, 1000, 50)
+    assert server.times(40, quota) == 40
+    server.set_ahead = 40 * DAY_US
+    assert server.times(5, quota) == 5
+    server.set_ahead = 0
+    assert server.times(20, quota) == 10
+    assert redis_client.hget("months", "210005") == b"50"
+    server.set_ahead = 500 * DAY_US
+    assert server.times(1, quota) == 1
+    assert {name.decode() for name in redis_client.hkeys("months")} == {"last", "ahead", "210109"}
+
+
+def test_redis_set_back_again_and_again_never_lets_a_call_more_through(redis_client: redis.Redis) -> None:
+    chance, server = random.Random(6), Server(redis_client)
+    rate = RateLimit(3, 8, 30, None)
+    limits = dict(zip((SECOND_US, MINUTE_US, DAY_US), rate.limits, strict=False))
+    admitted: list[int] = []
+    for _ in range(3000):
+        server.now += chance.choice((0, 1000, SECOND_US, 20 * SECOND_US, HOUR_US))
+        if chance.random() < 0.1:
+            server.set_ahead -= chance.choice((1000, 900_000, HOUR_US, DAY_US))
+        found = server.take(rate)
+        if found.refused is None:
+            admitted.append(server.now)
+            for length, limit in limits.items():
+                assert sum(server.now - at < length for at in admitted) <= limit  # type: ignore[operator]
+        else:
+            assert found.retry_us <= DAY_US
+    assert len(admitted) > 200
