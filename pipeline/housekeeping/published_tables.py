@@ -37,6 +37,14 @@ def check_table(
         For each thing that is not as declared.
     """
     stored = declared.stored(columns)
+    unknown = sorted({column["type"] for column in stored.values()} - {each.value for each in Type})
+    if unknown:
+        yield Fault(
+            path,
+            "columns",
+            f"has columns of type {', '.join(unknown)}: verify it by the release that built it",
+        )
+        return
     expected = {name: POLARS_TYPES[Type(column["type"])] for name, column in stored.items()}
     found = dict(rows.schema)
     if list(found.items()) != list(expected.items()):

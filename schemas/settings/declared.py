@@ -306,15 +306,6 @@ GROUPS: Final = (
                 default=False,
             ),
             Setting(
-                name="gc_grace",
-                read=duration,
-                type="duration",
-                meaning="The least time for which `gc` keeps a snapshot after it was replaced: a client that names it in "
-                "its requests has this long to finish. 90s, 30m, 12h or 7d.",
-                otherwise="1d",
-                own_flag="--grace",
-            ),
-            Setting(
                 name="archive_exclude",
                 read=text,
                 type="patterns",
@@ -329,6 +320,21 @@ GROUPS: Final = (
                 meaning="File for the build's metrics in Prometheus' text format, replaced whole after every look, for "
                 "a node exporter's textfile folder; its name ends in .prom.",
                 otherwise="none is written",
+            ),
+        ),
+    ),
+    Group(
+        "Removing",
+        "Read by `python -m pipeline gc`.",
+        (
+            Setting(
+                name="gc_grace",
+                read=duration,
+                type="duration",
+                meaning="The least time for which `gc` keeps a snapshot after it was replaced: a client that names it in "
+                "its requests has this long to finish. 90s, 30m, 12h or 7d.",
+                otherwise="1d",
+                own_flag="--grace",
             ),
         ),
     ),
