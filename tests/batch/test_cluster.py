@@ -147,6 +147,8 @@ def test_a_worker_that_joins_later_is_asked_too(
     seal("Test_a")
     batch = program("--from", str(tmp_path / "seals"), "--cluster", dask.address, "--json")
     assert batch.stderr is not None
+    # Handlers come after those that are there were asked: of a cluster with no other worker that would be the end.
+    until(lambda: catches(batch.pid, signal.SIGTERM), "the handlers")
     dask.worker("stranger", other_release(tmp_path / "other"))
     assert "of another release" in batch.stderr.readline()
     dask.worker("ours")
