@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from schemas.errors import AlphaResultsError, SealRefused
+from schemas.terminal import echo
 
 
 class LazyCommand(NamedTuple):
@@ -91,9 +92,9 @@ class LazyGroup(click.Group):
                 told: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
                 if isinstance(error, SealRefused):
                     told["violations"] = list(error.violations)
-                click.echo(json.dumps(told))
+                echo(json.dumps(told))
             else:
-                click.echo(f"error: {' '.join(str(error).split())}", err=True)
+                echo(f"error: {' '.join(str(error).split())}", err=True)
             ctx.exit(error.exit_code)
 
 

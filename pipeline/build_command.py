@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
 
 from datasets.storage import open_storage, require_supported
 from pipeline.archive import exclusions
@@ -21,6 +20,7 @@ from pipeline.folder import require_folder
 from pipeline.internal import contained
 from pipeline.progress import seal_progress
 from schemas.errors import AlphaResultsError, StorageUnavailable
+from schemas.screen import Screen
 from schemas.settings.options import option, switch_option
 
 
@@ -126,7 +126,7 @@ def build(
 
 def _build_here(request: Request, metrics: MetricsFile, *, as_json: bool) -> int:
     """Build one seal in this process, which tells its stages as they go."""
-    screen = Console(stderr=True)
+    screen = Screen(stderr=True)
     with seal_progress(screen, as_json=as_json) as progress:
         task = progress.add_task(request.shown)
         outcome = _build(request, lambda at: progress.update(task, description=f"{request.shown}: {at}"))

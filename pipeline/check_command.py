@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.progress import TaskID
 
 from pipeline.check_apart import checker
 from pipeline.progress import seal_progress
 from pipeline.seal.store import without_secrets
+from schemas.screen import Screen
+from schemas.terminal import echo
 
 
 @click.command()
@@ -28,8 +29,8 @@ def check(context: click.Context, seals: tuple[str, ...], as_json: bool) -> None
     seal there, or not permitted), 5 when the store is away, 7 when a check failed by a fault of the program; the
     highest of several.
     """
-    screen = Console(stderr=True)
-    console = Console()
+    screen = Screen(stderr=True)
+    console = Screen()
     outcomes: list[dict[str, Any]] = []
     exit_code = 0
     with seal_progress(screen, as_json=as_json) as progress, checker(len(seals)) as check_one:
@@ -45,12 +46,12 @@ def check(context: click.Context, seals: tuple[str, ...], as_json: bool) -> None
             if found.report is None:
                 outcomes.append({"seal": shown} | found.failure())
                 if not as_json:
-                    click.echo(f"error: {found.message}", err=True)
+                    echo(f"error: {found.message}", err=True)
             else:
                 outcomes.append(found.report.to_dict())
                 if not as_json:
                     console.print(found.report)
             progress.remove_task(task)
     if as_json:
-        click.echo(json.dumps({"seals": outcomes}, indent=2))
+        echo(json.dumps({"seals": outcomes}, indent=2))
     context.exit(exit_code)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from schemas.screen import Screen
 
-def seal_progress(screen: Console, *, as_json: bool) -> Progress:
+
+def seal_progress(screen: Screen, *, as_json: bool) -> Progress:
     """Return a line that tells what is done and for how long; nothing off a terminal, or when JSON is asked for.
 
     Parameters

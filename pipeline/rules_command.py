@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from pipeline.rules import RULES
 from pipeline.rules.document import rules_markdown
+from schemas.screen import Screen
+from schemas.terminal import echo
 
 
 @click.command()
@@ -18,7 +19,7 @@ from pipeline.rules.document import rules_markdown
 def rules(markdown: bool, as_json: bool) -> None:
     """List every rule a seal is checked against: its id, what it demands, and the way out."""
     if markdown:
-        click.echo(rules_markdown(), nl=False)
+        echo(rules_markdown(), nl=False)
     elif as_json:
         listed = [
             {
@@ -30,7 +31,7 @@ def rules(markdown: bool, as_json: bool) -> None:
             }
             for rule in RULES.values()
         ]
-        click.echo(json.dumps(listed, indent=2))
+        echo(json.dumps(listed, indent=2))
     else:
         table = Table(show_lines=True)
         table.add_column("rule", no_wrap=True)
@@ -38,4 +39,4 @@ def rules(markdown: bool, as_json: bool) -> None:
         table.add_column("way out", style="dim")
         for rule in RULES.values():
             table.add_row(rule.id, rule.meaning, rule.remedy)
-        Console().print(table)
+        Screen().print(table)

@@ -10,6 +10,7 @@ from schemas.api_page import api_page
 from schemas.dictionary import data_dictionary
 from schemas.openapi import rendered
 from schemas.settings.markdown import settings_tables, with_settings
+from schemas.terminal import echo
 
 
 @click.group(help="Documents derived from the declarations.")
@@ -20,19 +21,19 @@ def main() -> None:
 @main.command()
 def dictionary() -> None:
     """Print the data dictionary as Markdown."""
-    click.echo(data_dictionary(), nl=False)
+    echo(data_dictionary(), nl=False)
 
 
 @main.command()
 def openapi() -> None:
     """Print the OpenAPI 3.1 document as JSON."""
-    click.echo(rendered(), nl=False)
+    echo(rendered(), nl=False)
 
 
 @main.command("api-docs")
 def api_docs() -> None:
     """Print the description of every endpoint as Markdown."""
-    click.echo(api_page(), nl=False)
+    echo(api_page(), nl=False)
 
 
 @main.command()
@@ -44,7 +45,7 @@ def api_docs() -> None:
 def settings(into: Path | None) -> None:
     """Print the tables of settings as Markdown."""
     if into is None:
-        click.echo(settings_tables(), nl=False)
+        echo(settings_tables(), nl=False)
     else:
         into.write_text(with_settings(into.read_text("utf-8")), "utf-8")
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from schemas.errors import AlphaResultsError
+from schemas.terminal import echo
 from serve.memory import share_one_heap
 
 _COMMANDS: Final = {
@@ -64,7 +65,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         serve.main(given, prog_name="python -m serve")
     except AlphaResultsError as error:
-        click.echo(_shown(error, as_json="--json" in given), err=True)
+        echo(_shown(error, as_json="--json" in given), err=True)
         sys.exit(error.exit_code)
 
 

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
 
 from schemas.errors import DemoFailed
+from schemas.screen import Screen
+from schemas.terminal import echo
 
 _EMAIL: Final = "demo@simulated.example"
 _READY_SECONDS: Final = 60.0
@@ -43,7 +44,7 @@ _READY_SECONDS: Final = 60.0
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the simulated market.")
 def demo(root: Path, host: str, port: int, seed: int) -> None:
     """Simulate a market, seal and build three alphas, issue two keys and serve them until Ctrl-C."""
-    screen = Console(stderr=True)
+    screen = Screen(stderr=True)
     root.mkdir(parents=True, exist_ok=True)
     simulation, published = root / f"simulation-{seed}", root / "published"
     with _step(screen, "simulating a market of 100 names over two years, and three alphas on it"):
@@ -143,7 +144,7 @@ def _json(package: str, *arguments: str) -> Any:
 
 
 @contextlib.contextmanager
-def _step(screen: Console, what: str) -> Iterator[None]:
+def _step(screen: Screen, what: str) -> Iterator[None]:
     if screen.is_terminal:
         with screen.status(what + " …"):
             yield
@@ -197,5 +198,5 @@ def _free(host: str, port: int) -> int:
 
 
 def _tell(line: str) -> None:
-    click.echo(line)
+    echo(line)
     sys.stdout.flush()

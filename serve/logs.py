@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
-from typing import Final
+from typing import Final, TextIO
 
 import structlog
+
+from schemas.terminal import visible
 
 _QUIET: Final = {"uvicorn.access": logging.CRITICAL, "alembic": logging.WARNING}
 """Loggers that repeat what ours say better, with the least severe line they may still write."""
@@ -35,8 +38,7 @@ def configure(level: str, form: str) -> None:
         structlog.processors.StackInfoRenderer(),
     ]
     renderer: structlog.typing.Processor = (
-        # Plain tracebacks: the pretty ones print local variables, and one of them may be a token.
-        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        structlog.dev.ConsoleRenderer(exception_formatter=_traceback)
         if console
         else structlog.processors.JSONRenderer()
     )
@@ -44,7 +46,7 @@ def configure(level: str, form: str) -> None:
         foreign_pre_chain=shared,
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            *([] if console else [structlog.processors.format_exc_info]),
+            *([_written_out] if console else [structlog.processors.format_exc_info]),
             renderer,
         ],
     )
@@ -61,3 +63,18 @@ def configure(level: str, form: str) -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=False,
     )
+
+
+def _written_out(_: object, __: str, line: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Write out what would steer a terminal: paths and names in a line are anybody's."""
+    return {
+        name: visible(value).replace("\n", "\\n") if isinstance(value, str) else value
+        for name, value in line.items()
+    }
+
+
+def _traceback(stream: TextIO, error: structlog.typing.ExcInfo) -> None:
+    """Write a traceback. A plain one: the pretty ones print local variables, and one of them may be a token."""
+    written = io.StringIO()
+    structlog.dev.plain_traceback(written, error)
+    stream.write(visible(written.getvalue()))

@@ -17,7 +17,7 @@ from serve import logs, settings
 from serve.access.gate import Access
 from serve.access.settings import AccessSettings
 from serve.app import create
-from serve.memory import ONE_HEAP_OF_CHILDREN, settle
+from serve.memory import ONE_HEAP_OF_CHILDREN, settle, unsettle
 from serve.server import closing, serve_alone, serve_with_workers
 from serve.settings import Settings
 from serve.telemetry import exported_alone, exported_by_parent
@@ -70,6 +70,7 @@ def run(**flags: Any) -> None:
         with exported_by_parent(program) as draining:
             settle()
             serve_with_workers(_APP, _server(program), draining)
+            unsettle()
     else:
         with exported_alone(program) as (instruments, draining):
             settle()

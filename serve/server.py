@@ -105,6 +105,24 @@ class Supervisor(Multiprocess):
         elif not self.should_exit.is_set():
             self.signal_queue.append(number)
 
+    def keep_subprocess_alive(self) -> None:
+        """Replace processes that ended, and say of each how it did."""
+        before = [(worker, worker.process.is_alive()) for worker in self.processes]
+        super().keep_subprocess_alive()
+        for (worker, was_alive), now in zip(before, self.processes, strict=False):
+            code = worker.exitcode
+            if code is None or (worker is now and not self.should_exit.is_set()):
+                continue
+            _log.error(
+                "worker_ended",
+                pid=worker.pid,
+                exit_code=code if code >= 0 else None,
+                signal=_signal_name(-code) if code < 0 else None,
+                # One that was alive when it was looked at gave no sign of life, and was ended by this process.
+                silent=was_alive,
+                restarted_as=None if worker is now else now.pid,
+            )
+
     def terminate_all(self) -> None:
         """Ask every process to end, and close the port, which this process holds open as well."""
         self._draining()
@@ -139,6 +157,13 @@ def closing() -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _give_up() -> None:

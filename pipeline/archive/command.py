@@ -16,6 +16,7 @@ from pipeline.folder import require_folder
 from pipeline.seal import Seal
 from schemas.errors import AlphaResultsError
 from schemas.settings.options import option
+from schemas.terminal import echo
 
 
 @click.command("archive")
@@ -60,7 +61,7 @@ def archive(  # noqa: PLR0917 -- click passes every option by name
                 exit_code = exit_code or EXIT_ARCHIVE_FAILED
         if not as_json:
             told = outcomes[-1]
-            click.echo(f"{address}: {told['message']}", err=told["outcome"] == "failed")
+            echo(f"{address}: {told['message']}", err=told["outcome"] == "failed")
     if as_json:
         sys.stdout.buffer.write(orjson.dumps({"seals": outcomes}, option=orjson.OPT_INDENT_2) + b"\n")
     context.exit(exit_code)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rich.console import Console
-
 from pipeline.batch.metrics_file import MetricsFile
 from pipeline.batch.request import Request
 from pipeline.seal.store import without_secrets
+from schemas.screen import Screen
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Batch:
     late_seconds: float = 21_600.0
     recheck: bool = False
     cluster_seconds: float = 60.0
-    screen: Console = field(default_factory=lambda: Console(stderr=True))
+    screen: Screen = field(default_factory=lambda: Screen(stderr=True))
 
     @property
     def shown(self) -> str:

@@ -15,13 +15,12 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-import click
-
 from pipeline.batch.handshake import refusal, task
 from pipeline.batch.process import Processes
 from pipeline.batch.request import Outcome, Request, crashed, failed
 from pipeline.release import release
 from schemas.errors import SettingsError, StorageUnavailable
+from schemas.terminal import echo
 
 CONNECT_SECONDS: Final = "20s"
 CLOSE_SECONDS: Final = 5.0
@@ -190,7 +189,7 @@ class Cluster:
             known = answer["worker"] in self._refused
             self._refused[answer["worker"]] = reason
         if not known:
-            click.echo(f"refused: {reason}", err=True)
+            echo(f"refused: {reason}", err=True)
         return False
 
     def _ask_all(self) -> None:
@@ -228,7 +227,7 @@ class Cluster:
                 reasons = "".join(f"; {reason}" for reason in self._refused.values())
                 self.lost = f"the Dask scheduler at {self._address} has had no worker that can build for {self._patience:g} seconds{reasons}"
             if self.lost is not None:
-                click.echo(f"--cluster: {self.lost}; the batch ends", err=True)
+                echo(f"--cluster: {self.lost}; the batch ends", err=True)
                 self._stopping.set()
                 return
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-import click
+from schemas.terminal import echo
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -30,7 +30,7 @@ def stoppable(
             return
         asked.set()
         stopping.set()
-        click.echo(
+        echo(
             f"{signal.Signals(number).name}: finishing what is at work; a second one ends it at once",
             err=True,
         )

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
-import click
-
 from pipeline.archive import EXIT_ARCHIVE_FAILED
 from pipeline.batch.request import Outcome
 from schemas.errors import SettingsError
+from schemas.terminal import echo
 
 OUTCOMES: Final = (
     "built",
@@ -138,7 +137,7 @@ class MetricsFile:
             self._write()
         except OSError as error:
             if not self._told:
-                click.echo(f"--metrics-file: {self._path} cannot be written: {error.strerror}", err=True)
+                echo(f"--metrics-file: {self._path} cannot be written: {error.strerror}", err=True)
             self._told = True
         else:
             self._told = False

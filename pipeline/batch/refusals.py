@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import click
 import orjson
 
 from datasets.layout import REFUSED
@@ -25,6 +24,7 @@ from pipeline.batch.request import STILL_REFUSED, Outcome
 from pipeline.release import rules_version
 from pipeline.seal.store import without_secrets
 from schemas.errors import AlphaResultsError
+from schemas.terminal import echo
 
 _OF_FILES: Final = frozenset({"seal.digest", "seal.path", "seal.size"})
 """Rules whose answer depends on the files, and not on the manifest alone."""
@@ -157,7 +157,7 @@ class Refusals:
             self._root.write(_path(one.mark), orjson.dumps(entry))
         except (AlphaResultsError, OSError) as error:
             if not self._complained:
-                click.echo(f"a refusal could not be remembered, it will be checked again: {error}", err=True)
+                echo(f"a refusal could not be remembered, it will be checked again: {error}", err=True)
             self._complained = True
 
     def _defer(self, mark: str) -> None:

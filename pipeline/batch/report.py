@@ -8,9 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-import click
 import orjson
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -29,6 +27,8 @@ from datasets.archives import ArchiveState
 from pipeline.archive.command import outcome as archive_outcome
 from pipeline.batch.request import FINE, STILL_REFUSED, Outcome
 from pipeline.rules.layout import violations_table
+from schemas.screen import Screen
+from schemas.terminal import echo
 
 SHOWN_FAILURES = 50
 """Failures the table lists; the report for programs has them all."""
@@ -56,7 +56,7 @@ class Display:
         Show nothing, as when a program reads the output.
     """
 
-    def __init__(self, screen: Console, total: int, *, hidden: bool) -> None:
+    def __init__(self, screen: Screen, total: int, *, hidden: bool) -> None:
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
@@ -133,7 +133,7 @@ class Tally:
         for heading in told:
             table.add_column(heading, justify="right")
         table.add_row(*(f"{value:,}" for value in told.values()))
-        console = Console()
+        console = Screen()
         console.print(table)
         if not self.failures:
             return
@@ -144,24 +144,24 @@ class Tally:
             )
         console.print(failures)
         if len(self.failures) > SHOWN_FAILURES:
-            click.echo(f"… and {len(self.failures) - SHOWN_FAILURES} more; --json lists them all")
+            echo(f"… and {len(self.failures) - SHOWN_FAILURES} more; --json lists them all")
 
 
-def tell(screen: Console, outcome: Outcome) -> None:
+def tell(screen: Screen, outcome: Outcome) -> None:
     """Print one outcome for people."""
     entry = outcome.entry
     if outcome.kind not in FINE:
-        click.echo(f"{entry['seal']}: {entry['message']}", err=True)
+        echo(f"{entry['seal']}: {entry['message']}", err=True)
         if entry.get("violations") and outcome.kind != "still refused":
             screen.print(violations_table(entry["violations"]))
         return
     if entry.get("archive"):
         state = ArchiveState(**{**entry["archive"], "exclude": tuple(entry["archive"]["exclude"])})
-        click.echo(f"{entry['alpha_id']}: {archive_outcome(state)['message']}")
+        echo(f"{entry['alpha_id']}: {archive_outcome(state)['message']}")
     if outcome.kind == "built":
-        click.echo(built_line(entry))
+        echo(built_line(entry))
         for warning in entry["warnings"]:
-            click.echo(f"  warning {warning['rule']}: {warning['message']}")
+            echo(f"  warning {warning['rule']}: {warning['message']}")
         return
     told = {
         "unchanged": f"unchanged, snapshot {entry['snapshot']} is served already",
@@ -169,7 +169,7 @@ def tell(screen: Console, outcome: Outcome) -> None:
         "rolled back": f"left alone, it was rolled back and {entry['snapshot']} is served; --force serves it again",
         "withdrawn": f"left alone, the alpha is withdrawn; `pipeline restore {entry['alpha_id']}` takes that back",
     }
-    click.echo(f"{entry['alpha_id']}: {told[outcome.kind]}")
+    echo(f"{entry['alpha_id']}: {told[outcome.kind]}")
 
 
 def built_line(entry: Mapping[str, Any]) -> str:

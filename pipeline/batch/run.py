@@ -10,8 +10,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-import click
-
 from pipeline.batch.batch import Batch
 from pipeline.batch.discover import Sighting
 from pipeline.batch.interruption import stoppable
@@ -22,6 +20,7 @@ from pipeline.batch.request import FINE, Outcome, Request
 from pipeline.batch.schedule import Builder, run
 from pipeline.batch.search import Search
 from schemas.errors import InternalFailure, SealUnreadable, StorageUnavailable
+from schemas.terminal import echo
 
 INTERRUPTED: Final = 130
 """Exit code of a batch that was asked to end before every seal had its turn, when nothing failed before."""
@@ -47,7 +46,7 @@ def build_once(batch: Batch) -> int:
         seen = search.look()
         batch.metrics.looked()
         if not seen:
-            click.echo(f"no finished seal lies below {batch.shown}", err=True)
+            echo(f"no finished seal lies below {batch.shown}", err=True)
         for place, _, outcome in rounds.built(builder, jobs, stopping, {}):
             tally.add(place, outcome)
             batch.metrics.add(outcome)
@@ -91,7 +90,7 @@ def follow(batch: Batch) -> int:
                 seen = search.look()
                 batch.metrics.looked()
                 if away is not None:
-                    click.echo("the store answers again", err=True)
+                    echo("the store answers again", err=True)
                     away = None
                 # What is sealed anew has another digest; what was refused for its time may be right by now.
                 now = datetime.now(UTC)
@@ -112,7 +111,7 @@ def follow(batch: Batch) -> int:
                         given_up[one.address], early[one.address] = one.digest, one.sealed_at
             except StorageUnavailable as error:
                 if away is None:
-                    click.echo(f"{error}; looking again every {batch.interval:g} s", err=True)
+                    echo(f"{error}; looking again every {batch.interval:g} s", err=True)
                 away = str(error)
                 batch.metrics.looked(worked=False)
             stopping.wait(batch.interval)

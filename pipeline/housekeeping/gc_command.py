@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import click
-from rich.console import Console
 from rich.table import Column, Table
 
 from datasets.layout import ALPHAS
@@ -28,7 +27,9 @@ from pipeline.housekeeping.command_line import (
 )
 from schemas.errors import SettingsError, SnapshotCorrupt
 from schemas.kinds import ALPHA_ID
+from schemas.screen import Screen
 from schemas.settings.options import option, switch_option
+from schemas.terminal import echo
 
 _DAY: Final = timedelta(days=1)
 """How long a snapshot is kept at least after it was replaced, unless it is said otherwise."""
@@ -107,11 +108,11 @@ def gc(
                 size_text(fate.held.bytes),
             )
         if gone:
-            Console().print(table)
+            Screen().print(table)
         verb = "would go" if dry_run else "removed"
-        click.echo(f"{len(gone)} snapshots {verb}, {size_text(freed)}; {len(fates)} alphas looked at")
+        echo(f"{len(gone)} snapshots {verb}, {size_text(freed)}; {len(fates)} alphas looked at")
         for reason in broken.values():
-            click.echo(f"error: {reason}", err=True)
+            echo(f"error: {reason}", err=True)
     click.get_current_context().exit(SnapshotCorrupt.exit_code if broken else 0)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import click
-from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
 from datasets.catalogue import Catalogue
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
 from schemas.errors import SnapshotCorrupt
+from schemas.screen import Screen
+from schemas.terminal import echo
 
 
 @click.command("list")
@@ -53,9 +54,9 @@ def list_alphas(context: click.Context, root: str, as_json: bool) -> None:
                 pointer.sealed_at,
                 pointer.published_at,
             )
-        Console().print(table)
+        Screen().print(table)
         if catalogue.withdrawn:
-            click.echo(f"withdrawn: {', '.join(sorted(catalogue.withdrawn))}")
+            echo(f"withdrawn: {', '.join(sorted(catalogue.withdrawn))}")
         for reason in catalogue.broken.values():
-            click.echo(f"error: {reason}", err=True)
+            echo(f"error: {reason}", err=True)
     context.exit(SnapshotCorrupt.exit_code if catalogue.broken else 0)

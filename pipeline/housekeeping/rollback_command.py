@@ -15,6 +15,7 @@ from pipeline.housekeeping.command_line import json_option, opened, print_json, 
 from pipeline.housekeeping.earlier import intact
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 from schemas.settings.options import switch_option
+from schemas.terminal import echo
 from schemas.version import same_declarations
 
 
@@ -52,11 +53,9 @@ def rollback(
     if as_json:
         print_json(asdict(published) | {"before": current.snapshot})
     elif published.changed:
-        click.echo(
-            f"{alpha}: serves snapshot {target} (sealed {pointer.sealed_at}) in place of {current.snapshot}"
-        )
+        echo(f"{alpha}: serves snapshot {target} (sealed {pointer.sealed_at}) in place of {current.snapshot}")
     else:
-        click.echo(f"{alpha}: unchanged, snapshot {target} is served already")
+        echo(f"{alpha}: unchanged, snapshot {target} is served already")
 
 
 def _before(storage: Storage, current: Pointer) -> str:

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Column, Table
 
 from datasets.layout import MANIFEST, snapshot_path
@@ -16,6 +15,8 @@ from datasets.retention import Held, snapshots_of
 from datasets.storage import Storage
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option, size_text
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
+from schemas.screen import Screen
+from schemas.terminal import echo
 
 
 @click.command()
@@ -47,7 +48,7 @@ def show(alpha: str, root: str, as_json: bool) -> None:
             }
         )
         return
-    console = Console()
+    console = Screen()
     table = Table(
         Column("snapshot", no_wrap=True),
         "state",
@@ -72,13 +73,13 @@ def show(alpha: str, root: str, as_json: bool) -> None:
 
 def _show_decisions(pointer: Pointer) -> None:
     if pointer.notes.withdrawn:
-        click.echo("withdrawn: nothing is served")
+        echo("withdrawn: nothing is served")
     for each in pointer.notes.decisions:
         reason = f": {each.reason}" if each.reason else ""
-        click.echo(f"{each.at[:19]}Z {each.act} of snapshot {each.snapshot} by {each.by}{reason}")
+        echo(f"{each.at[:19]}Z {each.act} of snapshot {each.snapshot} by {each.by}{reason}")
 
 
-def _show_files(console: Console, manifest: Manifest) -> None:
+def _show_files(console: Screen, manifest: Manifest) -> None:
     table = Table(
         Column("file", overflow="fold"), "rows", "size", "from", "to", title=f"files of {manifest.snapshot}"
     )
@@ -88,7 +89,7 @@ def _show_files(console: Console, manifest: Manifest) -> None:
         )
     console.print(table)
     for warning in manifest.warnings:
-        click.echo(f"warning {warning['rule']}: {warning['message']}")
+        echo(f"warning {warning['rule']}: {warning['message']}")
 
 
 def _manifests(storage: Storage, alpha: str, held: tuple[Held, ...]) -> dict[str, Manifest]:

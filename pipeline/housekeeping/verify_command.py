@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -25,6 +24,8 @@ from pipeline.housekeeping.command_line import (
 )
 from pipeline.housekeeping.verify import Verdict, verify
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
+from schemas.screen import Screen
+from schemas.terminal import echo
 
 
 @click.command("verify")
@@ -60,7 +61,7 @@ def verify_command(
         if alpha not in there:
             raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
     cache = Cache(cache_folder, DEFAULT_BYTES) if cache_folder else None
-    screen = Console(stderr=True)
+    screen = Screen(stderr=True)
     verdicts: list[Verdict] = []
     repaired: list[str] = []
     with Progress(
@@ -102,14 +103,14 @@ def _tell(verdicts: list[Verdict], repaired: list[str]) -> None:
         table = Table("alpha", "file", "check", "what is wrong", show_lines=True)
         for alpha, fault in faults:
             table.add_row(alpha, Text(fault.file, overflow="fold"), fault.check, Text(fault.message))
-        Console().print(table)
+        Screen().print(table)
     for path in repaired:
-        click.echo(f"removed a damaged copy from the cache: {path}")
+        echo(f"removed a damaged copy from the cache: {path}")
     files, size = sum(v.files for v in verdicts), sum(v.bytes for v in verdicts)
     sound = sum(not verdict.faults for verdict in verdicts)
-    click.echo(f"{sound} of {len(verdicts)} alphas are intact; {files} files, {size_text(size)} read again")
+    echo(f"{sound} of {len(verdicts)} alphas are intact; {files} files, {size_text(size)} read again")
     if faults:
-        click.echo(
+        echo(
             "fix: build the seal again with --force, which replaces damaged files by the same bytes, or publishes "
             "another snapshot where they come out otherwise; or roll back to an earlier snapshot",
             err=True,

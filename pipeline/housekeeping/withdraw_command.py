@@ -12,6 +12,7 @@ from pipeline.housekeeping.command_line import json_option, opened, print_json, 
 from pipeline.housekeeping.earlier import intact
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 from schemas.settings.options import switch_option
+from schemas.terminal import echo
 
 
 @click.command("withdraw")
@@ -34,9 +35,9 @@ def withdraw_command(
     if as_json:
         print_json(asdict(published) | {"withdrawn": True})
     elif published.changed:
-        click.echo(f"{alpha}: withdrawn; `python -m pipeline restore {alpha}` takes that back")
+        echo(f"{alpha}: withdrawn; `python -m pipeline restore {alpha}` takes that back")
     else:
-        click.echo(f"{alpha}: unchanged, it is withdrawn already")
+        echo(f"{alpha}: unchanged, it is withdrawn already")
 
 
 @click.command("restore")
@@ -62,17 +63,17 @@ def restore_command(*, alpha: str, reason: str | None, root: str, single_writer:
         if as_json:
             print_json({"alpha_id": alpha, "snapshot": current.snapshot, "changed": False, "served": True})
         else:
-            click.echo(f"{alpha}: unchanged, it is not withdrawn")
+            echo(f"{alpha}: unchanged, it is not withdrawn")
         return
     left = None
     try:
         left = intact(storage, alpha, current.notes.withdrawn)
     except (AlphaNotPublished, SnapshotCorrupt) as error:
-        click.echo(f"note: {error}", err=True)
+        echo(f"note: {error}", err=True)
     published = restore(storage, alpha, by, *(left or (None, None)))
     if as_json:
         print_json(asdict(published) | {"served": left is not None})
     elif left is not None:
-        click.echo(f"{alpha}: restored, serves snapshot {published.snapshot} (sealed {left[0].sealed_at})")
+        echo(f"{alpha}: restored, serves snapshot {published.snapshot} (sealed {left[0].sealed_at})")
     else:
-        click.echo(f"{alpha}: restored; nothing is left to serve, build its seal")
+        echo(f"{alpha}: restored; nothing is left to serve, build its seal")

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from pipeline.reference_engine.alpha import DEFAULT_ALPHAS
@@ -15,6 +14,8 @@ from pipeline.reference_engine.market import FEWEST_NAMES, FEWEST_WEEKS
 from pipeline.reference_engine.run import already_simulated
 from pipeline.reference_engine.run import simulate as simulate_alphas
 from schemas.errors import AlphaResultsError
+from schemas.screen import Screen
+from schemas.terminal import echo
 
 
 @click.command("simulate")
@@ -44,16 +45,16 @@ def simulate(out: Path, seed: int, names: int, weeks: int, as_json: bool) -> Non
         found = already_simulated(out, seed=seed, names=names, weeks=weeks)
         seals = found if found is not None else simulate_alphas(out, seed=seed, names=names, weeks=weeks)
     except AlphaResultsError as refusal:
-        click.echo(f"Error: {refusal}", err=True)
+        echo(f"Error: {refusal}", err=True)
         sys.exit(refusal.exit_code)
     outcome = "written" if found is None else "reused"
     if as_json:
-        click.echo(json.dumps({"status": outcome, "out": str(out), "seals": [str(seal) for seal in seals]}))
+        echo(json.dumps({"status": outcome, "out": str(out), "seals": [str(seal) for seal in seals]}))
     elif sys.stdout.isatty():
         table = Table("alpha", "signal", "seal", title=f"Simulated runs in {out}: {outcome}")
         for spec, seal in zip(DEFAULT_ALPHAS, seals, strict=True):
             table.add_row(spec.alpha_id, spec.signal, str(seal))
-        Console().print(table)
+        Screen().print(table)
     elif found is not None:
         # Off a terminal a finished command says nothing; that nothing was done is worth a line.
-        click.echo(f"reused {out}")
+        echo(f"reused {out}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -26,6 +29,11 @@ _log = structlog.get_logger("serve.telemetry")
 SILENCE_SECONDS: Final = 30.0
 """A process that has not looked at itself for this long is stuck: it does so every second."""
 _REQUEST_SECONDS: Final = 10.0
+"""How long a caller may be silent."""
+_CONNECTION_SECONDS: Final = 30.0
+"""How long a connection may last: one answer is all that it gets."""
+_CONNECTIONS: Final = 32
+"""Connections at a time, each of which has a thread; one more is closed."""
 _REASONS: Final = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
 
 
@@ -154,6 +162,24 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
+class _ToLog(io.TextIOBase):
+    """Where the library writes what went wrong: lines of the log, like all others."""
+
+    def __init__(self) -> None:
+        self._written: list[str] = []
+
+    def write(self, text: str) -> int:
+        """Take a part."""
+        self._written.append(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what was taken as one line."""
+        if self._written:
+            _log.error("metrics_request_failed", exception="".join(self._written))
+        self._written.clear()
+
+
 class _Handler(WSGIRequestHandler):
     timeout = _REQUEST_SECONDS
     """Of a caller that says nothing more."""
@@ -161,9 +187,46 @@ class _Handler(WSGIRequestHandler):
     def log_message(self, *_: Any) -> None:
         """Say nothing: a probe every few seconds is no news."""
 
+    def get_stderr(self) -> Any:
+        """Return where the library writes what went wrong."""
+        return _ToLog()
+
 
 class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self._begun: dict[Any, float] = {}
+        super().__init__(*arguments, **named)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection on a thread of its own, unless there are too many."""
+        if len(self._begun) >= _CONNECTIONS:
+            self.shutdown_request(request)
+            return
+        self._begun[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection."""
+        self._begun.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """Cut connections that take too long, however busily they do; called twice a second."""
+        now = time.monotonic()
+        for request, begun in list(self._begun.items()):
+            if now - begun > _CONNECTION_SECONDS:
+                with contextlib.suppress(OSError):
+                    request.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the library's signature
+        """Log what went wrong with a connection; that a caller left, or said nothing, is no news."""
+        error = sys.exc_info()[1]
+        if isinstance(error, OSError):
+            _log.debug("metrics_connection_lost", reason=type(error).__name__)
+        else:
+            _log.exception("metrics_request_failed")
 
 
 class _ServerOnIpv6(_Server):

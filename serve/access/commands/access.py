@@ -6,6 +6,7 @@ import asyncio
 
 import click
 
+from schemas.terminal import echo
 from serve.access.commands.session import json_option, print_fields, print_json, settings_of, store_options
 from serve.access.revisions import BASE, HEAD, head, migrate, revision
 
@@ -51,4 +52,4 @@ def _migrate(access_url: str | None, datasets: str | None, target: str) -> None:
     location = settings_of(access_url, datasets).location
     before = asyncio.run(migrate(location, target))
     after = asyncio.run(revision(location))
-    click.echo(f"{location.shown}: revision {before or BASE} -> {after or BASE}")
+    echo(f"{location.shown}: revision {before or BASE} -> {after or BASE}")

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from schemas.terminal import echo
 from serve.access.administration import Administration
 from serve.access.commands.session import (
     administer,
@@ -79,15 +80,15 @@ def issue(
 
     row, token = administer(access_url, datasets, act)
     if row["granted"] != row["allow"]:
-        click.echo(
+        echo(
             "The account's ceiling is narrower than what was granted; `allow` is what is in force.", err=True
         )
     if as_json:
         print_json({"key_id": row["key_id"], "token": token, **row})
         return
     print_fields(row)
-    click.echo("The token, shown now and never again:", err=True)
-    click.echo(token)
+    echo("The token, shown now and never again:", err=True)
+    echo(token)
 
 
 @keys.command("list")

@@ -11,12 +11,13 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from schemas.errors import StorageUnavailable
+from schemas.screen import Screen
 from schemas.settings import SETTINGS, given
 from schemas.settings.options import flag
+from schemas.terminal import echo
 from serve.access import reserve
 from serve.access.administration import Administration, open_administration
 from serve.access.settings import AccessSettings
@@ -94,19 +95,19 @@ def _actor() -> str:
 
 def print_json(value: Any) -> None:
     """Print a value for programs."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows for people: a table on a terminal, tab-separated lines elsewhere."""
     if not sys.stdout.isatty():
         for row in (columns, *rows):
-            click.echo("\t".join(row))
+            echo("\t".join(row))
         return
     table = Table(*columns)
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    Screen().print(table)
 
 
 def print_fields(value: dict[str, Any]) -> None:

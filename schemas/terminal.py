@@ -1,0 +1,31 @@
+"""Text of others, shown on a terminal: it may not tell the terminal what to do."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import click
+
+_COMMANDS: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Control characters but tab and line feed, those that turn the direction of writing, and halves of surrogates."""
+
+
+def visible(text: str) -> str:
+    r"""Return a text with whatever a terminal would obey written out, as JSON writes it.
+
+    Within a JSON document such characters stand in strings only, so what is returned is the same document.
+
+    Examples
+    --------
+    >>> visible("red: \x1b[31m")
+    'red: \\u001b[31m'
+    """
+    return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def echo(message: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print a message whose parts may come from anybody."""
+    click.echo(visible(message), err=err, nl=nl)  # noqa: TID251 - the one place that makes it safe

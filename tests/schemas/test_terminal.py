@@ -1,0 +1,51 @@
+"""Texts of others on a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import unicodedata
+
+import click.testing
+from hypothesis import example, given
+from hypothesis import strategies as st
+from rich.table import Table
+from rich.text import Text
+
+from schemas.screen import Screen
+from schemas.terminal import echo, visible
+
+ODD = "a\x1b]0;title\x07\x9b2J\r\x7f\u202eb"
+
+
+@given(st.text())
+@example(ODD)
+def test_nothing_that_steers_a_terminal_is_left(text: str) -> None:
+    left = {letter for letter in visible(text) if unicodedata.category(letter) in {"Cc", "Cs"}}
+    assert left <= {"\n", "\t"}
+    assert visible(visible(text)) == visible(text)
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"])))
+def test_other_text_is_shown_as_it_is(text: str) -> None:
+    assert visible(text) == text
+
+
+@given(st.dictionaries(st.text(), st.text()))
+def test_a_json_document_stays_the_same_document(value: dict[str, str]) -> None:
+    assert json.loads(visible(json.dumps(value, ensure_ascii=False))) == value
+
+
+def test_messages_and_tables_are_written_out() -> None:
+    @click.command()
+    def say() -> None:
+        echo(ODD)
+
+    told = click.testing.CliRunner().invoke(say, color=True).output
+    table, written = Table("name"), io.StringIO()
+    table.add_row(ODD)
+    table.add_row(Text(ODD))
+    Screen(file=written, width=200).print(table, ODD)
+    for shown in (told, written.getvalue()):
+        assert "\\u001b]0;title\\u0007\\u009b2J" in shown
+        assert not {"\x1b", "\x07", "\x9b", "\r", "\x7f", "\u202e"} & set(shown)
