@@ -3,7 +3,8 @@
     uv run just bench-build SEAL [--rounds 5] [--json]
 
 The copy reads every Parquet file of the seal with Polars and writes it again with the settings the pipeline
-publishes with. Each round runs the copy and the build in a process of its own, in turn; medians are printed.
+publishes with. Each round runs the copy and the build in a process of its own, in turn; medians are printed. A third process builds
+without the rules of double entry and without recomputed figures: what it saves is what reconciliation costs.
 
 Then the weekly rank IC and the weekly returns of the deciles are computed from the same cross-sections by the
 pipeline and by alphalens-reloaded, in a process of their own each and in the same rounds. Both cut the weeks into
@@ -104,12 +105,22 @@ _BUILD = """
 import json, resource, sys, time
 import pipeline.maths.weekly_signal
 from pipeline.build import build_seal
+{change}
 begin = time.perf_counter()
 seconds = build_seal(sys.argv[1], sys.argv[2]).seconds
 seconds["total"] = time.perf_counter() - begin
-print(json.dumps({"seconds": seconds,
-                  "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+print(json.dumps({{"seconds": seconds, "cpu": time.process_time(),
+                  "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}}))
 """
+
+_UNRECONCILED = """
+from pipeline.build import snapshot
+from pipeline.rules import book_rules, checking, fill_rules, target_rules
+double = {id(x) for m in (book_rules, fill_rules, target_rules) for x in vars(m).values()}
+checking.RULES = {name: rule for name, rule in checking.RULES.items() if id(rule) not in double}
+snapshot.figures_from = lambda *_: ()
+"""
+"""The build without double entry and without recomputed figures, to tell what they cost."""
 
 
 def _figures(panel: Path, rounds: int) -> dict[str, Any]:
@@ -164,10 +175,11 @@ def _run(script: str, seal: str) -> dict[str, Any]:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def main(*, seal: str, rounds: int, as_json: bool) -> None:
     """Measure the build of SEAL against a bare copy of its Parquet files, its weekly figures against alphalens."""
-    copies, builds = [], []
+    copies, builds, bare = [], [], []
     for _ in range(rounds):
         copies.append(_run(_COPY, seal))
-        builds.append(_run(_BUILD, seal))
+        builds.append(_run(_BUILD.format(change=""), seal))
+        bare.append(_run(_BUILD.format(change=_UNRECONCILED), seal))
     copy = statistics.median(run["seconds"]["copy"] for run in copies)
     stages = {
         name: statistics.median(run["seconds"].get(name, 0.0) for run in builds)
@@ -181,6 +193,11 @@ def main(*, seal: str, rounds: int, as_json: bool) -> None:
         "copy_s": copy,
         "build_s": total,
         "stages_s": stages,
+        "reconciliation": {
+            "share_of_time": 1 - statistics.median(run["seconds"]["total"] for run in bare) / total,
+            "share_of_cpu": 1
+            - statistics.median(run["cpu"] for run in bare) / statistics.median(run["cpu"] for run in builds),
+        },
         "copy_peak_mib": max(run["peak_mib"] for run in copies),
         "build_peak_mib": max(run["peak_mib"] for run in builds),
         "figures": figures,
@@ -201,6 +218,11 @@ def _show(found: dict[str, Any]) -> None:
     print(f"build {found['build_s']:.3f} s, peak {found['build_peak_mib']:.0f} MiB")
     for name, seconds in found["stages_s"].items():
         print(f"  {name:<16} {seconds:.3f} s")
+    share = found["reconciliation"]
+    print(
+        f"reconciliation: {share['share_of_time']:.0%} of the build's time, {share['share_of_cpu']:.0%} of the "
+        "process's CPU   aim at most 25%"
+    )
     whole, calls = figures["alphalens_s"], figures["alphalens_calls_s"]
     print(f"weekly IC and deciles: pipeline {figures['pipeline_s']:.3f} s")
     print(f"  alphalens {whole:.3f} s, of which {calls:.3f} s after its cut into tenths")

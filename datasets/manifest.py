@@ -78,6 +78,9 @@ class Manifest:
         Ids of the rules its builder knew; empty in the first release.
     built_with
         Library -> release that wrote the files.
+    reconciliation
+        ``declared``: what the seal declares of its engine's ways; ``figures``: each of the run's own figures with its
+        recomputed value and the convention that gives it. Empty in snapshots of earlier releases.
     """
 
     schema_version: str
@@ -98,6 +101,7 @@ class Manifest:
     declarations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     built_with: Mapping[str, str] = field(default_factory=dict)
+    reconciliation: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def declared(self) -> str:

@@ -25,6 +25,9 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
         "pipeline.check_command", "check", "Check seals against every rule; publish nothing."
     ),
     "build": LazyCommand("pipeline.build_command", "build", "Check seals and publish them as snapshots."),
+    "reconcile": LazyCommand(
+        "pipeline.reconcile_command", "reconcile", "Hold figures against the tables they come from."
+    ),
     "archive": LazyCommand(
         "pipeline.archive.command", "archive", "Deliver source archives, those that failed before above all."
     ),

@@ -32,6 +32,7 @@ from schemas.settings.options import option, switch_option
     is_flag=True,
     help="Publish although a later seal is served or this one was rolled back; of what is served, replace damaged files.",
 )
+@click.option("--strict", is_flag=True, help="Refuse a seal of which the check only warns.")
 @option("archives")
 @option("archive_exclude", "exclude")
 @option("seals", "searched")
@@ -50,6 +51,7 @@ def build(
     seals: tuple[str, ...],
     root: str,
     force: bool,
+    strict: bool,
     archives: str | None,
     exclude: str | None,
     searched: str | None,
@@ -90,7 +92,7 @@ def build(
         raise click.UsageError("--watch follows a folder or prefix: give it with --from")
     if single_writer and (cluster is not None or jobs not in {None, 1}):
         raise click.UsageError("--single-writer builds one seal at a time: leave out --jobs and --cluster")
-    common = Request("", root, force, archives, tuple(patterns), single_writer)
+    common = Request("", root, force, archives, tuple(patterns), single_writer, strict)
     metrics = MetricsFile(metrics_file)
     try:
         # Before anything is read or a process started: no seal could be published there.
@@ -148,6 +150,7 @@ def _build(request: Request, on_stage: Callable[[str], None]) -> Outcome:
                 archives=request.archives,
                 exclude=request.exclude,
                 single_writer=request.single_writer,
+                strict=request.strict,
                 on_stage=on_stage,
             )
     except AlphaResultsError as error:

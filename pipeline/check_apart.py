@@ -9,14 +9,15 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
 from pipeline.batch.request import ending
 from pipeline.internal import contained
-from pipeline.rule import Violation
+from pipeline.rule import Violation, all_examples
 from pipeline.rules.report import Report
 from pipeline.seal.store import printable, without_secrets
 from schemas.errors import AlphaResultsError, BuildCrashed, InternalFailure, SealRefused
@@ -49,13 +50,23 @@ class Checked:
         return {"error": self.error, "message": self.message, **internal}
 
 
-def check_here(address: str, on_step: Callable[[str], None]) -> Checked:
-    """Check one seal in this process; nothing is raised for what is wrong with it."""
+def check_here(address: str, on_step: Callable[[str], None], *, all_rows: bool = False) -> Checked:
+    """Check one seal in this process; nothing is raised for what is wrong with it.
+
+    Parameters
+    ----------
+    address
+        The seal.
+    on_step
+        Called with the name of each file or rule.
+    all_rows
+        Whether every broken row is wanted, rather than the first five.
+    """
     from pipeline.rules import check  # noqa: PLC0415 - slow to load, and a parent of such checks needs none of it
     from pipeline.seal import Seal  # noqa: PLC0415 - as above
 
     try:
-        with contained("the check"):
+        with contained("the check"), all_examples() if all_rows else nullcontext():
             report = check(Seal.open(address), on_step)
     except SealRefused as refusal:
         found = tuple(
@@ -124,21 +135,28 @@ class Checker:
 
 
 @contextmanager
-def checker(seals: int) -> Iterator[Callable[[str, Callable[[str], None]], Checked]]:
+def checker(
+    seals: int, *, all_rows: bool = False
+) -> Iterator[Callable[[str, Callable[[str], None]], Checked]]:
     """Give what checks so many seals: one alone can cost no other, and is checked in this process."""
     if seals == 1:
-        yield check_here
+        yield partial(check_here, all_rows=all_rows)
         return
-    apart = Checker()
+    apart = Checker(answer_all if all_rows else None)
     try:
         yield apart.check
     finally:
         apart.close()
 
 
-def answer(pipe: Connection) -> None:
+def answer_all(pipe: Connection) -> None:
+    """Check the seals a parent names, showing every broken row."""
+    answer(pipe, all_rows=True)
+
+
+def answer(pipe: Connection, *, all_rows: bool = False) -> None:
     """Check the seals a parent names, until it names no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it too, and ends this process
     with suppress(EOFError, OSError):
         while True:
-            pipe.send(check_here(pipe.recv(), pipe.send))
+            pipe.send(check_here(pipe.recv(), pipe.send, all_rows=all_rows))

@@ -8,8 +8,9 @@ from typing import Any
 import click
 from rich.progress import TaskID
 
-from pipeline.check_apart import checker
+from pipeline.check_apart import REFUSED, checker
 from pipeline.progress import seal_progress
+from pipeline.rules.layout import report_layout
 from pipeline.seal.store import without_secrets
 from schemas.screen import Screen
 from schemas.terminal import echo
@@ -17,15 +18,19 @@ from schemas.terminal import echo
 
 @click.command()
 @click.argument("seals", nargs=-1, required=True, metavar="SEAL…")
+@click.option("--strict", is_flag=True, help="Refuse a seal of which the check only warns.")
+@click.option("--verbose", is_flag=True, help="Show every figure and every broken row, not the first five.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 @click.pass_context
-def check(context: click.Context, seals: tuple[str, ...], as_json: bool) -> None:
+def check(
+    context: click.Context, *, seals: tuple[str, ...], strict: bool, verbose: bool, as_json: bool
+) -> None:
     """Check each SEAL, a folder or the URL of a supported store, against every rule. Nothing is written anywhere.
 
     Whatever one seal does to its check, the others are checked all the same: several are checked in a process of
     their own, which is started again when it dies.
 
-    Exit code: 0 when every seal is accepted, 1 when one is refused, 2 when one cannot be read (no finished
+    Exit code: 0 when every seal is accepted, 1 when one is refused (or, with --strict, warned of), 2 when one cannot be read (no finished
     seal there, or not permitted), 5 when the store is away, 7 when a check failed by a fault of the program; the
     highest of several.
     """
@@ -33,7 +38,10 @@ def check(context: click.Context, seals: tuple[str, ...], as_json: bool) -> None
     console = Screen()
     outcomes: list[dict[str, Any]] = []
     exit_code = 0
-    with seal_progress(screen, as_json=as_json) as progress, checker(len(seals)) as check_one:
+    with (
+        seal_progress(screen, as_json=as_json) as progress,
+        checker(len(seals), all_rows=verbose) as check_one,
+    ):
         for address in seals:
             shown = without_secrets(address)
             task = progress.add_task(shown)
@@ -43,6 +51,8 @@ def check(context: click.Context, seals: tuple[str, ...], as_json: bool) -> None
 
             found = check_one(address, show)
             exit_code = max(exit_code, found.exit_code)
+            if strict and found.report is not None and found.report.warnings:
+                exit_code = max(exit_code, REFUSED)
             if found.report is None:
                 outcomes.append({"seal": shown} | found.failure())
                 if not as_json:
@@ -50,7 +60,7 @@ def check(context: click.Context, seals: tuple[str, ...], as_json: bool) -> None
             else:
                 outcomes.append(found.report.to_dict())
                 if not as_json:
-                    console.print(found.report)
+                    console.print(report_layout(found.report, verbose=verbose), soft_wrap=True)
             progress.remove_task(task)
     if as_json:
         echo(json.dumps({"seals": outcomes}, indent=2))

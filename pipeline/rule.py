@@ -6,17 +6,42 @@ the three shapes here. :data:`pipeline.rules.RULES` lists them all, in the order
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Generic, ParamSpec
+from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from schemas.kinds import TABLE_KINDS
 
 P = ParamSpec("P")
+E = TypeVar("E")
 
 MAX_EXAMPLES: Final = 5
 """Broken rows shown by a violation; the count beside them is of all of them."""
+_SHOWN: Final[ContextVar[int | None]] = ContextVar("examples_shown", default=MAX_EXAMPLES)
+
+
+@contextlib.contextmanager
+def all_examples() -> Iterator[None]:
+    """Let rules applied below show every broken row."""
+    token = _SHOWN.set(None)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(token)
+
+
+def limited(examples: Sequence[E]) -> tuple[E, ...]:
+    """Return the examples that a violation shows: the first five, or all where every row is wanted."""
+    return tuple(examples[: _SHOWN.get()])
+
+
+def examples_wanted(rows: int) -> int:
+    """Tell how many of some broken rows a violation shows."""
+    wanted = _SHOWN.get()
+    return rows if wanted is None else min(rows, wanted)
 
 
 class Level(StrEnum):

@@ -20,6 +20,8 @@ WARNING_CODES: Final[dict[str, str]] = {
     "ic_reproduction_mismatch": "`nwt.ic` is null because the rebuilt weekly IC does not reproduce the sealed mean IC.",
     "unknown_symbol": "The run never scored or traded a `symbol` asked for; the message names it, and the name that differs in "
     "letter case alone where there is one. Symbols are compared as they stand.",
+    "figure_not_reproduced": "A figure the run sealed follows from its tables under no documented convention. The "
+    "message names the statistic and both values; the recomputed figure is served.",
     "kind_missing": "The run holds no data for this endpoint; the page is empty and `kind` names what is missing.",
 }
 """Warning code -> meaning. The response's message is written for the case at hand; this is the definition."""

@@ -26,7 +26,7 @@ from rich.text import Text
 from datasets.archives import ArchiveState
 from pipeline.archive.command import outcome as archive_outcome
 from pipeline.batch.request import FINE, STILL_REFUSED, Outcome
-from pipeline.rules.layout import violations_table
+from pipeline.rules.layout import Lines, violation_lines
 from schemas.screen import Screen
 from schemas.terminal import echo
 
@@ -153,7 +153,7 @@ def tell(screen: Screen, outcome: Outcome) -> None:
     if outcome.kind not in FINE:
         echo(f"{entry['seal']}: {entry['message']}", err=True)
         if entry.get("violations") and outcome.kind != "still refused":
-            screen.print(violations_table(entry["violations"]))
+            screen.print(Lines(violation_lines(entry["violations"])), soft_wrap=True)
         return
     if entry.get("archive"):
         state = ArchiveState(**{**entry["archive"], "exclude": tuple(entry["archive"]["exclude"])})

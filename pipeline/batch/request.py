@@ -25,7 +25,7 @@ class Request:
     ----------
     seal, root
         Where it is and where it goes. They may hold secrets, so they are never shown, nor on a command line.
-    force, archives, exclude, single_writer
+    force, archives, exclude, single_writer, strict
         As :func:`pipeline.build.build_seal` takes them.
     """
 
@@ -35,6 +35,7 @@ class Request:
     archives: str | None = None
     exclude: tuple[str, ...] = ()
     single_writer: bool = False
+    strict: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the request as a JSON-ready mapping."""

@@ -38,6 +38,7 @@ def main() -> None:
                 archives=request.archives,
                 exclude=request.exclude,
                 single_writer=request.single_writer,
+                strict=request.strict,
                 on_stage=lambda stage: _tell(answer, {"stage": stage}),
             )
         outcome = built(request.shown, result)

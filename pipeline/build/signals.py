@@ -22,8 +22,10 @@ def published_rebalances(rebalances: pl.DataFrame, decisions: pl.DataFrame | Non
     )
 
 
-def weekly_tables(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Compute ``weekly_signal`` and, where the run sealed a raw score, ``weekly_deciles``.
+def weekly_tables(
+    rebalances: pl.DataFrame, decisions: pl.DataFrame, *, unsmoothed: bool = False
+) -> dict[str, pl.DataFrame]:
+    """Compute ``weekly_signal`` and, where the signal before smoothing is known, ``weekly_deciles``.
 
     Parameters
     ----------
@@ -31,7 +33,11 @@ def weekly_tables(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> dict[str
         The sealed index.
     decisions
         The published cross-sections.
+    unsmoothed
+        Whether the run says that it was not smoothed: then the score is that signal, where no other was sealed.
     """
+    if unsmoothed and "raw_score" not in decisions.columns:
+        decisions = decisions.with_columns(raw_score="score")
     if "raw_score" not in decisions.columns:
         return {"weekly_signal": weekly_signal(rebalances, decisions)}
     if "forward_return" not in decisions.columns:

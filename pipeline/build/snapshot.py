@@ -25,7 +25,15 @@ from pipeline.build.ledgers import Books
 from pipeline.build.stages import Stages
 from pipeline.build.write import write_document, write_table
 from pipeline.maths.row_order import ordered
-from pipeline.rules import check
+from pipeline.reconciliation.figures import Figure, declared_and_figures
+from pipeline.reconciliation.of_a_seal import (
+    figures_from,
+    metrics_reproduced,
+    one_signal,
+    with_reconciliation,
+)
+from pipeline.rule import Violation
+from pipeline.rules import Report, check
 from pipeline.rules.registry import RULES
 from pipeline.seal import Seal
 from schemas.errors import SealRefused
@@ -72,6 +80,7 @@ def build_seal(
     archives: str | None = None,
     exclude: Sequence[str] = DEFAULT_EXCLUDE,
     single_writer: bool = False,
+    strict: bool = False,
     on_stage: Callable[[str], None] | None = None,
 ) -> BuildResult:
     """Check a seal and publish it as an immutable snapshot.
@@ -92,6 +101,8 @@ def build_seal(
         Patterns of source files that are left out of the archive.
     single_writer
         Whether the caller answers for it that nobody else writes to the root meanwhile.
+    strict
+        Refuse a seal of which the check only warns.
     on_stage
         Called with the name of each stage as it begins.
 
@@ -123,16 +134,15 @@ def build_seal(
         )
     storage.require_safe_writers()  # before any work for it is done
     with stages("check"):
-        report = check(seal)
-    if report.refused:
-        found = report.to_dict()
-        raise SealRefused(
-            f"{address} breaks {len(report.violations)} rule(s); nothing was published", found["violations"]
-        )
-    warnings = tuple(report.to_dict()["warnings"])
+        report = check(seal, figures=False)
+    _require_kept(address, report.violations, report.warnings if strict else ())
     with Publication(storage, seal.alpha_id, standing.manifest) as publication:
-        files, columns = _write_all(seal, publication, stages)
-        manifest = _manifest(seal, files, columns, warnings)
+        written = _write_all(seal, publication, stages)
+        found = metrics_reproduced(written.figures)
+        noticed = report.warnings if found is None else (*report.warnings, found)
+        _require_kept(address, (), noticed if strict else ())
+        warnings = tuple(warning.to_dict() for warning in noticed)
+        manifest = _manifest(seal, written, report, warnings)
         with stages("publish"):
             published = publication.commit(manifest, _pointer(seal, manifest), force=force)
     with stages("archive"):
@@ -141,8 +151,8 @@ def build_seal(
         seal.alpha_id,
         published.snapshot,
         published.changed,
-        len(files) + 1,
-        sum(entry.bytes for entry in files),
+        len(written.files) + 1,
+        sum(entry.bytes for entry in written.files),
         warnings,
         stages.seconds,
         archive,
@@ -177,9 +187,22 @@ def _standing(storage: Storage, seal: Seal, *, force: bool) -> _Standing:
     return _Standing(current.snapshot, manifest, unchanged=same and not force)
 
 
-def _write_all(
-    seal: Seal, publication: Publication, stages: Stages
-) -> tuple[list[FileEntry], dict[str, tuple[str, ...]]]:
+def _require_kept(address: str, violations: Sequence[Violation], warnings: Sequence[Violation]) -> None:
+    broken = [violation.to_dict() for violation in (*violations, *warnings)]
+    if broken:
+        raise SealRefused(f"{address} breaks {len(broken)} rule(s); nothing was published", tuple(broken))
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What was written of a snapshot, and what its own figures came to."""
+
+    files: list[FileEntry]
+    columns: dict[str, tuple[str, ...]]
+    figures: tuple[Figure, ...]
+
+
+def _write_all(seal: Seal, publication: Publication, stages: Stages) -> _Written:
     """Write every dataset the seal allows; tables are let go as soon as nothing more needs them."""
     writer = _Writer(publication)
     weekly: Future[dict[str, pl.DataFrame]] | None = None
@@ -196,7 +219,9 @@ def _write_all(
                 writer.table("rebalances", signals.published_rebalances(rebalances, decisions))
                 if decisions is not None:
                     # Most of it runs on one core, so the books are derived meanwhile.
-                    weekly = beside.submit(signals.weekly_tables, rebalances, decisions)
+                    weekly = beside.submit(
+                        signals.weekly_tables, rebalances, decisions, unsmoothed=one_signal(seal.smoothing)
+                    )
         del decisions
         by_kind: dict[str, Books] = {}
         if seal.has("portfolio"):
@@ -216,20 +241,33 @@ def _write_all(
                     writer.by_book(kind, by_kind[kind])
         if by_kind:
             writer.table("books", books.published_books(by_kind))
-        _write_documents(seal, writer)
+        weeks = None
         if weekly is not None:
             with stages("signal quality"):
                 for name, rows in weekly.result().items():
                     writer.table(name, rows)
+                weeks = weekly.result()["weekly_signal"]
+        with stages("reconcile"):
+            figures = _write_metrics(seal, writer, weeks)
+        _write_description(seal, writer)
         with stages("write"):
             writer.finish()
-    return writer.files, writer.columns
+    return _Written(writer.files, writer.columns, figures)
 
 
-def _write_documents(seal: Seal, writer: _Writer) -> None:
-    metrics = seal.metrics() if seal.has("metrics") else None
-    if metrics is not None:
-        writer.table("sealed_metrics", metrics.sort("scope", "period", "name", nulls_last=True))
+def _write_metrics(seal: Seal, writer: _Writer, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:
+    """Write the run's own figures beside what they come to."""
+    records = seal.metrics()
+    if records is None:
+        return ()
+    ledger = seal.table("portfolio") if seal.has("portfolio") else None
+    ordered_records = records.sort("scope", "period", "name", nulls_last=True)
+    figures = figures_from(ordered_records, weeks, ledger, seal.equity_basis)
+    writer.table("sealed_metrics", with_reconciliation(ordered_records, figures))
+    return figures
+
+
+def _write_description(seal: Seal, writer: _Writer) -> None:
     description = seal.description() if seal.has("description") else None
     if description is not None:
         writer.document(DESCRIPTION, "description", encode(description))
@@ -276,8 +314,8 @@ class _Writer:
 
 def _manifest(
     seal: Seal,
-    files: list[FileEntry],
-    columns: dict[str, tuple[str, ...]],
+    written: _Written,
+    report: Report,
     warnings: tuple[dict[str, Any], ...],
 ) -> Manifest:
     return Manifest(
@@ -293,12 +331,13 @@ def _manifest(
         engine=dict(seal.engine),
         kinds=tuple(kind for kind in KINDS if seal.has(kind)),
         missing=_missing(seal),
-        columns=columns,
-        files=tuple(files),
+        columns=written.columns,
+        files=tuple(written.files),
         warnings=warnings,
         declarations=declarations(),
         rules=tuple(RULES),
         built_with={"polars": pl.__version__},
+        reconciliation=declared_and_figures(report.declared, written.figures, adjusted=report.adjusted),
     )
 
 

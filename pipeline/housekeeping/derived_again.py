@@ -14,19 +14,28 @@ Rebuilt = tuple[str, str | None, pl.DataFrame]
 """Dataset, book and rows."""
 
 
-def derived_again(sealed: Mapping[str, pl.DataFrame], equity_basis: float) -> Iterator[Rebuilt]:
+def derived_again(
+    sealed: Mapping[str, pl.DataFrame], equity_basis: float, *, unsmoothed: bool = False
+) -> Iterator[Rebuilt]:
     """Build every dataset anew from sealed tables.
+
+    Parameters
+    ----------
+    sealed, equity_basis
+        As published.
+    unsmoothed
+        Whether the run says that it was not smoothed.
 
     Yields
     ------
     tuple
         Dataset, book and the rows it must have. A sealed rank stays what it is, as in a build.
     """
-    yield from _weekly(sealed)
+    yield from _weekly(sealed, unsmoothed=unsmoothed)
     yield from _by_book(sealed, equity_basis)
 
 
-def _weekly(sealed: Mapping[str, pl.DataFrame]) -> Iterator[Rebuilt]:
+def _weekly(sealed: Mapping[str, pl.DataFrame], *, unsmoothed: bool) -> Iterator[Rebuilt]:
     decisions = None
     if "decisions" in sealed:
         decisions = published_decisions(sealed["decisions"])
@@ -34,7 +43,9 @@ def _weekly(sealed: Mapping[str, pl.DataFrame]) -> Iterator[Rebuilt]:
     if "rebalances" in sealed:
         yield "rebalances", None, signals.published_rebalances(sealed["rebalances"], decisions)
         if decisions is not None:
-            for name, rows in signals.weekly_tables(sealed["rebalances"], decisions).items():
+            for name, rows in signals.weekly_tables(
+                sealed["rebalances"], decisions, unsmoothed=unsmoothed
+            ).items():
                 yield name, None, rows
 
 

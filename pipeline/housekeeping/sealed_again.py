@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 import polars as pl
 
 from datasets.integrity import Fault
-from pipeline.rule import Level
+from pipeline.rule import Level, Rule
 from pipeline.rules.registry import RULES
 from pipeline.rules.tables import Tables
+from pipeline.seal.declared_differences import read_declared
 from schemas.tables import SEALED_TABLES
 from schemas.tables.books import book_order
 
@@ -44,15 +46,35 @@ def sealed_tables(frames: Frames) -> dict[str, pl.DataFrame]:
     return found
 
 
+def left_out(rule: Rule[Any], reconciliation: Mapping[str, Any]) -> bool:
+    """Tell whether a rule reads columns that the run sealed and that are not published."""
+    if not reconciliation.get("adjusted"):
+        return False
+    return any(
+        not SEALED_TABLES[kind][column].published
+        for kind, columns in rule.uses.items()
+        if kind in SEALED_TABLES
+        for column in columns
+        if column not in RENAMED.get(kind, {}).values()
+    )
+
+
 def broken_rules(
-    sealed: Mapping[str, pl.DataFrame], equity_basis: float, known: Collection[str]
+    sealed: Mapping[str, pl.DataFrame],
+    equity_basis: float,
+    known: Collection[str],
+    reconciliation: Mapping[str, Any],
 ) -> Iterator[tuple[str, Fault]]:
     """Apply the rules on rows to what was published.
 
     Parameters
     ----------
+    sealed, equity_basis
+        As published.
     known
         Ids of the rules that its builder applied: a later one says nothing of it.
+    reconciliation
+        As the manifest has it: what the seal declared, and whether it had adjustments, which are not published.
 
     Yields
     ------
@@ -60,7 +82,7 @@ def broken_rules(
         The kind, and what is wrong, its file not named yet. Rules on several tables are left out when a table by
         itself is broken already, for their answers would then mean little.
     """
-    tables = Tables(sealed, equity_basis)
+    tables = Tables(sealed, equity_basis, read_declared(reconciliation.get("declared", {}))[0])
     broken = False
     for rule in RULES.values():
         if rule.level is not Level.TABLE or rule.id not in known:
@@ -74,7 +96,8 @@ def broken_rules(
         return
     for rule in RULES.values():
         needed = all(tables.has(kind, *columns) for kind, columns in rule.needs.items())
-        if rule.level is Level.RUN and not rule.warns and needed and rule.id in known:
+        across = rule.level is Level.RUN and not rule.warns and needed and rule.id in known
+        if across and not left_out(rule, reconciliation):
             violation = rule(tables)
             if violation is not None:
                 yield violation.kind, Fault("", rule.id, violation.message)

@@ -17,6 +17,7 @@ from datasets.storage import Storage
 from pipeline.housekeeping.derived_again import derived_again, differences
 from pipeline.housekeeping.published_tables import check_table
 from pipeline.housekeeping.sealed_again import RENAMED, broken_rules, sealed_tables
+from pipeline.reconciliation.of_a_seal import one_signal
 from schemas.errors import SnapshotCorrupt
 from schemas.tables import PUBLISHED_TABLES
 
@@ -106,11 +107,13 @@ class _Verification:
             kind: rows for kind, rows in sealed_tables(self._frames).items() if self._unchanged(kind, rows)
         }
         basis = self._manifest.equity_basis
-        for kind, fault in broken_rules(sealed, basis, rules_known_to(self._manifest)):
+        known, reconciliation = rules_known_to(self._manifest), self._manifest.reconciliation
+        for kind, fault in broken_rules(sealed, basis, known, reconciliation):
             faults.append(replace(fault, file=self._place_of(kind)))
         if faults:
             return
-        for dataset, book, rows in derived_again(sealed, basis):
+        unsmoothed = one_signal(self._manifest.smoothing)
+        for dataset, book, rows in derived_again(sealed, basis, unsmoothed=unsmoothed):
             then, now = self._declared.get(dataset), self._today[dataset]
             if then is None or not then.same_rows(now):
                 continue

@@ -54,7 +54,11 @@ def weekly_signal(
         if deciles is None:
             deciles = weekly_deciles(decisions)
         panel = ClockedPanel.of(rebalances, decisions, "raw_score", "forward_return")
+        raw = ~np.isnan(by_week.rows(decisions["raw_score"]))
         parts += [
+            pl.DataFrame(
+                [by_week.dates, pl.Series("cohort_size_raw", count_flags(raw, by_week.size), pl.Int64)]
+            ),
             weekly_ic(decisions, "raw_score").rename({"ic": "raw_ic", "n_pairs": "n_return_obs_raw"}),
             decile_spread(deciles),
             horizon_ics(rebalances, decisions, panel),

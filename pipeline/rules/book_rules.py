@@ -11,7 +11,7 @@ import polars as pl
 from pipeline.reconciliation.books import CARRY, TURNOVER, before, carry_by_convention, expected_cash, ratio
 from pipeline.reconciliation.grid import Flags, Floats
 from pipeline.reconciliation.holdings import differing, held_before
-from pipeline.rule import MAX_EXAMPLES, Finding, rule
+from pipeline.rule import Finding, examples_wanted, rule
 from pipeline.rules.examples import examples_of
 from pipeline.rules.tables import SESSION, Tables
 from pipeline.rules.tolerance import ABSOLUTE
@@ -270,7 +270,7 @@ def _wrong_sessions(
             parts.append(grid.sessions[at].drop("session").with_columns(column=pl.lit(name), **figures))
     if not parts:
         return None
-    shown = pl.concat([part.head(MAX_EXAMPLES) for part in parts])
+    shown = pl.concat([part.head(examples_wanted(part.height)) for part in parts])
     rows = int(np.logical_or.reduce([wrong for wrong, _, _ in columns.values()]).sum())
     columns_shown = (*SESSION, "column", "expected", "actual")
     return Finding("portfolio", rows, examples_of(shown, columns_shown), "; ".join(reasons))

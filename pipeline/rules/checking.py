@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -11,6 +12,8 @@ from typing import Any, Final
 import polars as pl
 
 from pipeline.internal import contained
+from pipeline.reconciliation.figures import Figure
+from pipeline.reconciliation.of_a_seal import figures_of, metrics_reproduced
 from pipeline.rule import Level, Rule, Violation
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
@@ -37,6 +40,7 @@ from pipeline.seal.file_rules import (
 from pipeline.seal.records import METRICS
 from pipeline.seal.strict_json import NotJson
 from schemas.kinds import KINDS, TABLE_KINDS
+from schemas.tables.pnl import ADJUSTMENTS
 
 _READERS: Final = 8
 """Threads that read and hash; hashing releases the interpreter, and an object store answers slowly."""
@@ -78,7 +82,7 @@ class _Check:
         self.not_checked.append(NotChecked(rule.id, reason))
 
 
-def check(seal: Seal, on_step: Callable[[str], None] | None = None) -> Report:
+def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: bool = True) -> Report:
     """Apply every rule to a seal.
 
     Parameters
@@ -87,6 +91,9 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None) -> Report:
         As opened: its manifest keeps ``seal.manifest`` already.
     on_step
         Called with the name of each file or rule as its turn comes.
+    figures
+        Whether the run's own figures are recomputed where every rule is kept. A build does that later, from the
+        weekly figures it publishes.
 
     Returns
     -------
@@ -111,7 +118,7 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None) -> Report:
         _note_all(
             state,
             [
-                (rule, pool.submit(rule, kind, tables))
+                (rule, pool.submit(copy_context().run, rule, kind, tables))
                 for rule in RULES.values()
                 if rule.level is Level.TABLE
                 for kind in _tables_of(state, rule)
@@ -122,11 +129,18 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None) -> Report:
         _note_all(
             state,
             [
-                (rule, pool.submit(rule, sound))
+                (rule, pool.submit(copy_context().run, rule, sound))
                 for rule in RULES.values()
                 if rule.level is Level.RUN and _applies(state, rule, sound, doubled)
             ],
         )
+    recomputed: tuple[Figure, ...] = ()
+    if figures and not state.violations:
+        state.on_step(metrics_reproduced.id)
+        recomputed = figures_of(seal)
+        state.note(metrics_reproduced(recomputed))
+    elif figures and "metrics" in seal.kinds:
+        state.skip(metrics_reproduced, "the seal is refused")
     order = {id_: place for place, id_ in enumerate(RULES)}
     return Report(
         address=seal.address,
@@ -135,6 +149,9 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None) -> Report:
         warnings=tuple(sorted(state.warnings, key=lambda v: order[v.rule])),
         not_checked=tuple(sorted(state.not_checked, key=lambda n: order[n.rule])),
         counts=state.counts,
+        declared=seal.declared.to_dict(),
+        figures=recomputed,
+        adjusted=any(sound.has("pnl", name) for name in ADJUSTMENTS),
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pipeline.reconciliation.books import CARRY, TURNOVER
+from pipeline.reconciliation.conventions import CONVENTIONS, Convention
+from pipeline.reconciliation.figures import TOLERANCE
 from pipeline.rule import Rule
 from pipeline.rules.registry import RULES
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE
@@ -26,7 +29,34 @@ it joins or sums on a key that failed `table.key`.
 
 def rules_markdown() -> str:
     """Return the document: every rule in the order checked, with its meaning, what it reads and the way out."""
-    return "\n".join([_HEAD, *(_section(rule) for rule in RULES.values())])
+    return "\n".join([_HEAD, *(_section(rule) for rule in RULES.values()), _conventions()])
+
+
+def _conventions() -> str:
+    """List the conventions under which figures are recomputed, from their declarations."""
+    lines = [
+        "## Conventions",
+        "",
+        "A figure of metrics.json is held against the conventions of its name in this order, and the first that gives",
+        f"it, to {TOLERANCE:g} of its magnitude (of 1 at least, of `equity_basis` for money), is recorded. The first is the",
+        "interface's own definition, and what is served when none fits. A record that calls itself annualised is held",
+        "against annualised conventions alone, one that does not against the others; where units are named, against",
+        "those of its unit. Periods take the sessions and weeks dated in them.",
+        "",
+        "| figure | conventions |",
+        "|---|---|",
+    ]
+    for name, ways in CONVENTIONS.items():
+        told = "; ".join(_convention(way) for way in ways)
+        lines.append(f"| `{name}` | {told} |")
+    lines += ["", "`turnover` of the ledger: " + "; ".join(TURNOVER.values()) + ".", ""]
+    lines += ["`cash_carry` of the ledger: " + "; ".join(CARRY.values()) + ".", ""]
+    return "\n".join(lines)
+
+
+def _convention(way: Convention) -> str:
+    marks = (["annualised"] if way.annualised else []) + list(way.units)
+    return f"{way.name} ({', '.join(marks)})" if marks else way.name
 
 
 def _section(rule: Rule[...]) -> str:

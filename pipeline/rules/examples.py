@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from pipeline.rule import MAX_EXAMPLES
+from pipeline.rule import examples_wanted
 
 LONGEST: Final = 80
 """Characters of a text that are shown."""
@@ -28,7 +28,7 @@ def examples_of(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[Mapping[st
     tuple
         Days and instants as ISO-8601 text; numbers that JSON has no sign for as text.
     """
-    shown = frame.head(MAX_EXAMPLES).select(
+    shown = frame.head(examples_wanted(frame.height)).select(
         [name for name in dict.fromkeys(columns) if name in frame.columns]
     )
     texts = [

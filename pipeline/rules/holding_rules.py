@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from pipeline.rule import MAX_EXAMPLES, Finding, rule
+from pipeline.rule import Finding, limited, rule
 from pipeline.rules.examples import examples_of
 from pipeline.rules.tables import SESSION, Tables
 from pipeline.rules.tolerance import differ, rows_that_differ
@@ -127,4 +127,4 @@ def _totals(tables: Tables, kind: str, columns: dict[str, str]) -> Finding | Non
             examples.extend(examples_of(shown, (*SESSION, "column", "expected", "actual")))
     if not reasons:
         return None
-    return Finding(kind, strange.height + wrong.height, tuple(examples[:MAX_EXAMPLES]), "; ".join(reasons))
+    return Finding(kind, strange.height + wrong.height, limited(examples), "; ".join(reasons))

@@ -1,75 +1,127 @@
-"""What a check came to, laid out for a terminal."""
+"""What a check came to, laid out for a terminal: plain lines that break between words alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from pipeline.reconciliation.figures import Figure, not_reproduced
 from pipeline.rules.report import Report
 
 
-def report_layout(report: Report) -> RenderableType:
-    """Lay a report out: the verdict, what is broken, what was noticed, and what was not checked."""
+class Lines:
+    """Lines of text with a style each; a line that is too long goes on below itself, and no number is cut.
+
+    Parameters
+    ----------
+    lines
+        Text, indentation of what goes on below, and style.
+    """
+
+    def __init__(self, lines: Sequence[tuple[str, int, str]]) -> None:
+        self._lines = lines
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        """Wrap the lines to the width of the terminal."""
+        for text, indent, style in self._lines:
+            for part in wrapped(text, options.max_width, indent):
+                # Text, not markup: a file's own words must not be read as styling.
+                yield Text(part, style, no_wrap=True, overflow="ignore")
+
+
+def wrapped(text: str, width: int, indent: int) -> list[str]:
+    """Break a line at spaces alone: a word that is longer than the line is left whole."""
+    lead = text[: len(text) - len(text.lstrip())]
+    return textwrap.wrap(
+        text.strip(), width, initial_indent=lead, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    ) or [""]  # fmt: skip
+
+
+def report_layout(report: Report, *, verbose: bool = False) -> Lines:
+    """Lay a report out: the verdict, what is broken, what was noticed, the figures, and what was not checked.
+
+    Parameters
+    ----------
+    verbose
+        Show every figure and every reason, too.
+    """
     found = report.to_dict()
     counts = ", ".join(f"{rows:,} {kind}" for kind, rows in report.counts.items()) or "no table"
-    verdict = (
-        Text(f"refused: {len(report.violations)} broken", style="bold red")
-        if report.refused
-        else Text("accepted", style="bold green")
-    )
-    parts: list[RenderableType] = [
-        Text.assemble((report.alpha_id or report.address, "bold"), "  ", verdict, f"  {counts}")
-    ]
-    if found["violations"]:
-        parts.append(violations_table(found["violations"]))
-    if found["warnings"]:
-        parts.append(violations_table(found["warnings"], title="Warnings"))
+    verdict = f"refused: {len(report.violations)} broken" if report.refused else "accepted"
+    style = "bold red" if report.refused else "bold green"
+    lines = [(f"{report.alpha_id or report.address}  {verdict}  {counts}", 2, style)]
+    lines += violation_lines(found["violations"])
+    lines += violation_lines(found["warnings"], "warning ")
+    lines += figure_lines(report.figures, verbose=verbose)
     by_reason = groupby(
         sorted(report.not_checked, key=lambda entry: entry.reason), lambda entry: entry.reason
     )
-    parts += [
-        Text(f"not checked, {reason}: {', '.join(entry.rule for entry in entries)}", style="dim")
+    lines += [
+        (f"not checked, {reason}: {', '.join(entry.rule for entry in entries)}", 2, "dim")
         for reason, entries in by_reason
     ]
-    return Group(*parts)
+    return Lines(lines)
 
 
-def violations_table(violations: Sequence[Mapping[str, Any]], title: str = "Broken rules") -> Table:
-    """Lay violations out as a table: rule, file, rows, what is wrong, examples and the way out.
+def violation_lines(violations: Sequence[Mapping[str, Any]], mark: str = "") -> list[tuple[str, int, str]]:
+    """Lay violations out: a line with the rule, its count and the fix, then what is wrong and the first rows.
 
     Parameters
     ----------
     violations
         As :meth:`pipeline.rule.Violation.to_dict` returns them, and as :class:`schemas.errors.SealRefused`
         carries them.
-    title
-        What stands above the table.
+    mark
+        What stands before each rule.
     """
-    table = Table(title=title, title_justify="left", show_lines=True)
-    for heading in ("rule", "file"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("rows", justify="right")
-    table.add_column("what is wrong, examples, way out", overflow="fold")
+    return list(_violation_lines(violations, mark))
+
+
+def _violation_lines(violations: Sequence[Mapping[str, Any]], mark: str) -> Iterator[tuple[str, int, str]]:
     for violation in violations:
-        # Text, not markup: a file's own words must not be read as styling.
-        told = Text(violation["message"])
+        rows = f"{violation['rows']:,} row{'' if violation['rows'] == 1 else 's'}"
+        head = f"{mark}{violation['rule']}: {rows} of {violation['file']}. Fix: {violation['remedy']}"
+        yield _printable(head), 2, "yellow" if mark else "red"
+        yield _printable(f"  {violation['message']}"), 4, ""
         for example in violation["examples"]:
-            told.append(
-                "\n  " + ", ".join(f"{name}={_shown(value)}" for name, value in example.items()), "cyan"
-            )
-        told.append(f"\n{violation['remedy']}", "dim")
-        table.add_row(violation["rule"], Text(violation["file"]), f"{violation['rows']:,}", told)
-    return table
+            told = ", ".join(f"{name}={_shown(value)}" for name, value in example.items())
+            yield f"    {told}", 6, "cyan"
+
+
+def figure_lines(figures: Sequence[Figure], *, verbose: bool = False) -> list[tuple[str, int, str]]:
+    """Lay the run's own figures out: how many are reproduced and by which conventions; all of them when verbose."""
+    if not figures:
+        return []
+    broken = not_reproduced(figures)
+    good = sum(figure.status == "reproduced" for figure in figures)
+    rest = len(figures) - good - len(broken)
+    lines = [(f"figures: {good:,} reproduced, {len(broken):,} not, {rest:,} not checked", 2, "")]
+    if verbose:
+        lines += [(_figure_line(figure), 6, "yellow" if figure in broken else "dim") for figure in figures]
+        return lines
+    used = Counter((figure.name, figure.convention) for figure in figures if figure.convention)
+    return lines + [
+        (f"  {name}: {convention} ({count:,})", 4, "dim") for (name, convention), count in used.items()
+    ]
+
+
+def _figure_line(figure: Figure) -> str:
+    told = figure.convention or figure.reason or "no convention gives the sealed value"
+    where = figure.period or figure.scope
+    return f"  {figure.name} {where}: sealed {_shown(figure.sealed)}, recomputed {_shown(figure.recomputed)}; {told}"
 
 
 def _shown(value: Any) -> str:
-    if value is None:
-        return "null"
+    return "null" if value is None else _printable(str(value))
+
+
+def _printable(text: str) -> str:
     return "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in str(value)
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from pipeline.reconciliation import of_a_seal
 from pipeline.rule import Rule
 from pipeline.rules import (
     book_rules,
@@ -66,6 +67,7 @@ _ALL: Final[tuple[Rule[Any], ...]] = (
     target_rules.decisions_target,
     target_rules.decisions_fill_at,
     document_rules.metrics_record,
+    of_a_seal.metrics_reproduced,
     document_rules.description_object,
     document_rules.description_shape,
     document_rules.description_extra,

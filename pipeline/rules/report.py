@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pipeline.reconciliation.figures import Figure, declared_and_figures
 from pipeline.rule import Violation
 
 if TYPE_CHECKING:
@@ -36,6 +37,12 @@ class Report:
         Rules, or parts of rules, that could not be checked.
     counts
         Kind -> rows read.
+    declared
+        What the seal declares of its engine's own ways.
+    adjusted
+        Whether the seal has adjustments of quantity or cash.
+    figures
+        The run's own figures and what they come to; empty when the seal is refused.
     """
 
     address: str
@@ -44,6 +51,9 @@ class Report:
     warnings: tuple[Violation, ...] = ()
     not_checked: tuple[NotChecked, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    declared: Mapping[str, Any] = field(default_factory=dict)
+    figures: tuple[Figure, ...] = ()
+    adjusted: bool = False
 
     @property
     def refused(self) -> bool:
@@ -60,6 +70,7 @@ class Report:
             "warnings": [warning.to_dict() for warning in self.warnings],
             "not_checked": [{"rule": entry.rule, "reason": entry.reason} for entry in self.not_checked],
             "rows": dict(self.counts),
+            "reconciliation": declared_and_figures(self.declared, self.figures, adjusted=self.adjusted),
         }
 
     def __rich__(self) -> RenderableType:

@@ -17,7 +17,7 @@ from pipeline.reconciliation.targets import (
     side_equity,
     wrong_side,
 )
-from pipeline.rule import MAX_EXAMPLES, Finding, rule
+from pipeline.rule import Finding, limited, rule
 from pipeline.rules.examples import examples_of
 from pipeline.rules.tables import SESSION, Tables
 from pipeline.seal.declared_differences import BINDING
@@ -73,7 +73,7 @@ def decisions_target(tables: Tables) -> Finding | None:
         reasons.append(f"{gaps.size} names are {fault}")
         rows = tables.alignment.rows(gaps)
         shown += examples_of(rows.with_columns(fault=pl.lit(fault)), (*rows.columns, "fault"))
-    return Finding("decisions", total, tuple(shown[:MAX_EXAMPLES]), "; ".join(reasons))
+    return Finding("decisions", total, limited(shown), "; ".join(reasons))
 
 
 def _rebalances(tables: Tables) -> pl.DataFrame:
@@ -231,7 +231,7 @@ def decisions_fill_at(tables: Tables) -> Finding | None:
                 shown += examples_of(lost, (*_NAME, column))
     if not reasons:
         return None
-    return Finding("decisions", total, tuple(shown[:MAX_EXAMPLES]), "; ".join(reasons))
+    return Finding("decisions", total, limited(shown), "; ".join(reasons))
 
 
 def _places(weeks: pl.Series, days: pl.Series) -> Codes:

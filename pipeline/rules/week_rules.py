@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from pipeline.rule import MAX_EXAMPLES, Finding, rule
+from pipeline.rule import Finding, limited, rule
 from pipeline.rules.examples import examples_of
 from pipeline.rules.tables import Tables
 from pipeline.rules.tolerance import differ
@@ -147,7 +147,7 @@ def decisions_long_only(tables: Tables) -> Finding | None:
             examples += examples_of(shown, ("date", "column", "expected", "actual"))
     if not reasons:
         return None
-    return Finding("decisions", int(broken.sum()), tuple(examples[:MAX_EXAMPLES]), "; ".join(reasons))
+    return Finding("decisions", int(broken.sum()), limited(examples), "; ".join(reasons))
 
 
 @rule(
@@ -177,7 +177,7 @@ def decisions_rank(tables: Tables) -> Finding | None:
             reasons.append(f"{rank} is outside its cohort in {outside.sum()} rows")
     if not reasons:
         return None
-    return Finding("decisions", int(broken.sum()), tuple(examples[:MAX_EXAMPLES]), "; ".join(reasons))
+    return Finding("decisions", int(broken.sum()), limited(examples), "; ".join(reasons))
 
 
 @rule(
@@ -214,7 +214,7 @@ def decisions_rank_order(tables: Tables) -> Finding | None:
     return Finding(
         "decisions",
         sum(rows.height for _, rows in found),
-        tuple(examples[:MAX_EXAMPLES]),
+        limited(examples),
         "; ".join(f"{rank} puts {rows.height} names before a stronger one" for rank, rows in found),
     )
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from pipeline.rule import MAX_EXAMPLES, Finding, Level, rule
+from pipeline.rule import Finding, Level, examples_wanted, limited, rule
 from pipeline.seal.description_shape import DescriptionShape, ShapeProblem
 from pipeline.seal.records import METRICS, RecordProblem, SealedRecords
 from pipeline.seal.strict_json import NotJson
@@ -34,7 +34,10 @@ def metrics_record(records: SealedRecords) -> Finding | None:
     ]
     key = list(METRICS.key)
     twice = records.frame.filter(pl.struct(key).is_duplicated()) if records.frame.height else records.frame
-    examples += [{"found": "more than once"} | row for row in twice.head(MAX_EXAMPLES).select(key).to_dicts()]
+    examples += [
+        {"found": "more than once"} | row
+        for row in twice.head(examples_wanted(twice.height)).select(key).to_dicts()
+    ]
     if not examples:
         return None
     rows = len({problem.index for problem in records.problems}) + twice.height
@@ -44,7 +47,7 @@ def metrics_record(records: SealedRecords) -> Finding | None:
         reasons.append(f"{first.field} must be {first.expected}")
     if twice.height:
         reasons.append(f"{twice.height} records share their name, scope and period")
-    return Finding("metrics", rows, tuple(examples[:MAX_EXAMPLES]), "; ".join(reasons))
+    return Finding("metrics", rows, limited(examples), "; ".join(reasons))
 
 
 @rule(
@@ -75,7 +78,7 @@ def description_shape(shape: DescriptionShape) -> Finding | None:
         return None
     examples = tuple(
         {"field": problem.path, "found": _text(problem), "expected": problem.expected}
-        for problem in shape.problems[:MAX_EXAMPLES]
+        for problem in limited(shape.problems)
     )
     first = shape.problems[0]
     return Finding("description", len(shape.problems), examples, f"{first.path} must be {first.expected}")
@@ -93,7 +96,7 @@ def description_extra(shape: DescriptionShape) -> Finding | None:
     """Report the keys of a description that will not be served."""
     if not shape.extra:
         return None
-    examples = tuple({"field": path} for path in shape.extra[:MAX_EXAMPLES])
+    examples = tuple({"field": path} for path in limited(shape.extra))
     return Finding("description", len(shape.extra), examples, f"{shape.extra[0]} is not a documented key")
 
 
@@ -112,7 +115,7 @@ def description_seed(document: Mapping[str, Any]) -> Finding | None:
     if not papers or len(seeds) == 1:
         return None
     examples = [{"field": f"source_papers[{place}].role", "found": "seed"} for place in seeds]
-    found = tuple(examples[:MAX_EXAMPLES]) or ({"field": "source_papers", "found": "no seed"},)
+    found = limited(examples) or ({"field": "source_papers", "found": "no seed"},)
     return Finding(
         "description", max(1, len(seeds)), found, f"{len(seeds)} of {len(papers)} papers are the seed"
     )

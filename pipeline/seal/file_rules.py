@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from pipeline.rule import MAX_EXAMPLES, Finding, Level, rule
+from pipeline.rule import MAX_EXAMPLES, Finding, Level, limited, rule
 from pipeline.seal.casting import CastProblem
 from pipeline.seal.manifest import KeyProblem
 from schemas.kinds import CLOCK_SKEW, EARLIEST, MAX_BYTES, MAX_ROWS
@@ -74,7 +74,7 @@ def seal_manifest(problems: Sequence[KeyProblem]) -> Finding | None:
         return None
     examples = tuple(
         {"key": problem.key, "found": _short(problem.value), "expected": problem.expected}
-        for problem in problems[:MAX_EXAMPLES]
+        for problem in limited(problems)
     )
     first = problems[0]
     return Finding("seal", len(problems), examples, f"{first.key} must be {first.expected}")
@@ -111,7 +111,7 @@ def seal_path(kind: str, faults: Sequence[PathFault]) -> Finding | None:
     """Report the declared paths of a kind that leave the seal; one row is one path."""
     if not faults:
         return None
-    examples = tuple({"path": _short(fault.path), "fault": fault.fault} for fault in faults[:MAX_EXAMPLES])
+    examples = tuple({"path": _short(fault.path), "fault": fault.fault} for fault in limited(faults))
     return Finding(
         kind,
         len(faults),
@@ -138,7 +138,7 @@ def seal_size(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     examples = tuple(
         {"path": _short(fact.path), "bytes": _short(fact.found_bytes or fact.bytes), "limit": fact.limit}
         | ({"rows": _short(fact.rows), "limit": MAX_ROWS} if (fact.rows or 0) > MAX_ROWS else {})
-        for fact in broken[:MAX_EXAMPLES]
+        for fact in limited(broken)
     )
     return Finding(kind, len(broken), examples, f"{_short(broken[0].path)} is too large to be read")
 
@@ -154,7 +154,7 @@ def seal_digest(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     broken = [(fact, differences) for fact in facts if (differences := dict(_differences(fact)))]
     if not broken:
         return None
-    examples = tuple({"path": fact.path} | differences for fact, differences in broken[:MAX_EXAMPLES])
+    examples = tuple({"path": fact.path} | differences for fact, differences in limited(broken))
     fact, differences = broken[0]
     what = "does not exist" if "missing" in differences else f"differs in {' and '.join(differences)}"
     return Finding(kind, len(broken), examples, f"{fact.path} {what}")
@@ -176,7 +176,7 @@ def table_columns(kind: str, rows: int, problems: Sequence[CastProblem]) -> Find
     examples: tuple[Mapping[str, Any], ...] = tuple(
         {"column": problem.column, "found": problem.found, "expected": problem.expected}
         | ({"rows": problem.rows, "values": list(problem.examples)} if problem.rows else {})
-        for problem in problems[:MAX_EXAMPLES]
+        for problem in limited(problems)
     )
     broken = max(problem.rows or rows for problem in problems)
     return Finding(
@@ -200,7 +200,7 @@ def seal_unknown(keys: Sequence[str], kinds: Sequence[str]) -> Finding | None:
     named = [*keys, *(f"kinds.{kind}" for kind in kinds)]
     if not named:
         return None
-    examples = tuple({"key": _short(name)} for name in named[:MAX_EXAMPLES])
+    examples = tuple({"key": _short(name)} for name in limited(named))
     return Finding(
         "seal", len(named), examples, f"{', '.join(_short(n) for n in named[:MAX_EXAMPLES])} unknown"
     )
@@ -217,7 +217,7 @@ def table_extra(kind: str, names: Sequence[str]) -> Finding | None:
     """Warn of columns or fields that are not declared; one row is one of them."""
     if not names:
         return None
-    examples = tuple({"column": _short(name)} for name in names[:MAX_EXAMPLES])
+    examples = tuple({"column": _short(name)} for name in limited(names))
     shown = ", ".join(_short(name) for name in names[:MAX_EXAMPLES])
     return Finding(kind, len(names), examples, f"not declared and dropped: {shown}", tuple(names))
 

@@ -17,6 +17,7 @@ from schemas.units import Type
 METRICS: Final = TABLES["sealed_metrics"]
 """What a record holds; sealed as JSON, published as a table."""
 
+_SEALED: Final = frozenset(column.name for column in METRICS.sealed_columns)
 _EXACT: Final = 2**53
 _JSON_TYPES: Final[Mapping[Type, tuple[Callable[[Any], bool], str]]] = {
     Type.STR: (lambda value: isinstance(value, str), "a string"),
@@ -81,12 +82,12 @@ def decode_metrics(raw: bytes) -> SealedRecords:
             found = _period_problems(index, record["scope"], record["period"])
         problems.extend(found)
         if isinstance(record, dict):
-            extra.update(dict.fromkeys(name for name in record if name not in METRICS))
+            extra.update(dict.fromkeys(name for name in record if name not in _SEALED))
     columns = [
         pl.Series(
             column.name, [record[column.name] for record in sound], POLARS_TYPES[column.type], strict=False
         )
-        for column in METRICS.columns
+        for column in METRICS.sealed_columns
     ]
     return SealedRecords(pl.DataFrame(columns), tuple(problems), tuple(extra))
 
@@ -106,7 +107,7 @@ def decode_description(raw: bytes) -> dict[str, Any]:
 
 
 def _unreadable(why: str) -> SealedRecords:
-    frame = pl.DataFrame(schema={column.name: POLARS_TYPES[column.type] for column in METRICS.columns})
+    frame = pl.DataFrame(schema={column.name: POLARS_TYPES[column.type] for column in METRICS.sealed_columns})
     return SealedRecords(frame, (RecordProblem(-1, "(file)", why, 'a JSON object {"records": [...]}'),), ())
 
 
@@ -114,7 +115,7 @@ def _field_problems(index: int, record: Any) -> list[RecordProblem]:
     if not isinstance(record, dict):
         return [RecordProblem(index, "(record)", record, "an object")]
     problems = []
-    for column in METRICS.columns:
+    for column in METRICS.sealed_columns:
         test, expected = _JSON_TYPES[column.type]
         if column.name not in record:
             problems.append(RecordProblem(index, column.name, "(absent)", expected))

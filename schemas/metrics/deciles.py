@@ -6,7 +6,13 @@ from typing import Final
 
 from schemas.metrics.field import MetricField, block, count, number, series, text
 from schemas.metrics.statistic import CROSS_SECTIONS, Signal
-from schemas.metrics.vocabulary import FORWARD_RETURNS_PRESENT, SCORE_FIELD, WEEK_AHEAD, WINDOW
+from schemas.metrics.vocabulary import (
+    FORWARD_RETURNS_PRESENT,
+    SCORE_FIELD,
+    UNSMOOTHED_FIELD,
+    WEEK_AHEAD,
+    WINDOW,
+)
 from schemas.tables.weekly_deciles import WEEKLY_DECILES
 from schemas.tables.weekly_signal import BUCKETS, MIN_DECILE_NAMES
 from schemas.units import Unit
@@ -75,7 +81,14 @@ _MONOTONICITY: Final = block(
 DECILES: Final = block(
     "ic_deciles",
     "The cross-section cut into ten buckets by the signal before smoothing, averaged over weeks.",
-    text("score_field", "The column the names are ranked by.", SCORE_FIELD),
+    text(
+        "score_field",
+        f"The column the names are ranked by: {UNSMOOTHED_FIELD} when the run was not smoothed; null to a key without "
+        "raw-book access when it is a column that key may not see.",
+        SCORE_FIELD,
+        UNSMOOTHED_FIELD,
+        nullable=True,
+    ),
     text("signal", "The signal the buckets are cut by.", Signal.RAW),
     count("bucket_count", "Buckets."),
     count("weeks", "Weeks measured: enough scored names and at least one forward return."),
@@ -89,7 +102,7 @@ DECILES: Final = block(
     source=CROSS_SECTIONS.meaning,
     signal=Signal.RAW,
     availability=(
-        f"null when the run recorded no {SCORE_FIELD}, no week of the window has {MIN_DECILE_NAMES} scored names, "
+        f"null when the run recorded no {SCORE_FIELD} and does not say that it was not smoothed, no week of the window has {MIN_DECILE_NAMES} scored names, "
         f"no forward return is known, or the key may not call {CROSS_SECTIONS.endpoint}"
     ),
     nullable=True,

@@ -35,7 +35,8 @@ def statistic_field(statistic: Statistic, *, alias: str | None = None) -> Metric
         unit_text=statistic.unit,
         formula=statistic.formula,
         horizon=statistic.horizon,
-        source=f"the sealed record {names}; without one, computed from {statistic.source.meaning}",
+        source=f"the sealed record {names}, where the sealed tables give its value; else computed from "
+        f"{statistic.source.meaning}",
         signal=statistic.signal or "",
         deprecated=alias is not None,
     )
@@ -55,7 +56,8 @@ def _members(statistic: Statistic, *, deprecated: bool) -> Iterator[MetricField]
     yield _label("status", "Whether the figure has a value.", Status)
     yield _label(
         "source",
-        f"Name of the sealed record, or {statistic.source.kind} when computed from that; null without a value.",
+        f"Name of the sealed record, or {statistic.source.kind} when computed from that; null without a value"
+        + (", and to a key without raw-book access when it is sealed." if statistic.signal == "raw" else "."),
         (*(sealed.name for sealed in statistic.sealed), statistic.source.kind),
         nullable=True,
     )

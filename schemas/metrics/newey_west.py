@@ -62,7 +62,7 @@ NWT: Final = block(
         source=CROSS_SECTIONS.meaning,
         signal=Signal.RAW,
         horizon=WEEK_AHEAD,
-        availability=f"null when the run recorded no {SCORE_FIELD} or the window has too few measured weeks",
+        availability=f"null when the run recorded no {SCORE_FIELD} and does not say that it was not smoothed, or the window has too few measured weeks",
     ),
     _test(
         "ir",

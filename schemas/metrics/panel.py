@@ -67,8 +67,13 @@ _COVERAGE: Final = block(
     "How full the traded cross-sections are.",
     count("weeks", "Traded weeks with a cross-section."),
     number("mean_n_symbols", Unit.COUNT, "Names in the cross-section.", nullable=True),
-    number("mean_cohort_size", Unit.COUNT, "Names with a valid score.", nullable=True),
-    number("mean_share_with_return", Unit.RATIO, "Share with a score and a forward return.", nullable=True),
+    number("mean_cohort_size", Unit.COUNT, f"Names with a valid {SCORE_FIELD}.", nullable=True),
+    number(
+        "mean_share_with_return",
+        Unit.RATIO,
+        f"Share with a {SCORE_FIELD} and a forward return.",
+        nullable=True,
+    ),
     formula="mean over traded weeks",
     granularity=WINDOW,
 )

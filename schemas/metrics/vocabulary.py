@@ -6,6 +6,8 @@ from typing import Final
 
 SCORE_FIELD: Final = "raw_score"
 """The column that the raw family measures."""
+UNSMOOTHED_FIELD: Final = "score"
+"""The column it measures of a run that was not smoothed and sealed no other."""
 FORWARD_RETURNS_PRESENT: Final = "present"
 DAILY: Final = "daily"
 FREQUENCIES: Final = ("weekly", DAILY)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, anything, array, day, flag, instant, record, text, whole
+from schemas.field import Field, anything, array, day, flag, instant, number, record, text, whole
 from schemas.kinds import KINDS, REQUIRED_KINDS
 from schemas.objects.keys import REGISTRY_VERSION
+from schemas.tables.sealed_metrics import RECONCILIATIONS, SCOPES
 from schemas.units import Unit
 
 SOURCE_LIFETIME: Final = 3600
@@ -97,12 +98,44 @@ SEAL_WARNING: Final = record(
     text("remedy", "The way out."),
 )
 
+FIGURE: Final = record(
+    "",
+    "One of the run's own figures, recomputed.",
+    text("name", "The run's name of it."),
+    text("scope", "What span it describes.", vocabulary=SCOPES),
+    text("period", "The year (2020) or month (2020-03); null overall.", nullable=True),
+    number("sealed", Unit.MIXED, "The sealed value.", nullable=True),
+    number(
+        "recomputed",
+        Unit.MIXED,
+        "What the tables come to; null when they do not determine it, or it was not checked.",
+        nullable=True,
+    ),
+    text(
+        "status",
+        "Whether a documented convention gives the sealed value. One that is `not_reproduced` is not served.",
+        vocabulary=RECONCILIATIONS,
+    ),
+    text("convention", "The convention that gives it; only then.", optional=True),
+    text("reason", "Why it was not checked; only then.", optional=True),
+)
+
+_RECONCILIATION: Final = record(
+    "reconciliation",
+    "The run's figures against its tables; null for a snapshot of a release that did not recompute them.",
+    anything("declared", "Where the seal says that its engine differs; empty when nowhere."),
+    flag("adjusted", "Whether the seal has adjustments of quantity or cash, such as splits or dividends."),
+    array("figures", "Every figure that the interface serves, overall and by period.", FIGURE),
+    nullable=True,
+)
+
 READINESS: Final = record(
     "readiness",
     "What one alpha's snapshot holds, kind by kind.",
     *_PUBLISHED,
     array("kinds", "Every kind a run may hold.", _KIND),
     array("warnings", "What the rule check noticed without refusing the seal.", SEAL_WARNING),
+    _RECONCILIATION,
     text(
         "source_status",
         "State of the source archive; null when none is recorded.",

@@ -8,6 +8,9 @@ from schemas.table import Bound, Column, Origin, Table
 from schemas.tables.shared_columns import BOOK, DATE, SYMBOL
 from schemas.units import Type, Unit
 
+ADJUSTMENTS: Final = ("quantity_adjustment", "cash_adjustment")
+"""What moves a holding without a fill: sealed where it happens, read by the check, not published."""
+
 PNL: Final = Table(
     name="pnl",
     meaning="One row per name with a position or a fill, per book per session.",
@@ -34,7 +37,7 @@ PNL: Final = Table(
             bound=Bound.NOT_POSITIVE,
         ),
         Column(
-            "quantity_adjustment",
+            ADJUSTMENTS[0],
             Type.F64,
             Unit.SHARES,
             "Shares that came (or, negative, went) that day without a fill: a split, a spin-off, a merger in shares.",
@@ -42,7 +45,7 @@ PNL: Final = Table(
             published=False,
         ),
         Column(
-            "cash_adjustment",
+            ADJUSTMENTS[1],
             Type.F64,
             Unit.BASE_CURRENCY,
             "Cash that the holding paid (or, negative, cost) that day without a fill, such as a dividend; it is part of "

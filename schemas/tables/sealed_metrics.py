@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column, Table
+from schemas.table import Bound, Column, Origin, Table
 from schemas.units import Type, Unit
 
 SCOPES: Final = ("overall", "yearly", "monthly")
@@ -17,6 +17,10 @@ METRIC_UNITS: Final = (
     "period_sum",
 )
 SEALED_SOURCE_KINDS: Final = ("fact", "metric")
+REPRODUCED: Final = "reproduced"
+NOT_REPRODUCED: Final = "not_reproduced"
+NOT_CHECKED: Final = "not_checked"
+RECONCILIATIONS: Final = (REPRODUCED, NOT_REPRODUCED, NOT_CHECKED)
 
 SEALED_METRICS: Final = Table(
     name="sealed_metrics",
@@ -46,5 +50,31 @@ SEALED_METRICS: Final = Table(
             vocabulary=SEALED_SOURCE_KINDS,
         ),
         Column("annualised", Type.BOOL, Unit.NONE, "Whether the value is scaled to a year."),
+        Column(
+            "reconciliation",
+            Type.STR,
+            Unit.NONE,
+            "Whether a documented convention gives the value from the sealed tables; not_checked where the run sealed "
+            "too little of them, and for names that are not served.",
+            origin=Origin.DERIVED,
+            vocabulary=RECONCILIATIONS,
+        ),
+        Column(
+            "recomputed_value",
+            Type.F64,
+            Unit.MIXED,
+            "The value under that convention, else by the definition of docs/metrics.md; null when not checked, or not "
+            "determined by the tables.",
+            nullable=True,
+            origin=Origin.DERIVED,
+        ),
+        Column(
+            "convention",
+            Type.STR,
+            Unit.NONE,
+            "The convention that gives the value; null when none does.",
+            nullable=True,
+            origin=Origin.DERIVED,
+        ),
     ),
 )

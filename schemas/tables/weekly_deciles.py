@@ -21,6 +21,8 @@ WEEKLY_DECILES: Final = Table(
     key=("date", "bucket"),
     sort=("date", "bucket"),
     sealed=False,
+    # 2: the score of a run that was not smoothed stands for the signal before smoothing.
+    formula=2,
     columns=(
         WEEK,
         Column("bucket", Type.I64, Unit.RANK, "Decile, 1 the lowest, 10 the highest.", origin=Origin.DERIVED),

@@ -42,6 +42,8 @@ WEEKLY_SIGNAL: Final = Table(
     key=("date",),
     sort=("date",),
     sealed=False,
+    # 2: the score of a run that was not smoothed stands for the signal before smoothing.
+    formula=2,
     columns=(
         WEEK,
         Column("week_status", Type.STR, Unit.NONE, "As in the rebalance index."),
@@ -61,6 +63,7 @@ WEEKLY_SIGNAL: Final = Table(
             origin=Origin.DERIVED,
             needs=_RAW,
         ),
+        _count("cohort_size_raw", "Names with a valid unconditioned signal.", *_RAW),
         _count("n_return_obs_raw", "Names with an unconditioned signal and a forward return.", *_RAW),
         *(
             _correlation(

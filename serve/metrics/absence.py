@@ -50,11 +50,13 @@ class Warnings:
     """The warnings of one answer, in the order given, each of a block, a code and a kind only once."""
 
     def __init__(self) -> None:
-        self._entries: dict[tuple[str, str, str | None], dict[str, str]] = {}
+        self._entries: dict[tuple[str, str, str | None, str | None], dict[str, str]] = {}
 
-    def add(self, block: str, code: str, message: str, kind: str | None = None) -> None:
-        """Warn of something about a block."""
-        self._entries.setdefault((block, code, kind), warning(code, message, kind=kind, block=block))
+    def add(
+        self, block: str, code: str, message: str, kind: str | None = None, *, of: str | None = None
+    ) -> None:
+        """Warn of something about a block; where a block has several to be warned of, `of` tells them apart."""
+        self._entries.setdefault((block, code, kind, of), warning(code, message, kind=kind, block=block))
 
     def null(self, block: str, reason: Absent) -> None:
         """Warn that a block is null."""

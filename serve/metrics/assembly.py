@@ -10,6 +10,7 @@ import numpy as np
 
 from schemas.endpoints import ENDPOINTS
 from schemas.metrics.core import CORE, RANK_IC
+from schemas.tables.books import RAW_PREFIX
 from serve.metrics.absence import MISSING_KIND, Absent, Warnings
 from serve.metrics.blocks import rank_ic, signal_processing, tenure
 from serve.metrics.core import core_statistics, periods, warn_of_unsealed
@@ -37,12 +38,15 @@ class Question:
         ``overall``, ``yearly`` or ``monthly``.
     panel
         Whether the weekly panel is wanted.
+    raw
+        Whether the key has raw-book access: without it no column or record is named that only such a key may see.
     """
 
     may_call: frozenset[str]
     window: Window = WHOLE_RUN
     granularity: str = "overall"
     panel: bool = False
+    raw: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,8 @@ def assemble(run: RunFigures, question: Question) -> Answer:
     rows = whole.within(question.window)
     lost = run.sealed if isinstance(run.sealed, Absent) else None
     records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
-    span = Span(records, whole, rows, run.equity_basis, lost)
+    span = Span(records, whole, rows, run.equity_basis, lost, raw=question.raw)
+    named = run.score_field if question.raw or not run.score_field.startswith(RAW_PREFIX) else None
     if run.sealed is None:
         warnings.add(
             "core", MISSING_KIND, "The run holds no metrics of its own; what can be computed is.", "metrics"
@@ -94,7 +99,7 @@ def assemble(run: RunFigures, question: Question) -> Answer:
         warn_of_unsealed(span, core, warnings)
     else:
         warnings.add("core", lost.code, f"The statistics of core are withheld: {lost.text}.", lost.kind)
-    deciles = guarded("ic_deciles", lambda: ic_deciles(rows))
+    deciles = guarded("ic_deciles", lambda: ic_deciles(rows, named))
     data: dict[str, Any] = {
         "granularity": question.granularity,
         "window": {

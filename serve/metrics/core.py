@@ -15,7 +15,7 @@ from schemas.metrics.core import ALIASES, CORE
 from serve.metrics.absence import Absent, Warnings
 from serve.metrics.figures import RunFigures, SealedMetrics
 from serve.metrics.sources import Sources
-from serve.metrics.statistics import Entry, Span, entry, sealed_value
+from serve.metrics.statistics import Entry, Span, entry, sealed_value, stated_value
 from serve.metrics.window import Window
 
 _PERIOD: Final = {
@@ -38,7 +38,7 @@ def core_statistics(span: Span, warnings: Warnings, block: str) -> dict[str, Ent
 
 def warn_of_unsealed(span: Span, entries: dict[str, Entry], warnings: Warnings) -> None:
     """List the core statistics for which the run sealed no value."""
-    unsealed = [statistic.name for statistic in CORE if sealed_value(statistic, span.records) is None]
+    unsealed = [statistic.name for statistic in CORE if stated_value(statistic, span.records) is None]
     if not unsealed:
         return
     known = [name for name in unsealed if entries[name]["value"] is not None]
@@ -82,7 +82,7 @@ def periods(
         whole = sources.within(days)
         cut = window.cuts(days)
         rows = whole.within(window) if cut else whole
-        span = Span(sealed.of(granularity, period), whole, rows, run.equity_basis)
+        span = Span(sealed.of(granularity, period), whole, rows, run.equity_basis, period=period)
         core = core_statistics(span, warnings, "periods")
         if cut and any(sealed_value(statistic, span.records) for statistic in CORE):
             warnings.add(

@@ -18,13 +18,15 @@ from serve.metrics.sources import Sources
 Block = dict[str, Any]
 
 
-def ic_deciles(sources: Sources) -> Block | Absent:
+def ic_deciles(sources: Sources, score_field: str | None = SCORE_FIELD) -> Block | Absent:
     """Average the weekly deciles of a window.
 
     Parameters
     ----------
     sources
         Cut to the window.
+    score_field
+        The column the names are ranked by, None when the key may not see it.
     """
     rows, sections = sources.deciles, sources.cross_sections
     if isinstance(rows, Absent):
@@ -35,7 +37,7 @@ def ic_deciles(sources: Sources) -> Block | Absent:
     if isinstance(table, Withheld):
         return absent(table)
     return {
-        "score_field": SCORE_FIELD,
+        "score_field": score_field,
         "signal": Signal.RAW.value,
         "bucket_count": BUCKETS,
         "weeks": table.weeks,
@@ -94,6 +96,6 @@ def panel(sources: Sources, deciles: Block | Absent) -> Block | Absent:
             for mean in weekly_means(raw.rho_by_lag)
         ],
         "coverage": asdict(
-            panel_coverage(sections.n_symbols, sections.cohort_size, sections.n_return_obs, sections.traded)
+            panel_coverage(sections.n_symbols, raw.cohort_size, raw.n_return_obs, sections.traded)
         ),
     }

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from datasets.maths.deciles import WeeklyDeciles
 from datasets.maths.series import Dates, Flags, Floats
+from schemas.metrics.vocabulary import SCORE_FIELD
 from serve.metrics.absence import Absent
 from serve.metrics.window import Window
 
@@ -57,6 +58,8 @@ class RawSignal:
     ----------
     ic, n_return_obs
         Rank correlation with the forward return, and the names it is over.
+    cohort_size
+        Names with a signal.
     decile_spread
         Mean forward return of the highest bucket less the lowest.
     ic_by_horizon, rho_by_lag
@@ -68,6 +71,7 @@ class RawSignal:
     decile_spread: Floats
     ic_by_horizon: Mapping[int, Floats]
     rho_by_lag: Mapping[int, Floats]
+    cohort_size: Floats
 
     def cut(self, kept: slice, in_force: Flags) -> RawSignal:
         """Keep some weeks, and of what spans several weeks only what lies inside them altogether.
@@ -89,6 +93,7 @@ class RawSignal:
                 for horizon, ic in self.ic_by_horizon.items()
             },
             {lag: _without(rho[kept], steps[:lag]) for lag, rho in self.rho_by_lag.items()},
+            self.cohort_size[kept],
         )
 
 
@@ -105,7 +110,7 @@ class CrossSections:
     ic
         Rank correlation of score and forward return.
     raw
-        The same of the signal before smoothing; None when the run recorded none.
+        The same of the signal before smoothing; None when it is not known.
     """
 
     date: Dates
@@ -134,13 +139,22 @@ class CrossSections:
 
 @dataclass(frozen=True, slots=True)
 class SealedRecord:
-    """One figure as the run sealed it; a null value was stated, but not determined."""
+    """One figure as the run sealed it; a null value was stated, but not determined.
+
+    Attributes
+    ----------
+    name, value, unit, source_kind, annualised
+        As sealed.
+    reproduced
+        False when no documented convention gives the value from the sealed tables: it is then not served.
+    """
 
     name: str
     value: float | None
     unit: str
     source_kind: str
     annualised: bool
+    reproduced: bool = True
 
 
 Records = Mapping[str, SealedRecord]
@@ -178,6 +192,8 @@ class RunFigures:
         As the manifest of the snapshot says.
     sealed
         The run's own figures; None when it sealed none.
+    score_field
+        The published column that the raw family measures: ``score`` when the run was not smoothed.
     index, cross_sections, deciles, ledger
         None where the run sealed nothing they could be made from. ``deciles`` also without a raw signal.
 
@@ -194,6 +210,7 @@ class RunFigures:
     cross_sections: CrossSections | Absent | None = None
     deciles: WeeklyDeciles | Absent | None = None
     ledger: Ledger | Absent | None = None
+    score_field: str = SCORE_FIELD
 
     @property
     def whole(self) -> bool:

@@ -17,7 +17,7 @@ from serve.metrics.absence import MISSING_KIND, Absent, absent
 from serve.metrics.derivations import without_returns
 from serve.metrics.figures import Records
 from serve.metrics.sources import Sources
-from serve.metrics.statistics import sealed_value
+from serve.metrics.statistics import stated_value
 
 Block = dict[str, Any]
 
@@ -40,7 +40,7 @@ def nwt_ic(whole: Sources, records: Records) -> Block | Absent:
         if sections.code == MISSING_KIND:
             return Absent("ic_family_mismatch", sections.text, sections.kind)
         return sections
-    found = sealed_value(_IC, records)
+    found = stated_value(_IC, records)
     if found is None or found[1].value is None:
         return Absent(_MISMATCH, "the run sealed no mean IC that the rebuilt one could be held against")
     sealed, rebuilt = found[1].value, mean_or_null(sections.ic)

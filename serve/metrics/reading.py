@@ -12,9 +12,11 @@ from datasets.maths.series import Dates, Floats
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics.deciles import BUCKET_MEANS
+from schemas.metrics.vocabulary import SCORE_FIELD, UNSMOOTHED_FIELD
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.rebalances import PENDING, TRADED
+from schemas.tables.sealed_metrics import NOT_REPRODUCED
 from schemas.tables.weekly_signal import HORIZONS, LAGS
 from serve.metrics.absence import Absent, unreadable
 from serve.metrics.figures import (
@@ -83,6 +85,7 @@ def read(
         cross_sections=sections,
         deciles=deciles,
         ledger=ledger,
+        score_field=SCORE_FIELD if SCORE_FIELD in snapshot.columns("decisions") else UNSMOOTHED_FIELD,
     )
 
 
@@ -97,10 +100,16 @@ def _sealed(reader: Reader, snapshot: Snapshot) -> SealedMetrics | None:
         return None
     spans: dict[tuple[str, str | None], dict[str, SealedRecord]] = {}
     columns = ("scope", "period", "name", "value", "unit", "source_kind", "annualised")
-    for scope, period, *rest in _frame(reader, snapshot, "sealed_metrics", columns).iter_rows():
-        record = SealedRecord(*rest)
+    rows = _frame(reader, snapshot, "sealed_metrics", (*columns, *_checked(snapshot)))
+    for scope, period, name, value, unit, kind, annualised, *status in rows.iter_rows():
+        record = SealedRecord(name, value, unit, kind, annualised, NOT_REPRODUCED not in status)
         spans.setdefault((scope, period), {})[record.name] = record
     return SealedMetrics(spans)
+
+
+def _checked(snapshot: Snapshot) -> tuple[str, ...]:
+    """Name the column that tells which records are reproduced; a snapshot of an earlier release has none."""
+    return tuple(name for name in ("reconciliation",) if name in snapshot.columns("sealed_metrics"))
 
 
 def _index(reader: Reader, snapshot: Snapshot) -> Index | None:
@@ -122,6 +131,10 @@ def _cross_sections(reader: Reader, snapshot: Snapshot) -> CrossSections | None:
             decile_spread=_floats(weeks, "decile_spread"),
             ic_by_horizon={horizon: _floats(weeks, f"ic_h{horizon}") for horizon in HORIZONS},
             rho_by_lag={lag: _floats(weeks, f"rho_lag{lag}") for lag in LAGS},
+            # Of a snapshot of an earlier release only the names with a return are known.
+            cohort_size=_floats(
+                weeks, "cohort_size_raw" if "cohort_size_raw" in weeks.columns else "cohort_size"
+            ),
         )
     return CrossSections(
         date=_days(weeks),

@@ -8,7 +8,6 @@ from typing import Final, TypeVar
 
 from datasets.maths.deciles import WeeklyDeciles
 from schemas.metrics.statistic import CROSS_SECTIONS, INDEX, LEDGER, Source
-from schemas.metrics.vocabulary import SCORE_FIELD
 from serve.metrics.absence import ACCESS_LIMITED, MISSING_KIND, Absent
 from serve.metrics.figures import CrossSections, Index, Ledger, RawSignal, RunFigures, cut_deciles
 from serve.metrics.window import WHOLE_RUN, Window
@@ -16,9 +15,7 @@ from serve.metrics.window import WHOLE_RUN, Window
 Part = TypeVar("Part")
 Dated = TypeVar("Dated", Index, CrossSections, Ledger)
 
-NO_RAW_SIGNAL: Final = Absent(
-    MISSING_KIND, f"the run recorded no signal before smoothing ({SCORE_FIELD})", "decisions"
-)
+NO_RAW_SIGNAL: Final = Absent(MISSING_KIND, "the run recorded no signal before smoothing", "decisions")
 
 
 class Sources:

@@ -19,6 +19,7 @@ from schemas.metrics.statistic import (
     Statistic,
     Status,
 )
+from schemas.tables.books import RAW_PREFIX
 from serve.metrics.absence import ACCESS_LIMITED, BLOCK_ERROR, FAILED, MISSING_KIND, Absent, Warnings
 from serve.metrics.derivations import annual_risk_free_rate, derive
 from serve.metrics.figures import Records, SealedRecord
@@ -50,6 +51,10 @@ class Span:
     unreadable
         Why it is not known what was sealed; None when it is. A computed figure in place of a sealed one would be taken
         for what the run said.
+    period
+        The year or month that the span is; None for the whole run.
+    raw
+        Whether the names of raw records may be shown.
     """
 
     records: Records
@@ -57,6 +62,8 @@ class Span:
     rows: Sources
     equity_basis: float
     unreadable: Absent | None = None
+    period: str | None = None
+    raw: bool = True
 
     @property
     def narrowed(self) -> bool:
@@ -65,7 +72,13 @@ class Span:
 
 
 def sealed_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
-    """Find the record a statistic is served from: the first declared name that has a value."""
+    """Find the record a statistic is served from: the one it is stated by, provided that the tables give its value."""
+    found = stated_value(statistic, records)
+    return found if found is not None and found[1].reproduced else None
+
+
+def stated_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
+    """Find the record that states a statistic, right or wrong: the first declared name that has a value."""
     for name in statistic.sealed:
         record = records.get(name.name)
         if (
@@ -104,6 +117,7 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
     else:
         unit, scaling = statistic.derived_unit(span.equity_basis), statistic.annualisation
         derived = span.unreadable or _derived(statistic, span.rows, warnings, block)
+        _warn_of_unreproduced(statistic, span, derived, warnings, block)
         if isinstance(derived, Absent):
             value, source, kind, reason = None, None, None, derived
         else:
@@ -113,7 +127,7 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
         "value": value,
         "unit": unit,
         "status": status.value,
-        "source": source,
+        "source": None if source is not None and source.startswith(RAW_PREFIX) and not span.raw else source,
         "source_kind": kind,
     }
     if statistic.signal is not None:
@@ -156,7 +170,32 @@ def _scaling(record: SealedRecord) -> Annualisation:
     return Annualisation.NOT_ANNUALISABLE if record.unit == PERIOD_SUM else Annualisation.PER_PERIOD
 
 
+def _warn_of_unreproduced(
+    statistic: Statistic, span: Span, derived: float | Absent, warnings: Warnings, block: str
+) -> None:
+    """Name the sealed value that is not served, and the one that is."""
+    stated = stated_value(statistic, span.records)
+    if stated is None:
+        return
+    instead = (
+        f"it cannot be recomputed ({derived.text}) and is withheld"
+        if isinstance(derived, Absent)
+        else f"{derived:.9g} follows from the tables and is served"
+    )
+    where = f"{statistic.name} of {span.period}" if span.period else statistic.name
+    warnings.add(
+        block,
+        "figure_not_reproduced",
+        f"{where}: {stated[1].value:.9g} was sealed, which no documented convention gives; {instead}.",
+        "metrics",
+        of=where,
+    )
+
+
 def _not_sealed(statistic: Statistic, records: Records) -> str:
+    stated = stated_value(statistic, records)
+    if stated is not None:
+        return f"the sealed {stated[1].value:.9g} does not follow from the sealed tables"
     null = [
         name.name for name in statistic.sealed if name.name in records and records[name.name].value is None
     ]
@@ -171,7 +210,7 @@ def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
     """
     record = span.records.get(RISK_FREE_RATE)
     whole = sealed or not span.narrowed
-    if whole and record is not None and record.value is not None:
+    if whole and record is not None and record.value is not None and record.reproduced:
         return record.value, RISK_FREE_RATE
     ledger = (span.whole if whole else span.rows).ledger
     if isinstance(ledger, Absent):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from datasets.manifest import Pointer
+from datasets.manifest import Manifest, Pointer
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.kinds import KINDS, REQUIRED_KINDS, TABLE_KINDS
 from serve.answer import Answerer, Page, Single
 from serve.context import Context
 from serve.envelope import page_of
+from serve.manifest_view import visible
 from serve.routes.meta import ACCESS, standing
 
 
@@ -31,13 +32,21 @@ def readiness(context: Context) -> Single:
         {
             **_published(snapshot.pointer),
             "kinds": [_kind(snapshot, kind) for kind in KINDS],
-            "warnings": [dict(entry) for entry in manifest.warnings],
+            **visible(
+                {"warnings": list(manifest.warnings), "reconciliation": _reconciliation(manifest)},
+                raw=context.raw,
+            ),
             "source_status": None if archive is None else archive.status,
             "description": "description" in manifest.kinds,
         },
         source=f"snapshot {snapshot.id}",
         meta={"snapshot": snapshot.id, "published_at": snapshot.published_at},
     )
+
+
+def _reconciliation(manifest: Manifest) -> Mapping[str, Any] | None:
+    """Return what the figures came to; None for a snapshot of an earlier release."""
+    return manifest.reconciliation or None
 
 
 def _published(pointer: Pointer) -> dict[str, Any]:

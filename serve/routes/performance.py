@@ -24,6 +24,7 @@ def metrics(context: Context) -> Single:
         window=Window(values["from"], values["to"]),
         granularity=values["granularity"],
         panel=values["panel"],
+        raw=context.raw,
     )
     answer = context.service.metrics.answer(snapshot, question, hurried=context.hurried)
     data: dict[str, Any] = dict(answer.data)

@@ -28,6 +28,7 @@ def test_every_rebalance_date_has_one_row_in_order_whatever_its_status(run: Run)
         names = by_date.get(row["date"], [])
         assert row["n_symbols"] == len(names)
         assert row["cohort_size"] == sum(name["score"] is not None for name in names)
+        assert row["cohort_size_raw"] == sum(name["raw_score"] is not None for name in names)
         ic, pairs = oracles.spearman([(name["score"], name["forward_return"]) for name in names])
         assert oracles.close(row["ic"], ic)
         assert row["n_return_obs"] == pairs

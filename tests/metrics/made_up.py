@@ -63,6 +63,7 @@ def cross_sections(weeks: int = 40, seed: int = 2, *, raw: bool = True, pending:
             decile_spread=series(),
             ic_by_horizon={horizon: series() for horizon in HORIZONS},
             rho_by_lag={lag: draw.normal(0.9, 0.02, weeks) for lag in LAGS},
+            cohort_size=np.full(weeks, 46.0),
         )
         if raw
         else None,
@@ -159,9 +160,10 @@ def ask(
     may_call: frozenset[str] = EVERYTHING,
     granularity: str = "overall",
     panel: bool = True,
+    raw: bool = True,
 ) -> Answer:
     window = Window(first and dt.date.fromisoformat(first), last and dt.date.fromisoformat(last))  # type: ignore[arg-type]
-    return assemble(figures, Question(may_call, window, granularity, panel))
+    return assemble(figures, Question(may_call, window, granularity, panel, raw))
 
 
 def codes(answer: Answer, block: str | None = None) -> set[str]:

@@ -110,7 +110,7 @@ def test_missing_rebalances_leave_the_ledger_to_tell_the_tenure() -> None:
 def test_missing_raw_signal() -> None:
     answer = ask(made_up.run(cross_sections=made_up.cross_sections(raw=False), sealed=None))
     assert answer.data["ic_deciles"] is answer.data["panel"] is answer.data["nwt"]["ic_score_panel"] is None
-    assert {x["block"] for x in answer.warnings if "raw_score" in x["message"]} == {
+    assert {x["block"] for x in answer.warnings if "no signal before smoothing" in x["message"]} == {
         "rank_ic.raw", "ic_deciles", "panel", "nwt.ic_score_panel",
     }  # fmt: skip
     assert codes(answer, "ic_deciles") == {"missing_kind"}
@@ -306,6 +306,7 @@ def test_every_code_but_the_one_of_pages_is_given_by_some_run() -> None:
         ask(made_up.run(sealed=None), last="2020-01-20"),
         ask(made_up.run(ledger=replace(made_up.ledger(), starting=np.ones(200), ending=np.ones(200)))),
         ask(broken),
+        ask(made_up.run(sealed=sealed([replace(record("pnl", 0.1), reproduced=False)]))),
     ]
     given = {code for answer in answers for code in codes(answer)}
     assert given == WARNING_CODES.keys() - {"kind_missing"}

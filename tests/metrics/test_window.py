@@ -81,6 +81,7 @@ def measured(rebalances: pl.DataFrame, cross: pl.DataFrame, book: Ledger) -> Any
                 decile_spread=floats(weeks, "decile_spread"),
                 ic_by_horizon={k: floats(weeks, f"ic_h{k}") for k in HORIZONS},
                 rho_by_lag={k: floats(weeks, f"rho_lag{k}") for k in LAGS},
+                cohort_size=floats(weeks, "cohort_size_raw"),
             ),
         ),
         deciles=WeeklyDeciles(

@@ -1,0 +1,76 @@
+"""``python -m pipeline reconcile``: the figures of a seal, or of what is served of an alpha, against its tables."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from rich.console import Console
+
+from pipeline.internal import contained
+from pipeline.reconciliation.of_a_snapshot import report_of_snapshot
+from pipeline.rule import all_examples
+from pipeline.rules import Report, check
+from pipeline.rules.layout import report_layout
+from pipeline.seal import Seal
+from pipeline.seal.store import without_secrets
+from schemas.errors import SealUnreadable
+from schemas.settings.declared import SETTINGS
+
+_REFUSED = 1
+_DATASETS = SETTINGS["datasets"]
+
+
+@click.command()
+@click.argument("what", metavar="SEAL|ALPHA")
+@click.option(
+    _DATASETS.flag,
+    "root",
+    envvar=_DATASETS.variable,
+    metavar=_DATASETS.type.upper(),
+    help="The datasets root that serves ALPHA.",
+)
+@click.option(
+    "--strict", is_flag=True, help="Let a figure that is not reproduced, or any warning, count as broken."
+)
+@click.option("--verbose", is_flag=True, help="Show every figure and every broken row.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_context
+def reconcile(
+    context: click.Context, *, what: str, root: str | None, strict: bool, verbose: bool, as_json: bool
+) -> None:
+    """Hold every figure of a SEAL, or of what is served of an ALPHA, against the tables it comes from.
+
+    The ledger's identities, and the run's own figures under each documented convention. Of an ALPHA, whose snapshot
+    --datasets names, the published tables are read. Nothing is written.
+
+    Exit code: 0 when all of it holds, 1 when an identity is broken (with --strict also when a figure is not
+    reproduced), 2 when there is neither such a seal nor such an alpha, 4 when a file is damaged, 5 when the store is
+    away.
+    """
+    with contained("the reconciliation"):
+        if verbose:
+            with all_examples():
+                report = _report(what, root)
+        else:
+            report = _report(what, root)
+    if as_json:
+        click.echo(json.dumps(report.to_dict(), indent=2))
+    else:
+        Console().print(report_layout(report, verbose=verbose), soft_wrap=True)
+    context.exit(_REFUSED if report.refused or (strict and report.warnings) else 0)
+
+
+def _report(what: str, root: str | None) -> Report:
+    try:
+        return check(Seal.open(what))
+    except SealUnreadable as error:
+        if root is None:
+            raise
+        found: Any = report_of_snapshot(root, what)
+        if found is None:
+            shown = without_secrets(what)
+            raise SealUnreadable(f"{shown} is neither a seal nor an alpha that is served: {error}") from error
+        report: Report = found
+        return report

@@ -1,0 +1,230 @@
+"""The run's own figures, each computed again from the sealed tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from datasets.maths.series import Dates
+from pipeline.reconciliation.conventions import CONVENTIONS, FROM_DECISIONS, RAW, Convention, Daily, Weekly
+from schemas.tables.books import CONDITIONED_BOOKS
+from schemas.tables.rebalances import TRADED
+from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED, REPRODUCED
+
+TOLERANCE: Final = 1e-6
+"""How far a sealed figure may lie from the recomputed one: of its magnitude, or of 1 (of equity_basis, for money)."""
+_MONEY: Final = ("pnl", "max_drawdown")
+_UNITS: Final = {"yearly": "datetime64[Y]", "monthly": "datetime64[M]"}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One sealed figure and what it comes to.
+
+    Attributes
+    ----------
+    name, scope, period, sealed
+        As in its record.
+    status
+        ``reproduced``, ``not_reproduced`` or ``not_checked``.
+    recomputed
+        Under `convention`, else as the interface defines the figure; None where the tables do not determine it.
+    convention
+        The convention that reproduces it; None when none does.
+    reason
+        Why it was not checked.
+    """
+
+    name: str
+    scope: str
+    period: str | None
+    sealed: float | None
+    status: str
+    recomputed: float | None = None
+    convention: str | None = None
+    reason: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what there is to say, JSON-ready: nothing that is null but the period and both values."""
+        shown: dict[str, Any] = {
+            "name": self.name,
+            "scope": self.scope,
+            "period": self.period,
+            "sealed": self.sealed,
+            "recomputed": self.recomputed,
+            "status": self.status,
+        }
+        optional = {"convention": self.convention, "reason": self.reason}
+        return shown | {key: value for key, value in optional.items() if value is not None}
+
+
+def daily_series(portfolio: pl.DataFrame, equity_basis: float) -> Daily | None:
+    """Return the sessions of the long_short book from the ledger of all; None when the run has none."""
+    rows = portfolio.filter(pl.col("book") == CONDITIONED_BOOKS[0]).sort("date")
+    if not rows.height:
+        return None
+    columns = ("starting_equity", "ending_equity", "risk_free_return", "turnover")
+    starting, ending, risk_free, turnover = (rows[name].to_numpy() for name in columns)
+    return Daily(_days(rows), starting, ending, risk_free, turnover, equity_basis)
+
+
+def weekly_series(weeks: pl.DataFrame) -> Weekly:
+    """Return the weeks of ``weekly_signal``, or of a frame with those of its columns that are needed."""
+    rows = weeks.sort("date")
+    floats = {
+        name: rows[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
+        for name in ("n_symbols", "n_return_obs", "ic", "raw_ic")
+        if name in rows.columns
+    }
+    traded = (rows["week_status"] == TRADED).to_numpy()
+    return Weekly(
+        _days(rows), traded, floats["n_symbols"], floats["n_return_obs"], floats["ic"], floats.get("raw_ic")
+    )
+
+
+def reconcile(records: pl.DataFrame, weekly: Weekly | None, daily: Daily | None) -> tuple[Figure, ...]:
+    """Compute every figure that the interface serves again.
+
+    Parameters
+    ----------
+    records
+        The sealed figures, as :meth:`pipeline.seal.Seal.metrics` returns them.
+    weekly, daily
+        Series of the whole run; None where the run sealed nothing they could be made from.
+
+    Returns
+    -------
+    tuple of Figure
+        One a record with a name that is served, in the order of the records.
+    """
+    spans = _Spans(weekly, daily)
+    basis = 1.0 if daily is None else daily.equity_basis
+    columns = ("name", "scope", "period", "value", "unit", "annualised")
+    return tuple(
+        _reconciled(Figure(name, scope, period, value, NOT_CHECKED), unit, annualised, spans, basis)
+        for name, scope, period, value, unit, annualised in records.select(columns).iter_rows()
+        if name in CONVENTIONS
+    )
+
+
+def not_reproduced(figures: Iterable[Figure]) -> list[Figure]:
+    """Return the figures that no convention gives."""
+    return [figure for figure in figures if figure.status == NOT_REPRODUCED]
+
+
+def _reconciled(figure: Figure, unit: str, annualised: bool, spans: _Spans, basis: float) -> Figure:
+    if figure.sealed is None:
+        return replace(figure, reason="it was sealed without a value")
+    span: Weekly | Daily | None
+    if figure.name in FROM_DECISIONS:
+        weeks = span = spans.weeks(figure.scope, figure.period)
+        missing = "the run sealed no decisions with the index of their weeks"
+        if spans.without_returns:
+            span, missing = None, "the run sealed no forward return"
+        elif weeks is not None and figure.name in RAW and weeks.raw_ic is None:
+            span, missing = None, "the run sealed no signal before smoothing"
+    else:
+        span, missing = spans.sessions(figure.scope, figure.period), "the run sealed no ledger of long_short"
+    if span is None:
+        return replace(figure, reason=missing)
+    scale = basis if figure.name in _MONEY and unit != "ratio" else 1.0
+    fitting = [
+        way
+        for way in CONVENTIONS[figure.name]
+        if way.annualised == annualised and (not way.units or unit in way.units)
+    ]
+    for way in fitting:
+        found = _computed(way, span)
+        if found is not None and _agree(figure.sealed, found, scale):
+            return replace(figure, status=REPRODUCED, recomputed=found, convention=way.name)
+    own = _computed((fitting or CONVENTIONS[figure.name])[0], span)
+    return replace(figure, status=NOT_REPRODUCED, recomputed=own)
+
+
+# Equity that vanishes makes returns without bounds; what comes of them is no figure.
+@np.errstate(all="ignore")
+def _computed(way: Convention, span: Weekly | Daily) -> float | None:
+    found = way.compute(span)
+    return found if found is not None and math.isfinite(found) else None
+
+
+def _agree(sealed: float, found: float, scale: float) -> bool:
+    return abs(sealed - found) <= TOLERANCE * max(scale, abs(sealed), abs(found))
+
+
+class _Spans:
+    """The series cut to years and months, each once."""
+
+    def __init__(self, weekly: Weekly | None, daily: Daily | None) -> None:
+        self._weekly, self._daily = weekly, daily
+        self._weeks: dict[str | None, Weekly] = {}
+        self._sessions: dict[str | None, Daily] = {}
+        self.without_returns = weekly is not None and not (weekly.n_return_obs > 0).any()
+
+    def weeks(self, scope: str, period: str | None) -> Weekly | None:
+        """Return the weeks of a span."""
+        whole = self._weekly
+        if whole is None or period is None:
+            return whole
+        if period not in self._weeks:
+            cut = _cut(whole.date, scope, period)
+            raw = None if whole.raw_ic is None else whole.raw_ic[cut]
+            self._weeks[period] = Weekly(
+                whole.date[cut],
+                whole.traded[cut],
+                whole.n_symbols[cut],
+                whole.n_return_obs[cut],
+                whole.ic[cut],
+                raw,
+            )
+        return self._weeks[period]
+
+    def sessions(self, scope: str, period: str | None) -> Daily | None:
+        """Return the sessions of a span, and the peak of the run before it."""
+        whole = self._daily
+        if whole is None or period is None:
+            return whole
+        if period not in self._sessions:
+            cut = _cut(whole.date, scope, period)
+            before = np.concatenate([whole.starting[: cut.start], whole.ending[: cut.start]])
+            self._sessions[period] = Daily(
+                whole.date[cut], whole.starting[cut], whole.ending[cut], whole.risk_free[cut], whole.turnover[cut],
+                whole.equity_basis, float(before.max(initial=-math.inf)),
+            )  # fmt: skip
+        return self._sessions[period]
+
+
+def _cut(dates: Dates, scope: str, period: str) -> slice:
+    first = np.datetime64(period).astype(_UNITS[scope])
+    low, high = np.searchsorted(dates, [first.astype("datetime64[D]"), (first + 1).astype("datetime64[D]")])
+    return slice(int(low), int(high))
+
+
+def _days(rows: pl.DataFrame) -> Dates:
+    return rows["date"].to_numpy().astype("datetime64[D]")
+
+
+def declared_and_figures(
+    declared: Mapping[str, Any], figures: Iterable[Figure], *, adjusted: bool
+) -> dict[str, Any]:
+    """Return what a report and the manifest of a snapshot hold of the reconciliation.
+
+    Parameters
+    ----------
+    declared
+        What the seal declares of its engine's ways.
+    figures
+        The run's own figures.
+    adjusted
+        Whether the seal has adjustments of quantity or cash.
+    """
+    return {
+        "declared": dict(declared),
+        "adjusted": adjusted,
+        "figures": [figure.to_dict() for figure in figures],
+    }

@@ -1,0 +1,123 @@
+"""The figures of one seal held against its tables, and the rule that tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from pipeline.maths.information_coefficient import weekly_ic
+from pipeline.reconciliation.figures import Figure, daily_series, not_reproduced, reconcile, weekly_series
+from pipeline.rule import Finding, Level, limited, rule
+from pipeline.seal import Seal
+
+_COUNTS = ("n_symbols", "n_return_obs")
+
+
+@rule(
+    "metrics.reproduced",
+    "Every figure of metrics.json that the interface serves, overall and by period, follows from the sealed tables "
+    "under one of the conventions of docs/rules.md, to 1e-6. One that does not is not served: the "
+    "recomputed figure is, with a warning that names both.",
+    "Compute the figure from the tables that are sealed, or leave it out and let it be computed; name and unit say "
+    "which figure it is.",
+    level=Level.FILE,
+    needs={"metrics": ()},
+    warns=True,
+)
+def metrics_reproduced(figures: Sequence[Figure]) -> Finding | None:
+    """Report figures that no convention gives."""
+    broken = not_reproduced(figures)
+    if not broken:
+        return None
+    examples = tuple(_example(figure) for figure in broken)
+    names = ", ".join(dict.fromkeys(figure.name for figure in broken))
+    return Finding("metrics", len(broken), limited(examples), f"no convention reproduces {names}")
+
+
+def _example(figure: Figure) -> Mapping[str, Any]:
+    return {
+        "name": figure.name,
+        "period": figure.period or figure.scope,
+        "sealed": figure.sealed,
+        "recomputed": figure.recomputed,
+    }
+
+
+def figures_of(seal: Seal) -> tuple[Figure, ...]:
+    """Recompute the figures of a seal that keeps every rule.
+
+    Parameters
+    ----------
+    seal
+        Its tables are read, of which it remembers those read before.
+
+    Returns
+    -------
+    tuple of Figure
+        Empty when the run sealed no figures.
+    """
+    records = seal.metrics()
+    if records is None:
+        return ()
+    weeks = None
+    if seal.has("rebalances") and seal.has("decisions"):
+        decisions = seal.table("decisions")
+        if one_signal(seal.smoothing) and "unsmoothed_score" not in decisions.columns:
+            decisions = decisions.with_columns(unsmoothed_score="score")
+        weeks = measured_weeks(seal.table("rebalances"), decisions)
+    ledger = seal.table("portfolio") if seal.has("portfolio") else None
+    return figures_from(records, weeks, ledger, seal.equity_basis)
+
+
+def figures_from(
+    records: pl.DataFrame, weeks: pl.DataFrame | None, portfolio: pl.DataFrame | None, equity_basis: float
+) -> tuple[Figure, ...]:
+    """Recompute figures from the weekly figures and the ledger.
+
+    Parameters
+    ----------
+    records
+        The sealed ones.
+    weeks
+        ``weekly_signal`` of the run, or those of its columns that are needed.
+    portfolio
+        The sealed ledger of all books.
+    """
+    daily = None if portfolio is None else daily_series(portfolio, equity_basis)
+    return reconcile(records, None if weeks is None else weekly_series(weeks), daily)
+
+
+def one_signal(smoothing: Mapping[str, Any] | None) -> bool:
+    """Tell whether a run says that it was not smoothed: its score is then the signal before smoothing as well."""
+    return smoothing is not None and smoothing.get("applied") is False
+
+
+def with_reconciliation(records: pl.DataFrame, figures: Iterable[Figure]) -> pl.DataFrame:
+    """Add what each record came to, ``not_checked`` for names that are not served."""
+    key = ("name", "scope", "period")
+    texts = (*key, "reconciliation", "convention")
+    schema: dict[str, Any] = {**dict.fromkeys(texts, pl.String), "recomputed_value": pl.Float64}
+    rows = [(x.name, x.scope, x.period, x.status, x.convention, x.recomputed) for x in figures]
+    found = pl.DataFrame(rows, schema=schema, orient="row").select(
+        *texts[:4], "recomputed_value", "convention"
+    )
+    joined = records.join(found, on=key, how="left", nulls_equal=True, maintain_order="left")
+    return joined.with_columns(pl.col("reconciliation").fill_null("not_checked"))
+
+
+def measured_weeks(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
+    """Measure of each week what the figures need, from sealed tables: some of the columns of ``weekly_signal``."""
+    if "forward_return" not in decisions.columns:
+        decisions = decisions.with_columns(forward_return=pl.lit(None, pl.Float64))
+    parts = [
+        decisions.group_by("date").agg(n_symbols=pl.len().cast(pl.Int64)),
+        weekly_ic(decisions, "score").rename({"n_pairs": "n_return_obs"}),
+    ]
+    if "unsmoothed_score" in decisions.columns:
+        parts.append(weekly_ic(decisions, "unsmoothed_score").select("date", raw_ic="ic"))
+    weeks = rebalances.select("date", "week_status")
+    for part in parts:
+        weeks = weeks.join(part, on="date", how="left")
+    return weeks.with_columns(pl.col(_COUNTS).fill_null(0))

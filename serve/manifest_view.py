@@ -1,0 +1,87 @@
+"""What of a manifest may leave the service: the one way out for everything that is served of it.
+
+A manifest is written for the run's own team. It names sealed columns, those that are never published among them, and
+shows rows of them. What may be shown follows from the declarations: a column that is not published is not named to
+anybody, one that needs raw-book access not to a key without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from schemas.tables import TABLES
+from schemas.tables.books import RAW_PREFIX
+
+PUBLISHED_AS: Final = {"unsmoothed_score": "raw_score"}
+"""Sealed name -> the name it is published under."""
+_NEVER: Final = frozenset(
+    column.name for table in TABLES.values() for column in table if not column.published
+)
+_HIDDEN_WORDS: Final = re.compile(rf"\w*(?:{'|'.join(sorted(_NEVER))})\w*")
+_RAW_WORDS: Final = re.compile(rf"(?<![A-Za-z0-9]){RAW_PREFIX}\w*")
+_UNNAMED: Final = "a column that is not shown"
+_GONE: Final = object()
+
+
+def visible(content: Any, *, raw: bool) -> Any:
+    """Return content of a manifest as a caller may see it.
+
+    Parameters
+    ----------
+    content
+        JSON-ready: an object, a list or a value.
+    raw
+        Whether the caller has raw-book access.
+
+    Returns
+    -------
+    Any
+        The same, without what is hidden: an entry of a list that holds a hidden name, as a key or a value, is left out
+        altogether, for its other figures tell of what is hidden; in a text the name gives way to words.
+    """
+    if isinstance(content, Mapping):
+        return {key: visible(value, raw=raw) for key, value in content.items() if _name(key, raw=raw) == key}
+    if isinstance(content, list | tuple):
+        shown = (_entry(entry, raw=raw) for entry in content)
+        return [entry for entry in shown if entry is not _GONE]
+    return _text(content, raw=raw) if isinstance(content, str) else content
+
+
+def _entry(entry: Any, *, raw: bool) -> Any:
+    """Show one entry of a list, or say that it is gone."""
+    if not isinstance(entry, Mapping):
+        return visible(entry, raw=raw)
+    if _is_row(entry):
+        shown = {}
+        for key, value in entry.items():
+            name, text = _name(key, raw=raw), value
+            if isinstance(value, str):
+                text = _name(value, raw=raw)
+            if name is None or (text is None and value is not None):
+                return _GONE
+            shown[name] = text
+        return shown
+    return visible(entry, raw=raw)
+
+
+def _is_row(entry: Mapping[str, Any]) -> bool:
+    """Tell whether an object is a row of plain values, without a text that is meant for people."""
+    plain = all(value is None or isinstance(value, str | int | float | bool) for value in entry.values())
+    return plain and "message" not in entry
+
+
+def _name(name: str, *, raw: bool) -> str | None:
+    """Return a name as it is published; None when it is hidden."""
+    name = PUBLISHED_AS.get(name, name)
+    if _HIDDEN_WORDS.search(name) or (not raw and _RAW_WORDS.search(name)):
+        return None
+    return name
+
+
+def _text(text: str, *, raw: bool) -> str:
+    for sealed, published in PUBLISHED_AS.items():
+        text = re.sub(rf"\b{sealed}\b", published, text)
+    text = _HIDDEN_WORDS.sub(_UNNAMED, text)
+    return text if raw else _RAW_WORDS.sub(_UNNAMED, text)

@@ -1,0 +1,311 @@
+"""A figure the run states of itself is served when its tables give it, and noticed when they do not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import datasets
+from pipeline.__main__ import cli
+from pipeline.build import build_seal
+from pipeline.reconciliation.conventions import CONVENTIONS, FROM_DECISIONS
+from pipeline.reconciliation.figures import Figure, daily_series, reconcile, weekly_series
+from pipeline.reconciliation.of_a_seal import figures_of, measured_weeks
+from pipeline.rules import check
+from pipeline.seal import Seal
+from schemas.errors import SealRefused
+from schemas.metrics.core import CORE, RANK_IC, RISK_FREE_RATE
+from tests.seals import make_seal, rewrite
+from tests.serving.driving import Running, running
+
+OVERALL = (
+    "mean_ic", "icir", "raw_mean_ic", "raw_icir", "ic_hit_rate", "ic_dispersion", "ic_coverage", "information_ratio",
+    "excess_sharpe", "risk_free_rate", "pnl", "max_drawdown", "max_drawdown_pct", "annualised_turnover",
+    "total_turnover",
+)  # fmt: skip
+BY_PERIOD = (
+    "mean_ic",
+    "icir",
+    "information_ratio",
+    "excess_sharpe",
+    "pnl",
+    "max_drawdown",
+    "max_drawdown_pct",
+    "total_turnover",
+)
+FALSE = [(name, "overall") for name in OVERALL] + [
+    (name, scope) for name in BY_PERIOD for scope in ("yearly", "monthly")
+]
+Record = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def lawful(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_seal(tmp_path_factory.mktemp("lawful"), source=False, description=False)
+
+
+@pytest.fixture
+def seal(lawful: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(lawful, tmp_path / lawful.name))
+
+
+def restated(seal: Path, name: str, scope: str, change: Callable[[Record], Record]) -> Record:
+    """Change the last record of a name and scope that has a value; return it as it is then."""
+    changed: list[Record] = []
+
+    def records(document: dict[str, Any]) -> dict[str, Any]:
+        found = [
+            x
+            for x in document["records"]
+            if (x["name"], x["scope"]) == (name, scope) and x["value"] is not None
+        ]
+        found[-1].update(change(dict(found[-1])))
+        changed.append(found[-1])
+        return document
+
+    rewrite(seal, "metrics", records)
+    return changed[0]
+
+
+def nudged(record: Record) -> Record:
+    return {"value": record["value"] * 1.01 + 1e-3}
+
+
+def broken(figures: tuple[Figure, ...]) -> list[tuple[str, str, str | None]]:
+    return [(x.name, x.scope, x.period) for x in figures if x.status == "not_reproduced"]
+
+
+def test_the_figures_recomputed_are_those_that_the_interface_serves() -> None:
+    declared = [statistic for family in (CORE, *RANK_IC.values()) for statistic in family]
+    assert set(CONVENTIONS) == {name.name for statistic in declared for name in statistic.sealed} | {
+        RISK_FREE_RATE
+    }
+
+
+def test_an_honest_run_has_every_figure_reproduced(lawful: Path) -> None:
+    figures = figures_of(Seal.open(str(lawful)))
+    assert {figure.name for figure in figures} == set(OVERALL)
+    stated = [figure for figure in figures if figure.sealed is not None]
+    assert {figure.status for figure in stated} == {"reproduced"}
+    assert all(
+        figure.convention == CONVENTIONS[figure.name][0].name
+        for figure in stated
+        if figure.name not in {"pnl", "max_drawdown"}
+    )
+
+
+@pytest.mark.parametrize(("name", "scope"), FALSE)
+def test_a_falsified_figure_is_warned_of_and_no_other(seal: Path, name: str, scope: str) -> None:
+    record = restated(seal, name, scope, nudged)
+    report = check(Seal.open(str(seal)))
+    assert report.violations == ()
+    (warning,) = report.warnings
+    assert (warning.rule, warning.rows) == ("metrics.reproduced", 1)
+    (example,) = warning.examples
+    assert (example["name"], example["sealed"]) == (name, record["value"])
+    assert example["recomputed"] == pytest.approx((record["value"] - 1e-3) / 1.01)
+    assert broken(report.figures) == [(name, scope, record["period"])]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("pnl", {"unit": "base_currency_units", "value": 1e9}),
+        ("max_drawdown_pct", {"unit": "ratio"}),
+        ("information_ratio", {"annualised": False}),
+        ("total_turnover", {"unit": "per_session"}),
+        ("max_drawdown", {"value": -0.2}),
+    ],
+)  # fmt: skip
+def test_a_figure_under_another_unit_or_scale_than_its_own_is_wrong(
+    seal: Path, name: str, change: Record
+) -> None:
+    restated(seal, name, "overall", lambda _: change)
+    assert broken(figures_of(Seal.open(str(seal)))) == [(name, "overall", None)]
+
+
+def test_strict_refuses_what_is_warned_of(seal: Path, tmp_path: Path) -> None:
+    restated(seal, "information_ratio", "overall", lambda _: {"value": 9.9})
+    run = CliRunner()
+    assert run.invoke(cli, ["check", str(seal)]).exit_code == 0
+    assert run.invoke(cli, ["check", "--strict", str(seal)]).exit_code == 1
+    assert run.invoke(cli, ["reconcile", str(seal)]).exit_code == 0
+    assert run.invoke(cli, ["reconcile", "--strict", str(seal)]).exit_code == 1
+    with pytest.raises(SealRefused) as refused:
+        build_seal(str(seal), tmp_path / "root", strict=True)
+    assert [violation["rule"] for violation in refused.value.violations] == ["metrics.reproduced"]
+    assert not list((tmp_path / "root").rglob("*.parquet"))
+    assert build_seal(str(seal), tmp_path / "root").warnings[0]["rule"] == "metrics.reproduced"
+
+
+@pytest.mark.parametrize("name", OVERALL)
+def test_each_listed_convention_is_recognised(lawful: Path, name: str) -> None:
+    seal = Seal.open(str(lawful))
+    figures = {(x.name, x.scope): x for x in figures_of(seal)}
+    assert figures[name, "overall"].status == "reproduced"
+    records = seal.metrics()
+    assert records is not None
+    weekly, daily = spans(seal)
+    span = weekly if name in FROM_DECISIONS else daily
+    one = records.filter((pl.col("name") == name) & (pl.col("scope") == "overall"))
+    for way in CONVENTIONS[name]:
+        value = way.compute(span)
+        unit = way.units[0] if way.units else one["unit"][0]
+        stated = one.with_columns(value=pl.lit(value), unit=pl.lit(unit), annualised=way.annualised)
+        (figure,) = reconcile(stated, weekly, daily)
+        assert figure.status == "reproduced", way.name
+        assert figure.recomputed == pytest.approx(value)
+
+
+def spans(seal: Seal) -> tuple[Any, Any]:
+    daily = daily_series(seal.table("portfolio"), seal.equity_basis)
+    return weekly_series(measured_weeks(seal.table("rebalances"), seal.table("decisions"))), daily
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_the_order_of_rows_and_records_does_not_matter(lawful: Path, seed: int) -> None:
+    seal = Seal.open(str(lawful))
+    records = seal.metrics()
+    assert records is not None
+    ledger, weeks = seal.table("portfolio"), weeks_of(seal)
+
+    def told(shuffle: bool) -> set[tuple[Any, ...]]:
+        frames = [
+            frame.sample(fraction=1.0, shuffle=True, seed=seed) if shuffle else frame
+            for frame in (records, weeks, ledger)
+        ]
+        found = reconcile(frames[0], weekly_series(frames[1]), daily_series(frames[2], seal.equity_basis))
+        return {(x.name, x.scope, x.period, x.status, x.convention) for x in found}
+
+    assert told(shuffle=True) == told(shuffle=False)
+
+
+def weeks_of(seal: Seal) -> pl.DataFrame:
+    return measured_weeks(seal.table("rebalances"), seal.table("decisions"))
+
+
+@settings(max_examples=15)
+@given(scale=st.sampled_from([1e-3, 7.0, 1e6]))
+def test_figures_of_a_larger_ledger_are_larger_and_otherwise_the_same(lawful: Path, scale: float) -> None:
+    seal = Seal.open(str(lawful))
+    records, weeks = seal.metrics(), weekly_series(weeks_of(seal))
+    assert records is not None
+    money = pl.col("name").is_in(["pnl", "max_drawdown"])
+    larger = records.with_columns(
+        value=pl.when(money).then(pl.col("value") * scale).otherwise("value"),
+        unit=pl.when(money).then(pl.lit("base_currency_units")).otherwise("unit"),
+    )
+    ledger = seal.table("portfolio").with_columns(pl.col("starting_equity", "ending_equity") * scale)
+    small = reconcile(records, weeks, daily_series(seal.table("portfolio"), 1.0))
+    large = reconcile(larger, weeks, daily_series(ledger, scale))
+    assert [x.status for x in large] == [x.status for x in small]
+
+
+def test_what_was_not_sealed_is_not_checked(tmp_path: Path) -> None:
+    bare = make_seal(tmp_path, without_kinds={"decisions", "portfolio", "positions", "pnl", "trades"})
+    found = figures_of(Seal.open(str(bare)))
+    assert {figure.status for figure in found} == {"not_checked"}
+    assert {figure.reason for figure in found if figure.sealed is not None} == {
+        "the run sealed no decisions with the index of their weeks",
+        "the run sealed no ledger of long_short",
+    }
+
+
+def test_real_runs_are_reproduced_but_for_what_they_did_not_seal(shared: Path) -> None:
+    for name, unknown in (("Test_sp500_momentum", set()), ("sp500_lowvol", {"raw_mean_ic", "raw_icir"})):
+        figures = figures_of(Seal.open(str(shared / "seals" / name)))
+        assert broken(figures) == []
+        assert {x.name for x in figures if x.status == "not_checked" and x.sealed is not None} == unknown
+
+
+ALPHA = "Test_falsified"
+SEALED = {"information_ratio": 9.9, "max_drawdown": 0.0001, "raw_mean_ic": 0.77, "annualised_turnover": 1.5}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("served")
+    made = make_seal(folder, alpha_id=ALPHA)
+    for name, value in SEALED.items():
+        restated(made, name, "overall", lambda _, value=value: {"value": value})  # type: ignore[misc]
+    restated(made, "pnl", "monthly", lambda _: {"value": 55.5})
+    build_seal(str(made), folder / "root")
+    build_seal(str(make_seal(folder, alpha_id="Test_honest")), folder / "root")
+    return folder / "root"
+
+
+@pytest.fixture(scope="module")
+def api(root: Path) -> Iterator[Running]:
+    with running(root) as found:
+        yield found
+
+
+def test_the_recomputed_figure_is_served_and_both_are_named(api: Running) -> None:
+    key = api.key()
+    found = api.json(f"/v1/alphas/{ALPHA}/metrics", key)
+    honest = api.json("/v1/alphas/Test_honest/metrics", key)["data"]
+    for statistic, name in (
+        ("information_ratio", "information_ratio"),
+        ("max_drawdown", "max_drawdown"),
+        ("turnover", "annualised_turnover"),
+    ):
+        entry = found["data"]["core"][statistic]
+        assert entry["source_kind"] == "derived"
+        assert entry["value"] == pytest.approx(honest["core"][statistic]["value"])
+        told = [
+            w["message"]
+            for w in found["meta"]["warnings"]
+            if w["code"] == "figure_not_reproduced" and w["message"].startswith(f"{statistic}:")
+        ]
+        assert len(told) == 1
+        assert f"{SEALED[name]:.9g}" in told[0]
+        assert f"{entry['value']:.9g}" in told[0]
+    assert found["data"]["core"]["sharpe"]["value"] == found["data"]["core"]["information_ratio"]["value"]
+    assert found["data"]["rank_ic"]["raw"]["ic"]["value"] == pytest.approx(
+        honest["rank_ic"]["raw"]["ic"]["value"]
+    )
+    assert found["data"]["core"]["pnl"]["source_kind"] == "fact"
+
+
+def test_a_falsified_month_is_recomputed_and_named(api: Running) -> None:
+    found = api.json(f"/v1/alphas/{ALPHA}/metrics?granularity=monthly", api.key())
+    values = [period["core"]["pnl"] for period in found["data"]["periods"]]
+    assert not [entry for entry in values if entry["value"] == 55.5]
+    assert len([entry for entry in values if entry["source_kind"] == "derived"]) == 1
+    assert [w for w in found["meta"]["warnings"] if w["block"] == "periods" and "55.5" in w["message"]]
+
+
+def test_the_manifest_and_the_parquet_hold_the_whole_table(root: Path) -> None:
+    (path,) = (root / "alphas" / f"alpha_id={ALPHA}").rglob("manifest.json")
+    table = json.loads(path.read_text())["reconciliation"]["figures"]
+    stated = datasets.open(root)[ALPHA].scan("sealed_metrics").collect()
+    assert len(table) == stated.height
+    wrong = {(x["name"], x["period"]) for x in table if x["status"] == "not_reproduced"}
+    assert {name for name, _ in wrong} == {*SEALED, "pnl"}
+    rows = stated.filter(pl.col("reconciliation") == "not_reproduced")
+    assert set(rows.select("name", "period").iter_rows()) == wrong
+    assert np.all(rows["recomputed_value"].is_not_null().to_numpy())
+
+
+def test_an_alpha_is_reconciled_from_what_is_served(root: Path) -> None:
+    told = CliRunner().invoke(cli, ["reconcile", ALPHA, "--datasets", str(root), "--json"])
+    assert told.exit_code == 0
+    report = json.loads(told.stdout)
+    assert {x["name"] for x in report["reconciliation"]["figures"] if x["status"] == "not_reproduced"} == {
+        *SEALED,
+        "pnl",
+    }
+    assert report["violations"] == []
+    assert CliRunner().invoke(cli, ["reconcile", ALPHA, "--datasets", str(root), "--strict"]).exit_code == 1
+    assert CliRunner().invoke(cli, ["reconcile", "Test_none", "--datasets", str(root)]).exit_code == 2

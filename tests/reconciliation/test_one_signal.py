@@ -1,0 +1,95 @@
+"""A run that was not smoothed has one signal, and everything that measures the signal is measured on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import datasets
+from pipeline.build import build_seal
+from tests.seals import make_seal, rewrite
+from tests.serving.driving import Running, running
+
+ONE, BOTH, UNTOLD = "Test_one_signal", "Test_both_signals", "Test_untold"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("signals")
+    seals = [
+        make_seal(folder, alpha_id=ONE, raw=False, half_life_weeks=None),
+        make_seal(folder, alpha_id=BOTH, raw=True, half_life_weeks=None),
+        make_seal(folder, alpha_id=UNTOLD, raw=False, half_life_weeks=2.0),
+        thinned(make_seal(folder, alpha_id="Test_thinned", names=40)),
+    ]
+    for seal in seals:
+        build_seal(str(seal), folder / "root")
+    return folder / "root"
+
+
+def thinned(seal: Path) -> Path:
+    """Take the signal before smoothing from every tenth name: the two cohorts then differ."""
+    tenth = pl.int_range(pl.len()) % 10 == 0
+    rewrite(
+        seal,
+        "decisions",
+        lambda frame: frame.with_columns(pl.when(~tenth).then("unsmoothed_score").alias("unsmoothed_score")),
+    )
+    return rewrite(
+        seal, "metrics", lambda found: {"records": [x for x in found["records"] if "raw" not in x["name"]]}
+    )
+
+
+@pytest.fixture(scope="module")
+def api(root: Path) -> Iterator[Running]:
+    with running(root) as found:
+        yield found
+
+
+def metrics(api: Running, alpha: str) -> dict[str, Any]:
+    found: dict[str, Any] = api.json(f"/v1/alphas/{alpha}/metrics?panel=1", api.key())["data"]
+    return found
+
+
+def test_deciles_panel_and_raw_figures_are_computed_from_the_score(api: Running) -> None:
+    one, both = metrics(api, ONE), metrics(api, BOTH)
+    assert one["ic_deciles"]["score_field"] == "score"
+    assert one["ic_deciles"]["buckets"] == both["ic_deciles"]["buckets"]
+    assert one["panel"] == both["panel"]
+    assert one["panel"]["ic_term_structure"][0]["weeks"] > 0
+    assert one["nwt"]["ic_score_panel"] == both["nwt"]["ic_score_panel"]
+    for name in ("ic", "icir"):
+        assert one["rank_ic"]["raw"][name]["value"] == pytest.approx(both["rank_ic"]["raw"][name]["value"])
+
+
+def test_rows_show_no_raw_field_that_was_not_sealed(root: Path) -> None:
+    assert not [name for name in datasets.open(root)[ONE].columns("decisions") if name.startswith("raw_")]
+    assert "raw_score" in datasets.open(root)[BOTH].columns("decisions")
+
+
+def test_a_smoothed_run_without_its_other_signal_has_none_of_them(api: Running) -> None:
+    found = metrics(api, UNTOLD)
+    assert found["ic_deciles"] is found["panel"] is None
+
+
+def test_the_panel_counts_the_signal_it_says_it_measures(api: Running, root: Path) -> None:
+    coverage = metrics(api, "Test_thinned")["panel"]["coverage"]
+    decisions = datasets.open(root)["Test_thinned"].scan("decisions").collect()
+    traded = (
+        datasets.open(root)["Test_thinned"]
+        .scan("rebalances")
+        .collect()
+        .filter(pl.col("week_status") == "traded")
+    )
+    weeks = decisions.join(traded.select("date"), on="date", how="semi").group_by("date").agg(
+        cohort=pl.col("raw_score").count(),
+        both=(pl.col("raw_score").is_not_null() & pl.col("forward_return").is_not_null()).mean(),
+        scored=pl.col("score").count(),
+    )  # fmt: skip
+    assert coverage["mean_cohort_size"] == pytest.approx(weeks["cohort"].mean())
+    assert coverage["mean_share_with_return"] == pytest.approx(weeks["both"].mean())
+    assert weeks["cohort"].mean() != weeks["scored"].mean()

@@ -1,0 +1,141 @@
+"""What a manifest says of columns that are not published, or not for everybody, does not leave the service."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import datasets
+from pipeline.build import build_seal
+from schemas.endpoints import ENDPOINTS
+from serve.manifest_view import visible
+from tests.reconciliation.test_falsified_figures import OVERALL, restated
+from tests.seals import make_seal, rewrite
+from tests.serving.driving import Running, running
+
+ALPHA = "Test_every_warning"
+EXEMPT = {"performance.metrics.doc", "admin.keys.usage", "catalog.alphas.source.download"}
+"""Documentation, the same for everybody; another key's own affairs; a file."""
+
+
+def with_every_warning(seal: Path) -> Path:
+    """Bend every rule that only warns, with raw columns, the sealed name and undeclared columns about."""
+
+    def ranks(frame: pl.DataFrame) -> pl.DataFrame:
+        frame = frame.with_columns(
+            average_rank=pl.col("score").rank("average").over("date"),
+            raw_average_rank=pl.col("unsmoothed_score").rank("average").over("date"),
+        )
+        return frame.with_columns(raw_private=pl.lit(1.0), unsmoothed_score_of_last_week=pl.lit(1.0))
+
+    rewrite(seal, "decisions", ranks)
+    rewrite(seal, "portfolio", lambda frame: frame.with_columns(raw_nav=pl.lit(1.0)))
+    for name in OVERALL:
+        restated(seal, name, "overall", lambda record: {"value": (record["value"] or 0.0) + 0.123})
+    rewrite(seal, "seal", lambda manifest: manifest | {"raw_remark": "x", "unsmoothed_score": 1})
+    return rewrite(seal, "description", lambda found: found | {"raw_notes": "x"})
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("leaks")
+    seal = with_every_warning(make_seal(folder, alpha_id=ALPHA))
+    built = build_seal(str(seal), folder / "root")
+    assert {warning["rule"] for warning in built.warnings} >= {
+        "seal.unknown", "table.extra", "decisions.rank_order", "metrics.reproduced", "description.extra",
+    }  # fmt: skip
+    shutil.rmtree(seal)
+    return folder / "root"
+
+
+@pytest.fixture(scope="module")
+def api(root: Path) -> Iterator[Running]:
+    with running(root) as found:
+        yield found
+
+
+def targets(week: str) -> Iterator[str]:
+    """Yield every endpoint that reads a run, with the parameters that make it say most."""
+    for endpoint in ENDPOINTS.values():
+        if endpoint.id in EXEMPT:
+            continue
+        path = endpoint.path.format(alpha=ALPHA, date=week, key_id="none", symbol="SPY", book="long_short")
+        if endpoint.id == "performance.metrics":
+            for granularity in ("overall", "yearly", "monthly"):
+                yield f"{path}?panel=1&granularity={granularity}"
+        elif endpoint.id == "signals.scores":
+            yield f"{path}?fields=all"
+        elif "book" in {parameter.name for parameter in endpoint.query}:
+            for book in ("long_short", "raw_long_short"):
+                yield f"{path}?book={quote(book)}"
+        else:
+            yield path
+
+
+@pytest.mark.parametrize("raw", [True, False], ids=["with raw access", "without"])
+def test_no_answer_names_what_the_caller_may_not_see(
+    api: Running, root: Path, raw: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = api.key(admin=True, raw=raw)
+    week = str(datasets.open(root)[ALPHA].scan("rebalances").collect()["date"][-3])
+    forbidden = re.compile("unsmoothed_score" if raw else "unsmoothed_score|raw_")
+    asked = 0
+    with caplog.at_level(logging.DEBUG):
+        for target in targets(week):
+            answer = api.get(target, key)
+            # The flag itself, and a book that the caller named, are no columns.
+            text = answer.text.replace("expose_raw_book", "")
+            if "book=raw" in target:
+                text = text.replace("raw_long_short", "")
+            found = forbidden.search(text)
+            assert found is None, (target, text[max(0, found.start() - 200) : found.end() + 50])
+            asked += answer.status_code == 200
+    assert asked > 12
+    assert "unsmoothed_score" not in caplog.text
+
+
+def test_readiness_still_tells_what_may_be_known(api: Running) -> None:
+    path = f"/v1/admin/alphas/{ALPHA}/readiness"
+    closed, open_ = (api.json(path, api.key(admin=True, raw=raw))["data"] for raw in (False, True))
+    rules = [warning["rule"] for warning in open_["warnings"]]
+    assert [warning["rule"] for warning in closed["warnings"]] == rules
+    (order,) = [warning for warning in open_["warnings"] if warning["rule"] == "decisions.rank_order"]
+    assert order["examples"]
+    names = {figure["name"] for figure in open_["reconciliation"]["figures"]}
+    assert {figure["name"] for figure in closed["reconciliation"]["figures"]} == names - {
+        "raw_mean_ic",
+        "raw_icir",
+    }
+
+
+JSON: Any = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False) | st.text() | st.sampled_from(
+        ["raw_score", "unsmoothed_score", "raw_long_short", "score raw_icir", "x_unsmoothed_score_y", "draw_down"]
+    ),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["a", "raw_b", "unsmoothed_score", "name"]), inner, max_size=3),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@given(content=JSON, raw=st.booleans())
+def test_nothing_hidden_is_left_in_any_content(content: Any, raw: bool) -> None:
+    text = json.dumps(visible(content, raw=raw))
+    assert "unsmoothed_score" not in text
+    if not raw:
+        assert not re.search(r"(?<![A-Za-z0-9])raw_", text)
+
+
+def test_words_that_only_look_alike_are_left() -> None:
+    told = {"message": "the draw_down of raw material", "examples": [{"symbol": "RAW", "score": 1.0}]}
+    assert visible(told, raw=False) == told
