@@ -157,7 +157,7 @@ def test_the_first_release_works_on_what_this_one_writes(
     assert newer.run("build", str(later), "--force", *place)["exit_code"] == 0
     assert newer.run("build", str(whole), "--force", *place)["exit_code"] == 0
     assert first_release.serve(root) == newer.serve(root)
-    assert first_release.run("verify", *place)["exit_code"] == 0
+    _knows_all_but_new_columns(first_release, place)
     assert first_release.run("show", BACK, *place)["exit_code"] == 0
     # An old operator rolls back from a snapshot of this release; no builder of this one undoes it.
     assert first_release.run("rollback", BACK, *place)["exit_code"] == 0
@@ -169,8 +169,18 @@ def test_the_first_release_works_on_what_this_one_writes(
     assert newer.run("rollback", BACK, *place)["exit_code"] == 0
     assert first_release.run("gc", "--keep", "1", "--grace", "0s", *place)["exit_code"] == 0
     assert newer.run("build", str(later), *place)["exit_code"] == 3
-    for worker in (first_release, newer):
-        assert worker.run("verify", *place)["exit_code"] == 0
+    _knows_all_but_new_columns(first_release, place)
+    assert newer.run("verify", *place)["exit_code"] == 0
+
+
+def _knows_all_but_new_columns(first_release: Worker, place: tuple[str, ...]) -> None:
+    """Let the first release verify: it cannot know of columns that came later, and nothing else may be wrong."""
+    told = first_release.run("verify", "--json", *place)
+    found = json.loads(told["output"])["alphas"]
+    faults = [fault for alpha in found for fault in alpha["faults"]]
+    assert {fault["check"] for fault in faults} <= {"columns"}
+    later = ("weekly_signal", "sealed_metrics")
+    assert all(fault["file"].split("/")[-2] in later for fault in faults), faults
 
 
 def test_the_first_release_neither_serves_nor_republishes_what_is_withdrawn(
@@ -189,5 +199,5 @@ def test_the_first_release_neither_serves_nor_republishes_what_is_withdrawn(
     # Forced, it publishes again; this release goes on serving nothing of it.
     assert first_release.run("build", str(_seal(published, "whole")), "--force", *place)["exit_code"] == 0
     assert WHOLE not in newer.serve(root)
-    for worker in (first_release, newer):
-        assert worker.run("verify", *place)["exit_code"] == 0
+    _knows_all_but_new_columns(first_release, place)
+    assert newer.run("verify", *place)["exit_code"] == 0
