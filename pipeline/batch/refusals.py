@@ -138,6 +138,8 @@ class Refusals:
                     self._root.remove_files([_path(one.mark)])
             return
         violations = outcome.entry["violations"]
+        if any(violation.get("strict") for violation in violations):
+            return  # it was refused for a warning: a build that is not strict would publish it
         rules = {violation["rule"] for violation in violations}
         if rules & _OF_TIME or (rules & _OF_FILES and not files):
             return

@@ -188,7 +188,8 @@ def _standing(storage: Storage, seal: Seal, *, force: bool) -> _Standing:
 
 
 def _require_kept(address: str, violations: Sequence[Violation], warnings: Sequence[Violation]) -> None:
-    broken = [violation.to_dict() for violation in (*violations, *warnings)]
+    broken = [violation.to_dict() for violation in violations]
+    broken += [warning.to_dict() | {"strict": True} for warning in warnings]
     if broken:
         raise SealRefused(f"{address} breaks {len(broken)} rule(s); nothing was published", tuple(broken))
 

@@ -209,6 +209,15 @@ def test_figures_of_the_raw_signal_are_figures_of_the_run(world: World) -> None:
         world.ok("performance.metrics", {"panel": 1}, key=key, alpha=FULL)["data"]
         for key in ("reader", "raw")
     ]
+    for without, with_access in (
+        (shown[0]["ic_deciles"], shown[1]["ic_deciles"]),
+        *((entry, shown[1]["rank_ic"]["raw"][name]) for name, entry in shown[0]["rank_ic"]["raw"].items()),
+    ):
+        # The figures are for everybody; the names of the column and of the records are not.
+        for name in ("score_field", "source"):
+            if name in with_access:
+                assert with_access.pop(name).startswith("raw_")
+                assert without.pop(name) is None
     assert shown[0] == shown[1]
     assert shown[0]["ic_deciles"] is not None
     assert shown[0]["nwt"]["ic_score_panel"] is not None

@@ -145,6 +145,10 @@ def test_strict_refuses_what_is_warned_of(seal: Path, tmp_path: Path) -> None:
         build_seal(str(seal), tmp_path / "root", strict=True)
     assert [violation["rule"] for violation in refused.value.violations] == ["metrics.reproduced"]
     assert not list((tmp_path / "root").rglob("*.parquet"))
+    place = ("--from", str(seal.parent), "--datasets", str(tmp_path / "other"))
+    assert run.invoke(cli, ["build", "--strict", *place]).exit_code == 1
+    told = run.invoke(cli, ["build", *place])
+    assert told.exit_code == 0, "what was refused for a warning is not remembered as refused"
     assert build_seal(str(seal), tmp_path / "root").warnings[0]["rule"] == "metrics.reproduced"
 
 
