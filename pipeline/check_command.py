@@ -30,8 +30,8 @@ def check(
     Whatever one seal does to its check, the others are checked all the same: several are checked in a process of
     their own, which is started again when it dies.
 
-    Exit code: 0 when every seal is accepted, 1 when one is refused (or, with --strict, warned of), 2 when one cannot be read (no finished
-    seal there, or not permitted), 5 when the store is away, 7 when a check failed by a fault of the program; the
+    Exit code: 0 when every seal is accepted, 1 when one is refused (or, with --strict, warned of), 2 when one cannot
+    be read (no finished seal there, or not permitted), 5 when the store is away, 7 when a check failed by a fault of the program; the
     highest of several.
     """
     screen = Screen(stderr=True)
@@ -51,14 +51,14 @@ def check(
 
             found = check_one(address, show)
             exit_code = max(exit_code, found.exit_code)
-            if strict and found.report is not None and found.report.warnings:
-                exit_code = max(exit_code, REFUSED)
+            warned = strict and found.report is not None and bool(found.report.warnings)
+            exit_code = max(exit_code, REFUSED if warned else 0)
             if found.report is None:
                 outcomes.append({"seal": shown} | found.failure())
                 if not as_json:
                     echo(f"error: {found.message}", err=True)
             else:
-                outcomes.append(found.report.to_dict())
+                outcomes.append(found.report.to_dict() | ({"refused": True} if warned else {}))
                 if not as_json:
                     console.print(report_layout(found.report, verbose=verbose), soft_wrap=True)
             progress.remove_task(task)

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import click
-from rich.console import Console
 
 from pipeline.internal import contained
 from pipeline.reconciliation.of_a_snapshot import report_of_snapshot
@@ -16,7 +15,9 @@ from pipeline.rules.layout import report_layout
 from pipeline.seal import Seal
 from pipeline.seal.store import without_secrets
 from schemas.errors import SealUnreadable
+from schemas.screen import Screen
 from schemas.settings.declared import SETTINGS
+from schemas.terminal import echo
 
 _REFUSED = 1
 _DATASETS = SETTINGS["datasets"]
@@ -56,9 +57,9 @@ def reconcile(
         else:
             report = _report(what, root)
     if as_json:
-        click.echo(json.dumps(report.to_dict(), indent=2))
+        echo(json.dumps(report.to_dict(), indent=2))
     else:
-        Console().print(report_layout(report, verbose=verbose), soft_wrap=True)
+        Screen().print(report_layout(report, verbose=verbose), soft_wrap=True)
     context.exit(_REFUSED if report.refused or (strict and report.warnings) else 0)
 
 

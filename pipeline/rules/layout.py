@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import ConsoleOptions, RenderResult
 from rich.text import Text
 
 from pipeline.reconciliation.figures import Figure, not_reproduced
@@ -27,7 +27,7 @@ class Lines:
     def __init__(self, lines: Sequence[tuple[str, int, str]]) -> None:
         self._lines = lines
 
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
         """Wrap the lines to the width of the terminal."""
         for text, indent, style in self._lines:
             for part in wrapped(text, options.max_width, indent):
