@@ -44,7 +44,8 @@ def main(shared: Path) -> None:
         again = command("pipeline", "build", *seals, "--datasets", str(root))
         assert all(seal["outcome"] == "unchanged" for seal in again["seals"]), again
         where = ("--datasets", str(root))
-        command("serve", "accounts", "create", "--email", "ci@example.com", "--admin", *where)
+        account = ("--email", "ci@example.com", "--admin", "--ceiling-endpoints", "all")
+        command("serve", "accounts", "create", *account, *where)
         grants = ("--endpoints", "all", "--alphas", "all", "--runs", "all", "--raw")
         rate = ("--rate", "per_second=1000,per_minute=10000,per_day=100000,monthly=null")
         key = command(

@@ -209,7 +209,7 @@ def cpu_seconds(pid: int) -> float:
 def served(root: Path, empty: Path, alphas: int) -> dict[str, Any]:
     """Measure start-up and searches over HTTP."""
     where = ("--datasets", str(root))
-    _command("accounts", "create", "--email", "b@example.org", *where)
+    _command("accounts", "create", "--email", "b@example.org", "--ceiling-endpoints", "all", *where)
     key = _command("keys", "issue", "--account", "b@example.org", "--name", "b", *_GRANTS, *where)["token"]
     found: dict[str, Any] = {}
     with serving(empty) as (_, started, pid):

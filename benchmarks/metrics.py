@@ -75,7 +75,7 @@ async def issue(datasets: str, store: str) -> str:
     """Issue a key that is never limited."""
     settings = AccessSettings.from_environment({}, datasets, {"store": store})
     async with open_administration(settings, "benchmark") as acts:
-        await acts.accounts.create("benchmark@example.org")
+        await acts.accounts.create("benchmark@example.org", ceiling_endpoints="all")
         issued = await acts.keys.issue(
             "benchmark@example.org", "benchmark", endpoints="all", alphas="all", runs="all", rate=RATE
         )

@@ -244,7 +244,8 @@ class Earlier(Ours):
     def _issue(self) -> str:
         """Issue a key by that checkout's own commands."""
         owner = ["--access", str(self.store), "--json"]
-        self._run("accounts", "create", "--email", "benchmark@example.org", *owner)
+        opened = ("--ceiling-endpoints", "all")
+        self._run("accounts", "create", "--email", "benchmark@example.org", *opened, *owner)
         told = self._run(
             *("keys", "issue", "--account", "benchmark@example.org", "--name", "benchmark"),
             *("--endpoints", "all", "--alphas", "all", "--runs", "all", "--rate", _RATE),
@@ -275,7 +276,7 @@ def _token(root: Path, store: Path) -> str:
     async def issue() -> str:
         settings = AccessSettings.from_environment({}, str(root), {"store": str(store)})
         async with open_administration(settings, "benchmark") as acts:
-            await acts.accounts.create("benchmark@example.org")
+            await acts.accounts.create("benchmark@example.org", ceiling_endpoints="all")
             issued = await acts.keys.issue(
                 "benchmark@example.org", "benchmark", endpoints="all", alphas="all", runs="all", rate=_RATE
             )

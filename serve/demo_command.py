@@ -109,7 +109,7 @@ def _keys(file: Path, published: Path) -> dict[str, Any]:
     where = ("--datasets", str(published), "--json")
     accounts = _json("serve", "accounts", "list", *where) if store.exists() else []
     if not any(account["email"] == _EMAIL for account in accounts):
-        _json("serve", "accounts", "create", "--email", _EMAIL, *where)
+        _json("serve", "accounts", "create", "--email", _EMAIL, "--ceiling-endpoints", "all", *where)
     grants = (
         "--endpoints",
         "all",

@@ -105,7 +105,7 @@ def clamp(granted: str, ceiling: str) -> AllowList:
 
 ALL: Final = AllowList(Mode.ALL)
 """Every name."""
-DEFAULT_ENDPOINTS: Final = AllowList(Mode.LIST, META_IDS)
-"""Endpoints of a key that was never granted anything."""
+DEFAULT_CEILING: Final = AllowList(Mode.LIST, META_IDS)
+"""Endpoints of an account for which an operator opened none, and so of its keys."""
 DEFAULT_ALPHAS: Final = AllowList(Mode.PREFIX, ("Test_",))
 """Alphas and runs of a key that was never granted anything: the ones made for testing."""

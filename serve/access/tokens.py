@@ -20,10 +20,19 @@ NO_PEPPER: Final = "none"
 
 
 class Token(NamedTuple):
-    """A token that has the right shape; whether it was ever issued is another matter."""
+    """A token that has the right shape; whether it was ever issued is another matter.
+
+    Attributes
+    ----------
+    key_id, secret
+        Its parts after the two words.
+    ours
+        Whether the environment is that of this deployment: no other token can have been issued here.
+    """
 
     key_id: str
     secret: str
+    ours: bool = True
 
     def __repr__(self) -> str:
         """Leave the secret out."""
@@ -41,14 +50,19 @@ class TokenShape:
 
     def __init__(self, prefix: str, environment: str) -> None:
         self._start = f"{prefix}_{environment}_"
+        self._environment = environment
         self._pattern = re.compile(
-            rf"{re.escape(self._start)}([0-9a-z]{{{KEY_ID_LENGTH}}})\.([A-Za-z0-9_-]{{{SECRET_LENGTH}}})"
+            rf"{re.escape(prefix)}_([0-9A-Za-z]+)_([0-9A-Za-z_-]{{{KEY_ID_LENGTH}}})\.([0-9A-Za-z_-]{{{SECRET_LENGTH}}})"
         )
 
     def parse(self, text: str) -> Token | None:
-        """Split a token; None when it has another shape, prefix or environment."""
+        """Split a token; None when it has another shape or prefix.
+
+        Any word may stand for the environment and any 16 characters for the id: whether they are of this deployment is
+        for the look-up to find out.
+        """
         match = self._pattern.fullmatch(text)
-        return Token(match[1], match[2]) if match else None
+        return Token(match[2], match[3], match[1] == self._environment) if match else None
 
     def spell(self, token: Token) -> str:
         """Return the whole token, to be shown once to its owner and kept nowhere."""

@@ -16,10 +16,12 @@ pytestmark = pytest.mark.anyio
 Act = Callable[[Administration], Coroutine[Any, Any, Any]]
 
 
-async def test_a_key_is_granted_next_to_nothing_by_itself(administration: Administration) -> None:
-    issued = await administration.keys.issue(OWNER, "first")
+async def test_a_key_of_an_account_for_which_nothing_was_opened_has_the_documented_defaults(
+    administration: Administration,
+) -> None:
+    await administration.accounts.create("new@example.org")
+    issued = await administration.keys.issue("new@example.org", "first")
     shown = administration.keys.to_json(issued.record)
-    assert shown["allow"] == shown["granted"]
     assert shown["allow"] == {
         "endpoints": {"mode": "list", "ids": list(META_IDS)},
         "alphas": {"mode": "prefix", "prefixes": ["Test_"]},
@@ -36,9 +38,41 @@ async def test_a_key_is_granted_next_to_nothing_by_itself(administration: Admini
         "active",
         None,
         None,
-        OWNER,
+        "new@example.org",
     )
     assert issued.token.startswith(shown["display_prefix"])
+
+
+SELECTABLE = [name for name in ENDPOINTS if name not in ADMIN_IDS]
+
+
+@pytest.mark.parametrize("endpoints", [None, "all", ",".join(SELECTABLE), ",".join(reversed(SELECTABLE))])
+@pytest.mark.parametrize("ceiling", [None, "all", "meta.me,signals.scores", ""])
+async def test_a_key_without_a_list_with_all_or_with_every_endpoint_has_the_ceiling_as_it_is(
+    administration: Administration, endpoints: str | None, ceiling: str | None
+) -> None:
+    account = await administration.accounts.create("new@example.org", ceiling_endpoints=ceiling)
+    issued = await administration.keys.issue("new@example.org", "k", endpoints=endpoints)
+
+    async def allowed() -> object:
+        record = await administration.keys.find(issued.record.id)
+        return administration.keys.to_json(record)["allow"]["endpoints"]
+
+    assert await allowed() == account.to_json()["ceiling"]["endpoints"]
+    if ceiling is None:
+        assert await allowed() == {"mode": "list", "ids": list(META_IDS)}
+    # Whatever an operator opens later, the key may call too.
+    await administration.accounts.change("new@example.org", ceiling_endpoints="meta.me,performance.metrics")
+    assert await allowed() == {"mode": "list", "ids": ["meta.me", "performance.metrics"]}
+
+
+async def test_every_endpoint_of_an_administrator_is_more_than_every_other_one(
+    administration: Administration,
+) -> None:
+    await administration.accounts.create("boss@example.org", admin=True, ceiling_endpoints="all")
+    for endpoints, mode in ((",".join(SELECTABLE), "list"), (",".join(ENDPOINTS), "all")):
+        issued = await administration.keys.issue("boss@example.org", "k", endpoints=endpoints)
+        assert administration.keys.to_json(issued.record)["granted"]["endpoints"]["mode"] == mode
 
 
 async def test_what_is_granted_is_clamped_to_the_ceiling_of_the_moment(
@@ -113,7 +147,7 @@ async def test_accounts_are_found_by_address_in_any_case_and_by_id(administratio
     assert await administration.accounts.find("SOME.ONE@example.ORG") == made
     assert await administration.accounts.find(made.id) == made
     assert made.to_json()["ceiling"] == {
-        "endpoints": {"mode": "all"},
+        "endpoints": {"mode": "list", "ids": list(META_IDS)},
         "alphas": {"mode": "all"},
         "runs": {"mode": "all"},
     }
@@ -121,7 +155,7 @@ async def test_accounts_are_found_by_address_in_any_case_and_by_id(administratio
 
 
 async def test_administrative_ids_are_for_administrators(administration: Administration) -> None:
-    await administration.accounts.create("boss@example.org", admin=True)
+    await administration.accounts.create("boss@example.org", admin=True, ceiling_endpoints="all")
     key = await administration.keys.issue("boss@example.org", "k", endpoints=",".join(ADMIN_IDS))
     assert administration.keys.to_json(key.record)["allow"]["endpoints"]["ids"] == list(ADMIN_IDS)
     await administration.accounts.change("boss@example.org", admin=False)
@@ -236,6 +270,7 @@ async def test_an_address_moves_only_to_one_that_is_free(administration: Adminis
 
 
 async def test_every_endpoint_can_be_granted(administration: Administration) -> None:
-    await administration.accounts.create("boss@example.org", admin=True)
-    issued = await administration.keys.issue("boss@example.org", "k", endpoints=",".join(ENDPOINTS))
-    assert administration.keys.to_json(issued.record)["allow"]["endpoints"]["ids"] == list(ENDPOINTS)
+    await administration.accounts.create("boss@example.org", admin=True, ceiling_endpoints="all")
+    for name in ENDPOINTS:
+        issued = await administration.keys.issue("boss@example.org", "k", endpoints=name)
+        assert administration.keys.to_json(issued.record)["allow"]["endpoints"]["ids"] == [name]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.endpoints import ADMIN_IDS, META_IDS
-from serve.access.allow import ALL, DEFAULT_ALPHAS, DEFAULT_ENDPOINTS, AllowList, Mode, clamp
+from serve.access.allow import ALL, DEFAULT_ALPHAS, DEFAULT_CEILING, AllowList, Mode, clamp
 
 # Few letters, so that prefixes meet.
 names = st.text("ab_", max_size=5)
@@ -48,7 +48,7 @@ def test_the_shapes_of_the_interface() -> None:
     assert ALL.to_json() == {"mode": "all"}
     assert AllowList(Mode.LIST, ("b", "a")).to_json() == {"mode": "list", "ids": ["b", "a"]}
     assert AllowList(Mode.PREFIX, ("Test_",)).to_json() == {"mode": "prefix", "prefixes": ["Test_"]}
-    assert DEFAULT_ENDPOINTS.to_json() == {"mode": "list", "ids": list(META_IDS)}
+    assert DEFAULT_CEILING.to_json() == {"mode": "list", "ids": list(META_IDS)}
     assert DEFAULT_ALPHAS.to_json() == {"mode": "prefix", "prefixes": ["Test_"]}
 
 
@@ -67,4 +67,4 @@ def test_an_empty_list_allows_nothing(mode: Mode) -> None:
 def test_administrative_ids_can_be_taken_out_of_a_list() -> None:
     mixed = AllowList(Mode.LIST, ("meta.me", *ADMIN_IDS))
     assert mixed.without(ADMIN_IDS).values == ("meta.me",)
-    assert DEFAULT_ENDPOINTS.without(ADMIN_IDS) is DEFAULT_ENDPOINTS
+    assert DEFAULT_CEILING.without(ADMIN_IDS) is DEFAULT_CEILING

@@ -43,7 +43,9 @@ def shell(
 
 
 def test_from_an_account_to_a_call_and_back(shell: Shell) -> None:
-    account = shell.json("accounts create --email A@Example.org --ceiling-runs prefix:Test_")
+    account = shell.json(
+        "accounts create --email A@Example.org --ceiling-endpoints all --ceiling-runs prefix:Test_"
+    )
     assert account["email"] == "a@example.org"
     assert account["ceiling"] == {
         "endpoints": {"mode": "all"},
@@ -98,6 +100,7 @@ def test_people_see_lines_and_the_token_once(shell: Shell) -> None:
     shell("accounts create --email a@example.org")
     code, out, err = shell("keys issue --account a@example.org --name first")
     assert code == 0
+    assert "ceiling" not in err, "nothing was asked for that is not given"
     *rows, token = out.strip().splitlines()
     key_id = dict(row.split("\t") for row in rows)["key_id"]
     assert token.startswith(f"ar_live_{key_id}.")

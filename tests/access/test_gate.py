@@ -54,6 +54,7 @@ async def test_an_admitted_call_knows_its_key_and_what_it_has_used(
     access: Access, administration: Administration
 ) -> None:
     owner = await administration.accounts.find(OWNER)
+    await administration.accounts.change(OWNER, ceiling_endpoints=",".join(META_IDS))
     token = await issue(administration)
     caller = await access.admit(bearer(token), PEER, ME)
     assert (caller.key_id, caller.key_name) == (key_id(token), "k")
@@ -75,6 +76,8 @@ CONDITIONS = {
     "malformed": ("malformed_api_key", 401),
     "unknown": ("invalid_api_key", 401),
     "wrong secret": ("invalid_api_key", 401),
+    "another environment": ("invalid_api_key", 401),
+    "an id of another kind": ("invalid_api_key", 401),
     "suspended": ("key_suspended", 401),
     "revoked": ("key_revoked", 401),
     "expired": ("key_expired", 401),
@@ -101,6 +104,8 @@ async def prepared(
         "malformed": "not-a-key",
         "unknown": shape.spell(new_token()),
         "wrong secret": with_other_secret(token),
+        "another environment": token.replace("_live_", "_test_"),
+        "an id of another kind": token.replace(key_id(token), "ABCDEF_HIJKLMNO-"),
     }
     if condition == "suspended":
         await administration.keys.suspend(key_id(token))
@@ -176,6 +181,7 @@ async def test_the_checks_come_in_the_documented_order(
     # A key that breaks every rule shows them one by one as they are put right, the first ones first.
     token = await issue(
         administration,
+        endpoints="meta.me",
         ips="198.51.100.1",
         rate="per_second=1000,per_minute=1,per_day=9",
         expires="2999-01-01",
@@ -401,14 +407,19 @@ async def test_an_unknown_id_and_a_wrong_secret_cost_the_same_work_and_answer_th
     monkeypatch.setattr(hmac.HMAC, "update", counted_update)
     monkeypatch.setattr(hmac, "compare_digest", counted_compare)
     answers, efforts = [], []
-    for presented in (shape.spell(new_token()), with_other_secret(token)):
+    for presented in (
+        shape.spell(new_token()),
+        with_other_secret(token),
+        token.replace("_live_", "_test_"),
+        token.replace(key_id(token), "ABCDEF_HIJKLMNO-"),
+    ):
         work.clear()
         refused = await refusal(access, presented)
         answers.append((refused.code, refused.status, refused.message, refused.details, refused.headers))
         efforts.append(list(work))
-    assert answers[0] == answers[1]
+    assert answers[1:] == answers[:1] * 3
     assert answers[0][0] == "invalid_api_key"
-    assert efforts[0] == efforts[1] == [("query", 16), ("hmac", 60), ("compare", 64)]
+    assert efforts == [[("query", 16), ("hmac", 60), ("compare", 64)]] * 4
 
 
 async def test_the_secret_is_checked_before_anything_is_told_of_a_key(

@@ -48,6 +48,7 @@ MANY: Final = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=nul
 OWNER: Final = "owner@example.org"
 ADMINISTRATOR: Final = "operator@example.org"
 FORMER: Final = "former@example.org"
+NEWCOMER = "newcomer@example.com"
 
 
 def publish(folder: Path) -> Path:
@@ -122,7 +123,7 @@ async def issue_keys(settings: AccessSettings) -> Keys:
         "administrator": (ADMINISTRATOR, {**everything, "raw": True}),
         "testing": (OWNER, {**everything, "alphas": "prefix:Test_", "runs": "prefix:Test_"}),
         "nothing": (OWNER, {**everything, "endpoints": ""}),
-        "defaults": (OWNER, {"rate": MANY}),
+        "defaults": (NEWCOMER, {"rate": MANY}),
         "unlimited_metrics_only": (OWNER, {**everything, "endpoints": "performance.metrics"}),
         "elsewhere": (OWNER, {**everything, "ips": "198.51.100.0/24"}),
         "suspended": (OWNER, everything),
@@ -142,8 +143,9 @@ async def issue_keys(settings: AccessSettings) -> Keys:
     }
     async with open_administration(settings, "the suite") as administration:
         for email in (OWNER, FORMER):
-            await administration.accounts.create(email)
-        await administration.accounts.create(ADMINISTRATOR, admin=True)
+            await administration.accounts.create(email, ceiling_endpoints="all")
+        await administration.accounts.create(NEWCOMER)
+        await administration.accounts.create(ADMINISTRATOR, admin=True, ceiling_endpoints="all")
         for name, (email, grants) in sorts.items():
             issued = await administration.keys.issue(email, name, **grants)
             found.tokens[name] = issued.token

@@ -108,6 +108,6 @@ async def _key(access: AccessSettings) -> str:
     async with open_administration(access, "tests") as acts:
         email = "node@example.org"
         if not any(account.email == email for account in await acts.accounts.all()):
-            await acts.accounts.create(email)
+            await acts.accounts.create(email, ceiling_endpoints="all")
         grants = {"endpoints": "all", "alphas": "all", "runs": "all", "rate": WIDE}
         return str((await acts.keys.issue(email, "a key", **grants)).token)

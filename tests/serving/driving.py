@@ -62,7 +62,7 @@ class Running:
             async with open_administration(self.access, "tests") as acts:
                 email = account or f"user{len(await acts.accounts.all())}@example.org"
                 if not any(x.email == email for x in await acts.accounts.all()):
-                    await acts.accounts.create(email, admin=admin)
+                    await acts.accounts.create(email, admin=admin, ceiling_endpoints="all")
                 given = {"endpoints": "all", "alphas": "all", "runs": "all", "rate": WIDE, **grants}
                 return (await acts.keys.issue(email, "a key", **given)).token
 

@@ -97,7 +97,15 @@ def eventually(holds: Callable[[], bool]) -> None:
 
 def token_for(root: Path) -> str:
     """Make an account and a key that may call everything, and return the key."""
-    made = command("accounts", "create", "--datasets", str(root), "--email", "a@example.org", "--json")
+    made = command(
+        "accounts",
+        "create",
+        "--datasets",
+        str(root),
+        "--email",
+        "a@example.org",
+        *("--ceiling-endpoints", "all", "--json"),
+    )
     assert made.returncode == 0, made.stderr
     issued = command(
         *("keys", "issue", "--datasets", str(root), "--account", "a@example.org", "--name", "n"),

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from schemas.errors import AccessError
 from serve.access.administration import rules
 from serve.access.administration.trail import Trail
-from serve.access.allow import AllowList
+from serve.access.allow import DEFAULT_CEILING, AllowList
 from serve.access.database import Database, DuplicateRow, Session
 from serve.access.tables import Role, accounts
 from serve.access.tokens import new_id
@@ -92,14 +92,14 @@ class Accounts:
         email: str,
         *,
         admin: bool = False,
-        ceiling_endpoints: str = "all",
+        ceiling_endpoints: str | None = None,
         ceiling_alphas: str = "all",
         ceiling_runs: str = "all",
     ) -> Account:
         """Open an account.
 
-        An operator opens it, so its ceiling is everything unless it is narrowed here: the ceiling only
-        bounds what its keys can be granted, and a key is granted next to nothing by itself.
+        Its keys may call the three meta endpoints until an operator opens more of them here or by `change`. Alphas
+        and runs are granted key by key, so their ceiling is everything unless it is narrowed.
 
         Raises
         ------
@@ -111,7 +111,11 @@ class Accounts:
             email=rules.email(email),
             role=Role.ADMIN if admin else Role.USER,
             active=True,
-            ceiling_endpoints=rules.endpoints(ceiling_endpoints, "ceiling-endpoints", admin=admin).dumps(),
+            ceiling_endpoints=(
+                DEFAULT_CEILING
+                if ceiling_endpoints is None
+                else rules.endpoints(ceiling_endpoints, "ceiling-endpoints", admin=admin)
+            ).dumps(),
             ceiling_alphas=rules.alphas(ceiling_alphas, "ceiling-alphas").dumps(),
             ceiling_runs=rules.alphas(ceiling_runs, "ceiling-runs").dumps(),
             created_at=self._trail.now(),

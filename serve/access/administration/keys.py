@@ -13,7 +13,7 @@ from schemas.errors import AccessError
 from serve.access.administration import rules
 from serve.access.administration.accounts import account_of
 from serve.access.administration.trail import Trail
-from serve.access.allow import DEFAULT_ALPHAS, DEFAULT_ENDPOINTS, AllowList, clamp
+from serve.access.allow import ALL, DEFAULT_ALPHAS, AllowList, clamp
 from serve.access.database import Database, Session
 from serve.access.limits import RateLimit
 from serve.access.store import SELECT_KEYS, KeyRecord
@@ -68,8 +68,9 @@ class Keys:
     ) -> IssuedKey:
         """Issue a key to an account, given by e-mail address or id.
 
-        What is not granted is what a self-created key has: the three meta endpoints, the alphas and runs
-        made for testing, the self-service envelope, no raw fields, no expiry, any address.
+        Without a list of endpoints it may call what its account's ceiling allows, now and later. What else is not
+        granted is what a self-created key has: the alphas and runs made for testing, the self-service envelope, no
+        raw fields, no expiry, any address.
 
         Raises
         ------
@@ -86,9 +87,7 @@ class Keys:
             given: dict[str, Any] = {
                 "name": rules.label(name),
                 "endpoints": (
-                    DEFAULT_ENDPOINTS
-                    if endpoints is None
-                    else rules.endpoints(endpoints, "endpoints", admin=owner.is_admin)
+                    ALL if endpoints is None else rules.selected(endpoints, admin=owner.is_admin)
                 ).dumps(),
                 "alphas": (DEFAULT_ALPHAS if alphas is None else rules.alphas(alphas, "alphas")).dumps(),
                 "runs": (DEFAULT_ALPHAS if runs is None else rules.alphas(runs, "runs")).dumps(),
@@ -146,7 +145,7 @@ class Keys:
                 after["name"] = rules.label(name)
             if endpoints is not None:
                 admin = record.role == Role.ADMIN
-                after["endpoints"] = rules.endpoints(endpoints, "endpoints", admin=admin).dumps()
+                after["endpoints"] = rules.selected(endpoints, admin=admin).dumps()
             if alphas is not None:
                 after["alphas"] = rules.alphas(alphas, "alphas").dumps()
             if runs is not None:

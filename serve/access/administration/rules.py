@@ -66,6 +66,13 @@ def endpoints(text: str, option: str, *, admin: bool) -> AllowList:
     return AllowList(Mode.LIST, ids)
 
 
+def selected(text: str, *, admin: bool) -> AllowList:
+    """Read the endpoints of a key: choosing every one there is to choose is choosing ``all``, the account's ceiling."""
+    chosen = endpoints(text, "endpoints", admin=admin)
+    selectable = [name for name in ENDPOINTS if admin or name not in ADMIN_IDS]
+    return ALL if all(map(chosen.allows, selectable)) else chosen
+
+
 def alphas(text: str, option: str) -> AllowList:
     """Read ``all``, ``prefix:A,B`` or ``list:a,b``; an empty list of either allows nothing."""
     text = text.strip()

@@ -61,8 +61,9 @@ def create(
 ) -> None:
     """Open an account.
 
-    Its ceiling is everything that is not narrowed here: keys are granted next to nothing by themselves. `all`
-    endpoints are the administrative ones too for an administrator, and never for another account.
+    Its keys may call the three meta endpoints until --ceiling-endpoints opens more, here or with `accounts set`; `all` are
+    the administrative ones too for an administrator, and never for another account. The ceiling of alphas and runs is
+    all unless it is narrowed: a key is granted those that start with Test_ by itself.
     """
     given = {name: text for name, text in ceiling.items() if text is not None}
     _show(

@@ -45,7 +45,9 @@ def _grants(command: Command) -> Command:
         ),
         click.option("--runs", metavar="LIST", help="Alphas whose data it may read."),
         click.option("--alphas", metavar="LIST", help="Alphas it may list and read the description of."),
-        click.option("--endpoints", metavar="LIST", help="Endpoints it may call."),
+        click.option(
+            "--endpoints", metavar="LIST", help="Endpoints it may call, within its account's ceiling."
+        ),
     ):
         command = option(command)
     return command
@@ -70,8 +72,9 @@ def issue(
 ) -> None:
     """Issue a key and show its token, this once.
 
-    Without grants it may call the three meta endpoints and read the alphas that start with Test_, five times
-    a second, 60 a minute, 5000 a day and 100000 a month.
+    Without --endpoints, with all of them or with every one of them it may call what its account's ceiling allows: the three
+    meta endpoints, unless `accounts create` or `accounts set` opened more. Without other grants it reads the alphas that
+    start with Test_, five times a second, 60 a minute, 5000 a day and 100000 a month.
     """
 
     async def act(a: Administration) -> tuple[dict[str, Any], str]:
@@ -79,9 +82,14 @@ def issue(
         return a.keys.to_json(issued.record), issued.token
 
     row, token = administer(access_url, datasets, act)
-    if row["granted"] != row["allow"]:
+    asked = dict(row["granted"])
+    if grants["endpoints"] is None:
+        asked["endpoints"] = row["allow"]["endpoints"]  # the ceiling, whatever it is
+    if asked != row["allow"]:
         echo(
-            "The account's ceiling is narrower than what was granted; `allow` is what is in force.", err=True
+            "The account's ceiling is narrower than what was granted; `allow` is what is in force."
+            " `accounts set` with --ceiling-endpoints, --ceiling-alphas and --ceiling-runs opens more.",
+            err=True,
         )
     if as_json:
         print_json({"key_id": row["key_id"], "token": token, **row})
