@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from datasets.layout import CATALOG
+from datasets.layout import CATALOG, is_snapshot_id
 from datasets.listing import Listing
 from datasets.made_of import learned
 from datasets.manifest import Pointer
@@ -15,9 +17,10 @@ from datasets.saved_catalogue import SavedCatalogue
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
-from schemas.kinds import ALPHA_ID
+from schemas.kinds import ALPHA_ID, REQUIRED_KINDS
 
 _SUFFIX = ".json"
+_SHA256: Final = re.compile(r"[0-9a-f]{64}\Z")
 
 
 class Catalogue:
@@ -161,4 +164,28 @@ def _decoded(alpha: str, path: str, data: bytes) -> Pointer:
     pointer = Pointer.decode(data, path)
     if pointer.alpha_id != alpha:
         raise SnapshotCorrupt(f"{path} points at the alpha {pointer.alpha_id!r}")
+    wrong = [name for name, right in _FORMS.items() if not right(getattr(pointer, name))]
+    if wrong:
+        raise SnapshotCorrupt(f"{path} is no pointer: {', '.join(wrong)} cannot be what was written")
     return pointer
+
+
+def _is_moment(value: Any) -> bool:
+    try:
+        return datetime.fromisoformat(value).tzinfo is not None
+    except (TypeError, ValueError):
+        return False
+
+
+_FORMS: Final[dict[str, Callable[[Any], bool]]] = {
+    "snapshot": lambda value: isinstance(value, str) and is_snapshot_id(value),
+    "manifest_sha256": lambda value: isinstance(value, str) and _SHA256.match(value) is not None,
+    "name": lambda value: isinstance(value, str),
+    "tldr": lambda value: value is None or isinstance(value, str),
+    "complete": lambda value: isinstance(value, bool),
+    "missing": lambda value: all(kind in REQUIRED_KINDS for kind in value),
+    "started_at": _is_moment,
+    "sealed_at": _is_moment,
+    "published_at": _is_moment,
+}
+"""What every field that a reader relies on looks like: one damaged pointer must not keep the others from being read."""

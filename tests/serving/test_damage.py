@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import re
@@ -16,10 +17,11 @@ import polars as pl
 import pytest
 from polars.exceptions import PanicException
 
+from datasets.catalogue import Catalogue
 from datasets.storage import open_storage
 from pipeline.build import build_seal
 from schemas.endpoints import ENDPOINTS, Gate
-from schemas.errors import SnapshotCorrupt, SnapshotUnreadable, StorageUnavailable
+from schemas.errors import SnapshotCorrupt, SnapshotError, SnapshotUnreadable, StorageUnavailable
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS
 from serve.query.statement import Statement
 from serve.reader import Reader
@@ -273,6 +275,58 @@ def test_another_snapshot_ends_the_damage(tmp_path: Path) -> None:
         published.publish(tmp_path, again, mark="again", sealed_at="2026-02-05T07:30:00Z")
         eventually(lambda: health(api) == ("ok", 0))
         assert api.get(ask, token).status_code == 200
+
+
+def test_a_bit_flipped_in_a_pointer_costs_no_other_alpha_and_no_server(tmp_path: Path) -> None:
+    """Every byte of it: the pointer is then not believed, or names what fails its digest, or says it in another word."""
+    published.publish(tmp_path, {"rebalances": published.rebalances()}, alpha_id="Test_other")
+    published.publish(tmp_path, published.full(), description={"name": "By hand"}, name="By hand")
+    pointer = tmp_path / "catalog" / "Test_hand.json"
+    draw = random.Random(8)
+    storage = open_storage(str(tmp_path))
+    served = Catalogue(storage)
+    served.refresh()
+    whole = served.resolve("Test_hand")
+    assert whole is not None
+    columns = whole.columns("decisions")
+    for place in range(pointer.stat().st_size):
+        bit = draw.randrange(8)
+        flip(pointer, place, bit)
+        catalogue = Catalogue(storage)
+        catalogue.refresh()
+        assert catalogue.resolve("Test_other") is not None
+        found = catalogue.resolve("Test_hand")
+        if found is not None:
+            with contextlib.suppress(SnapshotError):
+                assert found.columns("decisions") == columns
+        flip(pointer, place, bit)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("started_at", "2026-13-05T06:00:00Z"),
+        ("sealed_at", "2026-01-05T06:00:00"),
+        ("published_at", 7),
+        ("snapshot", "../../elsewhere"),
+        ("manifest_sha256", "g" * 64),
+        ("name", None),
+        ("tldr", 1),
+        ("complete", "yes"),
+        ("missing", ["nothing"]),
+    ],
+)
+def test_a_pointer_with_a_field_of_another_form_is_told_by_its_field_and_costs_no_other_alpha(
+    tmp_path: Path, field: str, value: object
+) -> None:
+    published.publish(tmp_path, {"rebalances": published.rebalances()}, alpha_id="Test_other")
+    published.publish(tmp_path, published.full())
+    pointer = tmp_path / "catalog" / "Test_hand.json"
+    pointer.write_text(json.dumps({**json.loads(pointer.read_text()), field: value}))
+    catalogue = Catalogue(open_storage(str(tmp_path)))
+    catalogue.refresh()
+    assert field in catalogue.broken["Test_hand"]
+    assert [pointer.alpha_id for pointer in catalogue.pointers()] == ["Test_other"]
 
 
 @contextmanager
