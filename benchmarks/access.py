@@ -19,10 +19,10 @@ import redis.asyncio
 import uvloop
 
 from schemas.endpoints import ENDPOINTS
-from serve.access.administration import open_administration
-from serve.access.gate import Access
-from serve.access.limiter.memory import MemoryLimiter
-from serve.access.settings import AccessSettings
+from serve.auth.admin import open_administration
+from serve.auth.authenticator import Access
+from serve.auth.limits.in_memory import InMemoryLimiter
+from serve.auth.settings import AccessSettings
 from tests.access.servers import PostgresServer, RedisServer, postgres_binaries, redis_binaries
 
 ROUNDS, CALLS = 400, 15  # short rounds: some of them fall between the interruptions of other work
@@ -64,7 +64,7 @@ async def measure(settings: AccessSettings, floor: Callable[[str], Callable[[], 
     lookup = await cost(lambda: access._store.find(next(keys)[0]))  # noqa: SLF001 - parts of the whole
     count = await cost(lambda: access._limiter.take(next(keys)[0], rate))  # noqa: SLF001 - as above
     least = await cost(floor(issued[0].record.id))
-    aim = 100.0 if isinstance(access._limiter, MemoryLimiter) else 600.0  # noqa: SLF001 - as above
+    aim = 100.0 if isinstance(access._limiter, InMemoryLimiter) else 600.0  # noqa: SLF001 - as above
     print(
         f"{settings.location.shown.split()[0]:<10} {whole:7.1f} us a call = look-up {lookup:.1f} + count {count:.1f}"
         f" + rest {whole - lookup - count:.1f};  floor {least:.1f}, ratio {whole / least:.2f};  aim {aim:.0f}, ratio {whole / aim:.2f}"

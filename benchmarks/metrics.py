@@ -36,8 +36,8 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY))
 
 from pipeline.build import build_seal  # noqa: E402 - the repository is put on the path first
-from serve.access.administration import open_administration  # noqa: E402 - as above
-from serve.access.settings import AccessSettings  # noqa: E402 - as above
+from serve.auth.admin import open_administration  # noqa: E402 - as above
+from serve.auth.settings import AccessSettings  # noqa: E402 - as above
 
 QUESTION = "panel=1&doc=1&granularity=monthly"
 TICK = os.sysconf("SC_CLK_TCK")

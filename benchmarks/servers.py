@@ -24,8 +24,8 @@ from typing import Any, Final
 from benchmarks.load import Connection, LoadFailed, Request
 from benchmarks.peers import sql
 from benchmarks.workload import QUERIES, Ask
-from serve.access.administration import open_administration
-from serve.access.settings import AccessSettings
+from serve.auth.admin import open_administration
+from serve.auth.settings import AccessSettings
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 READY_S: Final = 180.0

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
+from datasets.cache.saved_catalogue import SavedCatalogue
 from datasets.layout import CATALOG, is_snapshot_id
 from datasets.listing import Listing
-from datasets.made_of import learned
 from datasets.manifest import Pointer
-from datasets.saved_catalogue import SavedCatalogue
+from datasets.publication.made_of import learned
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt, StorageUnavailable

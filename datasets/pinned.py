@@ -15,8 +15,8 @@ from typing import Final
 from datasets.catalogue import Catalogue
 from datasets.layout import MANIFEST, is_snapshot_id, snapshot_path
 from datasets.manifest import Manifest, Pointer, digest, named_by_content, pointer_of
-from datasets.notes import Earlier
-from datasets.pointers import served
+from datasets.publication.notes import Earlier
+from datasets.publication.pointers import served
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept

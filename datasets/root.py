@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from datasets.cache import DEFAULT_BYTES, Cache
+from datasets.cache.copies import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
 from datasets.snapshot import Snapshot, open_snapshot
 from datasets.storage import Storage, open_storage

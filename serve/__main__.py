@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serve.command_line import main
+from serve.cli.group import main
 
 main()

@@ -14,48 +14,39 @@ from litestar.handlers import HTTPRouteHandler
 
 from schemas.endpoints import ENDPOINTS, Endpoint
 from schemas.errors import ApiError
-from serve import logs, settings
-from serve import trace as tracing
-from serve.access.settings import AccessSettings
-from serve.answer import Answerer
-from serve.asgi import Application
-from serve.memory import settle, unsettle
-from serve.request_log import recorder
-from serve.response import Response as ServedResponse
-from serve.response import failed
-from serve.route import as_api_error, responder_of
-from serve.routes import (
-    administration,
-    benchmarks,
-    catalog,
-    meta,
-    performance,
-    portfolio,
-    signals,
-    source,
-)
+from serve import settings
+from serve.auth.settings import AccessSettings
+from serve.endpoints import account, admin, benchmarks, catalog, performance, portfolio, signals, source
+from serve.http import request as tracing
+from serve.http.access_log import recorder
+from serve.http.answer import Answerer
+from serve.http.asgi import Application
+from serve.http.handler import as_api_error, make_responder
+from serve.http.middleware import RequestMiddleware
+from serve.http.protocol.connections import Connections
+from serve.http.protocol.limits import ConnectionLimits
+from serve.http.responses import Response as ServedResponse
+from serve.http.responses import failed
+from serve.http.router import Responder, Route, Router
+from serve.observability import instruments_of, logging
+from serve.observability.sampling import both, sampling
+from serve.runtime import settle, unsettle
 from serve.server import closing
-from serve.service import Service
 from serve.settings import Settings
-from serve.shell import Shell
-from serve.shortcut import Responder, Shortcut, Way
-from serve.telemetry import instruments_of
-from serve.telemetry.sampling import both, sampling
-from serve.wire.connections import Connections
-from serve.wire.limits import ConnectionLimits
+from serve.state import ServerState
 
 if TYPE_CHECKING:
-    from serve.telemetry.instruments import Instruments
+    from serve.observability.prometheus import Instruments
 
 ROUTES: Final[dict[str, Answerer]] = {
-    **meta.ROUTES,
+    **account.ROUTES,
     **catalog.ROUTES,
     **source.ROUTES,
     **signals.ROUTES,
     **portfolio.ROUTES,
     **performance.ROUTES,
     **benchmarks.ROUTES,
-    **administration.ROUTES,
+    **admin.ROUTES,
 }
 """Registry id -> the function that answers it."""
 
@@ -82,7 +73,7 @@ def create(
     SettingsError
         When no file system answers to the datasets' address.
     """
-    service = Service(program, access)
+    service = ServerState(program, access)
 
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
@@ -96,9 +87,9 @@ def create(
             unsettle()
 
     ways = [
-        Way(
+        Route(
             ENDPOINTS[name],
-            responder_of(service, ENDPOINTS[name], answerer),
+            make_responder(service, ENDPOINTS[name], answerer),
             in_task=inspect.iscoroutinefunction(answerer),
         )
         for name, answerer in ROUTES.items()
@@ -111,13 +102,13 @@ def create(
         logging_config=None,
         debug=False,
     )
-    console = logs.for_people(program.log_format)
+    console = logging.for_people(program.log_format)
     record = recorder(program.log_level, console=console)
     recording = record if instruments is None else both(record, instruments.answered)
     limits = ConnectionLimits.of(program, behind_proxies=access.trusted_hops > 0)
-    shell = Shell(
+    shell = RequestMiddleware(
         cast(Any, inner),
-        Shortcut(ways),
+        Router(ways),
         recording,
         lambda: service.access.at_once,
         Connections(limits),
@@ -128,7 +119,7 @@ def create(
 def from_environment() -> Application:
     """Assemble the application of a worker process, whose parent left the settings in its environment."""
     program = settings.resolve(os.environ)
-    logs.configure(program.log_level, program.log_format)
+    logging.configure(program.log_level, program.log_format)
     settle()
     access = AccessSettings.from_environment(os.environ, program.datasets)
     return create(program, access, instruments_of(program), closing)

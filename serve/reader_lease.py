@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from datasets.leases import REFRESH_SECONDS, remove_lease, write_lease
+from datasets.publication.leases import REFRESH_SECONDS, remove_lease, write_lease
 from datasets.storage import Storage
 from schemas.errors import StorageUnavailable
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import socket
     from types import FrameType
 
-    from serve.asgi import Application
+    from serve.http.asgi import Application
 
 _log = structlog.get_logger("serve.server")
 

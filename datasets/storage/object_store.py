@@ -36,7 +36,7 @@ from datasets.storage.protocol import (
 from schemas.errors import StorageUnavailable
 
 if TYPE_CHECKING:
-    from datasets.cache import Cache
+    from datasets.cache.copies import Cache
 
 CONNECT_SECONDS: Final = 3.0
 READ_SECONDS: Final = 8.0

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from datasets.storage.circuit_breaker import CircuitBreaker
 
 if TYPE_CHECKING:
-    from datasets.cache import Cache
+    from datasets.cache.copies import Cache
     from datasets.storage.lock import DistributedLock
 
 T = TypeVar("T")

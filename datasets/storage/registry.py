@@ -12,7 +12,7 @@ from datasets.storage.s3_settings import S3_SCHEMES
 from schemas.errors import SettingsError
 
 if TYPE_CHECKING:
-    from datasets.cache import Cache
+    from datasets.cache.copies import Cache
 
 
 class Backend(NamedTuple):

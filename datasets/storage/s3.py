@@ -18,7 +18,7 @@ from datasets.storage.s3_settings import S3Settings
 from schemas.errors import SettingsError
 
 if TYPE_CHECKING:
-    from datasets.cache import Cache
+    from datasets.cache.copies import Cache
 
 _LOST: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "409", "NoSuchKey"})
 _UNKNOWN: Final = frozenset({"NotImplemented", "501"})

@@ -10,8 +10,8 @@ from typing import Any
 
 from datasets.archives import DELIVERED, ArchiveState, archive_state_path
 from datasets.catalogue import Catalogue
-from datasets.made_of import is_made_of, was_rolled_back
 from datasets.manifest import Pointer
+from datasets.publication.made_of import is_made_of, was_rolled_back
 from datasets.storage import Signature, Storage, open_storage
 from pipeline.batch.request import Outcome, Request, left_alone
 from pipeline.folder import require_folder

@@ -13,10 +13,10 @@ import polars as pl
 
 from datasets.archives import ArchiveState
 from datasets.layout import DESCRIPTION
-from datasets.made_of import is_made_of, learned, manifests_of
 from datasets.manifest import FileEntry, Manifest, Pointer, encode, pointer_of
-from datasets.pointers import refuse, served
-from datasets.publication import Publication
+from datasets.publication.made_of import is_made_of, learned, manifests_of
+from datasets.publication.pointers import refuse, served
+from datasets.publication.publish import Publication
 from datasets.storage import Storage, open_storage
 from pipeline.archive import DEFAULT_EXCLUDE, package
 from pipeline.build import books, ledgers, signals

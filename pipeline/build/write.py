@@ -12,7 +12,7 @@ import polars as pl
 
 from datasets.layout import table_path
 from datasets.manifest import FileEntry
-from datasets.publication import Publication
+from datasets.publication.publish import Publication
 from datasets.storage.disk import writing
 from schemas.arrow import stored_schema
 from schemas.tables import PUBLISHED_TABLES

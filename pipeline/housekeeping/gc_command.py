@@ -12,9 +12,9 @@ import click
 from rich.table import Column, Table
 
 from datasets.layout import ALPHAS
-from datasets.leases import LEASES, Lease, horizon, is_stale, read_leases
-from datasets.publication import sweep_dead_builds
-from datasets.retention import Fate, Policy, collect
+from datasets.publication.leases import LEASES, Lease, horizon, is_stale, read_leases
+from datasets.publication.publish import sweep_dead_builds
+from datasets.publication.retention import Fate, Policy, collect
 from datasets.storage import Storage
 from datasets.storage.lock import DistributedLock
 from pipeline.housekeeping.command_line import (

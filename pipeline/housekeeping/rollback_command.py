@@ -6,10 +6,10 @@ from dataclasses import asdict
 
 import click
 
-from datasets.decisions import author, roll_back
-from datasets.made_of import learned, manifests_of, was_rolled_back
 from datasets.manifest import Pointer
-from datasets.pointers import refuse_withdrawn, served
+from datasets.publication.decisions import author, roll_back
+from datasets.publication.made_of import learned, manifests_of, was_rolled_back
+from datasets.publication.pointers import refuse_withdrawn, served
 from datasets.storage import Storage
 from pipeline.housekeeping.command_line import json_option, opened, print_json, reason_option, root_option
 from pipeline.housekeeping.earlier import intact

@@ -10,8 +10,8 @@ from rich.table import Column, Table
 
 from datasets.layout import MANIFEST, snapshot_path
 from datasets.manifest import Manifest, Pointer
-from datasets.pointers import served
-from datasets.retention import Held, snapshots_of
+from datasets.publication.pointers import served
+from datasets.publication.retention import Held, snapshots_of
 from datasets.storage import Storage
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option, size_text
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt

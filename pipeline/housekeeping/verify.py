@@ -12,7 +12,7 @@ from datasets.as_built import declared_to, declared_today, rules_known_to
 from datasets.integrity import Fault, check_files, check_manifest
 from datasets.layout import DESCRIPTION, pointer_path, snapshot_path, table_path
 from datasets.manifest import FileEntry, Manifest, Pointer
-from datasets.pointers import served
+from datasets.publication.pointers import served
 from datasets.storage import Storage
 from pipeline.housekeeping.derived_again import derived_again, differences
 from pipeline.housekeeping.published_tables import check_table

@@ -9,9 +9,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from datasets.cache import DEFAULT_BYTES, Cache
+from datasets.cache.copies import DEFAULT_BYTES, Cache
 from datasets.layout import snapshot_path
-from datasets.pointers import served
+from datasets.publication.pointers import served
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from pipeline.housekeeping.command_line import (

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import click
 
-from datasets.decisions import author, restore, withdraw
-from datasets.pointers import served
+from datasets.publication.decisions import author, restore, withdraw
+from datasets.publication.pointers import served
 from pipeline.housekeeping.command_line import json_option, opened, print_json, reason_option, root_option
 from pipeline.housekeeping.earlier import intact
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt

@@ -10,7 +10,7 @@ import polars as pl
 
 from datasets.layout import snapshot_path
 from datasets.manifest import Manifest
-from datasets.pointers import served
+from datasets.publication.pointers import served
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from pipeline.build.decisions import published_decisions

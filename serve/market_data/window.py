@@ -12,8 +12,8 @@ import polars as pl
 from datasets.maths.price import price_curve, price_summary
 from schemas.objects.summaries import RETURN_BASES
 from schemas.rows import ROWS
-from serve.instants import day_or_null
 from serve.market_data.series import Benchmark
+from serve.query.instants import day_or_null
 
 _ADJUSTED, _CLOSE = RETURN_BASES
 

@@ -11,7 +11,7 @@ from schemas.table import Table
 from schemas.tables import TABLES
 from schemas.tables.books import BOOK_KINDS
 from serve.query import filters
-from serve.query.statement import (
+from serve.query.sql import (
     Paged,
     Statement,
     order_of,

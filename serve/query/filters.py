@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from schemas.table import Column
 from schemas.units import Type
-from serve.query.statement import Statement, quoted
+from serve.query.sql import Statement, quoted
 
 
 def window(column: Column, first: dt.date | None, last: dt.date | None) -> list[Statement]:

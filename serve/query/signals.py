@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from schemas.rows import ROWS, RowModel
 from schemas.tables import TABLES
 from serve.query import filters
-from serve.query.statement import (
+from serve.query.sql import (
     Paged,
     Statement,
     order_of,
@@ -43,7 +43,7 @@ def weight_column(book: str) -> str:
     return f"{book}_target_weight"
 
 
-class WeekConditions(NamedTuple):
+class WeekFilter(NamedTuple):
     """Which rows of a week are asked for, and in which order.
 
     Attributes
@@ -66,10 +66,10 @@ class WeekConditions(NamedTuple):
     falling: bool
 
 
-def conditions(values: Mapping[str, Any]) -> WeekConditions:
+def conditions(values: Mapping[str, Any]) -> WeekFilter:
     """Say what the parameters of a week's cross-section come to."""
     weight, sort, direction = weight_column(values["book"]), values["sort"], values["direction"]
-    return WeekConditions(
+    return WeekFilter(
         symbols=values["symbol"],
         direction=None if direction is None else int(direction),
         weight=weight,

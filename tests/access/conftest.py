@@ -13,13 +13,13 @@ import pytest
 import redis
 import structlog
 
-from serve.access.administration import Administration, open_administration
-from serve.access.administration import keys as keys_module
-from serve.access.gate import Access
-from serve.access.settings import AccessSettings
-from serve.access.store import open_database
-from serve.access.tables import keys
-from serve.access.tokens import Token, TokenShape
+from serve.auth.admin import Administration, open_administration
+from serve.auth.admin import keys as keys_module
+from serve.auth.authenticator import Access
+from serve.auth.settings import AccessSettings
+from serve.auth.store.keys import open_database
+from serve.auth.store.tables import keys
+from serve.auth.tokens import Token, TokenShape
 from tests.access.servers import PostgresServer, RedisServer, postgres_binaries, redis_binaries
 
 _numbers = itertools.count()

@@ -12,8 +12,8 @@ import sys
 
 import redis.asyncio
 
-from serve.access.limiter import redis as module
-from serve.access.limits import RateLimit
+from serve.auth.limits import redis as module
+from serve.auth.limits.policy import RateLimit
 
 
 async def main() -> None:

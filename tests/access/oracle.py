@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from serve.access.limits import DAY_US, MINUTE_US, SECOND_US, RateLimit, Standing, Window
+from serve.auth.limits.policy import DAY_US, MINUTE_US, SECOND_US, LimitStatus, RateLimit, Window
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LENGTHS = (SECOND_US, MINUTE_US, DAY_US)
@@ -37,7 +37,9 @@ class Oracle:
         rolling = [sum(1 for at in self.calls if now - at < length) for length in LENGTHS]
         return [*rolling, self.months[month_of(wall)]]
 
-    def ask(self, now: int, wall: int, rate: RateLimit, *, charge: bool, seen: int | None = None) -> Standing:
+    def ask(
+        self, now: int, wall: int, rate: RateLimit, *, charge: bool, seen: int | None = None
+    ) -> LimitStatus:
         """Answer at `now`; `seen` is what a clock says that has not come to `now` yet, and has to be waited for."""
         seen = now if seen is None else seen
         full = self._full(now, wall, rate) if charge else []
@@ -58,7 +60,7 @@ class Oracle:
             min((at + length - seen for at in self.calls if now - at < length), default=0)
             for length in LENGTHS
         ]
-        return Standing(
+        return LimitStatus(
             (counts[0], counts[1], counts[2], counts[3]),
             (resets[0], resets[1], resets[2], next_month(wall) - wall),
             full[0] if full else None,
@@ -81,7 +83,7 @@ class OfOneClock(Oracle):
         super().__init__()
         self.ahead = 0
 
-    def ask_at(self, clock: int, rate: RateLimit, *, charge: bool) -> Standing:
+    def ask_at(self, clock: int, rate: RateLimit, *, charge: bool) -> LimitStatus:
         seen = clock + self.ahead
         now = max([seen, *self.calls])
         if now - seen > SECOND_US:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.access.address import address_allowed, client_address, parse_address, parse_network
+from serve.auth.client_address import address_allowed, client_address, parse_address, parse_network
 
 V4 = ip_address("203.0.113.7")
 

@@ -7,8 +7,8 @@ import pytest
 
 from schemas.endpoints import ADMIN_IDS, ENDPOINTS, META_IDS
 from schemas.errors import AccessError
-from serve.access.administration import Administration
-from serve.access.tables import KeyStatus
+from serve.auth.admin import Administration
+from serve.auth.store.tables import KeyStatus
 from tests.access.conftest import OWNER
 
 pytestmark = pytest.mark.anyio

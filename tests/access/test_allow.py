@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.endpoints import ADMIN_IDS, META_IDS
-from serve.access.allow import ALL, DEFAULT_ALPHAS, DEFAULT_CEILING, AllowList, Mode, clamp
+from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, DEFAULT_CEILING, AllowList, Mode, clamp
 
 # Few letters, so that prefixes meet.
 names = st.text("ab_", max_size=5)

@@ -7,8 +7,8 @@ import asyncpg
 import pytest
 
 from schemas.errors import AccessError
-from serve.access.administration import Administration
-from serve.access.settings import AccessSettings
+from serve.auth.admin import Administration
+from serve.auth.settings import AccessSettings
 from tests.access.conftest import OWNER
 
 pytestmark = pytest.mark.anyio

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from serve.access.limiter.clocks import Clocks, Moment
-from serve.access.limiter.journal import Journal
-from serve.access.limiter.memory import MemoryLimiter
-from serve.access.limiter.redis import SCRIPT, question, standing_of
-from serve.access.limits import DAY_US, MINUTE_US, SECOND_US, RateLimit, Standing, Window
+from serve.auth.limits.clocks import Clocks, Moment
+from serve.auth.limits.in_memory import InMemoryLimiter
+from serve.auth.limits.journal import Journal
+from serve.auth.limits.policy import DAY_US, MINUTE_US, SECOND_US, LimitStatus, RateLimit, Window
+from serve.auth.limits.redis import SCRIPT, question, standing_of
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +50,7 @@ class Machine:
 
 @asynccontextmanager
 async def counting(folder: Path, machine: Machine) -> AsyncIterator[Callable[[RateLimit], object]]:
-    limiter = MemoryLimiter(Journal(folder / "limits"), machine.clocks)
+    limiter = InMemoryLimiter(Journal(folder / "limits"), machine.clocks)
 
     async def take(rate: RateLimit = RATE) -> Window | None:
         return (await limiter.take("key", rate)).refused
@@ -200,7 +200,7 @@ class Server:
         self.now = NOON
         self.set_ahead = 0
 
-    def take(self, rate: RateLimit = RATE) -> Standing:
+    def take(self, rate: RateLimit = RATE) -> LimitStatus:
         clock = self.now + self.set_ahead
         asked = (clock // SECOND_US, clock % SECOND_US, question(rate, 1))
         return standing_of(self._client.eval(TOLD_THE_TIME, 4, "calls", "months", *asked))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from schemas.endpoints import ENDPOINTS, META_IDS
-from serve.access.gate import Access
-from serve.access.settings import AccessSettings
-from serve.command_line import main
+from serve.auth.authenticator import Access
+from serve.auth.settings import AccessSettings
+from serve.cli.group import main
 
 
 class Shell:

@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from serve.access import reserve
-from serve.access.location import StoreLocation
-from serve.access.sqlite import SqliteDatabase
+from serve.auth.store import reserve
+from serve.auth.store.location import StoreLocation
+from serve.auth.store.sqlite import SqliteDatabase
 from tests.serving import published
 from tests.serving.operators import Operators, operators
 from tests.serving.processes import command, served

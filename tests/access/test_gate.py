@@ -11,11 +11,11 @@ import pytest
 
 from schemas.endpoints import ENDPOINTS, META_IDS, Endpoint, Gate
 from schemas.errors import ApiError
-from serve.access.administration import Administration
-from serve.access.gate import Access, Caller
-from serve.access.settings import AccessSettings
-from serve.access.store import Store
-from serve.access.tokens import TokenShape, new_token
+from serve.auth.admin import Administration
+from serve.auth.authenticator import Access, Caller
+from serve.auth.settings import AccessSettings
+from serve.auth.store.keys import Store
+from serve.auth.tokens import TokenShape, new_token
 from tests.access.conftest import OWNER, Expire
 
 pytestmark = pytest.mark.anyio

@@ -9,9 +9,9 @@ import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from serve.access.limiter.redis import SCRIPT, question, standing_of
-from serve.access.limiter.rolling import CallLog, Month, decide
-from serve.access.limits import DAY_US, RateLimit, Standing
+from serve.auth.limits.policy import DAY_US, LimitStatus, RateLimit
+from serve.auth.limits.redis import SCRIPT, question, standing_of
+from serve.auth.limits.sliding_window import CallLog, Month, decide
 from tests.access.oracle import EPOCH, START, OfOneClock, Oracle, month_of, next_month, operations
 
 OPERATIONS = 100_000
@@ -30,12 +30,12 @@ class Twin:
         self.now += max(0, wall - self.wall)
         self.wall = wall
 
-    def ask(self, rate: RateLimit, *, charge: bool) -> Standing:
+    def ask(self, rate: RateLimit, *, charge: bool) -> LimitStatus:
         return decide(self.log, self.now, self.wall, Month.of(self.wall), rate, charge=charge)
 
 
 @cache
-def told_by_the_oracle() -> list[Standing]:
+def told_by_the_oracle() -> list[LimitStatus]:
     oracles = [OfOneClock() for _ in range(3)]
     answers = []
     for number, (key, clock, rate, charge) in enumerate(operations(7, OPERATIONS)):
@@ -46,11 +46,11 @@ def told_by_the_oracle() -> list[Standing]:
 
 
 @pytest.fixture
-def expected() -> list[Standing]:
+def expected() -> list[LimitStatus]:
     return told_by_the_oracle()
 
 
-def test_the_random_operations_reach_every_outcome(expected: list[Standing]) -> None:
+def test_the_random_operations_reach_every_outcome(expected: list[LimitStatus]) -> None:
     charged = [x for x, (_, _, _, charge) in zip(expected, operations(7, OPERATIONS), strict=True) if charge]
     outcomes = Counter(x.refused for x in charged)
     assert len(outcomes) == 5
@@ -68,10 +68,10 @@ def test_the_twin_agrees_with_the_oracle_on_random_operations() -> None:
 
 
 def test_the_script_agrees_with_the_oracle_on_random_operations(
-    expected: list[Standing], redis_client: redis.Redis
+    expected: list[LimitStatus], redis_client: redis.Redis
 ) -> None:
     sha = redis_client.script_load(TOLD_THE_TIME)
-    answers: list[Standing] = []
+    answers: list[LimitStatus] = []
     pipeline = redis_client.pipeline(transaction=False)
     for number, (key, clock, rate, charge) in enumerate(operations(7, OPERATIONS), start=1):
         names = (f"{{k{key}}}:calls", f"{{k{key}}}:months", clock // 1_000_000, clock % 1_000_000)

@@ -16,14 +16,14 @@ import redis
 
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError, SettingsError, StorageUnavailable
-from serve.access.administration import open_administration
-from serve.access.gate import Access
-from serve.access.limiter.clocks import Clocks
-from serve.access.limiter.journal import Journal
-from serve.access.limiter.memory import MemoryLimiter
-from serve.access.limiter.redis import RedisLimiter
-from serve.access.limits import DAY_US, RateLimit, Standing, Window
-from serve.access.settings import AccessSettings
+from serve.auth.admin import open_administration
+from serve.auth.authenticator import Access
+from serve.auth.limits.clocks import Clocks
+from serve.auth.limits.in_memory import InMemoryLimiter
+from serve.auth.limits.journal import Journal
+from serve.auth.limits.policy import DAY_US, LimitStatus, RateLimit, Window
+from serve.auth.limits.redis import RedisLimiter
+from serve.auth.settings import AccessSettings
 from tests.access.servers import PostgresServer, RedisServer, postgres_binaries, redis_binaries
 
 pytestmark = pytest.mark.anyio
@@ -88,13 +88,13 @@ def test_64_callers_on_two_processes_get_the_limit_exactly_ten_times_in_a_row(
 async def test_64_tasks_in_one_process_get_the_limit_exactly_ten_times_in_a_row(
     tmp_path: Path, window: Window
 ) -> None:
-    limiter = MemoryLimiter(Journal(tmp_path / "limits"), Clock().clocks())
+    limiter = InMemoryLimiter(Journal(tmp_path / "limits"), Clock().clocks())
     numbers = [10**6, 10**6, 10**6, 10**6]
     numbers[window] = LIMIT
     rate = RateLimit(*numbers)
     for attempt in range(10):
 
-        async def caller(key: str = f"key {attempt}") -> list[Standing]:
+        async def caller(key: str = f"key {attempt}") -> list[LimitStatus]:
             found = []
             for _ in range(3):
                 found.append(await limiter.take(key, rate))
@@ -109,14 +109,14 @@ async def test_64_tasks_in_one_process_get_the_limit_exactly_ten_times_in_a_row(
 
 async def test_counts_outlive_a_restart(tmp_path: Path) -> None:
     clock = Clock()
-    first = MemoryLimiter(Journal(tmp_path / "limits"), clock.clocks())
+    first = InMemoryLimiter(Journal(tmp_path / "limits"), clock.clocks())
     for _ in range(7):
         await first.take("a", WIDE)
         clock.now += 1000
     await first.take("b", WIDE)
     (before,) = await first.standing([("a", WIDE)])
     await first.close()
-    second = MemoryLimiter(Journal(tmp_path / "limits"), clock.clocks())
+    second = InMemoryLimiter(Journal(tmp_path / "limits"), clock.clocks())
     assert await second.standing([("a", WIDE), ("b", WIDE)]) == [
         before,
         (await second.standing([("b", WIDE)]))[0],
@@ -132,13 +132,13 @@ async def test_counts_outlive_a_restart(tmp_path: Path) -> None:
 async def test_a_day_later_only_the_month_is_left_and_the_file_is_small_again(tmp_path: Path) -> None:
     clock = Clock()
     clock.now = 4_102_444_800_000_000  # 2100-01-01
-    first = MemoryLimiter(Journal(tmp_path / "limits"), clock.clocks())
+    first = InMemoryLimiter(Journal(tmp_path / "limits"), clock.clocks())
     await first.take("a", WIDE)
     await first.save()
     clock.now += DAY_US
     await first.forget()
     await first.close()
-    second = MemoryLimiter(Journal(tmp_path / "limits"), clock.clocks())
+    second = InMemoryLimiter(Journal(tmp_path / "limits"), clock.clocks())
     assert (await second.standing([("a", WIDE)]))[0].used == (0, 0, 0, 1)
     await second.close()
     with sqlite3.connect(tmp_path / "limits") as file:
@@ -148,10 +148,10 @@ async def test_a_day_later_only_the_month_is_left_and_the_file_is_small_again(tm
 CRASH = """
 import asyncio, os, sys
 from pathlib import Path
-from serve.access.limiter.memory import MemoryLimiter
-from serve.access.limits import RateLimit
+from serve.auth.limits.in_memory import InMemoryLimiter
+from serve.auth.limits.policy import RateLimit
 async def main():
-    limiter = await MemoryLimiter.open(Path(sys.argv[1]))
+    limiter = await InMemoryLimiter.open(Path(sys.argv[1]))
     rate = RateLimit(10**6, 10**6, 10**6, None)
     while True:
         standing = await limiter.take("a", rate)
@@ -183,25 +183,25 @@ def test_a_process_killed_outright_loses_only_calls_it_had_not_written(tmp_path:
 
 
 async def test_two_processes_cannot_count_in_one_file(tmp_path: Path) -> None:
-    first = await MemoryLimiter.open(tmp_path / "limits")
+    first = await InMemoryLimiter.open(tmp_path / "limits")
     with pytest.raises(SettingsError, match="ALPHA_RESULTS_REDIS"):
-        await MemoryLimiter.open(tmp_path / "limits")
+        await InMemoryLimiter.open(tmp_path / "limits")
     await first.close()
-    await (await MemoryLimiter.open(tmp_path / "limits")).close()
+    await (await InMemoryLimiter.open(tmp_path / "limits")).close()
 
 
 async def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("no database " * 100)
     with pytest.raises(SettingsError, match="counts begin at zero"):
-        await MemoryLimiter.open(tmp_path / "notes")
+        await InMemoryLimiter.open(tmp_path / "notes")
     with pytest.raises(SettingsError, match="ALPHA_RESULTS_LIMITS_STATE"):
-        await MemoryLimiter.open(tmp_path / "none" / "limits")
+        await InMemoryLimiter.open(tmp_path / "none" / "limits")
 
 
 async def test_a_write_that_fails_is_made_up_for_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limiter = MemoryLimiter(Journal(tmp_path / "limits"))
+    limiter = InMemoryLimiter(Journal(tmp_path / "limits"))
     await limiter.take("a", WIDE)
 
     def full(*_: object) -> None:
@@ -212,13 +212,13 @@ async def test_a_write_that_fails_is_made_up_for_later(
         await limiter.save()
         await limiter.take("a", WIDE)
     await limiter.close()
-    again = MemoryLimiter(Journal(tmp_path / "limits"))
+    again = InMemoryLimiter(Journal(tmp_path / "limits"))
     assert (await again.standing([("a", WIDE)]))[0].used[3] == 2
     await again.close()
 
 
 async def test_keys_do_not_share_counts(tmp_path: Path) -> None:
-    limiter = MemoryLimiter(Journal(tmp_path / "limits"), Clock().clocks())
+    limiter = InMemoryLimiter(Journal(tmp_path / "limits"), Clock().clocks())
     one = RateLimit(1, 1, 1, 1)
     assert (await limiter.take("a", one)).refused is None
     assert (await limiter.take("b", one)).refused is None
@@ -339,7 +339,9 @@ async def test_calls_that_come_together_are_counted_each_by_itself(own_redis: Re
     found = await asyncio.gather(*takes, return_exceptions=True)
     assert isinstance(found[0], asyncio.CancelledError)
     refused = [
-        (key, one.refused) for key, one in zip(keys[1:], found[1:], strict=True) if isinstance(one, Standing)
+        (key, one.refused)
+        for key, one in zip(keys[1:], found[1:], strict=True)
+        if isinstance(one, LimitStatus)
     ]
     assert [window for key, window in refused if key == "b"] == [None, None, None, Window.MINUTE]
     assert [window for key, window in refused if key == "a"] == [None, None, Window.MINUTE]

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.access.limits import RateLimit, Standing, Window, rate_headers, whole_seconds
+from serve.auth.limits.policy import LimitStatus, RateLimit, Window, rate_headers, whole_seconds
 
 RATE = RateLimit()
 
@@ -18,7 +18,7 @@ def test_the_self_service_envelope() -> None:
 
 
 def test_headers_state_limit_remaining_and_reset_of_each_window() -> None:
-    headers = rate_headers(RATE, Standing((1, 2, 3, 4), (1, 1_000_001, 60_000_000, 0)))
+    headers = rate_headers(RATE, LimitStatus((1, 2, 3, 4), (1, 1_000_001, 60_000_000, 0)))
     assert headers == {
         "X-RateLimit-Limit-Second": "5",
         "X-RateLimit-Remaining-Second": "4",
@@ -37,7 +37,7 @@ def test_headers_state_limit_remaining_and_reset_of_each_window() -> None:
 
 def test_a_month_without_quota_has_no_headers_and_no_remaining() -> None:
     rate = RateLimit(monthly=None)
-    standing = Standing((1, 1, 1, 7), (1, 1, 1, 1))
+    standing = LimitStatus((1, 1, 1, 7), (1, 1, 1, 1))
     assert not [name for name in rate_headers(rate, standing) if name.endswith("Month")]
     usage = standing.usage(rate).to_json()
     assert usage["month"] == 7
@@ -45,13 +45,13 @@ def test_a_month_without_quota_has_no_headers_and_no_remaining() -> None:
 
 
 def test_a_refusal_says_when_to_come_back() -> None:
-    refused = Standing((5, 5, 5, 5), (1, 1, 1, 1), Window.SECOND, 1_200_000)
+    refused = LimitStatus((5, 5, 5, 5), (1, 1, 1, 1), Window.SECOND, 1_200_000)
     assert rate_headers(RATE, refused)["Retry-After"] == "2"
-    assert "Retry-After" not in rate_headers(RATE, Standing((5, 5, 5, 5), (1, 1, 1, 1)))
+    assert "Retry-After" not in rate_headers(RATE, LimitStatus((5, 5, 5, 5), (1, 1, 1, 1)))
 
 
 def test_remaining_is_never_below_zero_when_an_envelope_was_narrowed() -> None:
-    usage = Standing((9, 90, 9000, 200_000), (1, 1, 1, 1)).usage(RATE)
+    usage = LimitStatus((9, 90, 9000, 200_000), (1, 1, 1, 1)).usage(RATE)
     assert usage.remaining == (0, 0, 0, 0)
     assert usage.to_json() == {
         "second": 9,

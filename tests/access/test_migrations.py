@@ -13,12 +13,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from schemas.errors import SettingsError, StorageUnavailable
-from serve.access.administration import open_administration
-from serve.access.location import StoreLocation
-from serve.access.revisions import head, migrate, revision
-from serve.access.settings import AccessSettings
-from serve.access.store import open_database
-from serve.access.tables import REVISION, VERSION_TABLE, metadata
+from serve.auth.admin import open_administration
+from serve.auth.settings import AccessSettings
+from serve.auth.store.keys import open_database
+from serve.auth.store.location import StoreLocation
+from serve.auth.store.migrate import head, migrate, revision
+from serve.auth.store.tables import REVISION, VERSION_TABLE, metadata
 
 pytestmark = pytest.mark.anyio
 

@@ -8,11 +8,11 @@ import pytest
 
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError, SettingsError
-from serve.access.administration import open_administration
-from serve.access.gate import Access
-from serve.access.peppers import load_digests
-from serve.access.settings import AccessSettings
-from serve.access.tokens import NO_PEPPER
+from serve.auth.admin import open_administration
+from serve.auth.authenticator import Access
+from serve.auth.settings import AccessSettings
+from serve.auth.store.peppers import load_digests
+from serve.auth.tokens import NO_PEPPER
 from tests.access.conftest import Emitted
 
 pytestmark = pytest.mark.anyio

@@ -13,9 +13,9 @@ import pytest
 import uvloop
 
 from schemas.errors import StorageUnavailable
-from serve.access.administration import open_administration
-from serve.access.settings import AccessSettings
-from serve.access.store import Store, open_database
+from serve.auth.admin import open_administration
+from serve.auth.settings import AccessSettings
+from serve.auth.store.keys import Store, open_database
 from tests.access.servers import PostgresServer, postgres_binaries
 from tests.serving import published
 from tests.serving.callers import calling

@@ -8,10 +8,10 @@ import pytest
 
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import AlphaResultsError, ApiError
-from serve.access.administration import Administration
-from serve.access.gate import Access
-from serve.access.settings import AccessSettings
-from serve.access.tokens import new_token
+from serve.auth.admin import Administration
+from serve.auth.authenticator import Access
+from serve.auth.settings import AccessSettings
+from serve.auth.tokens import new_token
 from tests.access.conftest import OWNER, Emitted
 from tests.access.servers import PostgresServer
 

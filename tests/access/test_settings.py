@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import SettingsError
-from serve.access.location import StoreLocation
-from serve.access.settings import AccessSettings
+from serve.auth.settings import AccessSettings
+from serve.auth.store.location import StoreLocation
 
 ROOT = Path("/srv/published")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.access.tokens import NO_PEPPER, Digests, Token, TokenShape, new_token, pepper_id
+from serve.auth.tokens import NO_PEPPER, Digests, Token, TokenShape, new_token, pepper_id
 
 SHAPE = TokenShape("ar", "live")
 PEPPER = b"pepper of the tests"

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from datasets.catalogue import Catalogue
-from datasets.pointers import served
+from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from pipeline.__main__ import cli
 from pipeline.batch import process

@@ -12,7 +12,7 @@ import pytest
 
 import datasets
 from datasets.integrity import check_files
-from datasets.pointers import served
+from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from schemas.errors import PublicationRefused
 from tests.batch.conftest import build

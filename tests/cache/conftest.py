@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from datasets.cache import Cache
+from datasets.cache.copies import Cache
 from datasets.layout import snapshot_path
-from datasets.pointers import served
+from datasets.publication.pointers import served
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from pipeline.build import build_seal

@@ -12,8 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import datasets
-from datasets import cache_room
-from datasets.cache import Cache
+from datasets.cache.copies import Cache, quota
 from datasets.catalogue import Catalogue
 from datasets.file_digests import FileDigests
 from datasets.manifest import digest
@@ -125,12 +124,12 @@ def test_a_copy_with_another_content_is_fetched_anew_by_the_next_process(
     damage(path)
     assert path.read_bytes() != whole
     before = cache.counts.misses
-    monkeypatch.setattr("datasets.cache.DIGESTS", FileDigests(3600))  # knows nothing, as a new process
+    monkeypatch.setattr("datasets.cache.copies.DIGESTS", FileDigests(3600))  # knows nothing, as a new process
     assert Path(snapshot.file("decisions")).read_bytes() == whole
     assert cache.counts.misses == before + 1
     damage(path)
     remote.stop()
-    monkeypatch.setattr("datasets.cache.DIGESTS", FileDigests(3600))
+    monkeypatch.setattr("datasets.cache.copies.DIGESTS", FileDigests(3600))
     with pytest.raises(StorageUnavailable):
         snapshot.file("decisions")
     assert cache.counts.misses == before + 2
@@ -147,7 +146,7 @@ def test_a_copy_that_is_written_to_is_fetched_anew_at_once(remote: Remote, cache
 def test_a_copy_is_read_once_however_often_it_is_used(
     remote: Remote, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache_room, "_FRESH_SECONDS", 0.0)  # its use is written down every time
+    monkeypatch.setattr(quota, "_FRESH_SECONDS", 0.0)  # its use is written down every time
     snapshot = remote.snapshot(cache)
     path = Path(snapshot.file("decisions"))
     written = path.stat().st_mtime_ns
@@ -216,8 +215,8 @@ def test_many_threads_that_want_one_file_cause_one_copy(remote: Remote, cache: C
 def test_it_stays_within_its_bound_and_drops_what_was_used_longest_ago(
     remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache_room, "HELD_SECONDS", 0.0)
-    monkeypatch.setattr(cache_room, "_FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(quota, "HELD_SECONDS", 0.0)
+    monkeypatch.setattr(quota, "_FRESH_SECONDS", 0.0)
     entries = remote.snapshot(None).manifest.files
     bound = 3 * max(entry.bytes for entry in entries)
     cache = Cache(tmp_path / "cache", bound)
@@ -289,7 +288,7 @@ def test_a_full_cache_keeps_the_catalogue(
     Catalogue(open_storage(remote.url, cache=cache)).refresh()
     (saved,) = cache.folder.rglob("catalogue.json")
     os.utime(saved, (0, 0))
-    monkeypatch.setattr(cache_room, "HELD_SECONDS", 0.0)
+    monkeypatch.setattr(quota, "HELD_SECONDS", 0.0)
     snapshot = remote.snapshot(cache)
     largest = max(entry.bytes for entry in snapshot.manifest.files)
     small = Cache(cache.folder, largest + 50_000)

@@ -9,8 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from datasets import cache_room
-from datasets.cache import Cache
+from datasets.cache.copies import Cache, quota
 from datasets.manifest import digest
 from tests.cache.conftest import Remote, copies, kept_bytes
 
@@ -21,13 +20,13 @@ KILLS = int(os.environ.get("ALPHA_RESULTS_TEST_KILLS", "8"))
 _FILL = """
 import random, sys
 from datasets import cache_room
-from datasets.cache import Cache
+from datasets.cache.copies import Cache
 from datasets.manifest import Pointer, digest
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from tests.storage.web import register
 register()
-cache_room.HELD_SECONDS, cache_room._FRESH_SECONDS = 0.5, 0.1
+quota.HELD_SECONDS, quota._FRESH_SECONDS = 0.5, 0.1
 url, folder, bound, pointer, seed = sys.argv[1:]
 snapshot = Snapshot(open_storage(url, cache=Cache(folder, int(bound))), Pointer.decode(pointer.encode(), "pointer"))
 tables = [entry for entry in snapshot.manifest.files if entry.path.endswith(".parquet")]
@@ -78,11 +77,11 @@ def test_kills_leave_only_whole_copies_within_the_bound(remote: Remote, tmp_path
     _, complaints = steady.communicate()
     assert not complaints, complaints.decode()
     time.sleep(0.5)
-    held, cache_room.HELD_SECONDS = cache_room.HELD_SECONDS, 0.0  # type: ignore[misc]
+    held, quota.HELD_SECONDS = quota.HELD_SECONDS, 0.0  # type: ignore[misc]
     try:
         cache = Cache(folder, bound)
     finally:
-        cache_room.HELD_SECONDS = held  # type: ignore[misc]
+        quota.HELD_SECONDS = held  # type: ignore[misc]
     assert not list((folder / ".filling").iterdir()), "drafts of the dead are swept"
     assert kept_bytes(cache) <= bound
     assert copies(cache)

@@ -16,7 +16,7 @@ import pytest
 
 from datasets.layout import snapshot_path
 from datasets.manifest import digest
-from datasets.pointers import served
+from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from tests.compatibility.conftest import Worker
 from tests.seals import make_seal

@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 import datasets
 from datasets.catalogue import Catalogue
-from datasets.made_of import learned
 from datasets.manifest import Manifest, Pointer, digest, named_by_content
 from datasets.pinned import PinnedSnapshots
-from datasets.pointers import served
+from datasets.publication.made_of import learned
+from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from pipeline.__main__ import cli
 from pipeline.housekeeping.verify import verify

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from serve.asgi import Application
+from serve.http.asgi import Application
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from schemas.endpoints import ENDPOINTS, Endpoint, Gate
 from schemas.error_codes import ERROR_CODES
 from schemas.objects.envelope import ERROR_DETAILS
 from serve import app
-from serve.context import Context
+from serve.http.context import Context
 from tests.contract import world as w
 from tests.contract.cases import CASES, asked
 from tests.contract.conformance import strict

@@ -17,7 +17,7 @@ import pytest
 
 from schemas.endpoints import ENDPOINTS, Endpoint, Gate
 from schemas.error_codes import ERROR_CODES
-from serve.access.administration import open_administration
+from serve.auth.admin import open_administration
 from tests.contract import world as w
 from tests.contract.cases import CASES, OF_AN_ALPHA, WEEK, every
 from tests.contract.conformance import check, strict

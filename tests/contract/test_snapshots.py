@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from datasets.retention import Policy, collect
+from datasets.publication.retention import Policy, collect
 from datasets.storage import open_storage
 from pipeline.build import build_seal
 from schemas.endpoints import ENDPOINTS, Endpoint, Shape

@@ -16,9 +16,9 @@ import polars as pl
 from pipeline.build import build_seal
 from schemas.endpoints import ENDPOINTS, Endpoint
 from schemas.kinds import TABLE_KINDS
-from serve.access.administration import open_administration
-from serve.access.settings import AccessSettings
 from serve.app import create
+from serve.auth.admin import open_administration
+from serve.auth.settings import AccessSettings
 from serve.settings import Settings
 from tests.contract.conformance import check
 from tests.contract.running import Running

@@ -21,11 +21,11 @@ from pathlib import Path
 import pytest
 
 import datasets
-from datasets.cache import Cache
+from datasets.cache.copies import Cache
 from datasets.integrity import check_files, check_manifest
 from datasets.layout import ALPHAS, CATALOG, MANIFEST, STAGING, pointer_path
-from datasets.leases import write_lease
-from datasets.pointers import served
+from datasets.publication.leases import write_lease
+from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from datasets.storage.disk import reading, writing
 from pipeline.build import build_seal

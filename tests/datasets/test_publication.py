@@ -16,7 +16,7 @@ import datasets
 from datasets.catalogue import Catalogue
 from datasets.layout import MANIFEST, STAGING, pointer_path, snapshot_path
 from datasets.manifest import Pointer
-from datasets.publication import Publication, Published
+from datasets.publication.publish import Publication, Published
 from datasets.storage import open_storage
 from schemas.errors import (
     AlphaNotPublished,
@@ -30,7 +30,7 @@ Publish = Callable[..., Published]
 
 _STAGE_AND_WAIT = """
 import sys, time
-from datasets.publication import Publication
+from datasets.publication.publish import Publication
 from datasets.storage import open_storage
 
 with Publication(open_storage(sys.argv[1]), "Test_tiny") as publication:

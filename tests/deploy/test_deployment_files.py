@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from pipeline.__main__ import cli as pipeline
 from schemas.settings import GROUPS, PREFIX, SETTINGS
 from schemas.settings.markdown import with_settings
-from serve.command_line import serve
+from serve.cli.group import serve
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = REPOSITORY / "deploy"

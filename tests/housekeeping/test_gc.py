@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import datasets
-from datasets.leases import VALID_SECONDS, Lease, horizon, write_lease
 from datasets.manifest import Pointer, digest
-from datasets.retention import Held, Policy, decide
+from datasets.publication.leases import VALID_SECONDS, Lease, horizon, write_lease
+from datasets.publication.retention import Held, Policy, decide
 from datasets.storage import open_storage
 from pipeline.build import build_seal
 from schemas.errors import PublicationRefused

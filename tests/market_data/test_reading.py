@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.reference_engine.run import simulate
 from schemas.errors import SettingsError
-from serve.market_data.reading import read_benchmarks
+from serve.market_data.reader import read_benchmarks
 
 File = Callable[..., bytes]
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serve.market_data import Benchmark, measure
-from serve.market_data.reading import read_benchmarks
+from serve.market_data.reader import read_benchmarks
 
 File = Callable[..., bytes]
 

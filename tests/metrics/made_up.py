@@ -13,8 +13,8 @@ from datasets.maths.deciles import WeeklyDeciles
 from datasets.maths.series import mean_or_null
 from schemas.metrics.statistic import SOURCES
 from schemas.tables.weekly_signal import BUCKETS, HORIZONS, LAGS
-from serve.metrics.assembly import Answer, Question, assemble
-from serve.metrics.figures import (
+from serve.run_metrics.assemble import Answer, Question, assemble
+from serve.run_metrics.figures import (
     CrossSections,
     Index,
     Ledger,
@@ -23,7 +23,7 @@ from serve.metrics.figures import (
     SealedMetrics,
     SealedRecord,
 )
-from serve.metrics.window import Window
+from serve.run_metrics.window import Window
 
 EVERYTHING = frozenset(source.endpoint for source in SOURCES)
 FIRST = np.datetime64("2020-01-03")

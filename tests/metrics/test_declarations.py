@@ -16,8 +16,8 @@ from schemas.metrics.documentation import SCHEMA_VERSION, documentation
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, MONEY_UNIT, SOURCES, Statistic
 from schemas.tables.sealed_metrics import METRIC_UNITS
 from schemas.warning_codes import WARNING_CODES
-from serve.metrics.derivations import FROM_CROSS_SECTIONS, FROM_LEDGER, FROM_RAW
-from serve.metrics.service import encoded_documentation
+from serve.run_metrics.derivations import FROM_CROSS_SECTIONS, FROM_LEDGER, FROM_RAW
+from serve.run_metrics.service import encoded_documentation
 from tests.metrics import made_up
 
 STATISTICS = [*CORE, *RANK_IC_CONDITIONED, *RANK_IC_RAW]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.metrics.kept import Kept
+from serve.run_metrics.cache import Kept
 
 
 def test_what_is_kept_is_made_once() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from serve.metrics.assembly import Answer
+from serve.run_metrics.assemble import Answer
 from tests.metrics import made_up
 from tests.metrics.made_up import ask, codes, record, sealed
 

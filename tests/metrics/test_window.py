@@ -17,8 +17,8 @@ from pipeline.maths.deciles import weekly_deciles
 from pipeline.maths.weekly_signal import weekly_signal
 from schemas.metrics.deciles import BUCKET_MEANS
 from schemas.tables.weekly_signal import HORIZONS, LAGS
-from serve.metrics.figures import CrossSections, Index, Ledger, RawSignal
-from serve.metrics.window import Window
+from serve.run_metrics.figures import CrossSections, Index, Ledger, RawSignal
+from serve.run_metrics.window import Window
 from tests.metrics import made_up
 from tests.metrics.made_up import ask, codes
 

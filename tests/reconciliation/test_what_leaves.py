@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import datasets
 from pipeline.build import build_seal
 from schemas.endpoints import ENDPOINTS
-from serve.manifest_view import visible
+from serve.endpoints.manifest_view import visible
 from tests.reconciliation.test_falsified_figures import OVERALL, restated
 from tests.seals import make_seal, rewrite
 from tests.serving.driving import Running, running

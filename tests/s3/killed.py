@@ -18,8 +18,7 @@ from typing import Any
 
 import pipeline.housekeeping.gc_command
 import pipeline.maths.weekly_signal  # noqa: F401 - what a build loads later on
-from datasets import cache_room
-from datasets.cache import Cache
+from datasets.cache.copies import Cache, quota
 from datasets.catalogue import Catalogue
 from datasets.layout import CATALOG, snapshot_path
 from datasets.manifest import digest
@@ -63,7 +62,7 @@ class Reader:
     def run(self) -> None:
         signal.signal(signal.SIGTERM, self._end)
         # What is held for readers is held for moments, so that a small cache copies and removes all the time.
-        cache_room.HELD_SECONDS, cache_room._FRESH_SECONDS = 2.0, 0.5  # type: ignore[misc]  # noqa: SLF001
+        quota.HELD_SECONDS, quota._FRESH_SECONDS = 2.0, 0.5  # type: ignore[misc]  # noqa: SLF001
         say("begun")
         while not self._ending:
             began = time.monotonic()

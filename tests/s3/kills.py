@@ -24,7 +24,7 @@ from typing import Any
 from datasets.integrity import check_manifest
 from datasets.layout import MANIFEST, alpha_path, snapshot_path
 from datasets.manifest import Manifest, digest
-from datasets.pointers import served
+from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from pipeline.build import build_seal
 from tests.moments import Moments

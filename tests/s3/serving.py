@@ -17,8 +17,8 @@ from typing import Any
 
 import httpx
 
-from serve.access.administration import open_administration
-from serve.access.settings import AccessSettings
+from serve.auth.admin import open_administration
+from serve.auth.settings import AccessSettings
 from tests.serving.driving import WIDE
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets import cache_room
-from datasets.cache import Cache
+from datasets.cache.copies import Cache, quota
 from datasets.storage import open_storage
 from pipeline.housekeeping.verify import verify
 from tests.cache.conftest import kept_bytes
@@ -48,7 +47,7 @@ def test_kills_over_a_bucket_with_a_cache(
     campaign.run(IN_A_BUCKET)
     _told(campaign, "a bucket", IN_A_BUCKET)
     assert verify(open_storage(bucket.url("root")), ALPHA).faults == []
-    monkeypatch.setattr(cache_room, "HELD_SECONDS", 0.0)
+    monkeypatch.setattr(quota, "HELD_SECONDS", 0.0)
     cache = Cache(tmp_path / "cache", campaign.bound)
     assert not list((cache.folder / ".filling").iterdir()), "drafts of the dead are swept"
     assert kept_bytes(cache) <= campaign.bound

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from s3fs import S3FileSystem
 
 import datasets
-from datasets.pointers import served
+from datasets.publication.pointers import served
 from datasets.storage import Version, open_storage
 from pipeline.__main__ import cli
 from schemas.errors import SettingsError, StorageUnavailable

@@ -15,7 +15,7 @@ import pytest
 import datasets
 from datasets.layout import pointer_path
 from datasets.manifest import Pointer, digest
-from datasets.pointers import change, served
+from datasets.publication.pointers import change, served
 from datasets.storage import Version, open_storage
 from schemas.errors import StorageUnavailable
 from tests.s3.conftest import Bucket

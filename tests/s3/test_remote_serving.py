@@ -12,7 +12,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from datasets.cache import Cache
+from datasets.cache.copies import Cache
 from datasets.catalogue import Catalogue
 from datasets.layout import alpha_path
 from datasets.storage import circuit_breaker, object_store, open_storage

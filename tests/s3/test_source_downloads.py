@@ -22,8 +22,8 @@ from pipeline.archive import package
 from pipeline.build import build_seal
 from pipeline.seal import Seal
 from schemas.errors import SettingsError
-from serve import source_download
-from serve.source_download import SourceDownloads
+from serve import source_archive
+from serve.source_archive import SourceArchives
 from tests.s3.conftest import Bucket
 from tests.serving.driving import Running, running
 
@@ -106,7 +106,7 @@ def test_a_signed_address_opens_one_object_to_readers_only_until_it_expires(
     run.bucket.client.put_object(Bucket=run.bucket.name, Key="archives/other.zip", Body=b"of another run")
     with running(run.root, archives=run.archives) as api:
         url = api.json(PATH, api.key())["data"]["url"]
-        monkeypatch.setattr(source_download, "SOURCE_LIFETIME", 1)
+        monkeypatch.setattr(source_archive, "SOURCE_LIFETIME", 1)
         short = api.json(PATH, api.key())["data"]["url"]
     signature = parse_qs(urlsplit(url).query)["X-Amz-Signature"][0]
     path = urlsplit(url).path
@@ -244,6 +244,6 @@ def test_an_upload_that_failed_is_recorded_and_tried_again(run: Run) -> None:
 def test_settings_that_make_no_sense_are_refused_at_the_start(tmp_path: Path) -> None:
     storage = open_storage(tmp_path)
     with pytest.raises(SettingsError, match="names no bucket"):
-        SourceDownloads(storage, "s3://")
+        SourceArchives(storage, "s3://")
     with pytest.raises(SettingsError, match="PUBLIC_ENDPOINT"):
-        SourceDownloads(storage, "s3://bucket", "archives.example.org")
+        SourceArchives(storage, "s3://bucket", "archives.example.org")

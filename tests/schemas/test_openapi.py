@@ -21,7 +21,7 @@ from schemas.openapi import document, rendered
 from schemas.parameters import ParameterKind
 from schemas.rows import ROWS, RowModel
 from schemas.units import Type
-from serve.openapi_command import openapi
+from serve.cli.openapi import openapi
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

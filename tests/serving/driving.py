@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import httpx
 
-from serve.access.administration import open_administration
-from serve.access.settings import AccessSettings
 from serve.app import create
-from serve.asgi import Application
+from serve.auth.admin import open_administration
+from serve.auth.settings import AccessSettings
+from serve.http.asgi import Application
 from serve.settings import Settings
 
 T = TypeVar("T")

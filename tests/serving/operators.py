@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from serve.access import commands as _loaded_once_for_all  # noqa: F401 - what the children share
-from serve.command_line import main
+from serve.auth import commands as _loaded_once_for_all  # noqa: F401 - what the children share
+from serve.cli.group import main
 from tests.serving.processes import REPOSITORY, SLOW, environment
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from datasets.layout import DESCRIPTION, table_path
 from datasets.manifest import FileEntry, Manifest, Pointer, digest, encode
-from datasets.publication import Publication, Published, file_digest
+from datasets.publication.publish import Publication, Published, file_digest
 from datasets.storage import open_storage
 from schemas.arrow import stored_schema
 from schemas.kinds import REQUIRED_KINDS

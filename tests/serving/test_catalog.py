@@ -8,7 +8,7 @@ import pytest
 
 from schemas.field import Field, FieldType
 from schemas.objects.description import DESCRIPTION
-from serve.description import complete
+from serve.endpoints.description import complete
 from tests.serving import published
 from tests.serving.driving import Running, running
 

@@ -23,8 +23,8 @@ from pipeline.build import build_seal
 from schemas.endpoints import ENDPOINTS, Gate
 from schemas.errors import SnapshotCorrupt, SnapshotError, SnapshotUnreadable, StorageUnavailable
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS
-from serve.query.statement import Statement
-from serve.reader import Reader
+from serve.query.duckdb import Reader
+from serve.query.sql import Statement
 from tests.seals import make_seal
 from tests.serving import published
 from tests.serving.driving import Running, running
@@ -335,7 +335,7 @@ def failing_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Itera
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr("serve.reader.to_json", fail)
+        patched.setattr("serve.query.duckdb.to_json", fail)
         yield
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from datasets.maths.equity import equity_curve, equity_summary
 from schemas.rows import ROWS
-from serve.equity import LEDGER_COLUMNS, curve, ledger_of, summary_of_nothing
-from serve.json_rows import to_json
+from serve.query.equity import LEDGER_COLUMNS, curve, ledger_of, summary_of_nothing
+from serve.query.json import to_json
 
 # No ratio of two of them is so large that twenty of it overflow.
 NUMBERS = (

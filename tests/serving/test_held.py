@@ -21,28 +21,29 @@ from datasets.storage import open_storage
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from schemas.rows import ROWS
-from serve.access.allow import ALL
-from serve.access.caller import Caller
-from serve.access.limits import RateLimit, Standing
-from serve.answer import Page
 from serve.app import ROUTES
-from serve.context import Context
-from serve.held import dataset, store
-from serve.held.bodies import AskedAgain, Body
-from serve.held.dataset import Stored
-from serve.held.dataset import held as read_and_render
-from serve.held.kept import KeptByBytes, owner_of
-from serve.held.ledgers import HeldLedgers
-from serve.held.not_held import NotHeld
-from serve.held.pages import Pages
-from serve.held.rendered import render
-from serve.held.store import HeldDatasets
-from serve.json_rows import to_json
-from serve.parameters import parse
-from serve.query.statement import Statement
-from serve.reader import Reader
-from serve.response import page_body
-from serve.week_index import WeekIndex
+from serve.auth.allow_list import ALL
+from serve.auth.caller import Caller
+from serve.auth.limits.policy import LimitStatus, RateLimit
+from serve.cache import tables
+from serve.cache.bodies import AdmissionFilter, Body
+from serve.cache.ledgers import LedgerCache
+from serve.cache.lru import SizedLRUCache, snapshot_key
+from serve.cache.miss import CacheMiss
+from serve.cache.tables import TableCache
+from serve.http.answer import Page
+from serve.http.context import Context
+from serve.http.params import parse
+from serve.http.responses import page_body
+from serve.query import rendered_table
+from serve.query.duckdb import Reader
+from serve.query.engine import Pages
+from serve.query.json import to_json
+from serve.query.rebalances import RebalanceIndexes
+from serve.query.rendered_rows import render
+from serve.query.rendered_table import Stored
+from serve.query.rendered_table import held as read_and_render
+from serve.query.sql import Statement
 from tests.serving import published
 from tests.serving.driving import Running
 
@@ -64,10 +65,10 @@ class Parts:
 
     def __init__(self, root: Path, limit: int) -> None:
         self.reader = Reader()
-        self.weeks = WeekIndex(self.reader)
-        self.datasets = HeldDatasets(limit)
+        self.weeks = RebalanceIndexes(self.reader)
+        self.datasets = TableCache(limit)
         self.pages = Pages(self.reader, self.datasets)
-        self.ledgers = HeldLedgers(self.reader, limit)
+        self.ledgers = LedgerCache(self.reader, limit)
         catalogue = Catalogue(open_storage(str(root)))
         catalogue.refresh()
         snapshot = catalogue.resolve(published.ALPHA)
@@ -81,7 +82,7 @@ class Parts:
         values = parse(endpoint, path, query)
         caller = Caller(
             "k", "k", "u", "u@example.org", "user", False, ALL, ALL, ALL, raw,
-            RateLimit(), Standing((0, 0, 0, 0), (0, 0, 0, 0)),
+            RateLimit(), LimitStatus((0, 0, 0, 0), (0, 0, 0, 0)),
         )  # fmt: skip
         context = Context(cast(Any, self), endpoint, values, "r", caller, self.snapshot, hurried)
         return cast(Page, ROUTES[name](context))
@@ -99,7 +100,7 @@ class Parts:
         for _ in range(500):
             try:
                 ask()
-            except NotHeld:
+            except CacheMiss:
                 time.sleep(0.01)
             else:
                 return
@@ -141,8 +142,8 @@ def direct(root: Path) -> Iterator[Parts]:
 def held(root: Path) -> Iterator[Parts]:
     """A service that renders a dataset after its first direct answer, some rows at a time."""
     with pytest.MonkeyPatch.context() as patch:  # the only knobs, and no settings
-        patch.setattr(store, "_SHARE_WHEN_FREE", 0.0)
-        patch.setattr(dataset, "_ROWS", 7)
+        patch.setattr(tables, "_SHARE_WHEN_FREE", 0.0)
+        patch.setattr(rendered_table, "_ROWS", 7)
         parts = Parts(root, 2**30)
         yield parts
         parts.close()
@@ -201,7 +202,7 @@ def test_memory_and_file_answer_the_same_bytes(
 def test_what_is_not_held_is_not_answered_in_a_hurry(direct: Parts) -> None:
     for name, places in HELD.items():
         asked = dict.fromkeys(places, "2020-01-03")
-        with pytest.raises(NotHeld):
+        with pytest.raises(CacheMiss):
             direct.page(
                 name, asked | ({"book": "long_short"} if "trades" in name else {}), raw=False, hurried=True
             )
@@ -219,7 +220,7 @@ def test_a_long_window_of_a_curve_is_not_measured_in_a_hurry(tmp_path: Path) -> 
         name, whole, part = "portfolio.equity_curve", {"limit": "1"}, {"limit": "1", "from": "2000-01-02"}
         direct = parts.page(name, whole, raw=False)
         assert direct.total == sessions
-        with pytest.raises(NotHeld):
+        with pytest.raises(CacheMiss):
             parts.page(name, whole, raw=False, hurried=True)
         assert parts.page(name, part, raw=False, hurried=True) == parts.page(name, part, raw=False)
     finally:
@@ -311,7 +312,7 @@ def test_a_kept_body_is_of_its_own_memory(size: int) -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(1, 40)), max_size=60))
 def test_the_bound_holds_and_the_least_used_goes_first(acts: list[tuple[str, int, int]]) -> None:
-    kept: KeptByBytes[int] = KeptByBytes(100)
+    kept: SizedLRUCache[int] = SizedLRUCache(100)
     order: list[tuple[str, int]] = []
     sizes: dict[tuple[str, int], int] = {}
     for owner, name, size in acts:
@@ -331,8 +332,8 @@ def test_the_bound_holds_and_the_least_used_goes_first(acts: list[tuple[str, int
 
 def test_what_was_replaced_is_let_go(held: Parts) -> None:
     held.until_held(lambda: _first(held))
-    assert owner_of(held.snapshot) in held.datasets.kept.owners
-    held.datasets.kept.drop(owner_of(held.snapshot))
+    assert snapshot_key(held.snapshot) in held.datasets.kept.owners
+    held.datasets.kept.drop(snapshot_key(held.snapshot))
     assert held.datasets.kept.owners == ()
     assert held.datasets.kept.bytes == 0
 
@@ -340,13 +341,13 @@ def test_what_was_replaced_is_let_go(held: Parts) -> None:
 def _first(parts: Parts) -> None:
     try:
         parts.page("signals.scores", {}, raw=False, hurried=True)
-    except NotHeld:
+    except CacheMiss:
         parts.page("signals.scores", {}, raw=False)
         raise
 
 
 def test_what_was_asked_is_remembered_for_a_while() -> None:
-    asked = AskedAgain(10)
+    asked = AdmissionFilter(10)
     assert [asked.note(n) for n in (1, 2, 1, 2)] == [False, False, True, True]
     assert not any(asked.note(n) for n in range(10, 18))
     assert asked.note(1), "ten names back at least"

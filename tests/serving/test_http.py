@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from schemas.endpoints import ENDPOINTS
-from serve.compression import negotiate
+from serve.http.encoding import negotiate
 from tests.serving.driving import Running
 
 SCORES = "/v1/alphas/Test_hand/scores"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from schemas.parameters import MAX_OFFSET
-from serve.parameters import parse, query_pairs, read_one_by_one
+from serve.http.params import parse, query_pairs, read_one_by_one
 
 WEEK = ENDPOINTS["signals.rebalances.get"]
 WEEK_PATH = {"alpha": "x", "date": "2020-01-03"}

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from datasets.decisions import author, withdraw
+from datasets.publication.decisions import author, withdraw
 from datasets.storage import open_storage
 from pipeline.__main__ import cli
-from serve.service import Service
+from serve.state import ServerState
 from tests.serving import published
 from tests.serving.driving import Running, running
 
@@ -157,15 +157,15 @@ def test_a_snapshot_that_is_put_back_says_the_same_as_before(tmp_path: Path) -> 
 
 
 @pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch) -> list[Service]:
+def service(monkeypatch: pytest.MonkeyPatch) -> list[ServerState]:
     """Return the list that the service of the next application is put into."""
-    made: list[Service] = []
-    monkeypatch.setattr("serve.app.Service", lambda *a: made.append(Service(*a)) or made[-1])
+    made: list[ServerState] = []
+    monkeypatch.setattr("serve.app.Service", lambda *a: made.append(ServerState(*a)) or made[-1])
     return made
 
 
 def test_what_is_in_memory_of_an_old_snapshot_stays_while_it_is_asked_for_and_no_longer(
-    tmp_path: Path, service: list[Service], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, service: list[ServerState], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = publish(tmp_path, 0)
     with running(tmp_path) as api:
@@ -187,7 +187,7 @@ def test_what_is_in_memory_of_an_old_snapshot_stays_while_it_is_asked_for_and_no
         eventually(lambda: api.json(f"{RUN}/scores", token)["meta"]["snapshot"] == newest)
         assert newer not in cached(), "nobody named it"
         assert first in cached()
-        monkeypatch.setattr("serve.snapshots._PIN_SECONDS", 0.0)
+        monkeypatch.setattr("serve.catalog._PIN_SECONDS", 0.0)
         eventually(lambda: first not in cached())
         monkeypatch.undo()
         ask_until_cached()

@@ -6,7 +6,7 @@ from typing import Any
 from schemas.rows import ROWS
 from schemas.tables import TABLES
 from serve.query import books, filters, signals
-from serve.query.statement import Paged, Statement, projection, quoted, source
+from serve.query.sql import Paged, Statement, projection, quoted, source
 
 WEEK: dict[str, Any] = {
     "symbol": None,

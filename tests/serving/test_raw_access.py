@@ -47,7 +47,7 @@ def test_with_raw_access_it_is_there(api: Running, raw: str) -> None:
 
 
 def test_access_can_be_widened_and_narrowed_between_two_calls(api: Running) -> None:
-    from serve.access.administration import open_administration  # noqa: PLC0415 - one test needs it
+    from serve.auth.admin import open_administration  # noqa: PLC0415 - one test needs it
 
     token = api.key()
     key_id = token.split("_")[2].split(".")[0]

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import SnapshotCorrupt
-from serve import json_rows
-from serve.json_rows import to_json
-from serve.query.statement import Paged, Statement, source
-from serve.reader import Reader
-from serve.week_index import Weeks
+from serve.query import json
+from serve.query.duckdb import Reader
+from serve.query.json import to_json
+from serve.query.rebalances import RebalanceIndex
+from serve.query.sql import Paged, Statement, source
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_queries_can_neither_load_code_nor_change_the_engines_settings() -> None
 
 def test_neighbours_of_a_day_in_an_index() -> None:
     days = [dt.date(2020, 1, 3), dt.date(2020, 1, 10)]
-    weeks = Weeks(days, ["traded", "traded"], None)
+    weeks = RebalanceIndex(days, ["traded", "traded"], None)
     assert weeks.rows is None
     assert weeks.rows_between(None, None) is None
     assert weeks.position(days[1]) == 1
@@ -146,7 +146,7 @@ def test_neighbours_of_a_day_in_an_index() -> None:
         "previous": "2020-01-03",
         "next": "2020-01-10",
     }
-    assert set(Weeks([], [], None).around(days[0]).values()) == {None}
+    assert set(RebalanceIndex([], [], None).around(days[0]).values()) == {None}
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_neighbours_of_a_day_in_an_index() -> None:
 )
 def test_rows_of_a_span_of_days(first: int | None, last: int | None, span: tuple[int, int]) -> None:
     days = [dt.date(2020, 1, n) for n in (3, 10, 17, 24)]
-    weeks = Weeks(days, ["traded"] * 4, [10, 0, 20, 30])
+    weeks = RebalanceIndex(days, ["traded"] * 4, [10, 0, 20, 30])
     ends = [None if n is None else dt.date(2020, 1, n) for n in (first, last)]
     assert weeks.rows == 60
     assert weeks.rows_between(*ends) == span
@@ -194,6 +194,6 @@ def test_few_instants_are_written_as_many_are(
     moments: list[dt.datetime | None], unit: Literal["ms", "us", "ns"]
 ) -> None:
     column = pl.Series("at", moments, dtype=pl.Datetime(unit)).dt.replace_time_zone("UTC")
-    few = json_rows.writable(pl.DataFrame(column))
-    many = json_rows.writable(pl.DataFrame(pl.concat([column] + [column] * 1_000)))
+    few = json.writable(pl.DataFrame(column))
+    many = json.writable(pl.DataFrame(pl.concat([column] + [column] * 1_000)))
     assert few["at"].to_list() == many["at"].to_list()[: len(moments)]

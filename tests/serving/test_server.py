@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from serve.command_line import main
+from serve.cli.group import main
 from serve.settings import declared
 from tests.serving.processes import SLOW, served
 

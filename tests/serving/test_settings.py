@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from schemas.errors import SettingsError
-from serve.build import build_version
 from serve.settings import compute_threads, declared, resolve, variables
+from serve.version import build_version
 
 
 def test_flags_win_over_variables_and_variables_over_defaults() -> None:

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.endpoints import ENDPOINTS
-from serve.asgi import Scope
-from serve.parameters import query_pairs
-from serve.response import Response
-from serve.shortcut import Shortcut, Way
+from serve.http.asgi import Scope
+from serve.http.params import query_pairs
+from serve.http.responses import Response
+from serve.http.router import Route, Router
 from tests.serving import published
 from tests.serving.driving import Running
 
@@ -57,12 +57,12 @@ async def _no_response(_: Scope) -> Response:
 
 
 @pytest.fixture(scope="module")
-def shortcut() -> Shortcut:
-    return Shortcut([Way(endpoint, _no_response, in_task=False) for endpoint in ENDPOINTS.values()])
+def shortcut() -> Router:
+    return Router([Route(endpoint, _no_response, in_task=False) for endpoint in ENDPOINTS.values()])
 
 
 @pytest.mark.parametrize("name", list(ENDPOINTS))
-def test_every_endpoint_is_found_with_its_parameters(shortcut: Shortcut, name: str) -> None:
+def test_every_endpoint_is_found_with_its_parameters(shortcut: Router, name: str) -> None:
     path = ENDPOINTS[name].path
     found = shortcut.find("GET", path.format(**FILLED).encode())
     assert found is not None
@@ -87,7 +87,7 @@ def test_every_endpoint_is_found_with_its_parameters(shortcut: Shortcut, name: s
         ("GET", "/V1/me"),
     ],
 )
-def test_what_is_not_plain_is_left_to_the_router(shortcut: Shortcut, method: str, path: str) -> None:
+def test_what_is_not_plain_is_left_to_the_router(shortcut: Router, method: str, path: str) -> None:
     assert shortcut.find(method, path.encode()) is None
 
 

@@ -215,8 +215,8 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_served(here: Path) -
 
 
 def test_a_stuck_process_can_be_told_from_one_that_lives() -> None:
-    from serve.telemetry.exporter import SILENCE_SECONDS, Exporter  # noqa: PLC0415 - loads the library
-    from serve.telemetry.instruments import Instruments  # noqa: PLC0415 - as above
+    from serve.observability.exporter import SILENCE_SECONDS, Exporter  # noqa: PLC0415 - loads the library
+    from serve.observability.prometheus import Instruments  # noqa: PLC0415 - as above
 
     instruments = Instruments()
     exporter = Exporter("127.0.0.1", 0, instruments.registry)

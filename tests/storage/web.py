@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fsspec.implementations.http import HTTPFileSystem
 
-from datasets.cache import Cache
+from datasets.cache.copies import Cache
 from datasets.storage.object_store import ObjectStorage
 from datasets.storage.registry import BACKENDS, Backend
 

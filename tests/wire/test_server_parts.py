@@ -1,4 +1,4 @@
-"""The parts of the server that `serve.wire` relies on without their being documented, each named here."""
+"""The parts of the server that `serve.http.protocol` relies on without their being documented, each named here."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import uvicorn
 from uvicorn.protocols.http import httptools_impl
 from uvicorn.server import ServerState
 
-from serve.shell import Shell
-from serve.shortcut import Shortcut
-from serve.wire.connection import Connection
-from serve.wire.fast_path import FastConnection
+from serve.http.middleware import RequestMiddleware
+from serve.http.protocol.connection import Connection
+from serve.http.protocol.fast_path import FastConnection
+from serve.http.router import Router
 
 ATTRIBUTES = {
     "app",
@@ -46,7 +46,7 @@ async def _nothing(*_: Any) -> None:
 
 
 def _config() -> uvicorn.Config:
-    shell = Shell(_nothing, Shortcut([]), lambda _: None)
+    shell = RequestMiddleware(_nothing, Router([]), lambda _: None)
     config = uvicorn.Config(shell, log_config=None, proxy_headers=False, ws="none", lifespan="off")
     config.load()
     return config
@@ -54,7 +54,7 @@ def _config() -> uvicorn.Config:
 
 def test_the_server_hands_the_application_over_as_it_is() -> None:
     config = _config()
-    assert isinstance(config.loaded_app, Shell)
+    assert isinstance(config.loaded_app, RequestMiddleware)
 
 
 def test_the_protocol_has_every_part_that_is_used() -> None:

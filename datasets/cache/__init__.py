@@ -1,0 +1,1 @@
+"""Copies of a remote root on this machine: files compared with their digests, bounded in bytes."""

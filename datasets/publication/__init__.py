@@ -1,0 +1,1 @@
+"""Moving what is served: snapshots written whole, pointers compared and swapped, old snapshots removed."""

@@ -1,0 +1,244 @@
+"""What an operator decides on an alpha: to serve an earlier snapshot, to withdraw it, to restore it.
+
+Each is one step, the move of the pointer, and is remembered in it: who decided it, when and why. An alpha that is
+withdrawn keeps its pointer, at an empty snapshot that says the run was sealed at the end of time: readers of the first
+release serve nothing from it, and its builders publish nothing over it unless they are forced.
+"""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from dataclasses import dataclass, replace
+from typing import Final
+
+from datasets.layout import MANIFEST, snapshot_path
+from datasets.manifest import Manifest, Pointer, digest, pointer_of
+from datasets.publication.made_of import learned, mark_of
+from datasets.publication.notes import NOTHING_SEALED, Decision
+from datasets.publication.pointers import (
+    Published,
+    change,
+    moment,
+    refuse_removed,
+    refuse_withdrawn,
+    require_whole,
+    served,
+    succeed,
+)
+from datasets.storage import Storage
+from schemas.errors import AlphaNotPublished, PublicationRefused, SettingsError
+from schemas.kinds import REQUIRED_KINDS
+
+_END_OF_TIME: Final = "9999-12-31T23:59:59Z"
+_BEGINNING: Final = "0001-01-01T00:00:00Z"
+LONGEST_REASON: Final = 500
+"""Characters of a reason: it is read with every pointer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who decides, and why.
+
+    Attributes
+    ----------
+    by
+        User and host.
+    reason
+        Empty when none was given.
+    """
+
+    by: str
+    reason: str = ""
+
+    def decision(self, act: str, snapshot: str) -> Decision:
+        """Return what is remembered of a decision taken now."""
+        return Decision(act, moment(), self.by, self.reason, snapshot)
+
+
+def author(reason: str | None) -> Author:
+    """Return the user of this process as the author of a decision.
+
+    Raises
+    ------
+    SettingsError
+        When the reason is too long.
+    """
+    told = " ".join((reason or "").split())
+    if len(told) > LONGEST_REASON:
+        raise SettingsError(f"--reason: {len(told)} characters are too long; {LONGEST_REASON} at most")
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):
+        user = "unknown"  # a user id without a name, as in a container
+    return Author(f"{user}@{socket.gethostname()}", told)
+
+
+def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -> Published:
+    """Serve an earlier snapshot again, and remember what it was rolled back from.
+
+    Parameters
+    ----------
+    pointer, manifest
+        Of the earlier snapshot, as for :func:`datasets.publication.pointers.point`.
+
+    Returns
+    -------
+    Published
+        Not changed when the snapshot is served already.
+
+    Raises
+    ------
+    PublicationRefused
+        While gc removes the files of the earlier snapshot, and when the alpha is withdrawn.
+    SnapshotCorrupt
+        When a file of it is not there.
+    StorageUnavailable
+        When the store does not answer; what was served is still served.
+    """
+    final = replace(pointer, manifest_sha256=digest(manifest))
+    files = Manifest.decode(manifest, f"manifest of {pointer.snapshot}")
+
+    def decide(current: Pointer | None) -> Pointer | None:
+        if current is None:
+            raise AlphaNotPublished(
+                f"{pointer.alpha_id} is not published, so there is nothing to roll back from"
+            )
+        refuse_withdrawn(current)
+        if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
+            return None
+        current = learned(storage, current)
+        refuse_removed(current, final)
+        require_whole(storage, files, len(manifest))
+        return _left(current, succeed(current, final), by.decision("rollback", current.snapshot))
+
+    changed = change(storage, pointer.alpha_id, decide)
+    return Published(pointer.alpha_id, pointer.snapshot, changed=changed is not None)
+
+
+def _left(current: Pointer, following: Pointer, decision: Decision) -> Pointer:
+    """Remember in the pointer that follows what was rolled back from."""
+    notes = following.notes
+    marks = {**notes.rolled_back, current.snapshot: mark_of(current, following)}
+    return replace(
+        following,
+        withdrawn=(*following.withdrawn, current.snapshot),
+        notes=replace(notes, rolled_back=marks, decisions=notes.decided(decision)),
+    )
+
+
+def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
+    """Serve nothing of an alpha any more, whatever is built or sealed, until it is restored.
+
+    Returns
+    -------
+    Published
+        The snapshot that was served. Not changed when it was withdrawn already.
+
+    Raises
+    ------
+    AlphaNotPublished
+        When there is no such alpha.
+    StorageUnavailable
+        When the store does not answer, or its disk takes no more; what was served is still served.
+    """
+    current = served(storage, alpha_id)
+    if current is None:
+        raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
+    if current.notes.withdrawn:
+        return Published(alpha_id, current.notes.withdrawn, changed=False)
+    manifest = _nothing(alpha_id, _END_OF_TIME)
+    # Its one file goes first, as those of every snapshot.
+    storage.write(f"{snapshot_path(alpha_id, manifest.snapshot)}/{MANIFEST}", manifest.encode())
+    left: list[str] = []
+
+    def decide(current: Pointer | None) -> Pointer | None:
+        left.clear()
+        if current is None:
+            raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
+        if current.notes.withdrawn:
+            left.append(current.notes.withdrawn)
+            return None
+        left.append(current.snapshot)
+        current = learned(storage, current)
+        refuse_removed(current, _pointer(manifest))
+        notes = replace(
+            current.notes,
+            withdrawn=current.snapshot,
+            decisions=current.notes.decided(by.decision("withdraw", current.snapshot)),
+        )
+        return succeed(replace(current, notes=notes), _pointer(manifest))
+
+    changed = change(storage, alpha_id, decide)
+    return Published(alpha_id, left[-1], changed=changed is not None)
+
+
+def restore(
+    storage: Storage, alpha_id: str, by: Author, pointer: Pointer | None, manifest: bytes | None
+) -> Published:
+    """Take a withdrawal back: serve what was served then, or leave it to the next build.
+
+    Parameters
+    ----------
+    pointer, manifest
+        Of the snapshot that was served when the alpha was withdrawn; None when its files are gone.
+
+    Raises
+    ------
+    AlphaNotPublished
+        When there is no such alpha.
+    PublicationRefused
+        When another decision was taken meanwhile, or gc is removing the snapshot's files.
+    SnapshotCorrupt, StorageUnavailable
+        As in :func:`roll_back`.
+    """
+    empty = _nothing(alpha_id, _BEGINNING)
+    if pointer is None or manifest is None:
+        storage.write(f"{snapshot_path(alpha_id, empty.snapshot)}/{MANIFEST}", empty.encode())
+        following = _pointer(empty)
+    else:
+        following = replace(pointer, manifest_sha256=digest(manifest))
+
+    def decide(current: Pointer | None) -> Pointer | None:
+        if current is None:
+            raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
+        if not current.notes.withdrawn:
+            return None
+        if pointer is not None and manifest is not None:
+            if pointer.snapshot != current.notes.withdrawn:
+                raise PublicationRefused(f"{alpha_id} was withdrawn anew at this moment; try again")
+            refuse_removed(current, following)
+            require_whole(storage, Manifest.decode(manifest, "the manifest"), len(manifest))
+        notes = replace(
+            current.notes,
+            withdrawn="",
+            decisions=current.notes.decided(by.decision("restore", current.notes.withdrawn)),
+        )
+        return succeed(replace(current, notes=notes), following)
+
+    changed = change(storage, alpha_id, decide)
+    return Published(alpha_id, following.snapshot, changed=changed is not None)
+
+
+def _nothing(alpha_id: str, sealed_at: str) -> Manifest:
+    """Return the manifest of an empty snapshot; how late it was sealed says what may be published over it."""
+    return Manifest(
+        schema_version="none",
+        alpha_id=alpha_id,
+        source_alpha_id=alpha_id,
+        snapshot="",
+        seal_digest=NOTHING_SEALED,
+        started_at=_BEGINNING,
+        sealed_at=sealed_at,
+        equity_basis=1.0,
+        smoothing=None,
+        engine={},
+        kinds=(),
+        missing=tuple(REQUIRED_KINDS),
+        columns={},
+        files=(),
+    ).named()
+
+
+def _pointer(manifest: Manifest) -> Pointer:
+    return replace(pointer_of(manifest, None), manifest_sha256=digest(manifest.encode()))

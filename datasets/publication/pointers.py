@@ -1,0 +1,265 @@
+"""Moving the pointer of an alpha: the one step that changes what is served.
+
+Builders, rollback and gc all change a pointer by :func:`change`, which lets one of them at a time compare and
+write: by a lock on a root of this machine, by a conditional write on an object store. The pointer thereby also
+orders what they do to files: gc names the snapshots it is going to remove in the pointer first, and whoever
+wants to serve one looks at the files after having read the pointer it is going to replace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from datasets.layout import MANIFEST, pointer_path, snapshot_path
+from datasets.manifest import REMEMBERED, Manifest, Pointer, digest
+from datasets.publication.made_of import learned, lifted_by, was_rolled_back
+from datasets.publication.notes import Earlier
+from datasets.storage import Storage, Version
+from schemas.errors import PublicationRefused, SnapshotCorrupt
+
+_ROUNDS: Final = 50
+"""Lost races in a row before giving up: each means that another build of this one alpha was published."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a publication came to.
+
+    Attributes
+    ----------
+    alpha_id, snapshot
+        What is served now.
+    changed
+        False when exactly this was served before, and no byte was written.
+    """
+
+    alpha_id: str
+    snapshot: str
+    changed: bool
+
+
+def served(storage: Storage, alpha_id: str) -> Pointer | None:
+    """Return the pointer of an alpha, None when nothing of it is published."""
+    path = pointer_path(alpha_id)
+    try:
+        return Pointer.decode(storage.read(path), path)
+    except FileNotFoundError:
+        return None
+
+
+def point(storage: Storage, pointer: Pointer, manifest: bytes, *, force: bool = False) -> Published:
+    """Make a snapshot, whose files are all in place, the one that is served.
+
+    Parameters
+    ----------
+    manifest
+        The bytes of the snapshot's manifest.
+    force
+        Serve it although what is served was sealed later, or although it was rolled back before.
+
+    Raises
+    ------
+    PublicationRefused
+        When what is served was sealed later, when the snapshot was rolled back, or while gc removes its files.
+    SnapshotCorrupt
+        When a file of it is not there: gc removed those of an earlier build meanwhile.
+    StorageUnavailable
+        When the store does not answer; what was served is still served.
+    """
+    final = replace(pointer, manifest_sha256=digest(manifest))
+    files = Manifest.decode(manifest, f"manifest of {pointer.snapshot}")
+
+    def decide(current: Pointer | None) -> Pointer | None:
+        if current is None:
+            require_whole(storage, files, len(manifest))
+            now = moment()
+            return replace(final, published_at=now, notes=replace(final.notes, published_at=now))
+        if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
+            return None
+        current = learned(storage, current)
+        if not force and final.snapshot in current.withdrawn:
+            raise _rolled_back(current)
+        refuse(current, *final.made_of, datetime.fromisoformat(final.sealed_at), force=force)
+        refuse_removed(current, final)
+        require_whole(storage, files, len(manifest))
+        return succeed(current, final)
+
+    changed = change(storage, pointer.alpha_id, decide)
+    return Published(pointer.alpha_id, pointer.snapshot, changed=changed is not None)
+
+
+def change(
+    storage: Storage, alpha_id: str, decide: Callable[[Pointer | None], Pointer | None]
+) -> Pointer | None:
+    """Replace a pointer by what a function makes of it, while nobody else does.
+
+    Parameters
+    ----------
+    decide
+        Called with the pointer in force, None when there is none; returns the new one, or None to leave it. It is
+        called again when somebody else was quicker, so it looks at everything anew.
+
+    Returns
+    -------
+    Pointer or None
+        What was written, None when nothing was.
+
+    Raises
+    ------
+    PublicationRefused
+        When others were quicker too many times.
+    """
+    path = pointer_path(alpha_id)
+    written: bytes | None = None
+    with storage.exclusive(f"{alpha_id}.pointer"):
+        for _ in range(_ROUNDS):
+            seen = storage.read_version(path)
+            current = _decoded(seen, path)
+            if current is not None and seen.data == written:
+                # A write whose answer was lost is repeated by the client, and the repetition finds its own work.
+                return current
+            wanted = decide(current)
+            if wanted is None:
+                return None
+            written = wanted.encode()
+            if storage.compare_and_swap(path, written, seen):
+                return wanted
+    raise PublicationRefused(
+        f"{alpha_id}: other builds moved its pointer {_ROUNDS} times meanwhile; try again"
+    )
+
+
+def succeed(current: Pointer, following: Pointer) -> Pointer:
+    """Return the pointer that follows another one, remembering what was served when, and what operators decided."""
+    # A clock that was set back, or is coarser than two builds are apart, must not hide which snapshot came later.
+    now = moment(after=datetime.fromisoformat(current.published_at))
+    left = {**current.replaced, current.snapshot: now}
+    left.pop(following.snapshot, None)
+    latest = sorted(left, key=lambda snapshot: (datetime.fromisoformat(left[snapshot]), snapshot))[
+        -REMEMBERED:
+    ]
+    earlier = {
+        **current.notes.earlier,
+        current.snapshot: Earlier(current.first_published_at, current.manifest_sha256),
+    }
+    again = earlier.get(following.snapshot)
+    lifted = lifted_by(current, following)
+    notes = replace(
+        current.notes,
+        snapshot=following.snapshot,
+        seal_digest=following.notes.seal_digest,
+        schema_version=following.notes.schema_version,
+        published_at=again.published_at if again else now,
+        rolled_back={k: v for k, v in current.notes.rolled_back.items() if k not in lifted},
+        earlier={snapshot: earlier[snapshot] for snapshot in sorted(latest) if snapshot in earlier},
+    )
+    return replace(
+        following,
+        published_at=now,
+        replaced={snapshot: left[snapshot] for snapshot in sorted(latest)},
+        withdrawn=tuple(snapshot for snapshot in current.withdrawn if snapshot not in lifted),
+        removing=current.removing,
+        notes=notes,
+    )
+
+
+def refuse(current: Pointer, seal_digest: str, declared: str, sealed_at: datetime, *, force: bool) -> None:
+    """Refuse to serve what is older than what is served, what was rolled back from, and anything withdrawn.
+
+    Parameters
+    ----------
+    current
+        What is served, with all that is to be known of it (:func:`datasets.publication.made_of.learned`).
+    seal_digest, declared, sealed_at
+        What would be served: digest of the seal, version of the declarations, and when it was sealed.
+    force
+        Only refuse what is withdrawn.
+
+    Raises
+    ------
+    PublicationRefused
+        When it is not to be served.
+    """
+    refuse_withdrawn(current)
+    if force:
+        return
+    if was_rolled_back(current, seal_digest, declared):
+        raise _rolled_back(current)
+    if datetime.fromisoformat(current.sealed_at) > sealed_at:
+        raise PublicationRefused(
+            f"{current.alpha_id}: the snapshot served was sealed at {current.sealed_at}, later than this seal "
+            f"({sealed_at.isoformat().replace('+00:00', 'Z')}); give --force to serve the older one"
+        )
+
+
+def _rolled_back(current: Pointer) -> PublicationRefused:
+    return PublicationRefused(
+        f"{current.alpha_id}: this seal was rolled back; give --force to serve it again"
+    )
+
+
+def refuse_withdrawn(current: Pointer) -> None:
+    """Refuse to serve anything of an alpha that an operator withdrew, forced or not: only he takes that back.
+
+    Raises
+    ------
+    PublicationRefused
+        When the alpha is withdrawn.
+    """
+    if current.notes.withdrawn:
+        raise PublicationRefused(
+            f"{current.alpha_id} is withdrawn, so nothing of it is published; "
+            f"`python -m pipeline restore {current.alpha_id}` takes that back"
+        )
+
+
+def refuse_removed(current: Pointer, wanted: Pointer) -> None:
+    """Refuse to serve a snapshot that gc is removing.
+
+    Raises
+    ------
+    PublicationRefused
+        When it is named in the pointer as being removed.
+    """
+    if wanted.snapshot in current.removing:
+        raise PublicationRefused(
+            f"{wanted.alpha_id}: gc is removing the files of snapshot {wanted.snapshot}; try again when it is done, "
+            f"or run `python -m pipeline gc` to finish one that was interrupted"
+        )
+
+
+def require_whole(storage: Storage, manifest: Manifest, manifest_bytes: int) -> None:
+    """Look once more whether every file is there: gc may have removed an earlier build's while this one built on them.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When one is missing or cut short.
+    """
+    folder = snapshot_path(manifest.alpha_id, manifest.snapshot)
+    found = storage.files_below(folder)
+    for path, size in ((MANIFEST, manifest_bytes), *((entry.path, entry.bytes) for entry in manifest.files)):
+        if path not in found or found[path].size != size:
+            raise SnapshotCorrupt(
+                f"{folder}/{path} is missing or cut short, so the snapshot is not served; build the seal again"
+            )
+
+
+def _decoded(seen: Version, path: str) -> Pointer | None:
+    if seen.data is None:
+        return None
+    try:
+        return Pointer.decode(seen.data, path)
+    except SnapshotCorrupt as error:
+        raise SnapshotCorrupt(f"{error}; remove that file and build the seal again") from error
+
+
+def moment(after: datetime | None = None) -> str:
+    """Write the time to the microsecond, and always one later than another moment."""
+    now = datetime.now(UTC)
+    if after is not None:
+        now = max(now, after + timedelta(microseconds=1))
+    return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

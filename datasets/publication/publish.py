@@ -1,0 +1,215 @@
+"""Atomic publication: files first (on an object store several at a time), then the manifest, the pointer last.
+
+A snapshot's id is a digest of its manifest, and thereby of every file: other bytes are another snapshot. Whatever lies
+under an id already is therefore either those very bytes or damaged, and only those very bytes take its place.
+
+A reader starts from the pointer, so nothing is visible before the last step, and that step replaces one small
+file in one operation. A build killed at any instant leaves what was published untouched; what it left behind in
+the staging folder is swept by the next build.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, Self
+
+from datasets.layout import MANIFEST, snapshot_path
+from datasets.manifest import FileEntry, Manifest, Pointer, digest
+from datasets.publication.pointers import Published, point
+from datasets.storage import Storage
+from datasets.storage.disk import locked, writing
+
+__all__ = ["Publication", "Published", "file_digest", "sweep_dead_builds"]
+
+
+_LOCAL_PREFIX: Final = "build"
+
+
+class Publication:
+    """A private folder to write a snapshot in, and the step that makes it the served one.
+
+    Use as a context manager: leaving it removes what was not published.
+
+    Parameters
+    ----------
+    storage
+        The datasets root.
+    alpha_id
+        Of what it is.
+    earlier
+        Manifest of a snapshot of the same alpha: files that come out the same are linked to its own, or copied by the
+        store, and not written again. None where there is none, or it is in doubt.
+
+    Attributes
+    ----------
+    folder
+        Where the snapshot's files are written, under the relative paths they will have.
+    """
+
+    def __init__(self, storage: Storage, alpha_id: str, earlier: Manifest | None = None) -> None:
+        self._storage = storage
+        self._alpha_id = alpha_id
+        self._earlier = "" if earlier is None else snapshot_path(alpha_id, earlier.snapshot)
+        self._same = {} if earlier is None else {entry.path: entry for entry in earlier.files}
+
+    def __enter__(self) -> Self:
+        """Make the staging folder and hold its lock, by which a dead build is told from a live one."""
+        parent, prefix, mode = self._storage.draft_folder()
+        self._work = parent / f"{prefix}-{uuid.uuid4().hex}"
+        with writing(self._work):
+            parent.mkdir(parents=True, exist_ok=True)
+            with locked(parent / f".{prefix}.lock"):
+                _sweep(parent, prefix)
+                try:
+                    self._work.mkdir(mode=mode)
+                    self._lock = os.open(self._work / ".lock", os.O_CREAT | os.O_RDWR)
+                except OSError:
+                    shutil.rmtree(self._work, ignore_errors=True)
+                    raise
+                fcntl.flock(self._lock, fcntl.LOCK_EX)
+            self.folder = self._work / "snapshot"
+            try:
+                self.folder.mkdir()
+            except OSError:
+                self.__exit__()
+                raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove whatever was not published."""
+        shutil.rmtree(self._work, ignore_errors=True)
+        os.close(self._lock)
+
+    def linked(self, relative: str, sha256: str) -> bool:
+        """Put the earlier snapshot's file into the folder instead of writing it, when it has these very bytes.
+
+        Only on a root of this machine; the earlier file is read, so that no damage is handed on.
+        """
+        entry = self._same.get(relative)
+        if self._storage.folder is None or entry is None or entry.sha256 != sha256:
+            return False
+        source, target = self._storage.folder / self._earlier / relative, self.folder / relative
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.hardlink_to(source)
+            if file_digest(target) == sha256:
+                return True
+            target.unlink()
+        except OSError:
+            # Gone, unreadable, or on a file system without links: it is written, and a disk that takes no more says so.
+            target.unlink(missing_ok=True)
+        return False
+
+    def commit(self, manifest: Manifest, pointer: Pointer, *, force: bool = False) -> Published:
+        """Move the files to their final names, then the manifest, then the pointer.
+
+        Parameters
+        ----------
+        manifest
+            Describes the files in `folder`; its bytes go in after them. It is given its id here.
+        pointer
+            What the catalogue will say; id and digest of the manifest are filled in here.
+        force
+            Replace a pointer whose seal is newer.
+
+        Returns
+        -------
+        Published
+            With ``changed`` also when the snapshot was served already and files of it had to be replaced.
+
+        Raises
+        ------
+        PublicationRefused
+            When what is served was sealed later and `force` is not given.
+        StorageUnavailable
+            When the store went away or the disk takes no more; nothing of the new snapshot is visible.
+        """
+        manifest = manifest.named()
+        notes = replace(
+            pointer.notes,
+            snapshot=manifest.snapshot,
+            seal_digest=manifest.seal_digest,
+            schema_version=manifest.declared,
+        )
+        pointer = replace(pointer, snapshot=manifest.snapshot, notes=notes)
+        encoded = manifest.encode()
+        destination = snapshot_path(self._alpha_id, manifest.snapshot)
+        present = self._storage.files_below(destination)
+
+        def put(entry: FileEntry) -> bool:
+            target = f"{destination}/{entry.path}"
+            if entry.path in present and self._in_place(target, entry.sha256):
+                return False
+            if force or not self._copied(entry, target):
+                self._storage.place(self.folder / entry.path, target)
+            return True
+
+        # In any order among themselves, and all of them before the manifest.
+        placed = any(self._storage.for_each_file(put, manifest.files))
+        if MANIFEST not in present or not self._in_place(f"{destination}/{MANIFEST}", digest(encoded)):
+            self._storage.write(f"{destination}/{MANIFEST}", encoded)
+            placed = True
+        published = point(self._storage, pointer, encoded, force=force)
+        return Published(published.alpha_id, published.snapshot, changed=published.changed or placed)
+
+    def _copied(self, entry: FileEntry, target: str) -> bool:
+        """Have a store copy the earlier snapshot's file when it has the same bytes."""
+        same = self._same.get(entry.path)
+        if same is None or (same.sha256, same.bytes) != (entry.sha256, entry.bytes):
+            return False
+        return self._storage.copy(f"{self._earlier}/{entry.path}", target)
+
+    def _in_place(self, target: str, sha256: str) -> bool:
+        """Tell whether an earlier build already placed these bytes: a sound file is never replaced."""
+        try:
+            return digest(self._storage.read(target)) == sha256
+        except FileNotFoundError:
+            return False
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a local file in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sweep_dead_builds(storage: Storage) -> None:
+    """Remove what killed builds of this machine left in the folder they wrote in.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the disk is read-only, or too full for a lock file.
+    """
+    parent, prefix, _ = storage.draft_folder()
+    with writing(parent), locked(parent / f".{prefix}.lock"):
+        _sweep(parent, prefix)
+
+
+def _sweep(parent: Path, prefix: str) -> None:
+    """Remove what killed builds left: a folder whose lock nobody holds, or that has none any more.
+
+    The caller holds the lock of `parent`, so that no build is met between making its folder and locking it. A folder
+    without a lock is one whose removal has begun, by an owner that is still at it or was killed meanwhile.
+    """
+    for folder in parent.glob(f"{prefix}-*"):
+        try:
+            descriptor = os.open(folder / ".lock", os.O_RDWR)
+        except FileNotFoundError:
+            shutil.rmtree(folder, ignore_errors=True)
+            continue
+        except PermissionError:
+            continue  # another user's
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        except BlockingIOError:
+            continue
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,220 @@
+"""Which snapshots of an alpha may go, and how they go without any reader noticing."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+from datasets.layout import STAGING, alpha_path, snapshot_path
+from datasets.manifest import Pointer
+from datasets.publication.made_of import learned
+from datasets.publication.pointers import change, served
+from datasets.storage import Storage, Stored
+
+UNSERVED_GRACE: Final = timedelta(hours=1)
+"""Least age of what was never served: a build puts its files in place shortly before it moves the pointer."""
+_FOLDER: Final = "snapshot="
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is kept of every alpha.
+
+    Attributes
+    ----------
+    keep
+        How many snapshots, the served one among them; at least 1.
+    grace
+        How long a snapshot is kept after it stopped being served, so that whoever named it finishes.
+    """
+
+    keep: int
+    grace: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One snapshot of an alpha, as it lies in the root.
+
+    Attributes
+    ----------
+    snapshot
+        Its id.
+    written
+        When its newest file was written.
+    bytes, files
+        What it takes.
+    """
+
+    snapshot: str
+    written: datetime
+    bytes: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of one snapshot.
+
+    Attributes
+    ----------
+    held
+        Which.
+    kept_because
+        Why it stays; None when it goes.
+    """
+
+    held: Held
+    kept_because: str | None
+
+
+def snapshots_of(storage: Storage, alpha_id: str) -> tuple[Held, ...]:
+    """List the snapshots of an alpha, whole or not, served or not, by id; one listing.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer.
+    """
+    found: dict[str, list[Stored]] = {}
+    for path, entry in storage.files_below(alpha_path(alpha_id)).items():
+        folder, separator, _ = path.partition("/")
+        if separator and folder.startswith(_FOLDER):
+            found.setdefault(folder.removeprefix(_FOLDER), []).append(entry)
+    return tuple(
+        Held(snapshot, max(e.modified for e in entries), sum(e.size for e in entries), len(entries))
+        for snapshot, entries in sorted(found.items())
+    )
+
+
+def decide(
+    pointer: Pointer,
+    held: tuple[Held, ...],
+    policy: Policy,
+    *,
+    needed_since: datetime | None,
+    now: datetime,
+) -> tuple[Fate, ...]:
+    """Say what becomes of every snapshot of an alpha. Pure.
+
+    Parameters
+    ----------
+    pointer
+        What is served.
+    held
+        What there is.
+    needed_since
+        What was replaced at or after this instant may be read by somebody; None when nobody holds a lease.
+    now
+        The time. Whatever lies in its future, after a clock was set back, counts as of this moment: it stays.
+
+    Returns
+    -------
+    tuple of Fate
+        In the order of `held`. Removals that were begun are always finished.
+    """
+    replaced = {snapshot: datetime.fromisoformat(at) for snapshot, at in pointer.replaced.items()}
+    left = {h.snapshot: replaced.get(h.snapshot, h.written) for h in held}
+    others = sorted(
+        (h.snapshot for h in held if h.snapshot not in (pointer.snapshot, *pointer.removing)),
+        key=lambda snapshot: (snapshot in replaced, left[snapshot], snapshot),
+        reverse=True,
+    )
+    # Of a withdrawn alpha nothing is kept for its own sake: it goes once nobody can be reading it.
+    numbered = set() if pointer.is_withdrawn else set(others[: max(0, policy.keep - 1)])
+
+    def reason(one: Held) -> str | None:
+        if one.snapshot == pointer.snapshot:
+            return "served"
+        if one.snapshot in pointer.removing:
+            return None
+        if one.snapshot in numbered:
+            return f"one of the {policy.keep} kept"
+        grace = policy.grace if one.snapshot in replaced else max(policy.grace, UNSERVED_GRACE)
+        if now - max(left[one.snapshot], one.written) < grace:
+            return "within the grace period"
+        if needed_since is not None and left[one.snapshot] >= needed_since:
+            return "a reader's lease"
+        return None
+
+    return tuple(Fate(one, reason(one)) for one in held)
+
+
+def collect(
+    storage: Storage,
+    alpha_id: str,
+    policy: Policy,
+    *,
+    needed_since: datetime | None,
+    now: datetime,
+    dry_run: bool = False,
+) -> tuple[Fate, ...]:
+    """Remove the snapshots of an alpha that nobody needs.
+
+    They are named in the pointer first, so that no build and no rollback serves one of them again while its files
+    go; killed in between, the next call finishes. An alpha without a pointer keeps everything: its first build may
+    be at work.
+
+    Returns
+    -------
+    tuple of Fate
+        Of every snapshot; with `dry_run`, what would become of it.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the pointer cannot be read: what it needs is unknown then.
+    StorageUnavailable
+        When the store does not answer, or does not permit removing.
+    """
+    held = snapshots_of(storage, alpha_id)
+
+    def fates(pointer: Pointer) -> tuple[Fate, ...]:
+        return decide(pointer, held, policy, needed_since=needed_since, now=now)
+
+    current = served(storage, alpha_id)
+    if current is None:
+        return tuple(Fate(one, "never served") for one in held)
+    going = _going(fates(current))
+    if dry_run or not (going or current.removing):
+        return fates(current)
+
+    def announce(pointer: Pointer | None) -> Pointer | None:
+        if pointer is None:
+            return None
+        named = tuple(sorted({*_going(fates(pointer)), *pointer.removing}))
+        # What was rolled back from is remembered by its seal, which only its manifest names if another release did it.
+        return None if named == pointer.removing else replace(learned(storage, pointer), removing=named)
+
+    announced = change(storage, alpha_id, announce) or served(storage, alpha_id)
+    if announced is None:
+        return tuple(Fate(one, "never served") for one in held)
+    gone = set(announced.removing)
+    for snapshot in announced.removing:
+        storage.remove_folder(snapshot_path(alpha_id, snapshot), f"{STAGING}/removed-{uuid.uuid4().hex}")
+
+    def conclude(pointer: Pointer | None) -> Pointer | None:
+        if pointer is None or not gone & set(pointer.removing):
+            return None
+        return replace(
+            pointer,
+            removing=tuple(snapshot for snapshot in pointer.removing if snapshot not in gone),
+            replaced=_without(pointer.replaced, gone),
+            notes=replace(pointer.notes, earlier=_without(pointer.notes.earlier, gone)),
+        )
+
+    change(storage, alpha_id, conclude)
+    return tuple(Fate(f.held, None) if f.held.snapshot in gone else f for f in fates(announced))
+
+
+def _going(fates: tuple[Fate, ...]) -> tuple[str, ...]:
+    return tuple(fate.held.snapshot for fate in fates if fate.kept_because is None)
+
+
+def _without(known: Mapping[str, T], gone: set[str]) -> dict[str, T]:
+    return {snapshot: told for snapshot, told in known.items() if snapshot not in gone}

@@ -1,6 +1,0 @@
-"""Who may call what, and how often: keys, accounts, allow-lists, addresses and limits.
-
-The application needs one object of this package, :class:`serve.access.gate.Access`. Its `admit` runs
-every check that comes before a request's own parameters, and answers with a
-:class:`serve.access.caller.Caller` or raises the documented error.
-"""

@@ -1,0 +1,61 @@
+"""What operators do to accounts and keys. Every act is checked, done and written down in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from serve.auth.admin.accounts import Accounts
+from serve.auth.admin.audit_log import AuditLog
+from serve.auth.admin.keys import Keys
+from serve.auth.limits.clocks import wall_us
+from serve.auth.settings import AccessSettings
+from serve.auth.store.keys import open_database
+from serve.auth.store.peppers import load_digests
+from serve.auth.tokens import TokenShape
+
+
+@dataclass(frozen=True, slots=True)
+class Administration:
+    """The acts on an open store, by their object."""
+
+    accounts: Accounts
+    keys: Keys
+    trail: AuditLog
+
+
+@asynccontextmanager
+async def open_administration(
+    settings: AccessSettings, actor: str, clock: Callable[[], int] = wall_us, *, writable: bool = True
+) -> AsyncIterator[Administration]:
+    """Open the store to change it, or only to look at it.
+
+    Nothing is made that the acts do not need: a store only when it may be changed, a pepper only when a key is issued.
+
+    Parameters
+    ----------
+    settings
+        Of the deployment, the ones its servers run with.
+    actor
+        Who acts, for the audit trail.
+    clock
+        Microseconds since 1970.
+    writable
+        False to read only: then every act that changes something fails.
+
+    Raises
+    ------
+    SettingsError, StorageUnavailable
+        As :func:`serve.auth.store.keys.open_database`.
+    """
+    database = await open_database(settings, writable=writable, create=writable)
+    try:
+        trail = AuditLog(database, actor, clock)
+        shape = TokenShape(settings.token_prefix, settings.environment)
+        yield Administration(
+            Accounts(database, trail), Keys(database, trail, shape, partial(load_digests, settings)), trail
+        )
+    finally:
+        await database.close()

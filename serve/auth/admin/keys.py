@@ -1,0 +1,247 @@
+"""Keys: issued once, then changed, suspended, reactivated or revoked for good."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from schemas.errors import AccessError
+from serve.auth.admin import validation
+from serve.auth.admin.accounts import account_of
+from serve.auth.admin.audit_log import AuditLog
+from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, AllowList, clamp
+from serve.auth.key_view import endpoints_in_force, instant
+from serve.auth.limits.policy import RateLimit
+from serve.auth.store.database import Database, Session
+from serve.auth.store.keys import SELECT_KEYS, KeyRecord
+from serve.auth.store.tables import KeyStatus, Role, accounts, keys
+from serve.auth.tokens import Digests, TokenShape, new_token
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedKey:
+    """A new key and its token, which is shown now and can never be shown again."""
+
+    record: KeyRecord
+    token: str = field(repr=False)
+
+
+class Keys:
+    """The acts on keys.
+
+    Parameters
+    ----------
+    database
+        An open, writable store.
+    trail
+        Where they are written down.
+    shape
+        How tokens are spelled.
+    digests
+        Loads what secrets are stored with; called when a key is issued.
+    """
+
+    def __init__(
+        self, database: Database, trail: AuditLog, shape: TokenShape, digests: Callable[[], Digests]
+    ) -> None:
+        self._database = database
+        self._trail = trail
+        self._shape = shape
+        self._digests = digests
+
+    async def issue(
+        self,
+        account: str,
+        name: str,
+        *,
+        endpoints: str | None = None,
+        alphas: str | None = None,
+        runs: str | None = None,
+        raw: bool = False,
+        rate: str = "",
+        expires: str | None = None,
+        ips: str | None = None,
+    ) -> IssuedKey:
+        """Issue a key to an account, given by e-mail address or id.
+
+        Without a list of endpoints it may call what its account's ceiling allows, now and later. What else is not
+        granted is what a self-created key has: the alphas and runs made for testing, the self-service envelope, no
+        raw fields, no expiry, any address.
+
+        Raises
+        ------
+        AccessError
+            When the account is unknown or closed, or a value makes no sense.
+        """
+        token = new_token()
+        digest, made_with = self._digests().make(token)
+        now = self._trail.now()
+        async with self._database.transaction() as session:
+            owner = await account_of(session, account, to_change=True)
+            if not owner.active:
+                raise AccessError(f"{owner.email} is deactivated; `accounts activate` it before issuing keys")
+            given: dict[str, Any] = {
+                "name": validation.label(name),
+                "endpoints": (
+                    ALL if endpoints is None else validation.selected(endpoints, admin=owner.is_admin)
+                ).dumps(),
+                "alphas": (DEFAULT_ALPHAS if alphas is None else validation.alphas(alphas, "alphas")).dumps(),
+                "runs": (DEFAULT_ALPHAS if runs is None else validation.alphas(runs, "runs")).dumps(),
+                "expose_raw": raw,
+                **_columns(validation.rate(rate, RateLimit())),
+                "addresses": None if ips is None else validation.addresses(ips),
+                "expires_at": None if expires is None else validation.expiry(expires, now),
+            }
+            await session.execute(
+                sa.insert(keys).values(
+                    id=token.key_id,
+                    account_id=owner.id,
+                    digest=digest,
+                    pepper_id=made_with,
+                    status=KeyStatus.ACTIVE.value,
+                    created_at=now,
+                    **given,
+                )
+            )
+            await self._trail.write(session, "key.issue", token.key_id, {"account": owner.id, **given})
+            record = await _key_of(session, token.key_id)
+        return IssuedKey(record, self._shape.spell(token))
+
+    async def all(self, account: str | None = None, *, revoked: bool = False) -> list[KeyRecord]:
+        """Return keys, newest first: of one account or all, with or without the revoked ones."""
+        query = SELECT_KEYS.order_by(keys.c.created_at.desc(), keys.c.id)
+        if account is not None:
+            query = query.where(keys.c.account_id == (await account_of(self._database, account)).id)
+        if not revoked:
+            query = query.where(keys.c.status != KeyStatus.REVOKED.value)
+        return [KeyRecord(*row) for row in await self._database.fetch(self._database.prepare(query))]
+
+    async def find(self, key_id: str) -> KeyRecord:
+        """Return one key; refuses an unknown one."""
+        return await _key_of(self._database, key_id)
+
+    async def change(
+        self,
+        key_id: str,
+        *,
+        name: str | None = None,
+        endpoints: str | None = None,
+        alphas: str | None = None,
+        runs: str | None = None,
+        raw: bool | None = None,
+        rate: str | None = None,
+        expires: str | None = None,
+        ips: str | None = None,
+    ) -> KeyRecord:
+        """Widen or narrow a key; what is None stays. It holds from the key's next call."""
+        async with self._database.transaction() as session:
+            record = await _usable(session, key_id)
+            after: dict[str, Any] = {}
+            if name is not None:
+                after["name"] = validation.label(name)
+            if endpoints is not None:
+                admin = record.role == Role.ADMIN
+                after["endpoints"] = validation.selected(endpoints, admin=admin).dumps()
+            if alphas is not None:
+                after["alphas"] = validation.alphas(alphas, "alphas").dumps()
+            if runs is not None:
+                after["runs"] = validation.alphas(runs, "runs").dumps()
+            if raw is not None:
+                after["expose_raw"] = raw
+            if rate is not None:
+                after.update(_columns(validation.rate(rate, record.rate)))
+            if expires is not None:
+                after["expires_at"] = validation.expiry(expires, self._trail.now())
+            if ips is not None:
+                after["addresses"] = validation.addresses(ips)
+            return await self._update(session, record, "key.set", after)
+
+    async def suspend(self, key_id: str) -> KeyRecord:
+        """Stop a key until it is reactivated."""
+        async with self._database.transaction() as session:
+            record = await _usable(session, key_id)
+            if record.status == KeyStatus.SUSPENDED:
+                raise AccessError(f"key {record.id} is suspended already; `keys reactivate` lifts it")
+            return await self._update(session, record, "key.suspend", {"status": KeyStatus.SUSPENDED.value})
+
+    async def reactivate(self, key_id: str) -> KeyRecord:
+        """Let a suspended key work again."""
+        async with self._database.transaction() as session:
+            record = await _usable(session, key_id)
+            if record.status == KeyStatus.ACTIVE:
+                raise AccessError(f"key {record.id} is active already; `keys suspend` stops it")
+            return await self._update(session, record, "key.reactivate", {"status": KeyStatus.ACTIVE.value})
+
+    async def revoke(self, key_id: str) -> KeyRecord:
+        """End a key for good."""
+        async with self._database.transaction() as session:
+            record = await _usable(session, key_id)
+            return await self._update(session, record, "key.revoke", {"status": KeyStatus.REVOKED.value})
+
+    async def _update(
+        self, session: Session, record: KeyRecord, action: str, after: dict[str, Any]
+    ) -> KeyRecord:
+        before = {name: getattr(record, name) for name in after}
+        changed = validation.changes(before, after)
+        await session.execute(sa.update(keys).where(keys.c.id == record.id).values(**after))
+        await self._trail.write(session, action, record.id, changed)
+        return await _key_of(session, record.id)
+
+    def to_json(self, record: KeyRecord) -> dict[str, Any]:
+        """Return a key for programs: what is in force, and beside it what was granted."""
+        return {
+            "key_id": record.id,
+            "display_prefix": self._shape.mask(record.id),
+            "name": record.name,
+            "status": record.status,
+            "user_id": record.account_id,
+            "email": record.email,
+            "account_active": bool(record.account_active),
+            "allow": {
+                "endpoints": endpoints_in_force(record).to_json(),
+                "alphas": clamp(record.alphas, record.ceiling_alphas).to_json(),
+                "runs": clamp(record.runs, record.ceiling_runs).to_json(),
+            },
+            "granted": {
+                "endpoints": AllowList.loads(record.endpoints).to_json(),
+                "alphas": AllowList.loads(record.alphas).to_json(),
+                "runs": AllowList.loads(record.runs).to_json(),
+            },
+            "field_policy": {"expose_raw_book": bool(record.expose_raw)},
+            "rate_limit": record.rate.to_json(),
+            "ips": None if record.addresses is None else json.loads(record.addresses),
+            "expires_at": None if record.expires_at is None else instant(record.expires_at).isoformat(),
+            "created_at": instant(record.created_at).isoformat(),
+        }
+
+
+def _columns(rate: RateLimit) -> dict[str, int | None]:
+    return {
+        "per_second": rate.per_second,
+        "per_minute": rate.per_minute,
+        "per_day": rate.per_day,
+        "monthly": rate.monthly,
+    }
+
+
+async def _key_of(session: Session, key_id: str, *, to_change: bool = False) -> KeyRecord:
+    query = SELECT_KEYS.where(keys.c.id == key_id.strip())
+    # The account too: its role decides what the key may be granted.
+    query = query.with_for_update(of=[keys, accounts]) if to_change else query
+    row = await session.fetch_one(session.prepare(query))
+    if row is None:
+        # A whole token may have been pasted: it is not repeated.
+        shown = repr(key_id) if len(key_id) <= 16 else "that text"
+        raise AccessError(f"key: there is none of id {shown}; `keys list` shows the ids, 16 characters each")
+    return KeyRecord(*row)
+
+
+async def _usable(session: Session, key_id: str) -> KeyRecord:
+    record = await _key_of(session, key_id, to_change=True)
+    if record.status == KeyStatus.REVOKED:
+        raise AccessError(f"key {record.id} was revoked, which is final; `keys issue` makes another")
+    return record

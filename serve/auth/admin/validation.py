@@ -1,0 +1,167 @@
+"""What an operator may ask for. Each check returns the value to store, or refuses with the way out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from schemas.endpoints import ADMIN_IDS, ENDPOINTS
+from schemas.errors import AccessError
+from serve.auth.allow_list import ALL, AllowList, Mode
+from serve.auth.client_address import parse_network
+from serve.auth.key_view import microseconds
+from serve.auth.limits.policy import RateLimit
+
+MAX_RATE: Final = 1_000_000_000
+"""Largest limit: far beyond what can be served, and within a 32-bit column."""
+_EMAIL: Final = re.compile(r"[^@\s,\x00-\x1f]+@[^@\s,\x00-\x1f]+\.[^@\s,\x00-\x1f.]+")
+_ALPHA: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+_RATE_NAMES: Final = ("per_second", "per_minute", "per_day", "monthly")
+
+
+def email(text: str) -> str:
+    """Return an e-mail address in lower case."""
+    text = text.strip()
+    if len(text) > 254 or not _EMAIL.fullmatch(text):
+        raise AccessError(f"email: {text!r} is no e-mail address; write name@example.org")
+    return text.lower()
+
+
+def label(text: str) -> str:
+    """Return the name of a key: 1 to 100 printable characters."""
+    text = text.strip()
+    if not 1 <= len(text) <= 100 or not text.isprintable():
+        raise AccessError("name: a key's name is 1 to 100 printable characters; give one that tells its use")
+    return text
+
+
+def endpoints(text: str, option: str, *, admin: bool) -> AllowList:
+    """Read ``all`` or registry ids separated by commas.
+
+    Parameters
+    ----------
+    text
+        As typed; an empty text allows nothing.
+    option
+        The option's name, for the refusal.
+    admin
+        Whether the account is an administrator's: others cannot be given administrative ids.
+    """
+    if text.strip() == "all":
+        return ALL
+    ids = _items(text.removeprefix("list:"))
+    unknown = [name for name in ids if name not in ENDPOINTS]
+    if unknown:
+        raise AccessError(
+            f"{option}: {', '.join(map(repr, unknown))} not in the endpoint registry; give `all` or some of: {', '.join(ENDPOINTS)}"
+        )
+    barred = [name for name in ids if name in ADMIN_IDS]
+    if barred and not admin:
+        raise AccessError(
+            f"{option}: {', '.join(barred)} work for administrators only; leave them out, or `accounts set --admin` first"
+        )
+    return AllowList(Mode.LIST, ids)
+
+
+def selected(text: str, *, admin: bool) -> AllowList:
+    """Read the endpoints of a key: choosing every one there is to choose is choosing ``all``, the account's ceiling."""
+    chosen = endpoints(text, "endpoints", admin=admin)
+    selectable = [name for name in ENDPOINTS if admin or name not in ADMIN_IDS]
+    return ALL if all(map(chosen.allows, selectable)) else chosen
+
+
+def alphas(text: str, option: str) -> AllowList:
+    """Read ``all``, ``prefix:A,B`` or ``list:a,b``; an empty list of either allows nothing."""
+    text = text.strip()
+    if text == "all":
+        return ALL
+    kind, colon, rest = text.partition(":")
+    if not colon or kind not in ("prefix", "list"):
+        raise AccessError(
+            f"{option}: {text!r} is not understood; write all, prefix:Test_ or list:alpha_one,alpha_two"
+        )
+    values = _items(rest)
+    for value in values:
+        if not _ALPHA.fullmatch(value) or ".." in value:
+            raise AccessError(
+                f"{option}: no alpha can be called or start with {value!r}; use letters, digits, `_`, `-` and `.`, the first a letter or digit"
+            )
+    return AllowList(Mode(kind), values)
+
+
+def _items(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item.strip() for item in text.split(",") if item.strip()))
+
+
+def rate(text: str, base: RateLimit) -> RateLimit:
+    """Read ``per_second=5,per_minute=60,per_day=5000,monthly=100000``; what is not named stays as in `base`.
+
+    ``monthly=null`` is no monthly quota.
+    """
+    given: dict[str, int | None] = {}
+    for item in _items(text):
+        name, equals, number = (part.strip() for part in item.partition("="))
+        if not equals or name not in _RATE_NAMES or name in given:
+            raise AccessError(
+                f"rate: {item!r} is not understood; write name=number, each once, of {', '.join(_RATE_NAMES)}"
+            )
+        if name == "monthly" and number in ("null", "none", "unlimited"):
+            given[name] = None
+            continue
+        if not (number.isascii() and number.isdecimal()) or not 1 <= int(number) <= MAX_RATE:
+            hint = " (monthly=null is no quota)" if name == "monthly" else ""
+            raise AccessError(
+                f"rate: {name} is {number!r}; a limit is a whole number from 1 to {MAX_RATE}{hint}."
+                " To let no call through, suspend the key"
+            )
+        given[name] = int(number)
+    return RateLimit(**{**{name: getattr(base, name) for name in _RATE_NAMES}, **given})
+
+
+def expiry(text: str, now_us: int) -> int | None:
+    """Read an ISO day or moment (UTC unless it says otherwise) after now, or ``never``."""
+    if text.strip() == "never":
+        return None
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise AccessError(
+            f"expires: {text!r} is no day or moment; write 2030-01-31, 2030-01-31T12:00:00Z or never"
+        ) from None
+    at = microseconds(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    if at <= now_us:
+        raise AccessError(f"expires: {text!r} has passed; give a later one, or revoke the key to end it now")
+    return at
+
+
+def addresses(text: str) -> str | None:
+    """Read addresses and CIDR blocks separated by commas into the stored list, or ``any`` for no list."""
+    if text.strip() == "any":
+        return None
+    networks = []
+    for item in _items(text):
+        try:
+            networks.append(str(parse_network(item)))
+        except ValueError as error:
+            raise AccessError(f"ips: {error}") from None
+    if not networks:
+        raise AccessError("ips: the list is empty; give at least one address, or any to lift the restriction")
+    return json.dumps(list(dict.fromkeys(networks)))
+
+
+def changes(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, list[object]]:
+    """Return what differs, as [before, after] by name; refuses when nothing does."""
+    differing = {
+        # One of the databases keeps truth values as numbers.
+        name: [bool(before[name]) if isinstance(value, bool) else before[name], value]
+        for name, value in after.items()
+        if before[name] != value
+    }
+    if not differing:
+        raise AccessError(
+            "nothing to change: every value given is what is set already; name at least one other"
+        )
+    return differing

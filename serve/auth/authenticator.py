@@ -1,0 +1,283 @@
+"""The whole door: every check a call passes before its own parameters are looked at."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import structlog
+
+from schemas.endpoints import Endpoint
+from schemas.errors import ApiError, StorageUnavailable
+from serve.auth.caller import Caller, KeyRow
+from serve.auth.client_address import UNKNOWN, IPAddress, address_allowed, client_address
+from serve.auth.credentials import Credentials, RawHeaders
+from serve.auth.key_view import caller_of, key_row
+from serve.auth.limits import Limiter
+from serve.auth.limits.in_memory import InMemoryLimiter
+from serve.auth.limits.policy import Usage, Window, rate_headers, rate_limit
+from serve.auth.settings import AccessSettings
+from serve.auth.store.keys import KeyRecord, Store, open_database
+from serve.auth.store.peppers import load_digests
+from serve.auth.store.tables import KeyStatus
+from serve.auth.tokens import NO_PEPPER, Digests, TokenShape, could_be_id
+
+__all__ = ["Access", "Caller", "KeyRow", "Usage"]
+
+AWAY_RETRY_S: Final = 1
+"""``Retry-After`` while the store or the counts cannot be reached."""
+ALLOWED: Final = "allowed"
+STORE: Final = "access_store"
+LIMITER: Final = "limiter"
+_NOBODY: Final = "-" * 16
+"""Has the length of a key's id and a character that none has."""
+_NOT_A_KEY: Final = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+_OF_STATUS: Final = {
+    KeyStatus.REVOKED: ("key_revoked", "This key was revoked; issue another."),
+    KeyStatus.SUSPENDED: ("key_suspended", "This key is suspended; ask the operator."),
+}
+
+_log = structlog.get_logger(__name__)
+
+
+class Access:
+    """Keys, accounts and limits of one serving process.
+
+    Parameters
+    ----------
+    settings
+        Of the deployment.
+    store
+        Read at every call, so that a change of a key or an account holds from the next call on.
+    limiter
+        Charged once for every call of a recognised key.
+    digests
+        What secrets are verified with.
+    """
+
+    def __init__(self, settings: AccessSettings, store: Store, limiter: Limiter, digests: Digests) -> None:
+        self._hops = settings.trusted_hops
+        self._shape = TokenShape(settings.token_prefix, settings.environment)
+        self._store = store
+        self._limiter = limiter
+        self._digests = digests
+        self.decisions = dict.fromkeys((ALLOWED, *(window.name.lower() for window in Window)), 0)
+        """Calls of recognised keys since the start: allowed, or refused for want of room in a window."""
+        self.unreachable = {STORE: 0, LIMITER: 0}
+        """Calls that could not be checked since the start, by the part that did not answer."""
+
+    def _away(self, part: str, error: StorageUnavailable) -> ApiError:
+        """Fail closed: no call passes while what it has to be checked against cannot be reached."""
+        self.unreachable[part] += 1
+        _log.warning("access_unavailable", part=part, reason=str(error), cause=type(error.__cause__).__name__)
+        return ApiError(
+            "upstream_unavailable",
+            "Keys cannot be checked for the moment; try again.",
+            headers={"Retry-After": str(AWAY_RETRY_S)},
+        )
+
+    @classmethod
+    async def open(cls, settings: AccessSettings) -> Access:
+        """Open the store and the limiter.
+
+        Redis may be away at this moment; calls answer 503 until it is there.
+
+        Raises
+        ------
+        SettingsError
+            When the settings cannot count calls exactly, or the store has another schema.
+        StorageUnavailable
+            When the store does not answer.
+        """
+        settings.require_serving()
+        digests = load_digests(settings)
+        if digests.newest == NO_PEPPER:
+            _log.warning(
+                "digests_without_pepper", way_out="set ALPHA_RESULTS_PEPPER to 32 random bytes in hex"
+            )
+        store = Store(await open_database(settings, writable=False))
+        try:
+            strange = await store.pepper_ids() - digests.known
+            if strange:
+                _log.warning("keys_of_unknown_pepper", pepper_ids=sorted(strange), effect="they answer 401")
+            limiter: Limiter
+            if settings.redis is not None:
+                from serve.auth.limits.redis import RedisLimiter  # noqa: PLC0415 - slow to load, and often unused
+
+                limiter = RedisLimiter(settings.redis, f"alpha-results:{settings.environment}")
+            else:
+                assert settings.state is not None
+                limiter = await InMemoryLimiter.open(settings.state)
+        except BaseException:
+            await store.close()
+            raise
+        return cls(settings, store, limiter, digests)
+
+    async def close(self) -> None:
+        """Write what is unsaved and let every connection go."""
+        try:
+            await self._limiter.close()
+        finally:
+            await self._store.close()
+
+    @property
+    def at_once(self) -> bool:
+        """Whether calls are checked without waiting for anything: keys and counts are of this machine."""
+        return isinstance(self._limiter, InMemoryLimiter) and self._store.at_once
+
+    async def ask_store(self) -> None:
+        """Ask the store for a key that nobody has; raises StorageUnavailable when it does not answer."""
+        await self._store.find(_NOBODY)
+
+    async def ask_limiter(self) -> None:
+        """Ask where a key that nobody has stands, charging nothing; raises StorageUnavailable as above."""
+        await self._limiter.standing([(_NOBODY, rate_limit(1, 1, 1, None))])
+
+    async def admit(
+        self,
+        headers: Credentials | RawHeaders,
+        client: str | None,
+        endpoint: Endpoint,
+        recognised: Callable[[str], None] = lambda _: None,
+    ) -> Caller:
+        """Run the checks from the key to the endpoint allow-list, in the documented order.
+
+        Parameters
+        ----------
+        headers
+            Of the request: what was picked out of them, a mapping with names in any case, or ASGI's pairs of bytes.
+        client
+            Address of the other end of the connection; None when it has none.
+        endpoint
+            What is called; never a public one, which needs no key and is not counted.
+        recognised
+            Told the id of the key once its secret is verified, whatever becomes of the call.
+
+        Raises
+        ------
+        ApiError
+            With the documented code. Once the key is recognised its headers hold ``X-RateLimit-*``, and
+            ``Retry-After`` on 429 and 503.
+        """
+        presented = headers if isinstance(headers, Credentials) else Credentials.read(headers)
+        try:
+            record = await self._authenticate(presented)
+        except StorageUnavailable as error:
+            raise self._away(STORE, error) from error
+        recognised(record.id)
+        address = client_address(client, presented.forwarded, self._hops)
+        await self._check_circumstances(record, address)
+        rate = record.rate
+        try:
+            standing = await self._limiter.take(record.id, rate)
+        except StorageUnavailable as error:
+            raise self._away(LIMITER, error) from error
+        rate_limits = rate_headers(rate, standing)
+        self.decisions[ALLOWED if standing.refused is None else standing.refused.name.lower()] += 1
+        if standing.refused is not None:
+            limit = rate.limits[standing.refused]
+            raise ApiError(
+                standing.refused.refusal,
+                f"The calls this key may make in a {standing.refused.name.lower()} are used up; their number is {limit}.",
+                {"window": standing.refused.name.lower(), "limit": limit},
+                rate_limits,
+            )
+        caller = caller_of(record, standing, address, rate_limits)
+        if not caller.may_call(endpoint.id):
+            raise ApiError(
+                "endpoint_not_allowed",
+                "This key may not call this endpoint.",
+                {"endpoint": endpoint.id},
+                rate_limits,
+            )
+        return caller
+
+    async def _authenticate(self, presented: Credentials) -> KeyRecord:
+        """Return the key presented, in use and with its secret verified."""
+        if presented.token is None:
+            raise ApiError(
+                "missing_api_key",
+                "Send the key as `Authorization: Bearer <key>`.",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        token = self._shape.parse(presented.token)
+        if token is None:
+            raise ApiError(
+                "malformed_api_key", "The bearer value is not of the shape of a key.", headers=_NOT_A_KEY
+            )
+        record = await self._store.find(token.key_id)
+        digest, made_with = (record.digest, record.pepper_id) if record else (None, None)
+        # First the work, whatever else there is to say: how long it takes tells nobody which it was.
+        if not self._digests.verify(token, digest, made_with) or record is None or not token.ours:
+            raise ApiError("invalid_api_key", "This service issued no such key.", headers=_NOT_A_KEY)
+        if record.status != KeyStatus.ACTIVE:
+            code, message = _OF_STATUS[KeyStatus(record.status)]
+            raise ApiError(code, message, headers=_NOT_A_KEY)
+        if record.expires_at is not None and record.expires_at <= time.time_ns() // 1000:
+            raise ApiError("key_expired", "This key's expiry has passed; issue another.", headers=_NOT_A_KEY)
+        return record
+
+    async def _check_circumstances(self, record: KeyRecord, address: IPAddress | None) -> None:
+        """Refuse a recognised key for its account or the place it is used from; nothing is charged then."""
+        if not record.account_active:
+            raise ApiError(
+                "account_inactive",
+                "The account that owns this key is deactivated.",
+                headers=await self._headers_now(record),
+            )
+        if not address_allowed(address, record.addresses):
+            raise ApiError(
+                "ip_not_allowed",
+                "This key may not be used from this address.",
+                {"ip": UNKNOWN if address is None else str(address)},
+                await self._headers_now(record),
+            )
+
+    async def _headers_now(self, record: KeyRecord) -> dict[str, str]:
+        try:
+            (standing,) = await self._limiter.standing([(record.id, record.rate)])
+        except StorageUnavailable:
+            return {}  # the refusal stands without them
+        return rate_headers(record.rate, standing)
+
+    async def usage(self, key_id: str) -> Usage:
+        """Return what a key has used, from the limiter that enforces it; nothing is charged.
+
+        Raises
+        ------
+        ApiError
+            ``key_not_found`` when there is no such key.
+        """
+        row = await self.key(key_id)
+        if row is None:
+            raise ApiError("key_not_found", "No key has this id.")
+        return row.usage
+
+    async def inventory(self, account_id: str) -> list[KeyRow]:
+        """Return the keys of an account that are not revoked, newest first; empty for an unknown account."""
+        try:
+            records = await self._store.owned_by(account_id)
+        except StorageUnavailable as error:
+            raise self._away(STORE, error) from error
+        return await self._rows(records)
+
+    async def key(self, key_id: str) -> KeyRow | None:
+        """Return one key, revoked ones included; None when there is none."""
+        if not could_be_id(key_id):
+            return None  # nor may PostgreSQL be asked for every text
+        try:
+            record = await self._store.find(key_id)
+        except StorageUnavailable as error:
+            raise self._away(STORE, error) from error
+        return None if record is None else (await self._rows([record]))[0]
+
+    async def _rows(self, records: Sequence[KeyRecord]) -> list[KeyRow]:
+        try:
+            standings = await self._limiter.standing([(record.id, record.rate) for record in records])
+        except StorageUnavailable as error:
+            raise self._away(LIMITER, error) from error
+        return [
+            key_row(record, standing.usage(record.rate), self._shape.mask(record.id))
+            for record, standing in zip(records, standings, strict=True)
+        ]

@@ -1,0 +1,113 @@
+"""The caller's address behind one's own proxies, and lists of allowed addresses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from typing import Final
+
+IPAddress = IPv4Address | IPv6Address
+IPNetwork = IPv4Network | IPv6Network
+
+UNKNOWN: Final = "unknown"
+"""What stands for an address that could not be read."""
+_MAPPED_BITS: Final = 96
+
+
+@lru_cache(maxsize=4096)
+def parse_address(text: str) -> IPAddress | None:
+    """Read one hop's text, with or without a port, brackets and zone; None when it is no address.
+
+    An IPv4 address written inside IPv6 (``::ffff:10.0.0.1``) is the IPv4 address, so that one caller has one
+    spelling whichever socket it arrives on.
+    """
+    text = text.strip()
+    if text.startswith("["):
+        text, bracket, port = text[1:].partition("]")
+        if not bracket or (port and not (port[0] == ":" and port[1:].isdecimal())):
+            return None
+    elif text.count(":") == 1:
+        text, _, port = text.partition(":")
+        if not port.isdecimal():
+            return None
+    try:
+        found = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
+
+
+def parse_network(text: str) -> IPNetwork:
+    """Read one entry of an allow-list, an address or a CIDR block.
+
+    Raises
+    ------
+    ValueError
+        When it is neither, or has bits set outside its prefix; the message says what was probably meant.
+    """
+    text = text.strip()
+    try:
+        network = ip_network(text)
+    except ValueError:
+        try:
+            loose = ip_network(text, strict=False)
+        except ValueError:
+            raise ValueError(
+                f"{text!r} is no address or block: write 203.0.113.7, 203.0.113.0/24 or 2001:db8::/32"
+            ) from None
+        raise ValueError(f"{text!r} has bits set outside its prefix: write {loose}") from None
+    mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
+    if mapped is not None and network.prefixlen >= _MAPPED_BITS:
+        return IPv4Network((mapped, network.prefixlen - _MAPPED_BITS))
+    return network
+
+
+@lru_cache(maxsize=512)
+def _networks(stored: str) -> tuple[IPNetwork, ...]:
+    return tuple(ip_network(text) for text in json.loads(stored))
+
+
+def address_allowed(address: IPAddress | None, stored: str | None) -> bool:
+    """Whether an address is in a key's list as the store keeps it.
+
+    No list allows every address; with a list, an address that could not be read is refused.
+    """
+    if stored is None:
+        return True
+    if address is None:
+        return False
+    return any(address in network for network in _networks(stored) if network.version == address.version)
+
+
+def client_address(peer: str | None, forwarded: Sequence[str], hops: int) -> IPAddress | None:
+    """Return the address of the caller as the outermost trusted proxy saw it.
+
+    Each proxy appends the address it was called from to ``X-Forwarded-For``, so only the last `hops`
+    entries were written by proxies of one's own: everything to their left is whatever the caller sent.
+
+    Parameters
+    ----------
+    peer
+        The other end of the connection; None on a socket that has no address.
+    forwarded
+        The values of every ``X-Forwarded-For`` header, in the order received.
+    hops
+        Trusted proxies. With 0 the headers are not read at all.
+
+    Returns
+    -------
+    The address, or None when that hop is not a readable address. When there are fewer entries than hops,
+    the outermost hop there is.
+    """
+    chain = [entry for value in forwarded for entry in value.split(",")] if hops else []
+    chain.append(peer or "")
+    return parse_address(chain[max(0, len(chain) - 1 - hops)])

@@ -1,0 +1,29 @@
+"""Counting calls exactly: a rolling second, minute and day, and the calendar month in UTC.
+
+One set of rules in two places: :mod:`serve.auth.limits.sliding_window` for one process, and ``limiter.lua`` for
+any number of workers and machines that share a Redis. Both decide and count in one indivisible step, charge
+nothing for a refused call, and never take time backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from serve.auth.limits.policy import LimitStatus, RateLimit
+
+
+class Limiter(Protocol):
+    """What the gate asks; every call raises StorageUnavailable when the counts cannot be reached."""
+
+    async def take(self, key_id: str, rate: RateLimit) -> LimitStatus:
+        """Count one call of a key if every window has room, and say where the key stands."""
+        ...
+
+    async def standing(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
+        """Say where keys stand, charging nothing; in the order asked."""
+        ...
+
+    async def close(self) -> None:
+        """Write what is unsaved and let connections go."""
+        ...

@@ -1,0 +1,131 @@
+"""The limiter of a single process: exact in memory, written to a file twice a second."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from serve.auth.limits.clocks import Clocks, Moment
+from serve.auth.limits.journal import Journal
+from serve.auth.limits.policy import DAY_US, LimitStatus, RateLimit
+from serve.auth.limits.sliding_window import CallLog, Month, decide
+
+WRITE_EVERY_S: Final = 0.5
+"""Seconds between two writes: a crash loses the counts since the last one, never those of a second."""
+_FORGET_EVERY: Final = 1200
+"""Writes between two clearings of what no longer counts."""
+
+_QUIET_US: Final = 32 * DAY_US
+"""A key that made no call for so long has none in this month, whatever the wall clock says."""
+_YEAR: Final = 100
+"""Between the numbers of a month and of the same one a year later."""
+
+_log = structlog.get_logger(__name__)
+
+
+class InMemoryLimiter:
+    """Counts kept in this process; it decides without ever giving the loop away, so calls cannot interleave.
+
+    Parameters
+    ----------
+    journal
+        Where counts outlive the process.
+    clocks
+        The rolling windows go by the steady one, which nobody sets; the month by the one on the wall.
+    """
+
+    def __init__(self, journal: Journal, clocks: Clocks | None = None) -> None:
+        self._journal = journal
+        self._clocks = clocks = clocks or Clocks.of_this_machine()
+        self._steady, self._wall = clocks.steady, clocks.wall
+        self._month = Month.of(self._wall())
+        self._logs = journal.load(now := journal.present(clocks))
+        self._ahead = now - self._steady()
+        self._unsaved: list[tuple[str, int]] = []
+        self._stop = asyncio.Event()
+        self._writer: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, path: Path) -> InMemoryLimiter:
+        """Load the counts of a file and begin to write to it; raises SettingsError when it is in use."""
+        limiter = cls(Journal(path))
+        limiter._writer = asyncio.create_task(limiter._write_on())
+        return limiter
+
+    async def take(self, key_id: str, rate: RateLimit) -> LimitStatus:
+        """Count one call of a key if every window has room, in one step that nothing can come between."""
+        log = self._logs.get(key_id)
+        if log is None:
+            log = self._logs[key_id] = CallLog()
+        standing = self._decide(log, rate, charge=True)
+        if standing.refused is None:
+            self._unsaved.append((key_id, log.last))
+        return standing
+
+    async def standing(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
+        """Say where keys stand."""
+        return [
+            self._decide(self._logs.get(key_id) or CallLog(), rate, charge=False) for key_id, rate in asked
+        ]
+
+    def _decide(self, log: CallLog, rate: RateLimit, *, charge: bool) -> LimitStatus:
+        wall = self._wall()
+        month = self._month
+        if not month.holds(wall):
+            month = self._month = Month.of(wall)
+        return decide(log, self._steady() + self._ahead, wall, month, rate, charge=charge)
+
+    async def save(self) -> None:
+        """Write the calls admitted since the last time."""
+        unsaved, self._unsaved = self._unsaved, []
+        if not unsaved:
+            return
+        months = [
+            (key_id, month, calls)
+            for key_id in dict.fromkeys(key_id for key_id, _ in unsaved)
+            for month, calls in self._logs[key_id].months.items()
+        ]
+        steady = self._steady()
+        moment = Moment(self._clocks.boot, steady, self._wall(), steady + self._ahead)
+        try:
+            await asyncio.to_thread(self._journal.append, unsaved, months, moment)
+        except sqlite3.Error as error:
+            self._unsaved = unsaved + self._unsaved
+            _log.warning("call_counts_not_written", calls=len(self._unsaved), reason=str(error))
+
+    async def _write_on(self) -> None:
+        writes = 0
+        while not self._stop.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), WRITE_EVERY_S)
+            await self.save()
+            writes += 1
+            if writes % _FORGET_EVERY == 0:
+                await self.forget()
+
+    async def forget(self) -> None:
+        """Drop what no longer counts, in the file and of the keys that have gone quiet."""
+        now = self._steady() + self._ahead
+        unsaved = {key_id for key_id, _ in self._unsaved}
+        for key_id, log in list(self._logs.items()):
+            if log.last <= now - _QUIET_US and key_id not in unsaved:
+                del self._logs[key_id]
+            elif log.last <= now - DAY_US:
+                log.times, log.heads = array("q"), [0, 0, 0]
+        with contextlib.suppress(sqlite3.Error):  # it is tried again; until then the file is only larger
+            await asyncio.to_thread(self._journal.forget, now - DAY_US, self._month.number - _YEAR)
+
+    async def close(self) -> None:
+        """Write what is unsaved and close the file."""
+        self._stop.set()
+        if self._writer is not None:
+            await self._writer
+        await self.save()
+        self._journal.close()

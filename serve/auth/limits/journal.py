@@ -1,0 +1,147 @@
+"""The file in which the in-process limiter keeps its counts over a restart.
+
+It is no store of record: without it the counts of the last day and month begin at zero again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from array import array
+from collections.abc import Iterable
+from dataclasses import astuple
+from pathlib import Path
+
+import orjson
+
+from schemas.errors import SettingsError
+from serve.auth.limits.clocks import Clocks, Moment
+from serve.auth.limits.policy import DAY_US
+from serve.auth.limits.sliding_window import CallLog
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS calls (
+    key_id TEXT NOT NULL, at_us INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (key_id, at_us)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS monthly (
+    key_id TEXT NOT NULL, month INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (key_id, month)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS written (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    boot TEXT NOT NULL, steady_us INTEGER NOT NULL, wall_us INTEGER NOT NULL, at_us INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+"""`at_us` counts on a timeline of the file's own; `written` says where that was by the machine's clocks."""
+_FROM_OLDER = """
+INSERT OR IGNORE INTO monthly SELECT key_id, month, n FROM months;
+DROP TABLE months;
+"""
+"""Releases that counted one month of a key had this table."""
+
+_ADD_CALLS = """
+INSERT INTO calls SELECT value ->> 0, value ->> 1, 1 FROM json_each(?) WHERE true
+ON CONFLICT (key_id, at_us) DO UPDATE SET n = n + 1
+"""
+"""The condition tells the parser that ON begins no join."""
+_SET_MONTHS = "INSERT OR REPLACE INTO monthly SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)"
+_SET_WRITTEN = "INSERT OR REPLACE INTO written VALUES (1, ?, ?, ?, ?)"
+
+
+def _rows(rows: Iterable[tuple[str | int, ...]]) -> str:
+    """Write rows as the text that a statement takes apart."""
+    return orjson.dumps(list(rows)).decode()
+
+
+class Journal:
+    """The file, held by this process alone.
+
+    Parameters
+    ----------
+    path
+        Made when it is not there, readable by its owner only.
+
+    Raises
+    ------
+    SettingsError
+        When another process counts in it: two of them would each allow the whole envelope.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._lock = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            raise SettingsError(
+                f"the file of call counts {path} cannot be made ({error.strerror}): set ALPHA_RESULTS_LIMITS_STATE to another"
+            ) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._lock)
+            raise SettingsError(
+                f"another process already counts calls in {path}: set ALPHA_RESULTS_REDIS so that they count together,"
+                " or ALPHA_RESULTS_LIMITS_STATE to a file of its own if it serves other keys"
+            ) from error
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+            # Used by one thread at a time: the loop's while opening, then the writer's.
+            self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            # Nobody else may have it anyway, and SQLite then needs no file beside it that a full disk has no room for.
+            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.executescript(_SCHEMA)
+            if self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'months'").fetchone():
+                self._connection.executescript(f"BEGIN IMMEDIATE; {_FROM_OLDER} COMMIT;")
+        except (OSError, sqlite3.Error) as error:
+            os.close(self._lock)
+            raise SettingsError(
+                f"{path} cannot be used as the file of call counts ({error}): remove it (counts begin at zero),"
+                " make room on its disk, or set ALPHA_RESULTS_LIMITS_STATE to another"
+            ) from error
+
+    def present(self, clocks: Clocks) -> int:
+        """Return the present on the file's timeline, which is never before anything that is written there.
+
+        It began with the wall clock, but only its differences mean anything: a wall clock that was set since does not
+        move it.
+        """
+        (newest,) = self._connection.execute("SELECT max(at_us) FROM calls").fetchone()
+        row = self._connection.execute("SELECT boot, steady_us, wall_us, at_us FROM written").fetchone()
+        return max(newest or 0, Moment(*row).resumed(clocks) if row else clocks.wall())
+
+    def load(self, now_us: int) -> dict[str, CallLog]:
+        """Return the calls of each key that can still count at `now_us` of the file's timeline."""
+        logs: dict[str, CallLog] = {}
+        for key_id, month, n in self._connection.execute("SELECT key_id, month, n FROM monthly"):
+            # When the newest of them was is not known, but not later than now.
+            logs.setdefault(key_id, CallLog(last=now_us)).months[month] = n
+        recent = "SELECT key_id, at_us, n FROM calls WHERE at_us > ? ORDER BY key_id, at_us"
+        for key_id, at_us, n in self._connection.execute(recent, (now_us - DAY_US,)):
+            logs.setdefault(key_id, CallLog(last=now_us)).times.extend(array("q", [at_us]) * n)
+        return logs
+
+    def append(
+        self, calls: Iterable[tuple[str, int]], months: Iterable[tuple[str, int, int]], moment: Moment
+    ) -> None:
+        """Add admitted calls (key, instant) and set the calls of months (key, month, calls), as of a moment."""
+        # Each is one statement over one text: the driver takes and gives up the interpreter's lock with every row it
+        # is handed, and the requests answered meanwhile would wait for it as often.
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._connection.execute(_ADD_CALLS, (_rows(calls),))
+            self._connection.execute(_SET_MONTHS, (_rows(months),))
+            self._connection.execute(_SET_WRITTEN, astuple(moment))
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    def forget(self, before_us: int, before_month: int) -> None:
+        """Drop the calls up to an instant, and the counts of the months before one."""
+        self._connection.execute("DELETE FROM calls WHERE at_us <= ?", (before_us,))
+        self._connection.execute("DELETE FROM monthly WHERE month < ?", (before_month,))
+
+    def close(self) -> None:
+        """Close the file and let another process have it."""
+        self._connection.close()
+        os.close(self._lock)

@@ -1,0 +1,145 @@
+"""The rules of the limiter, pure: no clock, no storage."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from serve.auth.limits.policy import ROLLING_US, SECOND_US, LimitStatus, RateLimit, Window
+
+_MONTHS: Final = 4
+"""Months whose counts are remembered: the present one, past ones, and those of a clock that was ahead for a while."""
+_TRIM: Final = 1024
+"""Calls that have left every window before their memory is given back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """A calendar month in UTC.
+
+    Attributes
+    ----------
+    number
+        ``year * 100 + month``.
+    start_us, end_us
+        Its first microsecond since 1970 and that of the month after.
+    """
+
+    number: int
+    start_us: int
+    end_us: int
+
+    @classmethod
+    def of(cls, now_us: int) -> Month:
+        """Return the month an instant lies in."""
+        day = datetime.fromtimestamp(now_us // SECOND_US, tz=UTC)
+        start = datetime(day.year, day.month, 1, tzinfo=UTC)
+        end = datetime(day.year + day.month // 12, day.month % 12 + 1, 1, tzinfo=UTC)
+        return cls(
+            day.year * 100 + day.month, int(start.timestamp()) * SECOND_US, int(end.timestamp()) * SECOND_US
+        )
+
+    def holds(self, now_us: int) -> bool:
+        """Whether an instant lies in the month."""
+        return self.start_us <= now_us < self.end_us
+
+
+@dataclass(slots=True)
+class CallLog:
+    """The admitted calls of one key.
+
+    Attributes
+    ----------
+    times
+        Instants of admission in microseconds, ascending; older ones than a day may be gone.
+    heads
+        For each rolling window, the index of its oldest call.
+    months
+        Calls by the number of the month they were made in. Each is counted by itself, so that a wall clock that is wrong
+        for a moment costs no other month its count.
+    last
+        The newest admission.
+    """
+
+    times: array[int] = field(default_factory=lambda: array("q"))
+    heads: list[int] = field(default_factory=lambda: [0, 0, 0])
+    months: dict[int, int] = field(default_factory=dict)
+    last: int = 0
+
+
+def decide(
+    log: CallLog, now_us: int, wall_us: int, month: Month, rate: RateLimit, *, charge: bool
+) -> LimitStatus:
+    """Count one call if every window has room.
+
+    A call made at instant t is in a window of length w while ``now - t < w``. It is admitted when each
+    count, itself included, stays within its limit; otherwise nothing is counted.
+
+    Parameters
+    ----------
+    log
+        The key's calls; changed when the call is admitted.
+    now_us
+        The instant, by a clock that never goes back.
+    wall_us
+        The same instant by the wall clock, in microseconds since 1970; for the month alone.
+    month
+        The month `wall_us` lies in.
+    rate
+        The envelope, which may differ from call to call.
+    charge
+        False only asks where the key stands; then nothing is refused.
+    """
+    times, heads = log.times, log.heads
+    count = len(times)
+    limits = rate.limits
+    cost = 1 if charge else 0
+    used: list[int] = []
+    reset: list[int] = []
+    refused: Window | None = None
+    retry = 0
+    for i, length in enumerate(ROLLING_US):
+        head, cut = heads[i], now_us - length
+        while head < count and times[head] <= cut:
+            head += 1
+        heads[i] = head
+        here = count - head
+        limit = limits[i]
+        assert limit is not None
+        if charge and here >= limit:
+            refused = Window(i) if refused is None else refused
+            retry = max(retry, times[count - limit] + length - now_us)
+        used.append(here)
+        reset.append(times[head] + length - now_us if here else 0)
+    in_month = log.months.get(month.number, 0)
+    to_next = month.end_us - wall_us
+    if charge and rate.monthly is not None and in_month >= rate.monthly:
+        refused = Window.MONTH if refused is None else refused
+        retry = max(retry, to_next)
+    if refused is None and charge:
+        times.append(now_us)
+        log.last = now_us
+        log.months[month.number] = in_month + 1
+        reset = [left or length for left, length in zip(reset, ROLLING_US, strict=True)]
+        _trim(log, month.number)
+    if refused is not None:
+        cost = 0
+    return LimitStatus(
+        (used[0] + cost, used[1] + cost, used[2] + cost, in_month + cost),
+        (reset[0], reset[1], reset[2], to_next),
+        refused,
+        retry,
+    )
+
+
+def _trim(log: CallLog, month: int) -> None:
+    if len(log.months) > _MONTHS:
+        del log.months[min(log.months.keys() - {month})]
+    # The day is the longest window, so what is before its head is before all of them; and as time never goes
+    # back, it stays so.
+    gone = log.heads[-1]
+    if gone > _TRIM and gone * 2 > len(log.times):
+        del log.times[:gone]
+        log.heads = [head - gone for head in log.heads]

@@ -1,0 +1,134 @@
+"""Settings of keys, accounts and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from schemas.errors import SettingsError
+from schemas.settings import SETTINGS, given
+from serve.auth.store.location import StoreLocation
+
+
+@dataclass(frozen=True, slots=True)
+class AccessSettings:
+    """Where accounts, keys and counts are kept, and how tokens and addresses are read.
+
+    Attributes
+    ----------
+    store
+        A file or ``sqlite:///file``, or ``postgresql://…``; may hold a password, so it is never shown whole.
+    state
+        SQLite file in which the in-process limiter keeps its counts over a restart; not used with `redis`.
+    redis
+        ``redis://…`` when several workers or machines count together; None for the in-process limiter.
+    token_prefix, environment
+        The first two words of every token.
+    peppers
+        Server-side secrets of the digests: the first makes new digests, all of them verify. When empty, an
+        SQLite store uses the file beside it, made at first use, and PostgreSQL uses none.
+    trusted_hops
+        Proxies of one's own in front of the service, counted from the service outwards.
+    workers
+        Serving processes; more than one needs `redis`.
+
+    Raises
+    ------
+    SettingsError
+        When the store's address makes no sense.
+    """
+
+    store: str = field(repr=False)
+    state: Path | None = None
+    redis: str | None = field(default=None, repr=False)
+    token_prefix: str = SETTINGS["key_prefix"].default
+    environment: str = SETTINGS["environment"].default
+    peppers: tuple[bytes, ...] = field(default=(), repr=False)
+    trusted_hops: int = SETTINGS["trusted_hops"].default
+    workers: int = SETTINGS["workers"].default
+
+    def __post_init__(self) -> None:
+        StoreLocation.parse(self.store)
+
+    @property
+    def location(self) -> StoreLocation:
+        """The address of the store, read."""
+        return StoreLocation.parse(self.store)
+
+    def require_serving(self) -> None:
+        """Raise SettingsError unless calls can be counted exactly with these settings.
+
+        To be called before workers are started, so that the refusal comes once and at once.
+        """
+        if self.redis is None and self.workers > 1:
+            raise SettingsError(
+                f"{self.workers} workers cannot count calls together without Redis: set ALPHA_RESULTS_REDIS=redis://… or run one worker"
+            )
+        if self.redis is None and self.state is None:
+            raise SettingsError(
+                "there is no place to keep the counts of calls: set ALPHA_RESULTS_LIMITS_STATE to a local file, or ALPHA_RESULTS_REDIS"
+            )
+
+    @classmethod
+    def from_environment(
+        cls,
+        env: Mapping[str, str],
+        datasets_root: str | Path | None,
+        overrides: Mapping[str, Any] | None = None,
+    ) -> AccessSettings:
+        """Read the settings from a mapping of environment variables.
+
+        Parameters
+        ----------
+        env
+            Usually ``os.environ``, read as declared; an empty value counts as absent.
+        datasets_root
+            The published root. The default files lie next to it and never inside it, so that nothing of
+            them can be mistaken for published data: ``<root>.access.sqlite3``, ``<root>.limits.sqlite3``.
+        overrides
+            Fields of this class by name, as text or value, from flags; those that are None are ignored.
+
+        Raises
+        ------
+        SettingsError
+            When a value makes no sense, or no store is named and the root is not a local folder.
+        """
+        flags = {name: value for name, value in (overrides or {}).items() if value is not None}
+
+        def told(field_name: str, setting: str | None = None) -> Any:
+            return given(SETTINGS[setting or field_name], env, flags.get(field_name))
+
+        root = _local(datasets_root)
+        store = told("store", "access") or (root and f"{root}.access.sqlite3")
+        if not store:
+            raise SettingsError(
+                "no store of accounts and keys is named: give --access or ALPHA_RESULTS_ACCESS"
+                " (a file or postgresql://…), or a local datasets root to put the default file beside"
+            )
+        path = StoreLocation.parse(store).path
+        if root is not None and path is not None and path.is_relative_to(root):
+            raise SettingsError(
+                f"the access store {path} lies inside the published root: keep it outside, by default {root}.access.sqlite3"
+            )
+        state = told("state", "limits_state")
+        if state is None and root is not None:
+            state = f"{root}.limits.sqlite3"
+        elif state is None and path is not None:
+            state = f"{path}.limits"
+        return cls(
+            store=str(store),
+            state=Path(state) if state else None,
+            redis=told("redis"),
+            token_prefix=told("token_prefix", "key_prefix"),
+            environment=told("environment"),
+            peppers=told("peppers", "pepper"),
+            trusted_hops=told("trusted_hops"),
+            workers=told("workers"),
+        )
+
+
+def _local(root: str | Path | None) -> Path | None:
+    text = str(root or "").removeprefix("file://")
+    return None if not text or "://" in text else Path(text).expanduser().absolute()

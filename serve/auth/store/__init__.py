@@ -1,0 +1,1 @@
+"""Where accounts and keys are stored."""

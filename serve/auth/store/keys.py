@@ -1,0 +1,191 @@
+"""Opening the store, and what serving reads from it: one joined query, again whenever anything was committed."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy as sa
+
+from schemas.errors import SettingsError
+from serve.auth.limits.policy import RateLimit, rate_limit
+from serve.auth.settings import AccessSettings
+from serve.auth.store.database import Database
+from serve.auth.store.sqlite import SqliteDatabase, reading
+from serve.auth.store.tables import REVISION, VERSION_TABLE, accounts, keys
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyRecord:
+    """One key with its account, as stored; the lists are the stored texts.
+
+    Two readings are two records, whatever they say. The fields are the columns of `KEY_COLUMNS`, in their order.
+    """
+
+    id: str
+    name: str
+    digest: bytes = field(repr=False)
+    pepper_id: str
+    status: str
+    endpoints: str
+    alphas: str
+    runs: str
+    expose_raw: bool
+    per_second: int
+    per_minute: int
+    per_day: int
+    monthly: int | None
+    addresses: str | None
+    expires_at: int | None
+    created_at: int
+    account_id: str
+    email: str
+    role: str
+    account_active: bool
+    ceiling_endpoints: str
+    ceiling_alphas: str
+    ceiling_runs: str
+
+    @property
+    def rate(self) -> RateLimit:
+        """The envelope of the key."""
+        return rate_limit(self.per_second, self.per_minute, self.per_day, self.monthly)
+
+
+_OF_ACCOUNT: Final = {"account_id": accounts.c.id, "account_active": accounts.c.active}
+KEY_COLUMNS: Final = tuple(
+    _OF_ACCOUNT[entry.name].label(entry.name)
+    if entry.name in _OF_ACCOUNT
+    else (keys.c if entry.name in keys.c else accounts.c)[entry.name]
+    for entry in fields(KeyRecord)
+)
+SELECT_KEYS: Final = sa.select(*KEY_COLUMNS).join_from(keys, accounts, keys.c.account_id == accounts.c.id)
+"""Every key beside its account; the one query of a call adds the id."""
+
+_REMEMBERED: Final = 10_000
+"""Keys whose records are kept while nothing changes."""
+
+
+class Store:
+    """What serving reads.
+
+    Parameters
+    ----------
+    database
+        An open, current store.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._version: int | None = None
+        self._unchanged: dict[str, KeyRecord] = {}
+        self._one = database.prepare(SELECT_KEYS.where(keys.c.id == sa.bindparam("wanted")))
+        self._owned = database.prepare(
+            SELECT_KEYS.where(
+                keys.c.account_id == sa.bindparam("owner"), keys.c.status != "revoked"
+            ).order_by(keys.c.created_at.desc(), keys.c.id)
+        )
+        self._peppers = database.prepare(
+            sa.select(keys.c.pepper_id).where(keys.c.status != "revoked").distinct()
+        )
+
+    @property
+    def at_once(self) -> bool:
+        """Whether it answers without waiting for anything."""
+        return isinstance(self._database, SqliteDatabase)
+
+    async def find(self, key_id: str) -> KeyRecord | None:
+        """Return a key with its account as they are at this moment; None when there is no such key.
+
+        A record read before is returned while the database says that nothing in it was changed since.
+        """
+        version = self._database.version()
+        if version is None or version != self._version:
+            self._unchanged.clear()
+            self._version = version
+        record = self._unchanged.get(key_id)
+        if record is not None:
+            return record
+        row = await self._database.fetch_one(self._one, wanted=key_id)
+        if row is None:
+            return None
+        record = KeyRecord(*row)
+        if version is not None and len(self._unchanged) < _REMEMBERED:
+            self._unchanged[key_id] = record
+        return record
+
+    async def owned_by(self, account_id: str) -> list[KeyRecord]:
+        """Return the keys of an account that are not revoked, newest first."""
+        return [KeyRecord(*row) for row in await self._database.fetch(self._owned, owner=account_id)]
+
+    async def pepper_ids(self) -> set[str]:
+        """Return the ids of the peppers that the keys in use were made with."""
+        return {str(row[0]) for row in await self._database.fetch(self._peppers)}
+
+    async def close(self) -> None:
+        """Close the database."""
+        await self._database.close()
+
+
+async def open_database(settings: AccessSettings, *, writable: bool, create: bool = True) -> Database:
+    """Open the store, at the schema this program works with.
+
+    An SQLite file is created and migrated without asking; it belongs to one machine. PostgreSQL may be
+    shared with a release that is still running, so only an empty database is set up without asking.
+
+    Parameters
+    ----------
+    settings
+        Of the deployment.
+    writable
+        False to read only.
+    create
+        False to refuse where there is no store yet.
+
+    Raises
+    ------
+    SettingsError
+        When there is no store and none is to be made; when PostgreSQL holds an older schema, or either database a newer
+        one than this program's.
+    StorageUnavailable
+        When it does not answer.
+    """
+    location = settings.location
+    if location.path is not None and _is_current(location.path):
+        return SqliteDatabase(location.path, writable=writable)
+    if location.path is not None and not create and not location.path.exists():
+        raise SettingsError(
+            f"there is no access store at {location.path}: `accounts create` makes it, --access names another"
+        )
+
+    from serve.auth.store.migrate import migrate, revision  # noqa: PLC0415 - a third of a second that most starts do without
+
+    if location.path is not None:
+        await migrate(location)
+        return SqliteDatabase(location.path, writable=writable)
+
+    from serve.auth.store.postgres import PostgresDatabase  # noqa: PLC0415 - only for stores that lie there
+
+    found = await (migrate(location, only_if_empty=True) if create else revision(location))
+    if found is None and not create:
+        raise SettingsError(
+            f"there is no access store in {location.shown}: `accounts create` makes it, ALPHA_RESULTS_ACCESS names another"
+        )
+    if found is not None and found != REVISION:
+        raise SettingsError(
+            f"the access store is at revision {found} and this program works with {REVISION}:"
+            " run `python -m serve access upgrade`, or the release that made it"
+        )
+    assert location.dsn is not None
+    return await PostgresDatabase.open(location.dsn, writable=writable)
+
+
+def _is_current(path: Path) -> bool:
+    """Whether a file is a store at this program's revision; anything else is for the migrations to judge."""
+    try:
+        with reading(path) as connection:
+            return connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall() == [(REVISION,)]  # noqa: S608 - both are constants
+    except sqlite3.Error:
+        return False

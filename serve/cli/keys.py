@@ -1,0 +1,184 @@
+"""`keys`: what callers present."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import click
+
+from schemas.terminal import echo
+from serve.auth.admin import Administration
+from serve.auth.store.keys import KeyRecord
+from serve.cli.session import (
+    administer,
+    json_option,
+    print_fields,
+    print_json,
+    print_table,
+    spelled,
+    store_options,
+)
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@click.group()
+def keys() -> None:
+    """Issue, change and end keys.
+
+    Lists are `all`, `prefix:Test_,Prod_` or `list:alpha_one,alpha_two`; endpoints are `all` or registry ids
+    with commas. A key never gets beyond its account's ceiling, whatever it was granted.
+    """
+
+
+def _grants(command: Command) -> Command:
+    for option in (
+        click.option("--ips", metavar="LIST", help="Addresses and blocks it may be used from, or any."),
+        click.option(
+            "--expires", metavar="WHEN", help="ISO day or moment, UTC unless it says otherwise; or never."
+        ),
+        click.option(
+            "--rate",
+            metavar="LIMITS",
+            help="per_second=5,per_minute=60,per_day=5000,monthly=100000; monthly=null is no quota.",
+        ),
+        click.option("--runs", metavar="LIST", help="Alphas whose data it may read."),
+        click.option("--alphas", metavar="LIST", help="Alphas it may list and read the description of."),
+        click.option(
+            "--endpoints", metavar="LIST", help="Endpoints it may call, within its account's ceiling."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@keys.command()
+@click.option("--account", required=True, help="E-mail address or id of the owner.")
+@click.option("--name", required=True, help="Label that tells its use.")
+@_grants
+@click.option("--raw", is_flag=True, help="Make the fields and books of the raw signal visible.")
+@json_option
+@store_options
+def issue(
+    *,
+    access_url: str | None,
+    datasets: str | None,
+    as_json: bool,
+    account: str,
+    name: str,
+    rate: str | None,
+    **grants: Any,
+) -> None:
+    """Issue a key and show its token, this once.
+
+    Without --endpoints, with all of them or with every one of them it may call what its account's ceiling allows: the three
+    meta endpoints, unless `accounts create` or `accounts set` opened more. Without other grants it reads the alphas that
+    start with Test_, five times a second, 60 a minute, 5000 a day and 100000 a month.
+    """
+
+    async def act(a: Administration) -> tuple[dict[str, Any], str]:
+        issued = await a.keys.issue(account, name, rate=rate or "", **grants)
+        return a.keys.to_json(issued.record), issued.token
+
+    row, token = administer(access_url, datasets, act)
+    asked = dict(row["granted"])
+    if grants["endpoints"] is None:
+        asked["endpoints"] = row["allow"]["endpoints"]  # the ceiling, whatever it is
+    if asked != row["allow"]:
+        echo(
+            "The account's ceiling is narrower than what was granted; `allow` is what is in force."
+            " `accounts set` with --ceiling-endpoints, --ceiling-alphas and --ceiling-runs opens more.",
+            err=True,
+        )
+    if as_json:
+        print_json({"key_id": row["key_id"], "token": token, **row})
+        return
+    print_fields(row)
+    echo("The token, shown now and never again:", err=True)
+    echo(token)
+
+
+@keys.command("list")
+@click.option("--account", help="Only the keys of this account.")
+@click.option("--revoked", is_flag=True, help="Show the revoked ones too.")
+@json_option
+@store_options
+def list_all(
+    access_url: str | None, datasets: str | None, as_json: bool, account: str | None, revoked: bool
+) -> None:
+    """List keys, newest first."""
+
+    async def act(a: Administration) -> list[dict[str, Any]]:
+        return [a.keys.to_json(record) for record in await a.keys.all(account, revoked=revoked)]
+
+    found = administer(access_url, datasets, act, writable=False)
+    if as_json:
+        print_json(found)
+        return
+    columns = ("key_id", "name", "email", "status", "allow", "expires_at", "created_at")
+    print_table(columns, [[spelled(row[name]) for name in columns] for row in found])
+
+
+def _one(
+    access_url: str | None,
+    datasets: str | None,
+    as_json: bool,
+    act: Callable[[Administration], Awaitable[KeyRecord]],
+    *,
+    writable: bool = True,
+    urgent: bool = False,
+) -> None:
+    async def run(a: Administration) -> dict[str, Any]:
+        return a.keys.to_json(await act(a))
+
+    row = administer(access_url, datasets, run, writable=writable, urgent=urgent)
+    (print_json if as_json else print_fields)(row)
+
+
+@keys.command()
+@click.argument("key_id")
+@json_option
+@store_options
+def show(access_url: str | None, datasets: str | None, as_json: bool, key_id: str) -> None:
+    """Show one key: what it was granted, and what is in force under its account's ceiling."""
+    _one(access_url, datasets, as_json, lambda a: a.keys.find(key_id), writable=False)
+
+
+@keys.command("set")
+@click.argument("key_id")
+@click.option("--name", help="Another label.")
+@_grants
+@click.option("--raw/--no-raw", default=None, help="Show or hide the fields and books of the raw signal.")
+@json_option
+@store_options
+def change(access_url: str | None, datasets: str | None, as_json: bool, key_id: str, **values: Any) -> None:
+    """Widen or narrow a key from its next call on; what is not named stays."""
+    _one(access_url, datasets, as_json, lambda a: a.keys.change(key_id, **values), urgent=True)
+
+
+@keys.command()
+@click.argument("key_id")
+@json_option
+@store_options
+def suspend(access_url: str | None, datasets: str | None, as_json: bool, key_id: str) -> None:
+    """Stop a key until it is reactivated: it answers 401 key_suspended."""
+    _one(access_url, datasets, as_json, lambda a: a.keys.suspend(key_id), urgent=True)
+
+
+@keys.command()
+@click.argument("key_id")
+@json_option
+@store_options
+def reactivate(access_url: str | None, datasets: str | None, as_json: bool, key_id: str) -> None:
+    """Let a suspended key work again."""
+    _one(access_url, datasets, as_json, lambda a: a.keys.reactivate(key_id))
+
+
+@keys.command()
+@click.argument("key_id")
+@json_option
+@store_options
+def revoke(access_url: str | None, datasets: str | None, as_json: bool, key_id: str) -> None:
+    """End a key for good: it answers 401 key_revoked."""
+    _one(access_url, datasets, as_json, lambda a: a.keys.revoke(key_id), urgent=True)

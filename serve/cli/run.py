@@ -1,0 +1,110 @@
+"""``python -m serve run``."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+
+from datasets.storage import open_storage
+from schemas.errors import SettingsError
+from schemas.settings import SETTINGS
+from schemas.settings.options import flag
+from serve import settings
+from serve.app import create
+from serve.auth.authenticator import Access
+from serve.auth.settings import AccessSettings
+from serve.http.protocol.connection import Connection
+from serve.http.protocol.fast_path import FastConnection
+from serve.http.protocol.limits import allow_descriptors
+from serve.observability import exported_alone, exported_by_parent, logging
+from serve.runtime import ONE_HEAP_OF_CHILDREN, settle, unsettle
+from serve.server import closing, serve_alone, serve_with_workers
+from serve.settings import Settings
+
+_APP: Final = "serve.app:from_environment"
+_WORKER_SILENCE_S: Final = 60
+"""How long a worker may stay silent before the parent replaces it."""
+_ACCESS: Final = {"access": "store", "limits_state": "state", "trusted_hops": "trusted_hops"}
+"""Settings of keys and limits that have a flag -> the field they fill."""
+
+
+def _options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command a flag for every setting that has one, as it is declared."""
+    for name in reversed([*(setting.name for setting in settings.declared()), *_ACCESS]):
+        command = flag(name)(command)
+    return command
+
+
+@click.command()
+@_options
+def run(**flags: Any) -> None:
+    """Serve the published results over HTTP until interrupted.
+
+    Everything is checked once before a port is opened; a running service then outlives a store that goes away.
+    SIGTERM and Ctrl-C let requests in flight finish; a second one ends at once.
+    """
+    of_access = {name: flags.pop(name) for name in _ACCESS}
+    program = settings.resolve(os.environ, flags)
+    access = AccessSettings.from_environment(
+        os.environ,
+        program.datasets,
+        {
+            **{field: of_access[name] for name, field in _ACCESS.items()},
+            "workers": program.workers,
+        },
+    )
+    logging.configure(program.log_level, program.log_format)
+    _require_root(program)
+    asyncio.run(_try(access))
+    allow_descriptors(program.max_connections)
+    if program.workers > 1:
+        # Workers are new processes: they read what they need from the environment, which shows in no list of
+        # processes, unlike a command line.
+        told = {SETTINGS[name].variable: text for name, text in of_access.items() if text is not None}
+        told[SETTINGS["access"].variable] = access.store
+        os.environ.update({**ONE_HEAP_OF_CHILDREN, **settings.variables(program), **told})
+        with exported_by_parent(program) as draining:
+            settle()
+            serve_with_workers(_APP, _server(program), draining)
+            unsettle()
+    else:
+        with exported_alone(program) as (instruments, draining):
+            settle()
+            serve_alone(create(program, access, instruments, closing), _server(program), draining)
+
+
+def _server(program: Settings) -> dict[str, Any]:
+    return {
+        "host": program.host,
+        "port": program.port,
+        "workers": program.workers,
+        "loop": "uvloop",
+        "http": FastConnection if program.fast_path == "on" else Connection,
+        "ws": "none",
+        "lifespan": "on",
+        # The caller's address behind proxies is worked out by counting hops, never by believing a header.
+        "proxy_headers": False,
+        "server_header": False,
+        "access_log": False,
+        "log_config": None,
+        "timeout_graceful_shutdown": max(1, round(program.drain_seconds)),
+        # A worker that is starting, or starved of a processor, is slow rather than dead: killing it makes it worse.
+        "timeout_worker_healthcheck": _WORKER_SILENCE_S,
+    }
+
+
+def _require_root(program: Settings) -> None:
+    """Refuse a local root that is not there: more likely a typing error than an empty catalogue."""
+    if open_storage(program.datasets).missing:
+        raise SettingsError(
+            f"--datasets: there is no folder {program.datasets!r}; `python -m pipeline build` publishes into one"
+        )
+
+
+async def _try(access: AccessSettings) -> None:
+    """Open and close the access store, so that what is wrong with it is said in one line."""
+    await (await Access.open(access)).close()

@@ -1,0 +1,131 @@
+"""What the commands share: where the store is, who acts, how results are shown. Refusals pass through."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import click
+from rich.table import Table
+
+from schemas.errors import StorageUnavailable
+from schemas.screen import Screen
+from schemas.settings import SETTINGS, given
+from schemas.settings.options import flag
+from schemas.terminal import echo
+from serve.auth.admin import Administration, open_administration
+from serve.auth.settings import AccessSettings
+from serve.auth.store import reserve
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Result = TypeVar("Result")
+
+
+def store_options(command: Command) -> Command:
+    """Add the options that say where the store is."""
+    for name, parameter in (("datasets", "datasets"), ("access", "access_url")):
+        command = flag(name, parameter)(command)
+    return command
+
+
+def json_option(command: Command) -> Command:
+    """Add ``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
+
+
+def settings_of(access_url: str | None, datasets: str | None) -> AccessSettings:
+    """Return the deployment's settings from options and environment."""
+    root = datasets or os.environ.get(SETTINGS["datasets"].variable)
+    return AccessSettings.from_environment(os.environ, root, {"store": access_url})
+
+
+def administer(
+    access_url: str | None,
+    datasets: str | None,
+    act: Callable[[Administration], Awaitable[Result]],
+    *,
+    writable: bool = True,
+    urgent: bool = False,
+) -> Result:
+    """Open the store, do one act and close it.
+
+    Parameters
+    ----------
+    access_url, datasets
+        Where the store is, as the options say.
+    act
+        What to do.
+    writable
+        False for an act that only reads: nothing is created then.
+    urgent
+        An act that takes rights away. When the store fails it is tried once more with the room that is set aside, as the
+        disk may be full.
+    """
+    settings = settings_of(access_url, datasets)
+    store = settings.location.path
+
+    async def run() -> Result:
+        async with open_administration(settings, _actor(), writable=writable) as administration:
+            return await act(administration)
+
+    try:
+        return asyncio.run(run())
+    except StorageUnavailable:
+        if not urgent or store is None or not reserve.give_up(store):
+            raise
+        return asyncio.run(run())
+    finally:
+        if writable and store is not None and store.exists():
+            reserve.fill(store)
+
+
+def _actor() -> str:
+    """Return who acts: ``ALPHA_RESULTS_ACTOR``, else the login name."""
+    try:
+        told: str | None = given(SETTINGS["actor"], os.environ)
+        return told or getpass.getuser()
+    except (OSError, KeyError):  # a container's user without a name; which of them depends on the Python
+        return f"uid {os.getuid()}"
+
+
+def print_json(value: Any) -> None:
+    """Print a value for programs."""
+    echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows for people: a table on a terminal, tab-separated lines elsewhere."""
+    if not sys.stdout.isatty():
+        for row in (columns, *rows):
+            echo("\t".join(row))
+        return
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*row)
+    Screen().print(table)
+
+
+def print_fields(value: dict[str, Any]) -> None:
+    """Print one object for people, a line for each field."""
+    print_table(("field", "value"), [(name, spelled(part)) for name, part in value.items()])
+
+
+def spelled(value: Any) -> str:
+    """Return a value of an object as people read it; allow-lists as the options that grant them."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    if not isinstance(value, dict):
+        return str(value)
+    if "mode" in value:
+        listed = ",".join(value.get("ids") or value.get("prefixes") or ())
+        return "all" if value["mode"] == "all" else f"{value['mode']}:{listed}"
+    return "  ".join(f"{name}={spelled(part)}" for name, part in value.items())

@@ -1,0 +1,55 @@
+"""`access`: the store itself and its schema."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from schemas.terminal import echo
+from serve.auth.store.migrate import BASE, HEAD, head, migrate, revision
+from serve.cli.session import json_option, print_fields, print_json, settings_of, store_options
+
+
+@click.group()
+def access() -> None:
+    """Show the store of accounts and keys, and bring its schema up or down."""
+
+
+@access.command()
+@json_option
+@store_options
+def show(access_url: str | None, datasets: str | None, as_json: bool) -> None:
+    """Show where the store is and which revision of the schema it holds."""
+    location = settings_of(access_url, datasets).location
+    found = {"store": location.shown, "revision": asyncio.run(revision(location)), "head": head()}
+    (print_json if as_json else print_fields)(found)
+
+
+@access.command()
+@store_options
+def upgrade(access_url: str | None, datasets: str | None) -> None:
+    """Bring the store to the newest revision.
+
+    SQLite does this by itself when it is opened; PostgreSQL only when it is empty, as a release that is still
+    running may depend on the older schema.
+    """
+    _migrate(access_url, datasets, HEAD)
+
+
+@access.command()
+@click.option(
+    "--to", "target", required=True, metavar="REVISION", help=f"Where to stop; {BASE} removes everything."
+)
+@click.confirmation_option(prompt="What later revisions added is lost, with its rows. Go on?")
+@store_options
+def downgrade(access_url: str | None, datasets: str | None, target: str) -> None:
+    """Bring the store to an older revision; rows of the tables it did not have are lost."""
+    _migrate(access_url, datasets, target)
+
+
+def _migrate(access_url: str | None, datasets: str | None, target: str) -> None:
+    location = settings_of(access_url, datasets).location
+    before = asyncio.run(migrate(location, target))
+    after = asyncio.run(revision(location))
+    echo(f"{location.shown}: revision {before or BASE} -> {after or BASE}")

@@ -1,0 +1,90 @@
+"""The service, and the calling key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from schemas.endpoints import registry_version
+from serve.auth.caller import KeyRow
+from serve.http.answer import Answerer, Bare, Page, Single
+from serve.http.context import Context
+from serve.http.envelope import page_of
+from serve.query.instants import instant, instant_or_null, now
+from serve.version import SERVICE
+
+ACCESS: Final = "access store"
+"""Source of answers about keys."""
+
+
+async def health(context: Context) -> Bare:
+    """Tell whether anything that answers depend on is amiss; what it is, is for those who run the service."""
+    service = context.service
+    body: dict[str, Any] = {
+        "status": "ok" if service.components.healthy else "degraded",
+        "service": SERVICE,
+        "environment": service.access_settings.environment,
+        "version": service.build,
+        "registry_version": registry_version(),
+        "time": now(),
+    }
+    affected = service.components.affected_alphas
+    return Bare({**body, "affected_alphas": affected} if affected else body)
+
+
+async def me(context: Context) -> Single:
+    """Describe the calling key as it was read for this very call."""
+    caller = context.caller
+    return Single(
+        {
+            "key_id": caller.key_id,
+            "key_name": caller.key_name,
+            "user_id": caller.user_id,
+            "email": caller.email,
+            "role": caller.role,
+            "is_admin": caller.is_admin,
+            "allow": caller.allow,
+            "field_policy": {"expose_raw_book": caller.expose_raw},
+            "rate_limit": caller.rate_limit.to_json(),
+            "usage": caller.usage.to_json(),
+            "callable_endpoints": caller.callable_endpoints,
+            "registry_version": registry_version(),
+            "ip": caller.ip,
+        },
+        source=ACCESS,
+    )
+
+
+async def keys(context: Context) -> Page:
+    """List the keys of the caller's account, newest first."""
+    found = await context.service.access.inventory(context.caller.user_id)
+    rows, returned = page_of(
+        [inventory_row(key) for key in found], context.values["limit"], context.values["offset"]
+    )
+    return Page(rows, returned, len(found), {"key_id": context.caller.key_id})
+
+
+def inventory_row(key: KeyRow) -> dict[str, Any]:
+    """Show a key as inventories do: never its secret, nor anything derived from it."""
+    return {
+        "key_id": key.key_id,
+        "display_prefix": key.display_prefix,
+        "name": key.name,
+        "status": key.status,
+        **standing(key),
+    }
+
+
+def standing(key: KeyRow) -> dict[str, Any]:
+    """Show what a key may do, what it has used and how long it lasts."""
+    return {
+        "allow": key.allow,
+        "field_policy": {"expose_raw_book": key.expose_raw},
+        "rate_limit": key.rate_limit.to_json(),
+        "usage": key.usage.to_json(),
+        "expires_at": instant_or_null(key.expires_at),
+        "created_at": instant(key.created_at),
+    }
+
+
+ROUTES: Final[Mapping[str, Answerer]] = {"meta.health": health, "meta.me": me, "meta.keys": keys}

@@ -1,0 +1,102 @@
+"""What an operator asks: which runs are served and how complete, and what a key has used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from datasets.manifest import Manifest, Pointer
+from datasets.snapshot import Snapshot
+from schemas.errors import ApiError
+from schemas.kinds import KINDS, REQUIRED_KINDS, TABLE_KINDS
+from serve.endpoints.account import ACCESS, standing
+from serve.endpoints.manifest_view import visible
+from serve.http.answer import Answerer, Page, Single
+from serve.http.context import Context
+from serve.http.envelope import page_of
+
+
+def alphas(context: Context) -> Page:
+    """List every alpha, whatever the key's own lists say of it."""
+    pointers = context.service.snapshots.pointers()
+    start, limit = context.values["offset"], context.values["limit"]
+    rows, returned = page_of([_published(x) for x in pointers[start : start + limit]], limit, 0)
+    return Page(rows, returned, len(pointers), {})
+
+
+def readiness(context: Context) -> Single:
+    """Say kind by kind what one alpha's snapshot holds."""
+    snapshot = context.snapshot
+    manifest, archive = snapshot.manifest, context.service.source_downloads.state(snapshot)
+    return Single(
+        {
+            **_published(snapshot.pointer),
+            "kinds": [_kind(snapshot, kind) for kind in KINDS],
+            **visible(
+                {"warnings": list(manifest.warnings), "reconciliation": _reconciliation(manifest)},
+                raw=context.raw,
+            ),
+            "source_status": None if archive is None else archive.status,
+            "description": "description" in manifest.kinds,
+        },
+        source=f"snapshot {snapshot.id}",
+        meta={"snapshot": snapshot.id, "published_at": snapshot.published_at},
+    )
+
+
+def _reconciliation(manifest: Manifest) -> Mapping[str, Any] | None:
+    """Return what the figures came to; None for a snapshot of an earlier release."""
+    return manifest.reconciliation or None
+
+
+def _published(pointer: Pointer) -> dict[str, Any]:
+    return {
+        "alpha_id": pointer.alpha_id,
+        "complete": pointer.complete,
+        "missing_kinds": list(pointer.missing),
+        "snapshot": pointer.snapshot,
+        "started_at": pointer.started_at,
+        "published_at": pointer.first_published_at,
+    }
+
+
+def _kind(snapshot: Snapshot, kind: str) -> dict[str, Any]:
+    files = [x for x in snapshot.manifest.files if x.dataset == kind]
+    return {
+        "kind": kind,
+        "required": kind in REQUIRED_KINDS,
+        "present": kind in snapshot.manifest.kinds,
+        "rows": sum(x.rows for x in files) if kind in TABLE_KINDS else None,
+        "first_date": min((x.first for x in files if x.first), default=None),
+        "last_date": max((x.last for x in files if x.last), default=None),
+    }
+
+
+async def usage(context: Context) -> Single:
+    """Return the owner, the standing, the limits and the use of one key."""
+    key = await context.service.access.key(context.values["key_id"])
+    if key is None:
+        raise ApiError("key_not_found", "No key has this id.")
+    return Single(
+        {
+            "key_id": key.key_id,
+            "display_prefix": key.display_prefix,
+            "name": key.name,
+            "status": key.status,
+            "owner": {
+                "user_id": key.user_id,
+                "email": key.email,
+                "role": key.role,
+                "active": key.account_active,
+            },
+            **standing(key),
+        },
+        source=ACCESS,
+    )
+
+
+ROUTES: Final[Mapping[str, Answerer]] = {
+    "admin.alphas.list": alphas,
+    "admin.alphas.readiness": readiness,
+    "admin.keys.usage": usage,
+}

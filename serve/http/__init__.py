@@ -1,0 +1,1 @@
+"""HTTP: protocol, router, request, order of checks, responses."""

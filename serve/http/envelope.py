@@ -1,0 +1,99 @@
+"""The bodies of answers, as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from schemas.errors import ApiError
+from schemas.warning_codes import WARNING_CODES
+from serve.query.instants import now
+from serve.query.json import BodyChunks
+
+
+def collection(
+    rows: bytes | BodyChunks, *, returned: int, total: int, limit: int, offset: int, meta: Mapping[str, Any]
+) -> BodyChunks:
+    """Assemble a page around rows that are JSON already, and return its body in pieces: the rows are not copied.
+
+    Parameters
+    ----------
+    rows
+        A JSON array of `returned` objects, whole or in pieces.
+    total
+        Rows of all pages together.
+    limit, offset
+        As applied.
+    meta
+        Must hold nothing but what the snapshot and the request determine: the body has an ETag.
+    """
+    pagination = {
+        "limit": limit,
+        "offset": offset,
+        "returned": returned,
+        "total": total,
+        "has_more": offset + returned < total,
+    }
+    first, *middle = (rows,) if isinstance(rows, bytes) else rows
+    last = b"".join((b',"pagination":', orjson.dumps(pagination), b',"meta":', orjson.dumps(meta), b"}"))
+    if not middle:
+        return (b"".join((b'{"data":', first, last)),)
+    *middle, end = middle
+    return (b"".join((b'{"data":', first)), *middle, b"".join((end, last)))
+
+
+def single(data: Mapping[str, Any], *, request_id: str | None, source: str, meta: Mapping[str, Any]) -> bytes:
+    """Assemble the answer that is one object.
+
+    Parameters
+    ----------
+    request_id
+        None leaves out what differs between two calls: the request's name and the time.
+    source
+        Where its content was read.
+    """
+    of_the_call = {} if request_id is None else {"request_id": request_id, "generated_at": now()}
+    return orjson.dumps({"data": data, "meta": {**meta, **of_the_call, "source": source}})
+
+
+def bare(body: Mapping[str, Any]) -> bytes:
+    """Assemble an answer without an envelope."""
+    return orjson.dumps(body)
+
+
+def failure(error: ApiError, request_id: str) -> bytes:
+    """Assemble the error envelope."""
+    return orjson.dumps(
+        {
+            "error": {
+                "code": error.code,
+                "message": error.message,
+                "details": error.details,
+                "request_id": request_id,
+            }
+        }
+    )
+
+
+def warning(code: str, message: str, *, kind: str | None = None, block: str | None = None) -> dict[str, str]:
+    """Return an entry of ``meta.warnings``; KeyError on a code outside the vocabulary."""
+    WARNING_CODES[code]
+    entry = {"code": code, "message": message}
+    if kind is not None:
+        entry["kind"] = kind
+    if block is not None:
+        entry["block"] = block
+    return entry
+
+
+def kind_missing(kind: str) -> dict[str, str]:
+    """Return the warning of a page that is empty because the run holds no such data."""
+    return warning("kind_missing", f"The run holds no {kind} data for this request.", kind=kind)
+
+
+def page_of(items: Sequence[Mapping[str, Any]], limit: int, offset: int) -> tuple[bytes, int]:
+    """Slice a list held in memory, and return the page's JSON and its number of rows."""
+    chosen = items[offset : offset + limit]
+    return orjson.dumps(chosen), len(chosen)

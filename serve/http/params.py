@@ -1,0 +1,233 @@
+"""Reads a request's parameters by their declarations, and reports every broken one at once."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.errors import ApiError
+from schemas.parameters import TICKERS, Parameter, ParameterKind
+from serve.http.unknown_params import unknown
+
+_INTEGER: Final = re.compile(r"-?[0-9]{1,20}\Z")
+_NUMBER: Final = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?\Z")
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
+_TICKERS: Final = re.compile(rf"(?:{TICKERS})\Z")
+_BOOLEANS: Final = {"1": True, "true": True, "0": False, "false": False}
+_CASELESS: Final = frozenset({"direction"})
+"""Choices whose letter case does not count; the others are the exact words of a vocabulary."""
+
+ParameterReader = Callable[[Parameter, str], Any]
+"""Reads a parameter's text; None, or Broken with the reason, when it breaks the rule."""
+Values = Mapping[str, Any]
+"""Parameter name -> value, defaults filled in. Every declared parameter that is not forbidden is there."""
+
+
+class Broken(ValueError):
+    """A text that does not keep its parameter's rule."""
+
+
+def query_pairs(query_string: bytes) -> list[tuple[str, str]]:
+    """Split a query string into decoded pairs, in the order given.
+
+    Bytes that are no UTF-8 become replacement characters, which no rule accepts and no name holds.
+    """
+    if b"%" in query_string or b"+" in query_string or not query_string.isascii():
+        return parse_qsl(query_string.decode("latin-1"), keep_blank_values=True, errors="replace")
+    # Nothing to decode, as in most: the same by half of the way.
+    parts = [part.partition("=") for part in query_string.decode("ascii").split("&") if part]
+    return [(name, text) for name, _, text in parts]
+
+
+def parse(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str, str]]) -> Values:
+    """Read all parameters of a request.
+
+    Parameters
+    ----------
+    endpoint
+        Whose declarations hold.
+    path
+        Text of the path's placeholders, decoded.
+    query
+        Decoded pairs of the query string.
+
+    Returns
+    -------
+    Values
+        Typed by the parameter's kind: int, float, bool, str, date, or a sorted tuple of tickers.
+
+    Raises
+    ------
+    ApiError
+        ``bad_request`` whose details list every parameter that breaks a rule, with the rule, and every name that the
+        endpoint does not know, with the nearest one it does.
+    """
+    values = _read_at_once(_declared(endpoint.id), path, query)
+    return read_one_by_one(endpoint, path, query) if values is None else values
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """The parameters of an endpoint, laid out for reading them.
+
+    Attributes
+    ----------
+    defaults
+        What those are that a request need not name.
+    of_path, of_query
+        Name -> parameter and its reader.
+    required
+        Names the query string must hold.
+    """
+
+    defaults: Mapping[str, Any]
+    of_path: tuple[tuple[str, Parameter, ParameterReader], ...]
+    of_query: Mapping[str, tuple[Parameter, ParameterReader]]
+    required: frozenset[str]
+
+
+@cache
+def _declared(endpoint_id: str) -> _Declared:
+    parameters = ENDPOINTS[endpoint_id].parameters
+    in_query = [x for x in parameters if not x.in_path]
+    return _Declared(
+        {x.name: x.default for x in in_query if not x.required and x.kind is not ParameterKind.FORBIDDEN},
+        tuple((x.name, x, _READERS[x.kind]) for x in parameters if x.in_path),
+        {x.name: (x, _READERS[x.kind]) for x in in_query},
+        frozenset(x.name for x in in_query if x.required),
+    )
+
+
+def _read_at_once(
+    declared: _Declared, path: Mapping[str, str], query: Sequence[tuple[str, str]]
+) -> dict[str, Any] | None:
+    """Read the parameters of a request that keeps every rule; None when it breaks any."""
+    values = dict(declared.defaults)
+    given = set()
+    try:
+        for name, parameter, read in declared.of_path:
+            if (value := read(parameter, path[name])) is None:
+                return None
+            values[name] = value
+        for name, text in query:
+            known = declared.of_query.get(name)
+            if known is None or name in given or (value := known[1](known[0], text)) is None:
+                return None
+            given.add(name)
+            values[name] = value
+    except Broken:
+        return None
+    return values if _in_order(values) and given >= declared.required else None
+
+
+def _in_order(values: Values) -> bool:
+    first, last = values.get("from"), values.get("to")
+    return first is None or last is None or bool(first <= last)
+
+
+def read_one_by_one(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str, str]]) -> Values:
+    """Read every parameter by itself, so that all that is broken is told at once."""
+    given: dict[str, list[str]] = {}
+    for name, text in query:
+        given.setdefault(name, []).append(text)
+    values: dict[str, Any] = {}
+    broken: list[dict[str, str]] = []
+    for parameter in endpoint.parameters:
+        texts = [path[parameter.name]] if parameter.in_path else given.get(parameter.name, [])
+        try:
+            if parameter.kind is not ParameterKind.FORBIDDEN or texts:
+                values[parameter.name] = _one(parameter, texts)
+        except Broken as error:
+            broken.append({"name": parameter.name, "constraint": str(error)})
+    if not _in_order(values):
+        broken.append({"name": "from", "constraint": "a day not after `to`"})
+    broken += unknown(endpoint, given)
+    if broken:
+        raise refusal(broken)
+    return values
+
+
+def refusal(broken: Sequence[Mapping[str, str]]) -> ApiError:
+    """Return the one 400 that names every broken parameter."""
+    names = ", ".join(dict.fromkeys(entry["name"] for entry in broken))
+    plural = "s" if len(broken) > 1 else ""
+    return ApiError("bad_request", f"Invalid parameter{plural}: {names}.", {"parameters": list(broken)})
+
+
+def _one(parameter: Parameter, texts: Sequence[str]) -> Any:
+    if len(texts) > 1:
+        raise Broken("given once at most")
+    if not texts:
+        if parameter.required:
+            raise Broken(f"required: {parameter.constraint}")
+        return parameter.default
+    value = _READERS[parameter.kind](parameter, texts[0])
+    if value is None:
+        raise Broken(parameter.constraint)
+    return value
+
+
+def _integer(parameter: Parameter, text: str) -> int | None:
+    return _bounded(parameter, int(text)) if _INTEGER.match(text) else None
+
+
+def _number(parameter: Parameter, text: str) -> float | None:
+    value = float(text) if _NUMBER.match(text) else math.nan
+    return _bounded(parameter, value) if math.isfinite(value) else None
+
+
+def _bounded(parameter: Parameter, value: Any) -> Any:
+    low = parameter.minimum is None or value >= parameter.minimum
+    high = parameter.maximum is None or value <= parameter.maximum
+    return value if low and high else None
+
+
+def _day(_: Parameter, text: str) -> dt.date | None:
+    if not _DATE.match(text):
+        return None
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:  # a day no calendar has
+        return None
+
+
+def _boolean(_: Parameter, text: str) -> bool | None:
+    return _BOOLEANS.get(text)
+
+
+def _choice(parameter: Parameter, text: str) -> str | None:
+    wanted = text.lower() if parameter.name in _CASELESS else text
+    return next((value for word, value in parameter.choices if word == wanted), None)
+
+
+def _tickers(_: Parameter, text: str) -> tuple[str, ...] | None:
+    # Sorted and without repeats, so that two ways to ask the same question have one ETag.
+    return tuple(sorted({name.strip() for name in text.split(",")})) if _TICKERS.match(text) else None
+
+
+def _text(_: Parameter, text: str) -> str:
+    return text
+
+
+def _forbidden(parameter: Parameter, _: str) -> None:
+    raise Broken(parameter.constraint)
+
+
+_READERS: Final[dict[ParameterKind, ParameterReader]] = {
+    ParameterKind.INTEGER: _integer,
+    ParameterKind.NUMBER: _number,
+    ParameterKind.DATE: _day,
+    ParameterKind.BOOLEAN: _boolean,
+    ParameterKind.CHOICE: _choice,
+    ParameterKind.TEXT: _text,
+    ParameterKind.SYMBOLS: _tickers,
+    ParameterKind.BOOK: _text,
+    ParameterKind.FORBIDDEN: _forbidden,
+}

@@ -1,0 +1,213 @@
+"""The benchmarks a serving process holds, and how it notices that their files changed."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import structlog
+
+from datasets.storage import Storage, open_storage
+from datasets.storage.failures import is_refusal, names_missing_bucket
+from schemas.errors import ApiError, SettingsError, StorageUnavailable
+from serve.market_data.reader import read_benchmarks
+from serve.market_data.series import Benchmark
+
+_log = structlog.get_logger("serve.market_data")
+
+LOOK_SECONDS: Final = 15.0
+"""Pause between two looks at the files, which are one listing and no read while nothing changed."""
+RETRY_SECONDS: Final = 2.0
+"""Pause after a look that failed while nothing is held."""
+WAIT_SECONDS: Final = 5.0
+"""Longest a request waits for the first look; the look goes on without it."""
+_SUFFIX: Final = ".parquet"
+
+
+class MarketData:
+    """Benchmarks from one Parquet file or a folder of them, kept in memory.
+
+    Files are read on a thread of their own, never on the event loop. What was read is served until newer files
+    have been read whole: while the store is away, and while a file breaks a rule.
+
+    Parameters
+    ----------
+    address
+        A path or URL; None when the deployment has no market data.
+    look_seconds
+        Pause between two looks for changed files.
+
+    Raises
+    ------
+    SettingsError
+        When no file system answers to the address.
+    """
+
+    def __init__(self, address: str | None, *, look_seconds: float = LOOK_SECONDS) -> None:
+        self._storage = open_storage(address) if address else None
+        self._look_seconds = look_seconds
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="market-data")
+        self._held: Mapping[str, Benchmark] = {}
+        self._signatures: Mapping[str, tuple[Any, ...]] | None = None
+        self._failure: Callable[[], ApiError] | None = None
+        self._reason: str | None = None
+        self._next = float("-inf")
+        self._look: asyncio.Task[None] | None = None
+
+    @property
+    def configured(self) -> bool:
+        """Whether the deployment has market data."""
+        return self._storage is not None
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last look worked; true before the first, and when no market data is configured."""
+        return self._failure is None
+
+    def start(self) -> None:
+        """Begin the first look, so that the log tells early what is wrong; to be called on the event loop."""
+        if self._storage is not None:
+            self._looking()
+
+    def look_when_due(self) -> None:
+        """Look again behind the answers when it is time to; to be called on the event loop.
+
+        What nobody asks for is otherwise not looked at, and :attr:`healthy` would stay what it was.
+        """
+        if self._storage is not None and time.monotonic() >= self._next:
+            self._looking()
+
+    async def close(self) -> None:
+        """Let the thread go; a look under way is not waited for."""
+        if self._look is not None:
+            self._look.cancel()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def benchmark(self, symbol: str) -> Benchmark:
+        """Return what is held of a symbol; symbols are in upper case, and compared as they stand.
+
+        Raises
+        ------
+        ApiError
+            ``bad_request`` for a symbol that is not held, with those that are; ``benchmark_not_configured`` when there
+            is no market data or it breaks a rule; ``benchmark_unavailable`` when its store does not answer.
+        """
+        held = await self._current()
+        refused = _refused(symbol, held)
+        if refused is not None:
+            raise refused
+        return held[symbol]
+
+    def refusal(self, symbol: str) -> ApiError | None:
+        """Return the ``bad_request`` for a symbol that is not held; None when nothing is, so that nobody can say."""
+        return _refused(symbol, self._held) if self._held else None
+
+    async def _current(self) -> Mapping[str, Benchmark]:
+        if self._storage is None:
+            raise _not_configured()
+        if time.monotonic() >= self._next or self._look is not None:
+            looking = self._looking()
+            # With something in hand the look goes on behind the answer; without, there is nothing to say before it.
+            if not self._held:
+                await asyncio.wait({looking}, timeout=WAIT_SECONDS)
+        if self._held:
+            return self._held
+        error = _unavailable() if self._failure is None else self._failure()
+        raise error
+
+    def _looking(self) -> asyncio.Task[None]:
+        """Return the look under way, or begin one: however many requests wait, there is one."""
+        if self._look is None:
+            self._look = asyncio.create_task(self._look_now())
+        return self._look
+
+    async def _look_now(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.run_in_executor(self._thread, self._read_if_changed)
+        except (SettingsError, StorageUnavailable, OSError) as error:
+            self._failed(error)
+        except Exception as error:  # noqa: BLE001 - logged whole; a look must not end the looking
+            _log.exception("market_data_unforeseen_failure")
+            self._failed(error)
+        else:
+            if found is not None:
+                self._signatures, self._held = found
+                _log.info("market_data_read", symbols=list(self._held), files=len(self._signatures or ()))
+            if self._failure is not None:
+                _log.info("market_data_usable_again")
+            self._failure = self._reason = None
+            self._next = time.monotonic() + self._look_seconds
+        finally:
+            self._look = None
+
+    def _failed(self, error: Exception) -> None:
+        misconfigured = (
+            isinstance(error, SettingsError | PermissionError)
+            or is_refusal(error)
+            or names_missing_bucket(error)
+        )
+        pause = self._look_seconds if self._held else min(RETRY_SECONDS, self._look_seconds)
+        self._next = time.monotonic() + pause
+        self._failure = _not_configured if misconfigured else _unavailable
+        if str(error) != self._reason:
+            self._reason = str(error)
+            _log.error(
+                "market_data_unusable" if misconfigured else "market_data_unreachable",
+                reason=self._reason,
+                still_served=list(self._held),
+            )
+
+    def _read_if_changed(
+        self,
+    ) -> tuple[Mapping[str, tuple[Any, ...]], Mapping[str, Benchmark]] | None:
+        """Read the files when any differs from what is held; None when none does. Runs on the thread."""
+        assert self._storage is not None
+        signatures = _files(self._storage)
+        if signatures == self._signatures:
+            return None
+        try:
+            content = {name: self._storage.read(name) for name in signatures}
+        except FileNotFoundError as error:
+            raise StorageUnavailable(f"{self._storage.address} changed while it was read") from error
+        shown = {f"{self._storage.address}/{name}".rstrip("/"): data for name, data in content.items()}
+        return signatures, read_benchmarks(shown)
+
+
+def _files(storage: Storage) -> dict[str, tuple[Any, ...]]:
+    """Return the signature of every file; the empty name stands for an address that is a file itself."""
+    alone = storage.signature()
+    if alone is not None:
+        return {"": alone}
+    found = storage.entries("")
+    files = {name: found[name] for name in sorted(found) if name.endswith(_SUFFIX) and name[0] not in "._"}
+    if not files:
+        raise SettingsError(
+            f"{storage.address} is no file and no folder that holds a {_SUFFIX} file: correct ALPHA_RESULTS_MARKET_DATA"
+        )
+    return files
+
+
+def _refused(symbol: str, held: Mapping[str, Benchmark]) -> ApiError | None:
+    if symbol in held:
+        return None
+    available = list(held)
+    constraint = f"one of {', '.join(available)}"
+    details = {"parameters": [{"name": "symbol", "constraint": constraint}], "available": available}
+    return ApiError("bad_request", "There is no such benchmark.", details)
+
+
+def _not_configured() -> ApiError:
+    return ApiError("benchmark_not_configured", "This deployment has no market data that can be used.")
+
+
+def _unavailable() -> ApiError:
+    return ApiError(
+        "benchmark_unavailable",
+        "The market data cannot be read for now; try again later.",
+        headers={"Retry-After": str(math.ceil(RETRY_SECONDS))},
+    )

@@ -1,0 +1,152 @@
+"""The measurements of a serving process, by the names and units of Prometheus."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client.process_collector import ProcessCollector
+
+from serve.observability.health import State
+
+if TYPE_CHECKING:
+    from serve.state import ServerState
+
+NAMESPACE: Final = "alpha_results"
+SAMPLED: Final = f"{NAMESPACE}_sampled_timestamp_seconds"
+COMPONENT: Final = f"{NAMESPACE}_component_state"
+BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds in seconds."""
+UNROUTED: Final = "none"
+"""Endpoint of a request whose path is none of ours."""
+
+
+class Instruments:
+    """Counts requests as they end, and samples the parts of the service.
+
+    In a process of several the library keeps the values in files that all of them share; the sums are right there
+    whichever process is asked. Gauges say how they are put together: the worst state, the sum of what is in flight.
+
+    Parameters
+    ----------
+    several
+        Whether this is one of several serving processes; their shared folder is then in the environment already.
+    """
+
+    def __init__(self, *, several: bool = False) -> None:
+        disable_created_metrics()
+        self.registry = CollectorRegistry()
+        if not several:
+            ProcessCollector(registry=self.registry)
+        into: dict[str, Any] = {"registry": self.registry, "namespace": NAMESPACE}
+        least = {**into, "multiprocess_mode": "livemin"}
+        most = {**into, "multiprocess_mode": "livemax"}
+        summed = {**into, "multiprocess_mode": "livesum"}
+        self._latency = Histogram(
+            "request_seconds",
+            "Time from the head of a request to the end of its answer.",
+            ["endpoint", "status"],
+            buckets=BUCKETS,
+            **into,
+        )
+        self._errors = Counter("errors", "Error answers by their code.", ["code"], **into)
+        self._in_flight = Gauge("requests_in_flight", "Requests being answered.", **summed)
+        self._decisions = Counter(
+            "limiter_decisions",
+            "Calls of recognised keys: allowed, or refused for want of room in a window.",
+            ["decision"],
+            **into,
+        )
+        self._unreachable = Counter(
+            "access_unreachable", "Calls that a store of keys or counts did not answer.", ["part"], **into
+        )
+        self._memory = Gauge("memory_kept_bytes", "Memory taken by what is kept.", ["kept"], **summed)
+        self._age = Gauge(
+            "catalogue_age_seconds", "Seconds since the catalogue was last looked at with success.", **most
+        )
+        self._alphas = Gauge("catalogue_alphas", "Alphas served.", **most)
+        self._unreadable = Gauge("catalogue_unreadable", "Alphas whose pointer cannot be read.", **most)
+        self._damaged = Gauge(
+            "snapshots_damaged", "Alphas served whose manifest or files are not what was published.", **most
+        )
+        self._opened = Gauge(
+            "snapshots_opened", "Snapshots whose manifest a process holds in memory.", **most
+        )
+        self.component = Gauge("component_state", "2 is well, 1 degraded, 0 down.", ["component"], **least)
+        self.sampled = Gauge("sampled_timestamp_seconds", "When a process last looked at itself.", **least)
+        self._build = Gauge("build_info", "Always 1; the label tells the build.", ["version"], **most)
+        self._latencies: dict[tuple[str | None, int], Histogram] = {}
+        self._codes: dict[str, Counter] = {}
+        self._seen: dict[str, float] = {}
+        self._into = into
+        self._cache: _OfCache | None = None
+
+    def answered(self, known: Mapping[str, Any]) -> None:
+        """Count one request; takes what its log line says."""
+        endpoint, family, code = known["endpoint"], known["status"] // 100, known["code"]
+        timer = self._latencies.get((endpoint, family))
+        if timer is None:
+            timer = self._latency.labels(endpoint or UNROUTED, f"{family}xx" if family else UNROUTED)
+            self._latencies[endpoint, family] = timer
+        timer.observe(known["ms"] / 1e3)
+        if code is not None:
+            counter = self._codes.get(code)
+            if counter is None:
+                counter = self._codes[code] = self._errors.labels(code)
+            counter.inc()
+
+    def sample(self, service: ServerState, in_flight: int) -> None:
+        """Note how the parts of the service are; costs some microseconds, called once a second."""
+        snapshots = service.snapshots
+        self._in_flight.set(in_flight)
+        self._age.set(snapshots.age)
+        self._alphas.set(len(snapshots.pointers()))
+        self._unreadable.set(len(snapshots.unreadable))
+        self._damaged.set(len(service.damage.alphas))
+        for name, state in service.components.states.items():
+            self.component.labels(name).set(State(state))
+        for name, count in service.access.decisions.items():
+            self._rise(self._decisions.labels(name), f"decision {name}", count)
+        for name, count in service.access.unreachable.items():
+            self._rise(self._unreachable.labels(name), f"unreachable {name}", count)
+        self._memory.labels("rows").set(service.datasets.kept.bytes)
+        self._memory.labels("bodies").set(service.bodies.bytes)
+        self._build.labels(service.build).set(1)
+        self.sampled.set(time.time())
+
+    def sample_slowly(self, service: ServerState) -> None:
+        """Note what takes longer to find out; called every few seconds."""
+        self._opened.set(service.snapshots.opened)
+        cache = service.cache
+        if cache is None:
+            return
+        counts = cache.counts
+        if self._cache is None:
+            self._cache = _OfCache(self._into)
+        self._rise(self._cache.reads.labels("hit"), "hits", counts.hits)
+        self._rise(self._cache.reads.labels("miss"), "misses", counts.misses)
+        self._rise(self._cache.fetched, "fetched", counts.fetched_bytes)
+        self._rise(self._cache.evictions, "evictions", counts.evictions)
+        self._rise(self._cache.evicted, "evicted", counts.evicted_bytes)
+        self._cache.used.set(cache.used)
+        self._cache.limit.set(cache.max_bytes)
+
+    def _rise(self, counter: Counter, name: str, count: float) -> None:
+        """Bring a counter up to a count that is kept elsewhere."""
+        counter.inc(count - self._seen.get(name, 0))
+        self._seen[name] = count
+
+
+class _OfCache:
+    """The measurements of the read-through cache, where there is one."""
+
+    def __init__(self, into: dict[str, Any]) -> None:
+        most = {**into, "multiprocess_mode": "livemax"}
+        self.reads = Counter("cache_reads", "Files asked of the read-through cache.", ["result"], **into)
+        self.fetched = Counter("cache_fetched_bytes", "Bytes copied into the cache.", **into)
+        self.evictions = Counter("cache_evictions", "Copies that made room for others.", **into)
+        self.evicted = Counter("cache_evicted_bytes", "Bytes of those copies.", **into)
+        self.used = Gauge("cache_used_bytes", "Bytes the cache holds.", **most)
+        self.limit = Gauge("cache_limit_bytes", "Bytes it may hold.", **most)

@@ -1,0 +1,220 @@
+"""Where rows stand: by day, by name, and a week's names in the order asked for."""
+
+from __future__ import annotations
+
+import datetime as dt
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from serve.query.signals import WeekFilter
+
+RowNumbers = npt.NDArray[np.int64]
+"""Numbers of rows as they are held, from 0."""
+SortOrder = npt.NDArray[np.int32]
+"""The same, of the rows of one week; a file has fewer rows than four bytes count."""
+_ORDERS: Final = 2
+"""Orders of all rows that may be remembered, week by week."""
+_ORDER_BYTES: Final = 4
+_NAME_BYTES: Final = 128
+_DAY_BYTES: Final = 80
+_EPOCH: Final = dt.date(1970, 1, 1).toordinal()
+_NONE: Final = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The columns that rows are found and ordered by, held as arrays as long as the file.
+
+    Attributes
+    ----------
+    days
+        Ordinals of the days that have rows, ascending.
+    day_ends
+        Rows of day n are those from ``day_ends[n]`` up to ``day_ends[n + 1]``.
+    names
+        Name -> its code, in ascending order of names.
+    codes
+        int32 code of each row's name; None when the file has no names.
+    by_name
+        int64 numbers of the rows, by code and then as they stand in the file.
+    name_ends
+        int64: rows of code c are ``by_name[name_ends[c]:name_ends[c + 1]]``.
+    figures
+        float64 columns to filter and sort by, NaN for null.
+    laid_by
+        The figure by which a day's rows fall, tied names ascending; None when names ascend, as in a file.
+    """
+
+    days: Sequence[int]
+    day_ends: Sequence[int]
+    names: Mapping[str, int] = field(default_factory=dict)
+    codes: npt.NDArray[np.int32] | None = None
+    by_name: RowNumbers = field(default_factory=lambda: _NONE)
+    name_ends: RowNumbers = field(default_factory=lambda: np.zeros(1, np.int64))
+    figures: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    laid_by: str | None = None
+    _orders: dict[tuple[int, int, str, bool], SortOrder] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @property
+    def bytes(self) -> int:
+        """Memory taken, the names' texts estimated, and that of the orders which may be remembered."""
+        arrays = (self.codes, self.by_name, self.name_ends, *self.figures.values())
+        orders = _ORDERS * self.rows * _ORDER_BYTES if self.figures else 0
+        beside = _NAME_BYTES * len(self.names) + _DAY_BYTES * len(self.days)
+        return sum(x.nbytes for x in arrays if x is not None) + beside + orders
+
+    @property
+    def rows(self) -> int:
+        """Rows of the file."""
+        return self.day_ends[-1]
+
+    def between(self, first: dt.date | None, last: dt.date | None) -> tuple[int, int]:
+        """Return the number of the first row of a span of days, and of the one after its last.
+
+        Parameters
+        ----------
+        first, last
+            Inclusive; None leaves that end open.
+        """
+        start = 0 if first is None else self.day_ends[bisect_left(self.days, first.toordinal())]
+        end = self.rows if last is None else self.day_ends[bisect_right(self.days, last.toordinal())]
+        return start, max(start, end)
+
+    def rows_of(self, symbols: Sequence[str]) -> int:
+        """Return how many rows some names have in the whole file, unknown ones none."""
+        codes = [self.names[x] for x in symbols if x in self.names]
+        return int(sum(self.name_ends[code + 1] - self.name_ends[code] for code in codes))
+
+    def of(self, symbols: Sequence[str], start: int, end: int) -> RowNumbers:
+        """Return the numbers of some names' rows within a stretch, ascending.
+
+        Parameters
+        ----------
+        symbols
+            Without repeats; a name the file does not have has no rows.
+        start, end
+            As of :meth:`between`.
+        """
+        parts = []
+        for symbol in symbols:
+            code = self.names.get(symbol)
+            if code is None:
+                continue
+            own = self.by_name[self.name_ends[code] : self.name_ends[code + 1]]
+            if start > 0 or end < len(self.by_name):
+                own = own[own.searchsorted(start) : own.searchsorted(end)]
+            parts.append(own)
+        if not parts:
+            return _NONE
+        return parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+
+    def is_stored_order(self, wanted: WeekFilter) -> bool:
+        """Tell whether the rows of a week, as they are held, are what is wanted of it."""
+        everything = wanted.symbols is None and wanted.direction is None and wanted.min_abs_weight is None
+        return everything and wanted.falling and wanted.sort == self.laid_by
+
+    def week(
+        self,
+        start: int,
+        end: int,
+        wanted: WeekFilter,
+    ) -> RowNumbers | SortOrder:
+        """Return the numbers of one week's rows that meet the conditions, in the order asked for.
+
+        Parameters
+        ----------
+        start, end
+            The week's stretch.
+        wanted
+            Conditions and order; its columns are among the figures.
+        """
+        if wanted.symbols is None and wanted.direction is None and wanted.min_abs_weight is None:
+            return self._order(start, end, wanted.sort, falling=wanted.falling)
+        kept = np.arange(start, end) if wanted.symbols is None else self.of(wanted.symbols, start, end)
+        if wanted.direction is not None:
+            kept = kept[self.figures["direction"][kept] == wanted.direction]
+        if wanted.min_abs_weight is not None:
+            kept = kept[np.abs(self.figures[wanted.weight][kept]) >= wanted.min_abs_weight]
+        return self._sorted(kept, wanted.sort, falling=wanted.falling)
+
+    def _sorted(self, kept: RowNumbers, column: str, *, falling: bool) -> RowNumbers:
+        assert self.codes is not None, "weeks are of names"
+        codes = self.codes[kept]
+        if column == "symbol":
+            order = np.argsort(codes, kind="stable")
+            return kept[order[::-1] if falling else order]
+        values = self.figures[column][kept]
+        # NaN goes last either way, and tied names ascend.
+        return kept[np.lexsort((codes, -values if falling else values))]
+
+    def _order(self, start: int, end: int, column: str, *, falling: bool) -> SortOrder:
+        """Return a whole week in some order: as sorting takes as long as cutting the page does, it is remembered."""
+        name = (start, end, column, falling)
+        order = self._orders.get(name)
+        if order is None:
+            order = self._sorted(np.arange(start, end), column, falling=falling).astype(np.int32)
+            if sum(map(len, tuple(self._orders.values()))) + len(order) > _ORDERS * self.rows:
+                self._orders.clear()
+            self._orders[name] = order
+        return order
+
+
+def laid_out(index: Index, figure: str) -> tuple[Index, RowNumbers]:
+    """Lay the rows of each day out by a falling figure; return their index then, and their numbers before."""
+    codes = index.codes
+    assert codes is not None, "only rows with names are laid out"
+    days = np.repeat(np.arange(len(index.days)), np.diff(index.day_ends))
+    order = np.lexsort((codes, -index.figures[figure], days))
+    placed = np.empty_like(order)
+    placed[order] = np.arange(len(order))
+    # A day stays where it was, and so a name's rows still ascend.
+    by_name = placed[index.by_name]
+    figures = {name: values[order] for name, values in index.figures.items()}
+    return replace(index, codes=codes[order], by_name=by_name, figures=figures, laid_by=figure), order
+
+
+def index_of(*, days: pl.Series, symbols: pl.Series | None, figures: Mapping[str, pl.Series]) -> Index | None:
+    """Index the columns of a file, all of its length; None when its days do not ascend.
+
+    Parameters
+    ----------
+    days
+        Days or instants, without nulls.
+    symbols
+        Names; a row without one is never asked for by name.
+    figures
+        Whatever numbers are filtered or sorted by.
+    """
+    utc = days.dt.convert_time_zone("UTC").dt.date() if days.dtype == pl.Datetime else days
+    numbers = utc.to_physical().to_numpy()
+    if np.any(numbers[1:] < numbers[:-1]):
+        return None
+    distinct_days, starts = np.unique(numbers, return_index=True)
+    by_day = (distinct_days + _EPOCH).tolist(), [*starts.tolist(), len(numbers)]
+    columns = {
+        name: np.asarray(values.cast(pl.Float64).fill_null(float("nan")).to_numpy(), np.float64)
+        for name, values in figures.items()
+    }
+    if symbols is None:
+        return Index(*by_day, figures=columns)
+    # Python orders texts by code points, which is the order of their UTF-8 bytes, the engine's.
+    distinct = sorted(symbols.drop_nulls().unique().to_list())
+    nameless = len(distinct)  # a code of its own, which no name leads to
+    codes = symbols.cast(pl.Enum(distinct)).to_physical().fill_null(nameless).to_numpy().astype(np.int32)
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(codes, minlength=nameless + 1))])
+    return Index(
+        *by_day,
+        {name: code for code, name in enumerate(distinct)},
+        codes,
+        np.argsort(codes, kind="stable").astype(np.int64),
+        ends.astype(np.int64),
+        columns,
+    )

@@ -1,0 +1,151 @@
+"""A run's figures and a question in, the answer out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from schemas.endpoints import ENDPOINTS
+from schemas.metrics.core import CORE, RANK_IC
+from schemas.tables.books import RAW_PREFIX
+from serve.run_metrics.blocks import rank_ic, signal_processing, tenure
+from serve.run_metrics.core import core_statistics, periods, warn_of_unsealed
+from serve.run_metrics.deciles import ic_deciles, panel
+from serve.run_metrics.figures import RunFigures, SealedMetrics
+from serve.run_metrics.newey_west import nwt_ic, nwt_ic_score_panel, nwt_ir
+from serve.run_metrics.sources import Sources
+from serve.run_metrics.statistics import Span, guarded, sealed_value
+from serve.run_metrics.unavailable import MISSING_KIND, Absent, Warnings
+from serve.run_metrics.window import WHOLE_RUN, Window
+
+_DOC_PATH: Final = ENDPOINTS["performance.metrics.doc"].path
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a request asks of a run.
+
+    Attributes
+    ----------
+    may_call
+        Registry ids of the endpoints the key may call.
+    window
+        Days to narrow computed figures to.
+    granularity
+        ``overall``, ``yearly`` or ``monthly``.
+    panel
+        Whether the weekly panel is wanted.
+    raw
+        Whether the key has raw-book access: without it no column or record is named that only such a key may see.
+    """
+
+    may_call: frozenset[str]
+    window: Window = WHOLE_RUN
+    granularity: str = "overall"
+    panel: bool = False
+    raw: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The `data` object, JSON-ready, and the entries of `meta.warnings`."""
+
+    data: dict[str, Any]
+    warnings: tuple[dict[str, str], ...]
+
+
+# Equity that vanishes makes returns without bounds: what comes of them is withheld, and no line is logged for it.
+@np.errstate(all="ignore")
+def assemble(run: RunFigures, question: Question) -> Answer:
+    """Answer a request from a run's figures.
+
+    Parameters
+    ----------
+    run
+        What the run holds.
+    question
+        What is asked, and what the key may see.
+
+    Returns
+    -------
+    Answer
+        Every key of the declared payload but `doc`, which is the same for all. A block that cannot be given is null, with a warning; a block that fails
+        is null, with a warning, and leaves the others as they are.
+    """
+    warnings = Warnings()
+    whole = Sources(run, question.may_call)
+    rows = whole.within(question.window)
+    lost = run.sealed if isinstance(run.sealed, Absent) else None
+    records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
+    span = Span(records, whole, rows, run.equity_basis, lost, raw=question.raw)
+    named = run.score_field if question.raw or not run.score_field.startswith(RAW_PREFIX) else None
+    if run.sealed is None:
+        warnings.add(
+            "core", MISSING_KIND, "The run holds no metrics of its own; what can be computed is.", "metrics"
+        )
+
+    def settle(block: str, compute: Callable[[], Any]) -> Any:
+        found = guarded(block, compute)
+        if isinstance(found, Absent):
+            warnings.null(block, found)
+            return None
+        return found
+
+    core = core_statistics(span, warnings, "core")
+    if lost is None:
+        warn_of_unsealed(span, core, warnings)
+    else:
+        warnings.add("core", lost.code, f"The statistics of core are withheld: {lost.text}.", lost.kind)
+    deciles = guarded("ic_deciles", lambda: ic_deciles(rows, named))
+    data: dict[str, Any] = {
+        "granularity": question.granularity,
+        "window": {
+            "from": None if question.window.first is None else question.window.first.isoformat(),
+            "to": None if question.window.last is None else question.window.last.isoformat(),
+        },
+        "core": {**core, "tenure": settle("core.tenure", lambda: tenure(rows))},
+        "rank_ic": settle("rank_ic", lambda: lost or rank_ic(span, warnings)),
+        "signal_processing": settle("signal_processing", lambda: signal_processing(run)),
+        "periods": None
+        if question.granularity == "overall"
+        else settle(
+            "periods", lambda: lost or periods(run, whole, question.window, question.granularity, warnings)
+        ),
+        "ic_deciles": settle("ic_deciles", lambda: deciles),
+        "nwt": {
+            "ic": settle("nwt.ic", lambda: lost or nwt_ic(whole, span.records)),
+            "ic_score_panel": settle("nwt.ic_score_panel", lambda: nwt_ic_score_panel(rows)),
+            "ir": settle("nwt.ir", lambda: nwt_ir(rows)),
+        },
+    }
+    if question.panel:
+        data["panel"] = settle("panel", lambda: panel(rows, deciles))
+    _warn_of_lifetime(span, data, warnings)
+    data["doc_url"] = _DOC_PATH.format(alpha=run.alpha_id)
+    data["alpha"] = run.alpha_id
+    data["alpha_id"] = run.source_alpha_id
+    return Answer(data, warnings.entries)
+
+
+def _warn_of_lifetime(span: Span, data: Mapping[str, Any], warnings: Warnings) -> None:
+    """Name the blocks whose figures the window does not narrow."""
+    if not span.narrowed:
+        return
+    statistics = {"core": CORE, "rank_ic": tuple(x for family in RANK_IC.values() for x in family)}
+    blocks = [
+        block
+        for block, declared in statistics.items()
+        if data[block] is not None and any(sealed_value(x, span.records) for x in declared)
+    ]
+    blocks += ["nwt.ic"] if data["nwt"]["ic"] is not None else []
+    for block in blocks:
+        warnings.add(
+            block,
+            "window_lifetime_only",
+            "Figures of the whole run: the test of the sealed mean IC."
+            if block == "nwt.ic"
+            else "Sealed statistics describe the whole run, not the window.",
+        )

@@ -1,0 +1,176 @@
+"""The figures of a snapshot: the part of the metrics that touches files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+import polars as pl
+
+from datasets.maths.deciles import WeeklyDeciles
+from datasets.maths.series import Dates, Floats
+from datasets.snapshot import Snapshot
+from schemas.errors import SnapshotCorrupt
+from schemas.metrics.deciles import BUCKET_MEANS
+from schemas.metrics.vocabulary import SCORE_FIELD, UNSMOOTHED_FIELD
+from schemas.tables import PUBLISHED_TABLES
+from schemas.tables.books import CONDITIONED_BOOKS
+from schemas.tables.rebalances import PENDING, TRADED
+from schemas.tables.sealed_metrics import NOT_REPRODUCED
+from schemas.tables.weekly_signal import HORIZONS, LAGS
+from serve.query.duckdb import Reader
+from serve.query.select_all import whole
+from serve.run_metrics.figures import (
+    CrossSections,
+    Index,
+    Ledger,
+    RawSignal,
+    RunFigures,
+    SealedMetrics,
+    SealedRecord,
+)
+from serve.run_metrics.unavailable import Absent, unreadable
+
+Part = TypeVar("Part")
+BOOK: Final = CONDITIONED_BOOKS[0]
+"""The book that the metrics measure."""
+_LEDGER: Final = ("date", "starting_equity", "ending_equity", "risk_free_return", "turnover")
+
+
+def read(
+    reader: Reader, snapshot: Snapshot, unread: Callable[[SnapshotCorrupt], None] = lambda _: None
+) -> RunFigures:
+    """Read the figures of a snapshot from its files: a few thousand small rows.
+
+    Parameters
+    ----------
+    unread
+        Told of each part that is Absent since its file is gone or cannot be read.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the manifest, or every single part, is gone or cannot be read.
+    """
+    manifest = snapshot.manifest
+    errors: list[SnapshotCorrupt] = []
+
+    def part(read_part: Callable[[Reader, Snapshot], Part], kind: str) -> Part | Absent:
+        try:
+            return read_part(reader, snapshot)
+        except SnapshotCorrupt as error:
+            unread(error)
+            errors.append(error)
+            return unreadable(kind)
+
+    sections = part(_cross_sections, "decisions")
+    sealed = part(_sealed, "metrics")
+    index: Index | Absent | None
+    if isinstance(sections, CrossSections):
+        # The weekly figures have a row for every rebalance date, so the index itself need not be read as well.
+        index = Index(sections.date, sections.traded)
+    else:
+        index = part(_index, "rebalances")
+    deciles, ledger = part(_deciles, "decisions"), part(_ledger, "portfolio")
+    if errors and all(x is None or isinstance(x, Absent) for x in (sections, sealed, index, deciles, ledger)):
+        raise errors[0]
+    return RunFigures(
+        alpha_id=snapshot.alpha_id,
+        source_alpha_id=manifest.source_alpha_id,
+        equity_basis=manifest.equity_basis,
+        smoothing=manifest.smoothing,
+        kinds=frozenset(manifest.kinds),
+        sealed=sealed,
+        index=index,
+        cross_sections=sections,
+        deciles=deciles,
+        ledger=ledger,
+        score_field=SCORE_FIELD if SCORE_FIELD in snapshot.columns("decisions") else UNSMOOTHED_FIELD,
+    )
+
+
+def _frame(
+    reader: Reader, snapshot: Snapshot, dataset: str, columns: Sequence[str], book: str | None = None
+) -> pl.DataFrame:
+    return reader.frame(whole(PUBLISHED_TABLES[dataset], snapshot.file(dataset, book), columns))
+
+
+def _sealed(reader: Reader, snapshot: Snapshot) -> SealedMetrics | None:
+    if not snapshot.has("sealed_metrics"):
+        return None
+    spans: dict[tuple[str, str | None], dict[str, SealedRecord]] = {}
+    columns = ("scope", "period", "name", "value", "unit", "source_kind", "annualised")
+    rows = _frame(reader, snapshot, "sealed_metrics", (*columns, *_checked(snapshot)))
+    for scope, period, name, value, unit, kind, annualised, *status in rows.iter_rows():
+        record = SealedRecord(name, value, unit, kind, annualised, NOT_REPRODUCED not in status)
+        spans.setdefault((scope, period), {})[record.name] = record
+    return SealedMetrics(spans)
+
+
+def _checked(snapshot: Snapshot) -> tuple[str, ...]:
+    """Name the column that tells which records are reproduced; a snapshot of an earlier release has none."""
+    return tuple(name for name in ("reconciliation",) if name in snapshot.columns("sealed_metrics"))
+
+
+def _index(reader: Reader, snapshot: Snapshot) -> Index | None:
+    if not snapshot.has("rebalances"):
+        return None
+    weeks = _frame(reader, snapshot, "rebalances", ("date", "week_status"))
+    return Index(_days(weeks), (weeks["week_status"] == TRADED).to_numpy())
+
+
+def _cross_sections(reader: Reader, snapshot: Snapshot) -> CrossSections | None:
+    if not snapshot.has("weekly_signal"):
+        return None
+    weeks = _frame(reader, snapshot, "weekly_signal", snapshot.columns("weekly_signal"))
+    raw = None
+    if "raw_ic" in weeks.columns:
+        raw = RawSignal(
+            ic=_floats(weeks, "raw_ic"),
+            n_return_obs=_floats(weeks, "n_return_obs_raw"),
+            decile_spread=_floats(weeks, "decile_spread"),
+            ic_by_horizon={horizon: _floats(weeks, f"ic_h{horizon}") for horizon in HORIZONS},
+            rho_by_lag={lag: _floats(weeks, f"rho_lag{lag}") for lag in LAGS},
+            # Of a snapshot of an earlier release only the names with a return are known.
+            cohort_size=_floats(
+                weeks, "cohort_size_raw" if "cohort_size_raw" in weeks.columns else "cohort_size"
+            ),
+        )
+    return CrossSections(
+        date=_days(weeks),
+        traded=(weeks["week_status"] == TRADED).to_numpy(),
+        in_force=weeks["week_status"].is_in([TRADED, PENDING]).to_numpy(),
+        n_symbols=_floats(weeks, "n_symbols"),
+        cohort_size=_floats(weeks, "cohort_size"),
+        n_return_obs=_floats(weeks, "n_return_obs"),
+        ic=_floats(weeks, "ic"),
+        raw=raw,
+    )
+
+
+def _deciles(reader: Reader, snapshot: Snapshot) -> WeeklyDeciles | None:
+    if not snapshot.has("weekly_deciles"):
+        return None
+    rows = _frame(reader, snapshot, "weekly_deciles", snapshot.columns("weekly_deciles"))
+    bucket, n_symbols, n_return_obs = (
+        rows[name].to_numpy() for name in ("bucket", "n_symbols", "n_return_obs")
+    )
+    means = {name: _floats(rows, name) for name in BUCKET_MEANS}
+    return WeeklyDeciles(
+        date=_days(rows), bucket=bucket, n_symbols=n_symbols, n_return_obs=n_return_obs, **means
+    )
+
+
+def _ledger(reader: Reader, snapshot: Snapshot) -> Ledger | None:
+    if not snapshot.has("portfolio", BOOK):
+        return None
+    rows = _frame(reader, snapshot, "portfolio", _LEDGER, BOOK)
+    return Ledger(_days(rows), *(_floats(rows, name) for name in _LEDGER[1:]))
+
+
+def _days(rows: pl.DataFrame) -> Dates:
+    return rows["date"].to_numpy().astype("datetime64[D]")
+
+
+def _floats(rows: pl.DataFrame, column: str) -> Floats:
+    return rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()

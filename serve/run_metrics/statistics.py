@@ -1,0 +1,219 @@
+"""Stat entries: sealed first, computed second, withheld with the reason third."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import structlog
+
+from schemas.metrics.core import RATE_OF, RISK_FREE_RATE
+from schemas.metrics.statistic import (
+    DERIVED,
+    LEDGER,
+    PERIOD_SUM,
+    Annualisation,
+    SealedName,
+    Statistic,
+    Status,
+)
+from schemas.tables.books import RAW_PREFIX
+from serve.run_metrics.derivations import annual_risk_free_rate, derive
+from serve.run_metrics.figures import Records, SealedRecord
+from serve.run_metrics.sources import Sources
+from serve.run_metrics.unavailable import ACCESS_LIMITED, BLOCK_ERROR, FAILED, MISSING_KIND, Absent, Warnings
+
+_log = structlog.get_logger("serve.run_metrics")
+
+T = TypeVar("T")
+Entry = dict[str, Any]
+"""One statistic as it is served."""
+_OF_THE_DATA: Final = (MISSING_KIND, ACCESS_LIMITED, BLOCK_ERROR)
+"""Reasons that concern a whole source rather than one statistic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The stretch of a run that statistics describe.
+
+    Attributes
+    ----------
+    records
+        What was sealed of the whole stretch.
+    whole
+        Data of the whole stretch, to which the records belong.
+    rows
+        Data of the part inside the window; the same object when the window leaves nothing out.
+    equity_basis
+        Opening equity of the run.
+    unreadable
+        Why it is not known what was sealed; None when it is. A computed figure in place of a sealed one would be taken
+        for what the run said.
+    period
+        The year or month that the span is; None for the whole run.
+    raw
+        Whether the names of raw records may be shown.
+    """
+
+    records: Records
+    whole: Sources
+    rows: Sources
+    equity_basis: float
+    unreadable: Absent | None = None
+    period: str | None = None
+    raw: bool = True
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether the window was given, so that sealed and computed figures describe different stretches."""
+        return self.rows is not self.whole
+
+
+def sealed_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
+    """Find the record a statistic is served from: the one it is stated by, provided that the tables give its value."""
+    found = stated_value(statistic, records)
+    return found if found is not None and found[1].reproduced else None
+
+
+def stated_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
+    """Find the record that states a statistic, right or wrong: the first declared name that has a value."""
+    for name in statistic.sealed:
+        record = records.get(name.name)
+        if (
+            record is not None
+            and record.value is not None
+            and (record.annualised or not name.annualised_only)
+        ):
+            return name, record
+    return None
+
+
+def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> Entry:
+    """Write the entry of one statistic.
+
+    Parameters
+    ----------
+    statistic
+        A declared one.
+    span
+        What was sealed and what can be read.
+    warnings
+        Told when data are closed or missing, or the computation failed; not when the data do not determine
+        the figure, which the entry itself says.
+    block
+        Named in a warning.
+    """
+    found = sealed_value(statistic, span.records)
+    value: float | None
+    source: str | None
+    kind: str | None
+    reason: Absent | None = None
+    if found is not None:
+        name, record = found
+        value, unit, source, kind = record.value, record.unit, record.name, record.source_kind
+        scaling = name.annualisation or _scaling(record)
+    else:
+        unit, scaling = statistic.derived_unit(span.equity_basis), statistic.annualisation
+        derived = span.unreadable or _derived(statistic, span.rows, warnings, block)
+        _warn_of_unreproduced(statistic, span, derived, warnings, block)
+        if isinstance(derived, Absent):
+            value, source, kind, reason = None, None, None, derived
+        else:
+            value, source, kind = derived, statistic.source.kind, DERIVED
+    status = Status.NOT_MEASURABLE if value is None else Status.AVAILABLE
+    made: Entry = {
+        "value": value,
+        "unit": unit,
+        "status": status.value,
+        "source": None if source is not None and source.startswith(RAW_PREFIX) and not span.raw else source,
+        "source_kind": kind,
+    }
+    if statistic.signal is not None:
+        made["signal"] = statistic.signal.value
+    made["annualisation"] = scaling.value
+    if statistic.name == RATE_OF:
+        made["risk_free_rate"], made["risk_free_rate_source"] = _risk_free(span, sealed=found is not None)
+    if reason is not None:
+        known = "" if span.unreadable else f"{_not_sealed(statistic, span.records)}; "
+        made["withheld_reason"] = known + reason.text
+    return made
+
+
+def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: str) -> float | Absent:
+    figure = guarded(f"{block}.{statistic.name}", lambda: derive(statistic, sources))
+    if isinstance(figure, Absent):
+        if figure is FAILED:
+            warnings.withheld(f"{block}.{statistic.name}", figure)
+        elif figure.code in _OF_THE_DATA:
+            warnings.withheld(block, figure)
+        return figure
+    if not math.isfinite(figure):
+        return Absent("insufficient_data", "the figure is no finite number")
+    return figure
+
+
+def guarded(block: str, compute: Callable[[], T]) -> T | Absent:
+    """Compute one part of the answer so that a failure stays its own."""
+    try:
+        return compute()
+    except Exception:  # noqa: BLE001 - whatever it was, the other blocks are still answered
+        _log.exception("metrics_block_failed", block=block)
+        return FAILED
+
+
+def _scaling(record: SealedRecord) -> Annualisation:
+    """Read what a record says of itself."""
+    if record.annualised:
+        return Annualisation.ANNUALISED
+    return Annualisation.NOT_ANNUALISABLE if record.unit == PERIOD_SUM else Annualisation.PER_PERIOD
+
+
+def _warn_of_unreproduced(
+    statistic: Statistic, span: Span, derived: float | Absent, warnings: Warnings, block: str
+) -> None:
+    """Name the sealed value that is not served, and the one that is."""
+    stated = stated_value(statistic, span.records)
+    if stated is None:
+        return
+    instead = (
+        f"it cannot be recomputed ({derived.text}) and is withheld"
+        if isinstance(derived, Absent)
+        else f"{derived:.9g} follows from the tables and is served"
+    )
+    where = f"{statistic.name} of {span.period}" if span.period else statistic.name
+    warnings.add(
+        block,
+        "figure_not_reproduced",
+        f"{where}: {stated[1].value:.9g} was sealed, which no documented convention gives; {instead}.",
+        "metrics",
+        of=where,
+    )
+
+
+def _not_sealed(statistic: Statistic, records: Records) -> str:
+    stated = stated_value(statistic, records)
+    if stated is not None:
+        return f"the sealed {stated[1].value:.9g} does not follow from the sealed tables"
+    null = [
+        name.name for name in statistic.sealed if name.name in records and records[name.name].value is None
+    ]
+    return f"{', '.join(null)} was sealed without a value" if null else "no value was sealed"
+
+
+def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
+    """Return the rate that belongs to the value, and where it comes from.
+
+    A sealed ratio describes the whole span, as does a sealed rate. A computed ratio of a part of it does not, so its
+    rate is that of the same sessions.
+    """
+    record = span.records.get(RISK_FREE_RATE)
+    whole = sealed or not span.narrowed
+    if whole and record is not None and record.value is not None and record.reproduced:
+        return record.value, RISK_FREE_RATE
+    ledger = (span.whole if whole else span.rows).ledger
+    if isinstance(ledger, Absent):
+        return None, None
+    rate = guarded(RISK_FREE_RATE, lambda: annual_risk_free_rate(ledger))
+    return (None, None) if rate is None or isinstance(rate, Absent) else (rate, LEDGER.kind)

@@ -1,0 +1,252 @@
+"""Signed addresses of source archives, made for each call and never kept or logged."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import structlog
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+
+from datasets.archives import DELIVERED, ArchiveState, read_archive_state
+from datasets.snapshot import Snapshot
+from datasets.storage import Storage, require_supported, without_secrets
+from datasets.storage.s3_settings import S3_SCHEMES, S3Settings
+from schemas.errors import ApiError, SettingsError
+from schemas.objects.operations import SOURCE_LIFETIME
+
+_log = structlog.get_logger("serve.source_archive")
+
+CONNECT_SECONDS: Final = 2.0
+READ_SECONDS: Final = 3.0
+WAIT_SECONDS: Final = 8.0
+"""Longest a caller waits, a place in the queue included."""
+RETRY_SECONDS: Final = 5
+REMEMBERED_SECONDS: Final = 60.0
+"""How long a failed call to the store counts as a fault of now; nobody asks it anything in between."""
+THREADS: Final = 4
+"""Calls to the store at a time: enough, since each is one small request, and no more wait on a store that hangs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Clients:
+    """One client asks the store whether an object is there, the other signs for where callers reach it."""
+
+    inside: Any
+    outside: Any
+
+
+class SourceArchives:
+    """Offers the archives that the pipeline delivered.
+
+    Parameters
+    ----------
+    storage
+        The datasets root, where the state of every archive is recorded.
+    archives
+        Address of the archives, ``s3://bucket/prefix``; None, or an address that nobody can sign for, such as a
+        folder, means that downloads are not configured.
+    public_endpoint
+        Base URL at which callers reach the object store; by default the one this service uses.
+    environment
+        Where endpoint and region are read; by default the process's own.
+
+    Raises
+    ------
+    SettingsError
+        When the store is not supported, the S3 address names no bucket, or the public endpoint is no http or https URL.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        archives: str | None,
+        public_endpoint: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._storage = storage
+        self._bucket, self._prefix = _place(archives)
+        self._inside = S3Settings.from_environment(os.environ if environment is None else environment)
+        self._outside = replace(self._inside, endpoint=_endpoint(public_endpoint) or self._inside.endpoint)
+        self._clients: _Clients | None = None
+        self._making = threading.Lock()
+        self._failed = float("-inf")
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="source-download")
+        # At its most talkative botocore writes what it signs, and the signature, into the log.
+        for name in ("botocore", "aiobotocore"):
+            logging.getLogger(name).setLevel(logging.INFO)
+        if archives and not self._bucket:
+            _log.warning("archives_cannot_be_signed", archives=without_secrets(archives))
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is a store whose addresses can be signed."""
+        return bool(self._bucket)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last call to the store worked, or failed too long ago to say anything of now."""
+        return time.monotonic() - self._failed >= REMEMBERED_SECONDS
+
+    def close(self) -> None:
+        """Let the threads go; a request to the store under way ends by its own time limit."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def offer(self, snapshot: Snapshot) -> dict[str, Any]:
+        """Sign an address of the archive of the source that made a snapshot.
+
+        Returns
+        -------
+        dict
+            The ``data`` of the answer.
+
+        Raises
+        ------
+        ApiError
+            ``source_download_not_configured``, ``source_not_ready``, ``source_object_missing`` or
+            ``source_download_unavailable``.
+        StorageUnavailable
+            When the datasets root, which holds the state, does not answer.
+        """
+        if not self._bucket:
+            raise _not_configured()
+        work = asyncio.get_running_loop().run_in_executor(self._threads, self._offer, snapshot)
+        try:
+            return await asyncio.wait_for(work, WAIT_SECONDS)
+        except TimeoutError:
+            self._failed = time.monotonic()
+            _log.error("archive_store_slow", alpha_id=snapshot.alpha_id)
+            raise _unavailable() from None
+
+    def state(self, snapshot: Snapshot) -> ArchiveState | None:
+        """Return what is recorded of the archive of the source that made a snapshot; None when nothing is.
+
+        Raises
+        ------
+        StorageUnavailable
+            When the datasets root does not answer.
+        """
+        if "source" not in snapshot.manifest.kinds:
+            return None
+        return read_archive_state(self._storage, snapshot.alpha_id, snapshot.manifest.seal_digest)
+
+    def _offer(self, snapshot: Snapshot) -> dict[str, Any]:
+        state = self.state(snapshot)
+        if state is None or state.status != DELIVERED:
+            raise ApiError(
+                "source_not_ready",
+                "The source archive of this run is not ready.",
+                None if state is None else {"status": state.status},
+            )
+        try:
+            url = self._sign(state)
+        except (NoCredentialsError, PartialCredentialsError) as error:
+            _log.error("archive_store_without_credentials", kind=type(error).__name__)
+            raise _not_configured() from None
+        except (BotoCoreError, ClientError, OSError) as error:
+            # The message of a client's error may hold the address that was asked for.
+            self._failed = time.monotonic()
+            _log.error("archive_store_failed", alpha_id=snapshot.alpha_id, kind=_kind(error))
+            raise _unavailable() from None
+        self._failed = float("-inf")
+        return {
+            "url": url,
+            "expires_in": SOURCE_LIFETIME,
+            "filename": state.filename,
+            "size_bytes": state.size_bytes,
+            "sha256": state.sha256,
+        }
+
+    def _sign(self, state: ArchiveState) -> str:
+        """Check that the object recorded is there, then sign its address."""
+        clients = self._made()
+        place = {"Bucket": self._bucket, "Key": f"{self._prefix}{state.key}"}
+        try:
+            found = clients.inside.head_object(**place)
+        except ClientError as error:
+            if _kind(error) not in {"404", "NoSuchKey", "NoSuchBucket"}:
+                raise
+            raise _missing(state) from None
+        if state.size_bytes is not None and found["ContentLength"] != state.size_bytes:
+            raise _missing(state)
+        disposition = f'attachment; filename="{state.filename}"'
+        url: str = clients.outside.generate_presigned_url(
+            "get_object",
+            Params={
+                **place,
+                "ResponseContentDisposition": disposition,
+                "ResponseContentType": "application/zip",
+            },
+            ExpiresIn=SOURCE_LIFETIME,
+            HttpMethod="GET",
+        )
+        return url
+
+    def _made(self) -> _Clients:
+        """Make the clients at the first call: finding credentials may ask the machine's metadata service."""
+        with self._making:
+            if self._clients is None:
+                # Half a second of imports, for deployments that offer archives only.
+                import botocore.session  # noqa: PLC0415
+
+                session = botocore.session.get_session()
+                self._clients = _Clients(_client(session, self._inside), _client(session, self._outside))
+            return self._clients
+
+
+def _client(session: Any, settings: S3Settings) -> Any:
+    from botocore.config import Config  # noqa: PLC0415 - as where the session is made
+
+    config = Config(**settings.config(connect=CONNECT_SECONDS, read=READ_SECONDS, attempts=1))
+    return session.create_client("s3", config=config, **settings.client)
+
+
+def _place(archives: str | None) -> tuple[str, str]:
+    """Split an S3 address into bucket and prefix; both are empty for a folder and for none."""
+    if archives:
+        require_supported(archives)
+    scheme, _, path = (archives or "").partition("://")
+    if scheme not in S3_SCHEMES:
+        return "", ""
+    bucket, _, prefix = path.strip("/").partition("/")
+    if not bucket:
+        raise SettingsError("ALPHA_RESULTS_ARCHIVES names no bucket: write s3://bucket or s3://bucket/prefix")
+    return bucket, f"{prefix}/" if prefix else ""
+
+
+def _endpoint(text: str | None) -> str | None:
+    if text and text.partition("://")[0] not in {"http", "https"}:
+        raise SettingsError(
+            f"ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT is {without_secrets(text)!r}: it has to begin with https:// (or http://)"
+        )
+    return text or None
+
+
+def _kind(error: Exception) -> str:
+    if isinstance(error, ClientError):
+        return str(error.response.get("Error", {}).get("Code", "unknown"))
+    return type(error).__name__
+
+
+def _missing(state: ArchiveState) -> ApiError:
+    _log.error("archive_object_missing", alpha_id=state.alpha_id, key=state.key)
+    return ApiError("source_object_missing", "The source archive was delivered, but is no longer there.")
+
+
+def _not_configured() -> ApiError:
+    return ApiError("source_download_not_configured", "This deployment offers no source archives.")
+
+
+def _unavailable() -> ApiError:
+    return ApiError(
+        "source_download_unavailable",
+        "The store of source archives does not answer for now; try again later.",
+        headers={"Retry-After": str(RETRY_SECONDS)},
+    )

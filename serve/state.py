@@ -1,0 +1,162 @@
+"""Everything one serving process holds open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, Self, TypeVar
+
+from datasets.cache.copies import Cache
+from datasets.file_digests import DIGESTS
+from datasets.storage import Storage, open_storage
+from schemas.errors import SettingsError
+from serve.auth.authenticator import Access
+from serve.auth.settings import AccessSettings
+from serve.cache.bodies import AdmissionFilter, Body
+from serve.cache.ledgers import LedgerCache
+from serve.cache.lru import LISTING, SizedLRUCache, SnapshotKey
+from serve.cache.symbols import RunSymbols
+from serve.cache.tables import TableCache
+from serve.catalog import Catalog
+from serve.market_data import MarketData
+from serve.observability.damage import Damage
+from serve.observability.health import Components
+from serve.observability.survey import Survey
+from serve.query.duckdb import Reader
+from serve.query.engine import Pages
+from serve.query.prewarm import Prewarm
+from serve.query.rebalances import RebalanceIndexes
+from serve.run_metrics.service import Metrics
+from serve.runtime import kept_bytes
+from serve.settings import Settings, compute_threads
+from serve.source_archive import SourceArchives
+from serve.version import build_version
+
+T = TypeVar("T")
+_BODIES: Final = 8
+"""One part in this many of the memory is for finished bodies; cutting a page from held rows costs little."""
+_REMEMBERED: Final = 10_000
+"""Pages of which it is known that they were asked for, to keep those that are asked for again."""
+_LEDGERS: Final = 16
+"""One part in this many is for the ledgers behind equity curves, some 0.7 MB for 1,500 sessions."""
+
+_SYMBOLS: Final = 64
+_SYMBOLS_BYTES: Final = 16 * 2**20
+"""One part in this many, and no more than this, is for the names of runs, some 60 kB for 500."""
+_METRICS: Final = 16
+_METRICS_BYTES: Final = 64 * 2**20
+"""One part in this many, and no more than this, is for figures of runs, and as much for answers made of them: a run of
+six years takes some 600 kB, the largest answer some 150 kB."""
+
+
+class ServerState:
+    """The open parts of a serving process, as an async context manager.
+
+    Parameters
+    ----------
+    settings
+        Of the program.
+    access_settings
+        Of keys, accounts and limits.
+
+    Raises
+    ------
+    SettingsError
+        When no file system answers to an address, a remote root has no cache, or the public endpoint is no URL.
+    """
+
+    access: Access
+    components: Components
+
+    def __init__(self, settings: Settings, access_settings: AccessSettings) -> None:
+        self.settings = settings
+        self.access_settings = access_settings
+        self.build = build_version(settings.build)
+        DIGESTS.trust(settings.verify_seconds)
+        storage = open_datasets(settings)
+        self.cache = storage.cache
+        self.snapshots = Catalog(storage, settings.refresh_seconds, self._catalogue_changed)
+        self.damage = Damage(self.snapshots.resolve, local=storage.folder is not None)
+        self._survey = Survey(storage, self.snapshots, self.damage)
+        self.reader = Reader()
+        self.weeks = RebalanceIndexes(self.reader)
+        memory = kept_bytes(settings.memory_bytes, settings.workers)
+        self.bodies: SizedLRUCache[Body] = SizedLRUCache(memory // _BODIES)
+        self.asked_again = AdmissionFilter(_REMEMBERED)
+        self.ledgers = LedgerCache(self.reader, memory // _LEDGERS)
+        self.symbols = RunSymbols(self.reader, min(_SYMBOLS_BYTES, memory // _SYMBOLS))
+        metrics = min(_METRICS_BYTES, memory // _METRICS)
+        self.metrics = Metrics(
+            self.reader, figures_kept=metrics, answers_kept=metrics, unread=self.damage.note
+        )
+        others = self.bodies.limit + self.ledgers.kept.limit + self.symbols.kept.limit + 2 * metrics
+        self.datasets = TableCache(memory - others)
+        self.pages = Pages(self.reader, self.datasets)
+        self.market_data = MarketData(settings.market_data)
+        self.source_downloads = SourceArchives(storage, settings.archives, settings.archives_public_endpoint)
+        self._preload = Prewarm(self, settings.preload)
+        self._executor = ThreadPoolExecutor(compute_threads(settings), thread_name_prefix="compute")
+
+    async def __aenter__(self) -> Self:
+        """Open the access store and start following the catalogue."""
+        self.access = await Access.open(self.access_settings)
+        await asyncio.to_thread(self.snapshots.start)
+        self.market_data.start()
+        self.components = Components(self)
+        await self.components.start()
+        self._executor.submit(self.metrics.warm)
+        self._preload.start()
+        self._survey.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Finish what computes, then let everything go."""
+        await asyncio.to_thread(self._preload.stop)
+        await asyncio.to_thread(self._survey.stop)
+        await self.components.stop()
+        await asyncio.to_thread(self.snapshots.stop)
+        await self.market_data.close()
+        self.source_downloads.close()
+        await asyncio.to_thread(self.datasets.close)
+        await asyncio.to_thread(self._executor.shutdown)
+        self.reader.close()
+        await self.access.close()
+
+    def _catalogue_changed(self) -> None:
+        """Let go what is cached of snapshots that nobody reads any more, and read those that came."""
+        for kept in (self.datasets.kept, self.ledgers.kept, self.symbols.kept, self.bodies):
+            for owner in kept.owners:
+                if not self._is_read(owner):
+                    kept.drop(owner)
+        self.damage.keep_served()
+        self._preload.catalogue_changed()
+
+    def _is_read(self, owner: SnapshotKey) -> bool:
+        alpha_id, edition = owner
+        if alpha_id == LISTING:
+            return edition == self.snapshots.listing.edition
+        return self.snapshots.reads(alpha_id, edition)
+
+    async def compute(self, work: Callable[[], T]) -> T:
+        """Run work on a compute thread, so that the event loop keeps answering."""
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+
+def open_datasets(settings: Settings) -> Storage:
+    """Open the datasets root, a remote one behind its cache: queries read files of this machine only.
+
+    Raises
+    ------
+    SettingsError
+        When no file system answers to the address, or a remote root has no cache that can be used.
+    """
+    storage = open_storage(settings.datasets)
+    if storage.folder is not None:
+        return storage
+    if settings.cache is None:
+        raise SettingsError(
+            f"--cache: the datasets at {storage.address} are read through copies on this machine; name a folder for "
+            f"them, or set ALPHA_RESULTS_CACHE"
+        )
+    return open_storage(settings.datasets, cache=Cache(settings.cache, settings.cache_bytes))
