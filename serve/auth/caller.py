@@ -13,9 +13,11 @@ from serve.auth.client_address import UNKNOWN, IPAddress
 from serve.auth.limits.policy import LimitStatus, RateLimit, Usage
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Caller:
     """An admitted call: the key, its owner, what it may do and what it has used.
+
+    Not to be changed; freezing it would cost every call more than recognising its key's record does.
 
     Attributes
     ----------

@@ -181,7 +181,7 @@ class SqliteDatabase:
         if self._connection is None:
             return None
         try:
-            (found,) = self._connection.execute("PRAGMA data_version").fetchone()
+            (found,) = next(self._connection.execute("PRAGMA data_version"))
         except sqlite3.DatabaseError as error:
             raise self._failure(error) from error
         return int(found)
