@@ -24,26 +24,14 @@ LIMITS = {
 
 
 @pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Return two roots of one hand-made run: a server of its own for each keeps its own counts."""
-    found = []
-    for way in ("fast", "plain"):
-        folder = tmp_path_factory.mktemp(way) / "published"
-        folder.mkdir()
-        published.publish(folder, published.full())
-        found.append(folder)
-    return found
-
-
-@pytest.fixture(scope="module")
-def ways(roots: list[Path]) -> Iterator[list[Talk]]:
-    """Return two running servers, with and without the fast path, with short limits."""
+def ways(here: Path, token: str) -> Iterator[list[Talk]]:
+    """Return two servers of one root, with and without the fast path, with short limits; each counts calls by itself."""
     with ExitStack() as stack:
         found = []
-        for root, way in zip(roots, ("on", "off"), strict=True):
-            token = token_for(root)
-            _, base = stack.enter_context(served(root, ALPHA_RESULTS_FAST_PATH=way, **LIMITS))
-            log = root.parent / "server.log"
+        for way in ("on", "off"):
+            log, counts = here.parent / f"{way}.log", str(here.parent / f"{way}.limits")
+            variables = {"ALPHA_RESULTS_FAST_PATH": way, "ALPHA_RESULTS_LIMITS_STATE": counts, **LIMITS}
+            _, base = stack.enter_context(served(here, log=log, **variables))
             eventually(lambda log=log: '"preloaded"' in log.read_text())  # type: ignore[misc]
             found.append(Talk(base, token, log))
         yield found

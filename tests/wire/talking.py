@@ -89,7 +89,9 @@ class Talk:
                 connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
             connected.settimeout(SLOW)
             connected.connect((address.hostname or "", address.port or 0))
-            yield Wire(connected, self.token)
+            wire = Wire(connected, self.token)
+            with wire.stream:
+                yield wire
 
 
 def head(

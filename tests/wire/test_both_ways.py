@@ -57,6 +57,13 @@ CASES = {
     "a target as long as may be": Case(head("/v1/" + "a" * 1996), GONE),
     "a header line as long as may be": Case(head(HEALTH, "A: " + "b" * 2997), OK),
     "as many headers as may be": Case(head(HEALTH, *(f"A{n}: b" for n in range(18))), OK),
+    # Nobody reads the body: the answer is there before it breaks a rule, and comes whole.
+    "a chunked body too long": Case(
+        head(SCORES, "Transfer-Encoding: chunked") + b"40000\r\n" + b"x" * 0x40000, OK, open=False
+    ),
+    "a broken chunk": Case(
+        head(SCORES, "Transfer-Encoding: chunked") + b"zz\r\n" + head(WEEK), OK, open=False
+    ),
     # No such path, no such method.
     "a method of another name": Case(head(HEALTH, method="BREW"), NOT_GET),
     "a method of another name, a path of ours encoded": Case(head("/v1/%68ealth", method="BREW"), NOT_GET),

@@ -93,8 +93,9 @@ def test_one_address_leaves_room_for_others_unless_it_is_a_proxy_of_ours(
         elsewhere = socket.create_connection(
             (address.hostname or "", address.port or 0), SLOW, source_address=("127.0.0.2", 0)
         )
-        with closing(elsewhere):
-            assert ask(Wire(elsewhere, token)) == 200
+        found = Wire(elsewhere, token)
+        with closing(elsewhere), found.stream:
+            assert ask(found) == 200
 
 
 def test_few_file_descriptors_are_shared_between_callers_and_files(here: Path, token: str) -> None:

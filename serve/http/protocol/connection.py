@@ -11,7 +11,16 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from schemas.errors import ApiError
 from serve.cache.bodies import JOINED_BYTES
 from serve.http.middleware import AS_SENT, RequestMiddleware
-from serve.http.protocol.head import END, Head, judge, judge_hosts, judge_part, malformed
+from serve.http.protocol.head import (
+    END,
+    Head,
+    is_one_plain_head,
+    is_plain,
+    judge,
+    judge_hosts,
+    judge_part,
+    malformed,
+)
 from serve.http.protocol.outlet import Outlet
 from serve.http.responses import Response
 
@@ -42,7 +51,7 @@ class Connection(HttpToolsProtocol):
         self._waiting = b""
         self._searched = 0
         self._advancing = self._ending = self._leaving = self.in_message = self._any_request = False
-        self._parsed = False
+        self._parsed = self.plain = False
         self._asked: tuple[bytes, bytes | None] | None = None
         self._refused: ApiError | None = None
         self.body_left: int | None = 0
@@ -78,6 +87,15 @@ class Connection(HttpToolsProtocol):
             return
         if self._waiting:
             self._waiting += data
+        elif self._is_ready() and is_one_plain_head(data, self._limits):
+            # What nearly all requests are: the same as below, with less said about it.
+            self._advancing = self.plain = True
+            try:
+                self._read_head(data, None)
+            finally:
+                self._advancing = False
+            if not self._ending:
+                return
         else:
             self._waiting = data
             if not self.in_message:
@@ -101,7 +119,7 @@ class Connection(HttpToolsProtocol):
         self._ending = True
         if self._head_end() < 0:
             if self._is_busy():
-                self._close_after_answer()
+                self.cycle.keep_alive = False
             else:
                 self.transport.close()
 
@@ -109,7 +127,9 @@ class Connection(HttpToolsProtocol):
         """Go on with the request after this one."""
         self.server_state.total_requests += 1
         self._since = self.loop.time()
-        if not self._advancing and not self.transport.is_closing():
+        if self._leaving:
+            self._leave()
+        elif not self._advancing and not self.transport.is_closing():
             self.loop.call_soon(self._advance)
 
     # What the parser calls
@@ -123,7 +143,7 @@ class Connection(HttpToolsProtocol):
                 hosts.append(value)
             elif name in _WITH_BODY:
                 self.body_left = int(value) if name == b"content-length" else None
-        self._refused = judge_hosts(hosts, self.parser.get_http_version())
+        self._refused = judge_hosts(hosts, "1.1" if self.plain else self.parser.get_http_version())
         if self.body_left is not None and self.body_left > self._limits.max_body_bytes:
             self._refused = self._body_too_large()
         if self._refused is not None:
@@ -142,6 +162,11 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     # The gate
+
+    def _is_ready(self) -> bool:
+        return not (
+            self.in_message or self.flow.write_paused or self._is_busy() or self.transport.is_closing()
+        )
 
     def _is_busy(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
@@ -191,6 +216,7 @@ class Connection(HttpToolsProtocol):
             self._refuse(error)
             return False
         data, self._waiting, self._searched = self._waiting[:end], self._waiting[end:], 0
+        self.plain = head is None and is_plain(data)
         return self._read_head(data, head)
 
     def _wait(self) -> bool:
@@ -243,15 +269,11 @@ class Connection(HttpToolsProtocol):
 
     # Ends
 
-    def _close_after_answer(self) -> None:
-        self.cycle.keep_alive = False
-
     def _refuse(self, error: ApiError) -> None:
         """Answer what cannot be a request, and close; where a request is being answered, close after that."""
         self._waiting = b""
         if self._is_busy():
-            self._close_after_answer()
-            self._leaving = True
+            self._leaving = True  # after the answer
             return
         if not (self.in_message and self._answered_already()):
             response, request_id = self.app.refuse(error)
@@ -272,14 +294,16 @@ class Connection(HttpToolsProtocol):
     def write_response(self, response: Response, request_id: str, *, close: bool = False) -> None:
         """Write a whole response at once."""
         lines = "".join([f"{name}: {value}\r\n" for name, value in response.fields(request_id)])
-        head = [STATUS_LINE[response.status]]
-        for name, value in self.server_state.default_headers:
-            head += (name, b": ", value, b"\r\n")
-        head += (lines.encode("latin-1"), b"connection: close\r\n\r\n" if close else b"\r\n")
+        head = b"%b%b%b%b" % (
+            STATUS_LINE[response.status],
+            self._connections.dated(self.server_state.default_headers),
+            lines.encode("latin-1"),
+            b"connection: close\r\n\r\n" if close else b"\r\n",
+        )
         if response.size <= JOINED_BYTES:
-            self.transport.write(b"".join((*head, *response.body)))
+            self.transport.write(b"".join((head, *response.body)))
         else:
-            self.transport.writelines((b"".join(head), *response.body))
+            self.transport.writelines((head, *response.body))
 
     # Time
 

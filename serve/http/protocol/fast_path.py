@@ -48,10 +48,8 @@ class FastConnection(Connection):
         """Tell whether a request is a GET without a body on a connection that stays open."""
         parser = self.parser
         return (
-            parser.get_method() == b"GET"
+            self.plain
             and self.body_left == 0
-            and b"#" not in self.url
-            and parser.get_http_version() == "1.1"
             and parser.should_keep_alive()
             and not parser.should_upgrade()
             and not self.expect_100_continue
