@@ -30,6 +30,7 @@ from serve.cache.bodies import AdmissionFilter, Body
 from serve.cache.ledgers import LedgerCache
 from serve.cache.lru import SizedLRUCache, snapshot_key
 from serve.cache.miss import CacheMiss
+from serve.cache.symbols import RunSymbols
 from serve.cache.tables import TableCache
 from serve.http.answer import Page
 from serve.http.context import Context
@@ -69,6 +70,7 @@ class Parts:
         self.datasets = TableCache(limit)
         self.pages = Pages(self.reader, self.datasets)
         self.ledgers = LedgerCache(self.reader, limit)
+        self.symbols = RunSymbols(self.reader, limit)
         catalogue = Catalogue(open_storage(str(root)))
         catalogue.refresh()
         snapshot = catalogue.resolve(published.ALPHA)

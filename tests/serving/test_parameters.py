@@ -180,7 +180,7 @@ def test_unknown_names_are_refused_once_each_after_the_declared_ones() -> None:
     assert list(found) == ["limit", "colour", "symbols"]
     assert found["symbols"] == "not a parameter of this endpoint; did you mean `symbol`?"
     assert found["colour"].endswith(
-        "takes symbol, direction, min_abs_weight, book, sort, order, limit, offset"
+        "takes symbol, direction, min_abs_weight, book, sort, order, snapshot, limit, offset"
     )
 
 
