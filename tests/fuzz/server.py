@@ -54,6 +54,7 @@ def _places(url: str, keys: w.Keys) -> dict[str, tuple[str, ...]]:
         weeks = client.get(f"/v1/alphas/{w.FULL}/rebalances").json()["data"]
         books = client.get(f"/v1/alphas/{w.FULL}/books").json()["data"]
         names = client.get(f"/v1/alphas/{w.FULL}/scores").json()["data"]
+        alphas = client.get("/v1/alphas").json()["data"]
     assert {row["kind"] for row in books} == set(BOOK_KINDS)
     days = tuple(row["date"] for row in sorted(weeks, key=lambda row: row["week_status"] != "traded"))
     symbols = tuple(sorted({row["symbol"] for row in names}))
@@ -66,4 +67,6 @@ def _places(url: str, keys: w.Keys) -> dict[str, tuple[str, ...]]:
         "symbol": (*symbols, ",".join(symbols[:3])),
         "key_id": tuple(keys.ids.values()),
         "benchmark": ("SPY",),
+        "snapshot": tuple(row["snapshot"] for row in alphas),
+        **{f"snapshot of {row['alpha_id']}": (row["snapshot"],) for row in alphas},
     }

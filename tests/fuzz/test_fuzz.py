@@ -120,16 +120,16 @@ def keeps_rule(parameter: Parameter, text: str) -> bool:
 
 PLACES: Final[dict[str, tuple[str, ...]]] = {}
 """Placeholder or parameter -> texts that name something there; filled when the server runs."""
-NAMED: Final = ("alpha", "date", "key_id", "book", "from", "to", "symbol")
+NAMED: Final = ("alpha", "date", "key_id", "book", "from", "to", "symbol", "snapshot")
 
 
 EXAMPLES: Final = {
     parameter["name"]: parameter["example"]
     for path in document()["paths"].values()
     for parameter in path["get"]["parameters"]
-    if parameter["in"] == "path"
+    if parameter["in"] == "path" or parameter["name"] == "snapshot"
 }
-"""Placeholder -> the document's example of it, which the library puts into the cases it does not make at random."""
+"""Placeholder, and what pins an answer -> the document's example of it, which the library puts into the cases it does not make at random."""
 TALLY: Final[Counter[tuple[str, int]]] = Counter()
 """How often each endpoint answered with each status."""
 
@@ -152,6 +152,10 @@ def flatmap_case(_: HookContext, case: Case[Any]) -> st.SearchStrategy[Case[Any]
     def put(chosen: dict[str, Any]) -> Case[Any]:
         for place, (part, name) in enumerate(known):
             part[name] = chosen[str(place)]
+        # One that is there is the alpha's own: another's is as little there as a random text.
+        own = PLACES.get(f"snapshot of {case.path_parameters.get('alpha')}")
+        if own and case.query.get("snapshot") in PLACES["snapshot"]:
+            case.query["snapshot"] = own[0]
         return case
 
     return st.fixed_dictionaries(choices).map(put)
@@ -177,6 +181,8 @@ def test_answers_keep_the_document(case: Case[Any], server: Served, session: req
     for name, value in case.path_parameters.items():
         if value == EXAMPLES.get(name):
             case.path_parameters[name] = _texts(case, name)[0]
+    if isinstance(case.query, dict) and case.query.get("snapshot") == EXAMPLES["snapshot"]:
+        case.query["snapshot"] = PLACES[f"snapshot of {PLACES['alpha'][0]}"][0]
     views = ("administrator",) if endpoint_of(case).admin else tuple(server.tokens)
     # The path, the query and the headers decide whose key is sent, so that a case is repeated by the same one.
     made = repr((case.formatted_path, case.query, sorted((case.headers or {}).items())))
