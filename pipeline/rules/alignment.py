@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.grid import Block, Cells, Codes, Flags, Floats, Gaps, blocks, totals
+from pipeline.reconciliation.grid import Block, Cells, Codes, Flags, Floats, Gaps, blocks
 from schemas.tables.books import base_book
 
 if TYPE_CHECKING:
@@ -112,7 +112,12 @@ class Alignment:
     def by_session(self, kind: str, values: Floats, leaving_out: Collection[str] = ()) -> Floats:
         """Sum values given in the order of the cells by session, shape (sessions,)."""
         cells = self.cells(kind, leaving_out)
-        return totals(cells.session, values, self.sessions.height)
+        sums = np.zeros(self.sessions.height)
+        starts = np.flatnonzero(np.diff(cells.session, prepend=-1))
+        if starts.size:
+            with np.errstate(over="ignore", invalid="ignore"):  # an overflow is a finding, not a crash
+                sums[cells.session[starts]] = np.add.reduceat(values, starts)
+        return sums
 
     def ledger(self, column: str) -> Floats:
         """Return a column of the portfolio in the order of the sessions."""
