@@ -33,6 +33,8 @@ path, is answered 404 before a key is read.
 - A query parameter given twice is a 400, and so is one that the endpoint does not take. One 400 lists every parameter
   that breaks its rule, and names the nearest one to a name that is not known.
 - `from` may not be after `to`.
+- An answer about a run names its snapshot. A run may be published again between two pages: pass the first page's
+  `meta.snapshot` on as `snapshot`, and all pages are of one build.
 - Fields listed as required are always there, and null where they could not be determined. The others are left out
   where the run never recorded them. Fields marked `x-raw` come only with raw-book access.
 - Numbers are the shortest text that reads back to the same double. `x-unit` says what each one counts.
