@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from schemas.errors import AlphaResultsError, SealRefused
+from schemas.project import version_option
 from schemas.terminal import echo
 
 
@@ -102,6 +103,7 @@ class LazyGroup(click.Group):
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@version_option()
 def cli() -> None:
     """Turn the seals of alpha runs into immutable snapshots."""
 

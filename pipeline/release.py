@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import tomllib
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
+
+from schemas.project import NAME, project_version
 
 _REPOSITORY: Final = Path(__file__).resolve().parents[1]
 _BUILDS: Final = ("schemas", "datasets", "pipeline")
@@ -31,9 +32,8 @@ def current() -> dict[str, str]:
         The project's version, a digest of the code that builds, Python and the libraries that write and compute.
         Two machines on which they are equal build the same snapshot of a seal.
     """
-    project = tomllib.loads((_REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     return {
-        "alpha-results": str(project["version"]),
+        NAME: project_version(),
         "code": _digest(_BUILDS),
         "python": platform.python_version(),
         **{name: version(name) for name in _LIBRARIES},

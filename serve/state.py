@@ -11,6 +11,7 @@ from datasets.cache.copies import Cache
 from datasets.file_digests import DIGESTS
 from datasets.storage import Storage, open_storage
 from schemas.errors import SettingsError
+from schemas.project import project_version
 from serve.auth.authenticator import Access
 from serve.auth.settings import AccessSettings
 from serve.cache.bodies import AdmissionFilter, Body
@@ -31,7 +32,6 @@ from serve.run_metrics.service import Metrics
 from serve.runtime import kept_bytes
 from serve.settings import Settings, compute_threads
 from serve.source_archive import SourceArchives
-from serve.version import build_version
 
 T = TypeVar("T")
 _BODIES: Final = 8
@@ -72,7 +72,7 @@ class ServerState:
     def __init__(self, settings: Settings, access_settings: AccessSettings) -> None:
         self.settings = settings
         self.access_settings = access_settings
-        self.build = build_version(settings.build)
+        self.build = settings.build or project_version()
         DIGESTS.trust(settings.verify_seconds)
         storage = open_datasets(settings)
         self.cache = storage.cache

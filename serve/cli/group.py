@@ -5,12 +5,15 @@ from __future__ import annotations
 import gc
 import importlib
 import json
+import os
 import sys
 from typing import Any, Final
 
 import click
 
 from schemas.errors import AlphaResultsError
+from schemas.project import project_version, version_option
+from schemas.settings import SETTINGS, given
 from schemas.terminal import echo
 from serve.runtime import limit_malloc_arenas
 
@@ -53,7 +56,13 @@ class _Lazy(click.Group):
             formatter.write_dl([(name, about) for name, (_, _, about) in _COMMANDS.items()])
 
 
+def _build() -> str:
+    """Return the version that the health endpoint would state in this environment."""
+    return given(SETTINGS["build"], os.environ) or project_version()
+
+
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@version_option(_build)
 def serve() -> None:
     """Serve published alpha results, and keep the accounts and keys that may read them."""
 

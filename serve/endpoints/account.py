@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from schemas.endpoints import registry_version
+from schemas.project import NAME
 from serve.auth.caller import KeyRow
 from serve.http.answer import Answerer, Bare, Page, Single
 from serve.http.context import Context
 from serve.http.envelope import page_of
 from serve.query.instants import instant, instant_or_null, now
-from serve.version import SERVICE
 
 ACCESS: Final = "access store"
 """Source of answers about keys."""
@@ -22,7 +22,7 @@ async def health(context: Context) -> Bare:
     service = context.service
     body: dict[str, Any] = {
         "status": "ok" if service.components.healthy else "degraded",
-        "service": SERVICE,
+        "service": NAME,
         "environment": service.access_settings.environment,
         "version": service.build,
         "registry_version": registry_version(),

@@ -4,7 +4,6 @@ import pytest
 
 from schemas.errors import SettingsError
 from serve.settings import compute_threads, declared, resolve, variables
-from serve.version import build_version
 
 
 def test_flags_win_over_variables_and_variables_over_defaults() -> None:
@@ -49,8 +48,3 @@ def test_every_setting_says_what_it_is() -> None:
         assert setting.meaning.endswith(".")
     assert compute_threads(resolve({}, {"datasets": "/a", "threads": "3"})) == 3
     assert compute_threads(resolve({}, {"datasets": "/a"})) >= 1
-
-
-def test_the_build_is_what_the_deployment_says_or_the_projects_version() -> None:
-    assert build_version("abc") == "abc"
-    assert build_version(None)[0].isdigit()

@@ -1,0 +1,44 @@
+"""Both programs tell which version they are, and it is one version."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+STATED = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
+
+
+def told(program: str, folder: Path = REPOSITORY, **variables: str) -> str:
+    environment = {k: v for k, v in os.environ.items() if k != "ALPHA_RESULTS_BUILD"}
+    done = subprocess.run(
+        [sys.executable, "-m", program, "--version"],
+        cwd=folder,
+        env={**environment, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize("program", ["serve", "pipeline"])
+def test_a_program_tells_the_version_of_the_project(program: str) -> None:
+    assert told(program) == f"alpha-results {STATED}\n"
+
+
+def test_the_service_tells_the_build_that_its_health_endpoint_would() -> None:
+    assert told("serve", ALPHA_RESULTS_BUILD="2026-07-01 a1b2c3") == "alpha-results 2026-07-01 a1b2c3\n"
+
+
+def test_a_program_apart_from_its_project_file_says_that_it_does_not_know(tmp_path: Path) -> None:
+    for package in ("schemas", "pipeline"):
+        shutil.copytree(REPOSITORY / package, tmp_path / package)
+    assert told("pipeline", tmp_path) == "alpha-results unknown\n"
