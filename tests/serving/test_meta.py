@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 
 from schemas.endpoints import ENDPOINTS, registry_version
+from schemas.project import NAME, project_version
 from tests.serving.driving import Running
 
 INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{6})?Z\Z")
@@ -14,6 +15,7 @@ def test_health_needs_no_key_and_is_bare(api: Running) -> None:
     assert list(body) == ["status", "service", "environment", "version", "registry_version", "time"]
     assert body["status"] == "ok"
     assert body["environment"] == "live"
+    assert (body["service"], body["version"]) == (NAME, project_version())
     assert body["registry_version"] == registry_version()
     assert INSTANT.match(body["time"])
     assert not [name for name in found.headers if name.startswith("x-ratelimit")]
