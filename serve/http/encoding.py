@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-import brotli  # type: ignore[import-untyped]  # the package ships no types
+import brotli
 import zstandard
 
 SMALLEST: Final = 1024

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import asyncpg
 import pytest
@@ -14,12 +15,11 @@ import redis
 import structlog
 
 from serve.auth.admin import Administration, open_administration
-from serve.auth.admin import keys as keys_module
 from serve.auth.authenticator import Access
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import open_database
 from serve.auth.store.tables import keys
-from serve.auth.tokens import Token, TokenShape
+from serve.auth.tokens import Token, TokenShape, new_token
 from tests.access.servers import PostgresServer, RedisServer, postgres_binaries, redis_binaries
 
 _numbers = itertools.count()
@@ -53,10 +53,9 @@ def emitted() -> Iterator[Emitted]:
     """Collect every log line of these tests, and every secret made in them: no line may hold one."""
     collected = Emitted()
     made: list[Token] = []
-    original = keys_module.new_token
 
     def remembered() -> Token:
-        made.append(original())
+        made.append(new_token())
         return made[-1]
 
     root = logging.getLogger()
@@ -64,9 +63,8 @@ def emitted() -> Iterator[Emitted]:
     root.addHandler(collected)
     root.setLevel(logging.DEBUG)
     structlog.configure(logger_factory=structlog.stdlib.LoggerFactory())
-    keys_module.new_token = remembered
-    yield collected
-    keys_module.new_token = original
+    with mock.patch("serve.auth.admin.keys.new_token", remembered):
+        yield collected
     structlog.reset_defaults()
     root.removeHandler(collected)
     root.setLevel(level)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from unittest import mock
 
 import redis.asyncio
 
@@ -20,7 +21,8 @@ async def main() -> None:
     url, stopped, tasks, calls, *keys = sys.argv[1:]
     if stopped == "stopped":
         # 2100-01-01, and it stays that: the rolling second then never rolls.
-        module.SCRIPT = module.SCRIPT.replace("redis.call('TIME')", "{'4102444800', '0'}")
+        script = module.SCRIPT.replace("redis.call('TIME')", "{'4102444800', '0'}")
+        mock.patch.object(module, "SCRIPT", script).start()
     limiter = module.RedisLimiter(url, "hammer", wait_s=30.0)  # a starved machine is no server that is away
     admitted = {}
     async with redis.asyncio.Redis.from_url(url, socket_timeout=60) as client:

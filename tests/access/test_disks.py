@@ -118,7 +118,10 @@ def test_on_a_read_only_disk_keys_are_listed_and_served_and_changes_are_refused(
     assert "sqlite at" in deployment.run("access", "show")
     assert "may not be written" in deployment.run("keys", "revoke", key, code=5)
     limits = str(tmp_path / "limits.sqlite3")
-    with served(deployment.root, log=tmp_path / "log", ALPHA_RESULTS_LIMITS_STATE=limits) as (_, base):
+    with served(deployment.root, log=tmp_path / "log", variables={"ALPHA_RESULTS_LIMITS_STATE": limits}) as (
+        _,
+        base,
+    ):
         assert asked(base, token) == "admitted"
         # Mounted writable again, the next call sees what was done.
         deployment.mount("rw")

@@ -46,7 +46,7 @@ def test_postgres_killed_under_load_costs_no_call_its_answer(
     root.mkdir()
     published.publish(root, published.full())
     where = {"ALPHA_RESULTS_ACCESS": own_postgres.url()}
-    with operators(root, **where) as run, served(root, **where) as (server, base):
+    with operators(root, **where) as run, served(root, variables=where) as (server, base):
         run("accounts", "create", "--email", "o@example.org")
         issued = run.json("keys", "issue", "--account", "o@example.org", "--name", "n", "--rate", WIDE)
         with calling(base, issued["token"]) as ended:

@@ -9,6 +9,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -144,12 +145,12 @@ def _worker_that_runs(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """Put another program in the place of the build's: one that ends as no build should."""
     import sys  # noqa: PLC0415 - only here
 
-    def start(_self: Processes, complaints: object) -> subprocess.Popen[bytes]:
+    def start(_self: Processes, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, "-c", script],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=complaints,  # type: ignore[call-overload]
+            stderr=complaints,
         )
 
     monkeypatch.setattr(Processes, "_start", start)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -76,7 +77,7 @@ def test_what_is_served_costs_no_process(tmp_path: Path, seal: Seal, monkeypatch
         assert set(told.outcomes().values()) == {"unchanged"}
 
 
-def _found(tmp_path: Path, **common: bool) -> dict[str, str]:
+def _found(tmp_path: Path, **common: Any) -> dict[str, str]:
     catalogue = Catalogue(open_storage(tmp_path / "root"))
     catalogue.refresh()
     seen = Seals(str(tmp_path / "seals")).look()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -181,7 +182,7 @@ def test_retries_have_pauses_that_double_and_an_end(tmp_path: Path, monkeypatch:
     from pipeline.batch.request import Outcome  # noqa: PLC0415 - as above
 
     clock = [0.0]
-    monkeypatch.setattr(refusals.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     folder = tmp_path / "seal"
     folder.mkdir()
     one = Sighting(str(folder), "0" * 64)

@@ -12,7 +12,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import datasets
-from datasets.cache.copies import Cache, quota
+from datasets.cache import quota
+from datasets.cache.copies import Cache
 from datasets.catalogue import Catalogue
 from datasets.file_digests import FileDigests
 from datasets.manifest import digest

@@ -9,7 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-from datasets.cache.copies import Cache, quota
+from datasets.cache import quota
+from datasets.cache.copies import Cache
 from datasets.manifest import digest
 from tests.cache.conftest import Remote, copies, kept_bytes
 
@@ -19,7 +20,7 @@ KILLS = int(os.environ.get("ALPHA_RESULTS_TEST_KILLS", "8"))
 # Uses count for moments only, so that copies are removed all the time, and digests are checked after every handing out.
 _FILL = """
 import random, sys
-from datasets import cache_room
+from datasets.cache import quota
 from datasets.cache.copies import Cache
 from datasets.manifest import Pointer, digest
 from datasets.snapshot import Snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 
-import brotli  # type: ignore[import-untyped]  # the package ships no types
+import brotli
 import pytest
 import zstandard
 

@@ -42,8 +42,8 @@ def test_an_endpoint_answers_with_its_payload(world: World, endpoint: Endpoint) 
         assert list(body) == ["data", "meta"]
         assert list(body["data"]) == [f.name for f in PAYLOADS[endpoint.row].fields if f.name in body["data"]]
     else:
-        declared = PAYLOADS[endpoint.row].fields
-        assert list(body) == [field.name for field in declared if field.name in body or not field.optional]
+        fields = PAYLOADS[endpoint.row].fields
+        assert list(body) == [field.name for field in fields if field.name in body or not field.optional]
 
 
 @every(e for e in OF_AN_ALPHA if not e.shared)

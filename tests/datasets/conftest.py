@@ -71,9 +71,12 @@ def _write(
     text = encode({"name": "Tiny", "tldr": f"{n_symbols} names"})
     (folder / DESCRIPTION).write_bytes(text)
     files.append(FileEntry(DESCRIPTION, "description", None, 0, len(text), digest(text)))
-    shared = {"alpha_id": alpha, "snapshot": "", "sealed_at": sealed_at, "started_at": started_at}
     kinds = ("description", "rebalances", "positions")
     manifest = Manifest(
+        alpha_id=alpha,
+        snapshot="",
+        sealed_at=sealed_at,
+        started_at=started_at,
         schema_version="test",
         source_alpha_id="research",
         seal_digest="0" * 64,
@@ -87,9 +90,12 @@ def _write(
             "positions": ("book", "date", "symbol", "quantity", "mark_price", "signed_notional", "weight"),
         },
         files=tuple(files),
-        **shared,
     )
     pointer = Pointer(
+        alpha_id=alpha,
+        snapshot="",
+        sealed_at=sealed_at,
+        started_at=started_at,
         manifest_sha256="",
         name="Tiny",
         tldr=None,
@@ -97,6 +103,5 @@ def _write(
         missing=("decisions",),
         published_at="",
         kinds=kinds,
-        **shared,
     )
     return manifest, pointer

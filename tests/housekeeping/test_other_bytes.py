@@ -220,7 +220,7 @@ def test_wording_is_no_schema_and_rebuilds_nothing(kept: Kept, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    "changes", [{"formula": 2}, {"type": version.PUBLISHED_TABLES["books"]["rows"].type}, {"nullable": False}]
+    "changes", [{"formula": 2}, {"type": PUBLISHED_TABLES["books"]["rows"].type}, {"nullable": False}]
 )
 def test_a_snapshot_is_judged_by_the_declarations_it_was_built_with(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object]

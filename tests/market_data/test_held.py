@@ -118,7 +118,7 @@ def test_changed_files_are_noticed_and_bad_ones_never_replace_good_ones(
             file.write_bytes(market_file(close=[100.0, 110.0, 99.0, 99.0, 200.0]))
 
             async def changed() -> bool:
-                return (await held.benchmark("ABC")).close[-1] == 200.0
+                return bool((await held.benchmark("ABC")).close[-1] == 200.0)
 
             await soon(changed)
             assert first.close[-1] == 121.0, "a request keeps what it began with"

@@ -103,14 +103,14 @@ def test_health_is_degraded_while_the_market_data_cannot_be_read(tmp_path: Path,
     def becomes(status: str) -> bool:
         """Ask for nothing but the health, as a probe does, until it is as expected."""
         for _ in range(200):
-            found = api.get("/v1/health")
+            found = program.get("/v1/health")
             assert found.status_code == 200
             if found.json()["status"] == status:
                 return True
             time.sleep(0.05)
         return False
 
-    with running(tmp_path / "published", market_data=str(file)) as api:
+    with running(tmp_path / "published", market_data=str(file)) as program:
         assert becomes("degraded")
         file.write_bytes(market_file())
         assert becomes("ok")

@@ -20,7 +20,7 @@ from datasets.maths.equity import (
     summarised,
 )
 from datasets.maths.price import PriceSummary, price_curve, price_summary
-from datasets.maths.series import Floats
+from datasets.maths.series import Dates, Floats
 from tests.maths.panels import check
 
 NULL = math.nan
@@ -31,12 +31,12 @@ def series(*values: float) -> Floats:
     return np.array(values, dtype=np.float64)
 
 
-def days(count: int) -> np.ndarray:
+def days(count: int) -> Dates:
     return np.datetime64("2020-01-30") + np.arange(count)
 
 
 def ledger(returns: list[float]) -> tuple[Floats, Floats]:
-    equity = np.cumprod([1.0, *(1 + r for r in returns)])
+    equity: Floats = np.cumprod([1.0, *(1 + r for r in returns)], dtype=np.float64)
     return equity[:-1], equity[1:]
 
 
@@ -179,7 +179,9 @@ def test_a_window_of_nothing_has_a_summary_of_nothing() -> None:
 def test_a_window_of_unknown_equity_counts_its_sessions_only() -> None:
     summary = equity_summary(days(2), series(NULL, NULL), series(NULL, NULL))
     assert summary.sessions == 2
-    assert summary.total_return is summary.max_drawdown is summary.max_drawdown_date is None
+    assert summary.total_return is None
+    assert summary.max_drawdown is None
+    assert summary.max_drawdown_date is None
 
 
 def test_a_price_starts_at_a_return_of_zero_that_no_period_made() -> None:
@@ -208,7 +210,8 @@ def test_a_price_and_a_ledger_that_follows_it_agree(returns: list[float]) -> Non
 
 
 def test_a_drawdown_date_is_a_day_even_from_instants() -> None:
-    instants = days(2).astype("datetime64[us]") + np.timedelta64(20, "h")
+    midnights: Dates = days(2).astype("datetime64[us]")
+    instants = midnights + np.timedelta64(20, "h")
     assert price_summary(instants, series(2.0, 1.0)).max_drawdown_date == dt.date(2020, 1, 31)
 
 

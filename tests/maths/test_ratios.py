@@ -27,7 +27,7 @@ NEGATIVE = [0, -6, -7, -1, -9, -2, -6, -8, -5]
 
 
 def ledger(returns: list[float]) -> tuple[Floats, Floats]:
-    equity = np.cumprod([1.0, *(1 + r for r in returns)])
+    equity: Floats = np.cumprod([1.0, *(1 + r for r in returns)], dtype=np.float64)
     return equity[:-1], equity[1:]
 
 

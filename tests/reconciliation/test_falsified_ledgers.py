@@ -78,7 +78,9 @@ def test_a_broken_identity_shows_both_values(seal: Path) -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_an_honest_run_keeps_every_identity(tmp_path: Path, seed: int, equity_basis: float) -> None:
     report = checked(make_seal(tmp_path, seed=seed, equity_basis=equity_basis))
-    assert report.violations == report.warnings == report.not_checked == ()
+    assert report.violations == ()
+    assert report.warnings == ()
+    assert report.not_checked == ()
 
 
 def test_a_declared_split_is_lawful_and_an_undeclared_one_is_not(seal: Path) -> None:

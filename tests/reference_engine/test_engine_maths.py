@@ -120,7 +120,7 @@ def test_signals_by_hand() -> None:
 
 
 def test_a_signal_needs_its_lookback_and_a_close_on_the_day() -> None:
-    closes = np.full((70, 3), 10.0) + np.arange(70)[:, None]
+    closes = np.full((70, 3), 10.0) + np.arange(70, dtype=np.float64)[:, None]
     closes[65, 1] = np.nan
     marks = closes.copy()
     marks[65, 1] = closes[64, 1]

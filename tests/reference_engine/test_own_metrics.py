@@ -28,7 +28,13 @@ def weekly_ic(seal: Any, column: str = "score") -> pd.Series:
 
 def ledger(seal: Any) -> pd.DataFrame:
     book = seal["portfolio"].filter(pl.col("book") == "long_short").to_pandas()
-    return book.set_index(pd.to_datetime(book["date"]))
+    dated: pd.DataFrame = book.set_index(pd.to_datetime(book["date"]))
+    return dated
+
+
+def days_of(frame: pd.DataFrame | pd.Series) -> pd.DatetimeIndex:
+    assert isinstance(frame.index, pd.DatetimeIndex)
+    return frame.index
 
 
 def sealed(seal: Any, name: str, period: str | None = None) -> dict[str, Any]:
@@ -94,15 +100,18 @@ def test_turnover(seal: Any) -> None:
 def test_periods_are_the_same_figures_of_a_part(seal: Any, scope: str, pattern: str) -> None:
     book, ic = ledger(seal), weekly_ic(seal)
     weeks = pd.to_datetime(pd.Series(seal["rebalances"]["date"].to_list()))
-    periods = sorted({*book.index.strftime(pattern), *weeks.dt.strftime(pattern)})
+    periods = sorted({*days_of(book).strftime(pattern), *weeks.dt.strftime(pattern)})
     assert [r["period"] for r in seal.metrics if r["scope"] == scope and r["name"] == "pnl"] == periods
     for period in periods:
-        part, weekly = book[book.index.strftime(pattern) == period], ic[ic.index.strftime(pattern) == period]
+        part, weekly = (
+            book[days_of(book).strftime(pattern) == period],
+            ic[days_of(ic).strftime(pattern) == period],
+        )
         if part.empty:
             assert sealed(seal, "pnl", period)["value"] is None
         else:
             start, end = part["starting_equity"], part["ending_equity"]
-            peak = np.maximum(start, end).cummax()
+            peak = pd.Series(np.maximum(start, end), index=part.index).cummax()
             assert sealed(seal, "pnl", period)["value"] == near(end.iloc[-1] - start.iloc[0])
             assert sealed(seal, "max_drawdown", period)["value"] == near((peak - end).max())
             assert sealed(seal, "total_turnover", period)["value"] == near(part["turnover"].sum())

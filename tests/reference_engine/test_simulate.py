@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import polars as pl
 import pytest
@@ -19,7 +19,14 @@ from pipeline.reference_engine.record import RunRecord
 from schemas.errors import SettingsError
 from schemas.market_data import SIMULATED_KEY
 
-SIZE = {"seed": 3, "names": 24, "weeks": 16}
+
+class Size(TypedDict):
+    seed: int
+    names: int
+    weeks: int
+
+
+SIZE: Size = {"seed": 3, "names": 24, "weeks": 16}
 OPTIONS = ["--seed", "3", "--names", "24", "--weeks", "16"]
 ROOT = Path(__file__).resolve().parents[2]
 DESCRIPTION = {
@@ -135,7 +142,7 @@ def test_another_process_with_one_thread_gives_the_same_bytes(out: Path, tmp_pat
 
 
 def test_another_seed_gives_another_market(out: Path, tmp_path: Path) -> None:
-    simulate(tmp_path / "other", **{**SIZE, "seed": 4}, alphas=DEFAULT_ALPHAS[:1])
+    simulate(tmp_path / "other", **Size({**SIZE, "seed": 4}), alphas=DEFAULT_ALPHAS[:1])
     mine = pl.read_parquet(out / "Test_sim_momentum" / "positions.parquet")
     other = pl.read_parquet(tmp_path / "other" / "Test_sim_momentum" / "positions.parquet")
     assert not mine["mark_price"].equals(other["mark_price"])
@@ -180,7 +187,7 @@ def test_what_was_made_is_recognised_until_anything_changes(out: Path, tmp_path:
         (copy / relative).parent.mkdir(parents=True, exist_ok=True)
         (copy / relative).write_bytes(content)
     assert already_simulated(copy, **SIZE) == [copy / spec.alpha_id for spec in DEFAULT_ALPHAS]
-    assert already_simulated(copy, **{**SIZE, "seed": 9}) is None
+    assert already_simulated(copy, **Size({**SIZE, "seed": 9})) is None
     assert already_simulated(copy, **SIZE, alphas=DEFAULT_ALPHAS[:2]) is None
     (copy / "sim_lowvol" / "pnl.parquet").write_bytes(b"")
     assert already_simulated(copy, **SIZE) is None

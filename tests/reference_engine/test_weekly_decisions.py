@@ -17,7 +17,8 @@ from tests.seals import make_seal
 
 def rows(seal: Any, status: str) -> pl.DataFrame:
     weeks = seal["rebalances"].filter(pl.col("week_status") == status)
-    return seal["decisions"].join(weeks, on="date")
+    decisions: pl.DataFrame = seal["decisions"]
+    return decisions.join(weeks, on="date")
 
 
 def test_the_default_run_has_every_kind_of_week(default_seal: Any) -> None:
@@ -47,7 +48,8 @@ def test_the_default_run_meets_every_reason_and_every_book(default_seal: Any) ->
 def test_every_active_week_has_enough_scores_for_deciles(seal: Any) -> None:
     active = pl.concat([rows(seal, "traded"), rows(seal, "pending")])
     for column in {"score", "unsmoothed_score"} & set(active.columns):
-        assert active.group_by("date").agg(pl.col(column).count())[column].min() >= 20
+        counts: list[int] = active.group_by("date").agg(pl.col(column).count())[column].to_list()
+        assert min(counts) >= 20
 
 
 def test_skipped_weeks_hold_no_targets_fills_or_returns(default_seal: Any) -> None:
@@ -185,6 +187,7 @@ def test_notes_follow_the_sides_taken(default_seal: Any) -> None:
             if not row["next_open_tradeable"]:
                 assert row["decision_reason"] == "gated_untradeable"
                 continue
+            expected: str | None
             if side not in (0, before):
                 expected = "entered_selection"
             elif side == 0:

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -157,13 +158,13 @@ def run(*arguments: str) -> Any:
 @pytest.mark.parametrize("apart", ["check", "build", "build --from"])
 def test_no_hostile_seal_costs_a_good_one(tmp_path: Path, apart: str) -> None:
     seals = tmp_path / "seals"
-    kinds = {"weeks": 14, "raw": False}
+    small = partial(make_seal, seals, weeks=14, raw=False)
     # A build has the checks of the check: what is left to see there is that the batch goes on.
     hostile = dict(HOSTILE if apart == "check" else list(HOSTILE.items())[::3])
     for place, spoil in enumerate(hostile):
-        spoil(make_seal(seals, alpha_id=f"bad_{place:02}_{spoil.__name__}", **kinds))
+        spoil(small(alpha_id=f"bad_{place:02}_{spoil.__name__}"))
     for name in ("aaa", "zzz"):
-        make_seal(seals, alpha_id=name, **kinds)
+        small(alpha_id=name)
     every = [str(path) for path in sorted(seals.iterdir())] + ["/tmp/" + "a" * 5000, "/tmp/" + "b/" * 2500]
     command, *options = apart.split()
     where = ["--datasets", str(tmp_path / "root")] if command == "build" else []

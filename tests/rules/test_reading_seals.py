@@ -220,6 +220,7 @@ def test_lawful_manifests(change: dict[str, Any]) -> None:
 
 
 PNL = LAWFUL["kinds"]["pnl"]
+NO_IDS: tuple[Any, ...] = ("", 7, [])
 
 
 @pytest.mark.parametrize(
@@ -233,7 +234,7 @@ PNL = LAWFUL["kinds"]["pnl"]
             ({"alpha_id": bad}, "alpha_id")
             for bad in ("", "a/b", "a..b", ".a", "-a", "a\n", "A" * 129, None, 7, "ä", ...)
         ],
-        *[({"source_alpha_id": bad}, "source_alpha_id") for bad in ("", 7, [])],
+        *[({"source_alpha_id": bad}, "source_alpha_id") for bad in NO_IDS],
         *[
             ({"started_at": bad}, "started_at")
             for bad in (

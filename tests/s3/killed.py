@@ -18,7 +18,8 @@ from typing import Any
 
 import pipeline.housekeeping.gc_command
 import pipeline.maths.weekly_signal  # noqa: F401 - what a build loads later on
-from datasets.cache.copies import Cache, quota
+from datasets.cache import quota
+from datasets.cache.copies import Cache
 from datasets.catalogue import Catalogue
 from datasets.layout import CATALOG, snapshot_path
 from datasets.manifest import digest

@@ -109,5 +109,5 @@ async def _key(access: AccessSettings) -> str:
         email = "node@example.org"
         if not any(account.email == email for account in await acts.accounts.all()):
             await acts.accounts.create(email, ceiling_endpoints="all")
-        grants = {"endpoints": "all", "alphas": "all", "runs": "all", "rate": WIDE}
-        return str((await acts.keys.issue(email, "a key", **grants)).token)
+        issued = await acts.keys.issue(email, "a key", endpoints="all", alphas="all", runs="all", rate=WIDE)
+        return issued.token

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from datasets.cache.copies import Cache, quota
+from datasets.cache import quota
+from datasets.cache.copies import Cache
 from datasets.storage import open_storage
 from pipeline.housekeeping.verify import verify
 from tests.cache.conftest import kept_bytes

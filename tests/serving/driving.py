@@ -95,8 +95,8 @@ async def _start(app: Application) -> Any:
     """Begin the application's lifespan as a server does, and return what ends it."""
     inbox: asyncio.Queue[Any] = asyncio.Queue()
     outbox: asyncio.Queue[Any] = asyncio.Queue()
-    scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": {}}
-    task = asyncio.get_running_loop().create_task(app(scope, inbox.get, outbox.put))  # type: ignore[arg-type]
+    scope: Any = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": {}}
+    task = asyncio.ensure_future(app(scope, inbox.get, outbox.put))
     await inbox.put({"type": "lifespan.startup"})
     message = await outbox.get()
     assert message["type"] == "lifespan.startup.complete", message

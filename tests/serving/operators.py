@@ -17,7 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from serve.auth import commands as _loaded_once_for_all  # noqa: F401 - what the children share
+import serve.cli.accounts
+import serve.cli.audit
+import serve.cli.keys
+import serve.cli.store  # noqa: F401 - loaded once, and shared by the children
 from serve.cli.group import main
 from tests.serving.processes import REPOSITORY, SLOW, environment
 

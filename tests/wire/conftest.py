@@ -31,7 +31,7 @@ def ways(here: Path, token: str) -> Iterator[list[Talk]]:
         for way in ("on", "off"):
             log, counts = here.parent / f"{way}.log", str(here.parent / f"{way}.limits")
             variables = {"ALPHA_RESULTS_FAST_PATH": way, "ALPHA_RESULTS_LIMITS_STATE": counts, **LIMITS}
-            _, base = stack.enter_context(served(here, log=log, **variables))
+            _, base = stack.enter_context(served(here, log=log, variables=variables))
             eventually(lambda log=log: '"preloaded"' in log.read_text())  # type: ignore[misc]
             found.append(Talk(base, token, log))
         yield found

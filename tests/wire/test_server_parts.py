@@ -8,6 +8,7 @@ from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http import httptools_impl
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.server import ServerState
 
 from serve.http.middleware import RequestMiddleware
@@ -68,7 +69,7 @@ def test_the_protocol_has_every_part_that_is_used() -> None:
         assert list(inspect.signature(method).parameters) == parameters, name
     assert {"connections", "default_headers", "tasks", "total_requests"} <= set(vars(ServerState()))
     assert {"pause_reading", "resume_reading", "write_paused", "read_paused"} <= set(
-        dir(httptools_impl.FlowControl(asyncio.Transport()))
+        dir(FlowControl(asyncio.Transport()))
     )
     assert {"keep_alive", "response_complete", "scope"} <= set(
         inspect.signature(httptools_impl.RequestResponseCycle).parameters

@@ -15,7 +15,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
-import asyncpg  # type: ignore[import-untyped]  # ships no types
+import asyncpg
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config

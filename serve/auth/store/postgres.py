@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
-import asyncpg  # type: ignore[import-untyped]  # ships no types
+import asyncpg
 from sqlalchemy.dialects.postgresql import asyncpg as dialect_of_asyncpg
 from sqlalchemy.sql.expression import ClauseElement
 
