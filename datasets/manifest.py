@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from datasets.publication.notes import NOTHING_SEALED, Notes, joined, split
+from datasets.notes import NOTHING_SEALED, Notes, joined, split
 from schemas.errors import SnapshotCorrupt
 from schemas.version import snapshot_id
 
@@ -188,7 +188,7 @@ class Pointer:
     removing
         Snapshots that gc is removing at this moment: their files may be gone already.
     notes
-        What is remembered beyond that; :mod:`datasets.publication.notes` says how it is written.
+        What is remembered beyond that; :mod:`datasets.notes` says how it is written.
     unknown
         Fields of a later release, written again by whoever only changes another field.
     """

@@ -15,7 +15,7 @@ from typing import Final
 from datasets.catalogue import Catalogue
 from datasets.layout import MANIFEST, is_snapshot_id, snapshot_path
 from datasets.manifest import Manifest, Pointer, digest, named_by_content, pointer_of
-from datasets.publication.notes import Earlier
+from datasets.notes import Earlier
 from datasets.publication.pointers import served
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage

@@ -14,8 +14,8 @@ from typing import Final
 
 from datasets.layout import MANIFEST, snapshot_path
 from datasets.manifest import Manifest, Pointer, digest, pointer_of
+from datasets.notes import NOTHING_SEALED, Decision
 from datasets.publication.made_of import learned, mark_of
-from datasets.publication.notes import NOTHING_SEALED, Decision
 from datasets.publication.pointers import (
     Published,
     change,

@@ -15,8 +15,8 @@ from typing import Final
 
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.manifest import REMEMBERED, Manifest, Pointer, digest
+from datasets.notes import Earlier
 from datasets.publication.made_of import learned, lifted_by, was_rolled_back
-from datasets.publication.notes import Earlier
 from datasets.storage import Storage, Version
 from schemas.errors import PublicationRefused, SnapshotCorrupt
 

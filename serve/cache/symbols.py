@@ -10,9 +10,9 @@ from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import BOOK_KINDS
 from serve.cache.lru import SizedLRUCache, snapshot_key
 from serve.cache.miss import CacheMiss
-from serve.endpoints.books import visible_books
 from serve.query.books import names_of
 from serve.query.duckdb import Reader
+from serve.query.readable_books import visible_books
 
 _NAME_BYTES: Final = 128
 """What a name takes in a set, about."""

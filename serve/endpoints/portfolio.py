@@ -8,14 +8,14 @@ from typing import Any, Final
 from schemas.parameters import SYMBOL
 from schemas.rows import ROWS
 from schemas.tables.books import BOOK_KINDS
-from serve.endpoints.books import NothingOfKind, choose_book, visible_books
+from serve.endpoints.symbol_warnings import warnings_of_symbols
 from serve.http.answer import Answerer, Page, empty
 from serve.http.context import Context
 from serve.http.envelope import kind_missing
 from serve.query import books as query
 from serve.query.equity import curve, summary_of_nothing
+from serve.query.readable_books import NothingOfKind, choose_book, visible_books
 from serve.query.sql import Paged
-from serve.query.symbols import warnings_of_symbols
 from serve.query.views import book_view
 
 _BY_SYMBOL: Final = SYMBOL.name

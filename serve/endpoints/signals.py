@@ -7,12 +7,12 @@ from typing import Final
 
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
+from serve.endpoints.symbol_warnings import warnings_of_symbols
 from serve.http.answer import Answerer, Page, empty
 from serve.http.context import Context
 from serve.http.envelope import kind_missing
 from serve.query import signals as query
 from serve.query.sql import Paged
-from serve.query.symbols import warnings_of_symbols
 from serve.query.views import index_view, panel_view, week_view
 
 

@@ -27,7 +27,6 @@ from serve.auth.caller import Caller
 from serve.auth.credentials import Credentials
 from serve.cache.lru import LISTING, SnapshotKey, snapshot_key
 from serve.cache.miss import CacheMiss
-from serve.endpoints.books import visible_books
 from serve.http import request as tracing
 from serve.http.answer import Answer, Answerer
 from serve.http.asgi import Scope
@@ -38,6 +37,7 @@ from serve.http.params import refusal
 from serve.http.parsed_query import Question, parse_query
 from serve.http.request import RequestInfo
 from serve.http.responses import Response, answered, failed, not_modified, page_response
+from serve.query.readable_books import visible_books
 from serve.state import ServerState
 
 _log = structlog.get_logger("serve.http.handler")

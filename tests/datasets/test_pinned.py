@@ -11,9 +11,9 @@ import pytest
 from datasets.catalogue import Catalogue
 from datasets.layout import MANIFEST
 from datasets.manifest import Pointer
+from datasets.notes import Notes
 from datasets.pinned import PinnedSnapshots
 from datasets.publication.decisions import Author, withdraw
-from datasets.publication.notes import Notes
 from datasets.storage import open_storage
 from pipeline.build import build_seal
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept

@@ -11,7 +11,7 @@ import pytest
 import datasets
 from datasets.layout import MANIFEST
 from datasets.manifest import Pointer, digest
-from datasets.publication.notes import Notes
+from datasets.notes import Notes
 from datasets.storage import open_storage
 from pipeline.build import build_seal, write
 from pipeline.housekeeping.verify import verify
