@@ -12,7 +12,8 @@ from tests.maths.panels import SCHEMA, Run, check, runs, shuffled, week, wide_ru
 
 ALL_COLUMNS = [
     *("date", "week_status", "n_symbols", "cohort_size", "n_return_obs", "ic"),
-    *("raw_ic", "decile_spread", "n_return_obs_raw", "ic_h1", "ic_h2", "ic_h4", "ic_h8"),
+    *("raw_ic", "decile_spread", "cohort_size_raw", "n_return_obs_raw"),
+    *("ic_h1", "ic_h2", "ic_h4", "ic_h8"),
     *(f"rho_lag{lag}" for lag in range(1, 9)),
 ]
 
