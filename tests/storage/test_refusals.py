@@ -9,11 +9,19 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from datasets.storage import registry
 from pipeline.__main__ import cli
 from tests.seals import make_seal
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ADDRESS = "az://someone:hunter2@container/root?sig=hunter2"
+
+
+@pytest.fixture(autouse=True)
+def _only_the_backends_of_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take out the tests' own backend, which other tests of this process may have registered."""
+    own = [backend for backend in registry.BACKENDS if backend.module.startswith("datasets.")]
+    monkeypatch.setattr(registry, "BACKENDS", own)
 
 
 @pytest.mark.parametrize(
