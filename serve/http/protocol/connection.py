@@ -45,7 +45,9 @@ class Connection(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         if not isinstance(self.app, RequestMiddleware):
-            raise TypeError(f"the application must be a RequestMiddleware without anything around it, not {self.app!r}")
+            raise TypeError(
+                f"the application must be a RequestMiddleware without anything around it, not {self.app!r}"
+            )
         self._connections = self.app.connections
         self._limits = self._connections.limits
         self._waiting = b""
