@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -18,12 +19,22 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def project_version() -> str:
-    """Return the version that the project file states; ``unknown`` when the program runs apart from that file."""
+    """Return the version that the project file or the installed package states; ``unknown`` apart from both."""
     try:
         project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))
         return str(project["project"]["version"])
     except (OSError, tomllib.TOMLDecodeError, KeyError):
+        return _installed_version()
+
+
+def _installed_version() -> str:
+    try:
+        installed = distribution(NAME)
+    except PackageNotFoundError:
         return "unknown"
+    # A checkout may be installed as well, and this may be a copy of its files without the project file.
+    is_this = Path(str(installed.locate_file("schemas"))).resolve() == Path(__file__).resolve().parent
+    return installed.version if is_this else "unknown"
 
 
 def version_option(version: Callable[[], str] = project_version) -> Callable[[Command], Command]:

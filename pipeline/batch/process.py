@@ -88,14 +88,19 @@ class Processes:
 
     def _start(self, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", "pipeline.batch.worker"],
-            cwd=_REPOSITORY,
-            env={"POLARS_MAX_THREADS": str(self._threads), **os.environ},
+            # In the caller's folder, for addresses may be relative to it; the code is this one, whatever lies there.
+            [sys.executable, "-P", "-m", "pipeline.batch.worker"],
+            env={"POLARS_MAX_THREADS": str(self._threads), **os.environ, "PYTHONPATH": _search_path()},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=complaints,
             start_new_session=True,  # Ctrl-C is for the parent, which lets builds at work finish
         )
+
+
+def _search_path() -> str:
+    further = os.environ.get("PYTHONPATH")
+    return os.pathsep.join([str(_REPOSITORY), *([further] if further else [])])
 
 
 def _converse(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -80,6 +81,12 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
         _wait_ready(server, f"{base}/health")
         _tell(f"serving     {base}  (Ctrl-C stops it)\n")
         _show(base, keys, Path(made["seals"][0]).name)
+        environment_file = _environment_file(
+            root, f"http://{host}:{port}", keys, Path(made["seals"][0]).parent
+        )
+        _tell(
+            f"The examples of the README run in another shell, in any folder, after\n\n. {environment_file}\n"
+        )
         with contextlib.suppress(KeyboardInterrupt):
             server.wait()
     if server.returncode not in (0, -signal.SIGINT, -signal.SIGTERM):
@@ -100,8 +107,29 @@ def _show(base: str, keys: dict[str, Any], alpha: str) -> None:
     )
 
 
+def _environment_file(root: Path, base: str, keys: dict[str, Any], seals: Path) -> Path:
+    """Write what the README's examples are told, for a shell to read; only its owner may, for the keys are in it."""
+    variables = {
+        "BASE": base,
+        "KEY": keys["plain"]["token"],
+        "RAW_KEY": keys["raw"]["token"],
+        "ROOT": str((root / "published").resolve()),
+        "SEALS": str(seals.resolve()),
+    }
+    file = (root / "env").resolve()
+    lines = (f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
+    _write_private(file, "".join(lines))
+    return file
+
+
+def _write_private(file: Path, text: str) -> None:
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write(text)
+
+
 def _keys(file: Path, published: Path) -> dict[str, Any]:
-    """Return the demo's two keys, issued at the first run and kept in a file only its owner reads."""
+    """Return the demo's two keys, issued at the first run and stored in a file only its owner reads."""
     store = published.with_name(published.name + ".access.sqlite3")
     if file.exists() and store.exists():
         kept: dict[str, Any] = json.loads(file.read_text())
@@ -125,9 +153,7 @@ def _keys(file: Path, published: Path) -> dict[str, Any]:
         "plain": _json(*issue, "--name", "demo"),
         "raw": _json(*issue, "--name", "demo with raw books", "--raw"),
     }
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as stream:
-        json.dump(keys, stream)
+    _write_private(file, json.dumps(keys))
     return keys
 
 

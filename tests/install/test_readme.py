@@ -1,0 +1,142 @@
+"""The README's examples run as printed beside a running demo, in a folder that is not the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+README = (REPOSITORY / "README.md").read_text("utf-8")
+LINE = re.compile(r"^\. (\S+/env)$", re.MULTILINE)
+STARTS_WITHIN = 240.0
+"""Seconds for the demo to simulate, build and serve; it takes ten on an idle machine."""
+
+
+def blocks(language: str, heading: str = "") -> list[str]:
+    """Return the code of a language below a heading."""
+    text = README[README.index(heading) :]
+    level = heading.partition(" ")[0]
+    if level:
+        text = re.split(
+            rf"^#{{1,{len(level)}}} ", text.removeprefix(heading), maxsplit=1, flags=re.MULTILINE
+        )[0]
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("elsewhere")
+
+
+@pytest.fixture(scope="module")
+def told(elsewhere: Path) -> Iterator[dict[str, str]]:
+    """Run the demo from another folder and return the environment of a shell that was given its line."""
+    log = elsewhere / "demo.log"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("ALPHA_RESULTS_")}
+    with log.open("w") as output:
+        demo = subprocess.Popen(
+            [sys.executable, "-m", "serve", "demo", "--port", str(free_port())],
+            cwd=elsewhere, env=clean, stdout=output, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            end = time.monotonic() + STARTS_WITHIN
+            while not (line := LINE.search(log.read_text())):
+                assert demo.poll() is None, log.read_text()
+                assert time.monotonic() < end, log.read_text()
+                time.sleep(0.2)
+            shown = shell(f"{line[0]} && env -0", elsewhere, clean)
+            yield dict(entry.split("=", 1) for entry in shown.split("\0") if entry)
+        finally:
+            demo.send_signal(signal.SIGINT)
+            demo.wait(60)
+
+
+def shell(script: str, folder: Path, environment: dict[str, str]) -> str:
+    """Run lines in a shell whose `python` is that of the suite."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    done = subprocess.run(
+        ["sh", "-e"], input=script, cwd=folder, env={**environment, "PATH": path},
+        capture_output=True, text=True, check=False, timeout=STARTS_WITHIN,
+    )  # fmt: skip
+    assert done.returncode == 0, (script, done.stdout, done.stderr)
+    return done.stdout
+
+
+def test_what_the_readme_prints_is_what_its_calls_answer(told: dict[str, str], elsewhere: Path) -> None:
+    shown = "".join(blocks("console"))
+    calls = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n?)*)", shown, re.MULTILINE)
+    assert len(calls) == 3
+    for call, printed in calls:
+        answer = shell(call, elsewhere, told)
+        json.loads(answer)
+        pieces = [re.escape("".join(piece.split())) for piece in printed.split("…")]
+        assert re.fullmatch(".*".join(pieces), "".join(answer.split())), (call, answer)
+
+
+@pytest.mark.parametrize("code", blocks("python"), ids=lambda code: code.split("\n")[2])
+def test_the_readmes_python_runs_from_another_folder(
+    told: dict[str, str], elsewhere: Path, code: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=elsewhere,
+        env=told,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_ones_own_runs_are_published_and_served_as_the_readme_says(
+    told: dict[str, str], elsewhere: Path
+) -> None:
+    (lines,) = blocks("sh", "### Your own runs")
+    preparing, _, serving = lines.partition("python -m serve run")
+    issued = shell(preparing, elsewhere, told)
+    token = re.search(r"\S+_live_[0-9a-z]{16}\.\S{43}", issued)
+    assert token, issued
+    port = free_port()
+    arguments = re.sub(r"--port \d+", f"--port {port}", serving).split()
+    server = subprocess.Popen(
+        [sys.executable, "-m", "serve", "run", *arguments], cwd=elsewhere, env=told,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        end = time.monotonic() + STARTS_WITHIN
+        while True:
+            assert server.poll() is None
+            assert time.monotonic() < end
+            try:
+                health = httpx.get(f"http://127.0.0.1:{port}/v1/health")
+                break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        assert health.json()["status"] == "ok"
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+def test_a_relative_seal_is_built_from_any_folder(told: dict[str, str], elsewhere: Path) -> None:
+    seals = Path(told["SEALS"])
+    relative = os.path.relpath(seals / "sim_lowvol", elsewhere)
+    shell(f"python -m pipeline build {relative} --datasets beside", elsewhere, told)
+    assert (elsewhere / "beside").is_dir()
