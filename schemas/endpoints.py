@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from schemas import parameters as p
+from schemas.limits import LIMIT_WINDOWS
 from schemas.parameters import Parameter
 
 
@@ -102,10 +103,7 @@ KEY_ERRORS: Final = (
     "account_inactive",
     "ip_not_allowed",
     "endpoint_not_allowed",
-    "rate_limit_second",
-    "rate_limit_minute",
-    "rate_limit_day",
-    "quota_exceeded",
+    *(window.code for window in LIMIT_WINDOWS),
     "upstream_unavailable",
 )
 """What any route behind a key may answer before it looks at its own business."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from schemas.limits import LIMIT_WINDOWS
+
 
 @dataclass(frozen=True, slots=True)
 class ErrorCode:
@@ -107,24 +109,7 @@ _ALL: Final = (
     ErrorCode(
         "method_not_allowed", 404, "The path exists but answers GET only; answered before any key is read."
     ),
-    ErrorCode(
-        "rate_limit_second",
-        429,
-        "More calls in the rolling second than the key's envelope; see `Retry-After`.",
-    ),
-    ErrorCode(
-        "rate_limit_minute",
-        429,
-        "More calls in the rolling minute than the key's envelope; see `Retry-After`.",
-    ),
-    ErrorCode(
-        "rate_limit_day", 429, "More calls in the rolling day than the key's envelope; see `Retry-After`."
-    ),
-    ErrorCode(
-        "quota_exceeded",
-        429,
-        "The calendar month's quota is used up; `Retry-After` points at the next month.",
-    ),
+    *(ErrorCode(window.code, 429, window.refusal) for window in LIMIT_WINDOWS),
     ErrorCode("internal_error", 500, "An unforeseen failure; quote `request_id` to the operator."),
     ErrorCode("upstream_unavailable", 503, "Something the answer needs is away for now; retry with backoff."),
     ErrorCode(

@@ -7,6 +7,7 @@ from typing import Final
 from schemas.error_codes import ERROR_CODES
 from schemas.field import Field, FieldType, array, day, flag, record, text, texts, whole
 from schemas.kinds import KINDS
+from schemas.limits import LIMIT_WINDOWS
 from schemas.objects.operations import SOURCE_STATUSES
 from schemas.parameters import MAX_OFFSET, MAX_PAGE
 from schemas.units import Unit
@@ -39,12 +40,6 @@ WARNINGS: Final = array(
 REQUEST_ID: Final = text("request_id", "Names the request: quote it to the operator. Also in `X-Request-Id`.")
 
 _AVAILABLE: Final = texts("available", "The names that would be accepted.")
-_WINDOWS: Final = {
-    "rate_limit_second": "second",
-    "rate_limit_minute": "minute",
-    "rate_limit_day": "day",
-    "quota_exceeded": "month",
-}
 
 
 def _details(*fields: Field, nullable: bool = False) -> Field:
@@ -88,11 +83,11 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
         day("next", "First rebalance date after the one asked for; null when there is none.", nullable=True),
     ),
     **{
-        code: _details(
-            text("window", "The window that is used up.", vocabulary=(window,)),
+        window.code: _details(
+            text("window", "The window that is used up.", vocabulary=(window.name,)),
             whole("limit", Unit.CALLS, "Calls the key may make in it."),
         )
-        for code, window in _WINDOWS.items()
+        for window in LIMIT_WINDOWS
     },
     "source_not_ready": _details(
         text("status", "The state recorded of the archive.", vocabulary=SOURCE_STATUSES), nullable=True

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from schemas.field import flag, instant, record, text, texts, union, whole
+from schemas.limits import LIMIT_WINDOWS
 from schemas.units import Unit
 
-_SECONDS_WINDOWS: Final = ("second", "minute", "day", "month")
+_NULL: Final = "; null without a limit"
 KEY_STATUSES: Final = ("active", "suspended")
 """What an inventory may show; an expired key still reads active."""
 ALL_KEY_STATUSES: Final = (*KEY_STATUSES, "revoked")
@@ -56,26 +57,30 @@ FIELD_POLICY: Final = record(
 RATE_LIMIT: Final = record(
     "rate_limit",
     "Calls the key may make in each window.",
-    whole("per_second", Unit.CALLS, "In any second."),
-    whole("per_minute", Unit.CALLS, "In any minute."),
-    whole("per_day", Unit.CALLS, "In any 24 hours."),
-    whole("monthly_requests", Unit.CALLS, "In a calendar month in UTC; null without a quota.", nullable=True),
+    *(
+        whole(
+            window.json_name,
+            Unit.CALLS,
+            f"In {window.span}{_NULL if window.optional else ''}.",
+            nullable=window.optional,
+        )
+        for window in LIMIT_WINDOWS
+    ),
     model="RateLimit",
 )
 
 USAGE: Final = record(
     "usage",
     "Calls counted in each window now, read from the limiter that enforces the envelope.",
-    *(whole(window, Unit.CALLS, f"Calls in the running {window}.") for window in _SECONDS_WINDOWS),
+    *(whole(window.name, Unit.CALLS, f"Calls in the running {window.name}.") for window in LIMIT_WINDOWS),
     *(
         whole(
-            f"remaining_{window}",
+            f"remaining_{window.name}",
             Unit.CALLS,
-            f"Calls left in the running {window}, never below 0"
-            + ("; null without a monthly quota." if window == "month" else "."),
-            nullable=window == "month",
+            f"Calls left in the running {window.name}, never below 0{_NULL if window.optional else ''}.",
+            nullable=window.optional,
         )
-        for window in _SECONDS_WINDOWS
+        for window in LIMIT_WINDOWS
     ),
     model="Usage",
 )

@@ -6,9 +6,8 @@ from typing import Final
 
 from schemas.endpoints import Endpoint, Shape
 from schemas.error_codes import ERROR_CODES
+from schemas.limits import LIMIT_WINDOWS, LimitWindow
 from schemas.openapi.json_schema import Schema
-
-_WINDOWS: Final = ("Second", "Minute", "Day", "Month")
 
 
 def _header(description: str, *, unit: str = "", **schema: object) -> Schema:
@@ -20,34 +19,28 @@ def _header(description: str, *, unit: str = "", **schema: object) -> Schema:
 
 _COUNT: Final = {"type": "integer", "minimum": 0}
 
+
+def _of_window(window: LimitWindow) -> tuple[Schema, Schema, Schema]:
+    """Return its headers, in the order of `LimitWindow.headers`."""
+    when = (
+        f"Seconds until the count of the calendar {window.name} starts again."
+        if window.seconds is None
+        else f"Seconds until the count of the rolling {window.name} first falls."
+    )
+    return (
+        _header(f"Calls the key may make in the {window.name}.", unit="calls", **_COUNT),
+        _header(f"Calls left in the {window.name}.", unit="calls", **_COUNT),
+        _header(when, unit="seconds", **_COUNT),
+    )
+
+
 HEADERS: Final[dict[str, Schema]] = {
     "X-Request-Id": _header(
         "Names the request: the caller's own name for it where that is usable.",
         type="string",
         pattern="^[A-Za-z0-9._-]{1,128}$",
     ),
-    **{
-        f"X-RateLimit-Limit-{window}": _header(
-            f"Calls the key may make in the {window.lower()}.", unit="calls", **_COUNT
-        )
-        for window in _WINDOWS
-    },
-    **{
-        f"X-RateLimit-Remaining-{window}": _header(
-            f"Calls left in the {window.lower()}.", unit="calls", **_COUNT
-        )
-        for window in _WINDOWS
-    },
-    **{
-        f"X-RateLimit-Reset-{window}": _header(
-            "Seconds until the count of the calendar month starts again."
-            if window == "Month"
-            else f"Seconds until the count of the rolling {window.lower()} first falls.",
-            unit="seconds",
-            **_COUNT,
-        )
-        for window in _WINDOWS
-    },
+    **{window.headers[part]: _of_window(window)[part] for part in range(3) for window in LIMIT_WINDOWS},
     "Retry-After": _header(
         "Whole seconds to wait before the next attempt.", unit="seconds", type="integer", minimum=1
     ),
@@ -72,10 +65,6 @@ _CACHED_OTHERWISE: Final = {
 }
 """Registry id -> the cache rule of endpoints whose answers are not simply private to a key."""
 
-_RATE: Final = tuple(
-    f"X-RateLimit-{what}-{window}" for what in ("Limit", "Remaining", "Reset") for window in _WINDOWS
-)
-
 
 def cache_control(endpoint: Endpoint) -> str:
     """Return the `Cache-Control` of an endpoint's 200."""
@@ -87,14 +76,18 @@ def cache_control(endpoint: Endpoint) -> str:
 def response_headers(endpoint: Endpoint, status: int) -> dict[str, Schema]:
     """Return the headers of one answer, each marked with whether it always comes.
 
-    The month's headers are left out for a key without a quota, and every rate header on answers given
+    The headers of a window are left out for a key without a limit in it, and every rate header on answers given
     before the key's calls are counted. What a shared cache may keep has nothing of the call.
     """
     anonymous = endpoint.shared and status == 200
     names: dict[str, bool] = {} if anonymous else {"X-Request-Id": True}
     if not endpoint.public and not anonymous:
         counted = status in (200, 304, 400, 429)
-        names |= {name: counted and not name.endswith("Month") for name in _RATE}
+        names |= {
+            window.headers[part]: counted and not window.optional
+            for part in range(3)
+            for window in LIMIT_WINDOWS
+        }
     if status in (200, 304) and endpoint.shape is Shape.COLLECTION:
         names |= {"ETag": True, "Vary": True}
     if status in (429, 503):

@@ -10,13 +10,14 @@ import structlog
 
 from schemas.endpoints import Endpoint
 from schemas.errors import ApiError, StorageUnavailable
+from schemas.limits import LIMIT_WINDOWS
 from serve.auth.caller import Caller, KeyRow
 from serve.auth.client_address import UNKNOWN, IPAddress, address_allowed, client_address
 from serve.auth.credentials import Credentials, RawHeaders
 from serve.auth.key_view import caller_of, key_row
 from serve.auth.limits import Limiter
 from serve.auth.limits.in_memory import InMemoryLimiter
-from serve.auth.limits.policy import Usage, Window, rate_headers, rate_limit
+from serve.auth.limits.policy import RateLimit, Usage, rate_headers
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import KeyRecord, Store, open_database
 from serve.auth.store.peppers import load_digests
@@ -62,7 +63,7 @@ class Access:
         self._store = store
         self._limiter = limiter
         self._digests = digests
-        self.decisions = dict.fromkeys((ALLOWED, *(window.name.lower() for window in Window)), 0)
+        self.decisions = dict.fromkeys((ALLOWED, *(window.name for window in LIMIT_WINDOWS)), 0)
         """Calls of recognised keys since the start: allowed, or refused for want of room in a window."""
         self.unreachable = {STORE: 0, LIMITER: 0}
         """Calls that could not be checked since the start, by the part that did not answer."""
@@ -132,7 +133,7 @@ class Access:
 
     async def ask_limiter(self) -> None:
         """Ask where a key that nobody has stands, charging nothing; raises StorageUnavailable as above."""
-        await self._limiter.standing([(_NOBODY, rate_limit(1, 1, 1, None))])
+        await self._limiter.standing([(_NOBODY, RateLimit())])
 
     async def admit(
         self,
@@ -174,13 +175,14 @@ class Access:
         except StorageUnavailable as error:
             raise self._away(LIMITER, error) from error
         rate_limits = rate_headers(rate, standing)
-        self.decisions[ALLOWED if standing.refused is None else standing.refused.name.lower()] += 1
-        if standing.refused is not None:
-            limit = rate.limits[standing.refused]
+        refused = standing.refused
+        self.decisions[ALLOWED if refused is None else refused.name] += 1
+        if refused is not None:
+            limit = rate.columns()[refused.column]
             raise ApiError(
-                standing.refused.refusal,
-                f"The calls this key may make in a {standing.refused.name.lower()} are used up; their number is {limit}.",
-                {"window": standing.refused.name.lower(), "limit": limit},
+                refused.code,
+                f"The key's limit of {limit} calls in {refused.span} is used up.",
+                {"window": refused.name, "limit": limit},
                 rate_limits,
             )
         caller = caller_of(record, standing, address, rate_limits)

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from schemas.limits import RATE_EXAMPLE, WITHOUT_LIMIT
 from schemas.terminal import echo
 from serve.auth.admin import Administration
 from serve.auth.store.keys import KeyRecord
@@ -41,7 +42,7 @@ def _grants(command: Command) -> Command:
         click.option(
             "--rate",
             metavar="LIMITS",
-            help="per_second=5,per_minute=60,per_day=5000,monthly=100000; monthly=null is no quota.",
+            help=f"{RATE_EXAMPLE}, or some of them; {WITHOUT_LIMIT} is no limit.",
         ),
         click.option("--runs", metavar="LIST", help="Alphas whose data it may read."),
         click.option("--alphas", metavar="LIST", help="Alphas it may list and read the description of."),
@@ -74,7 +75,7 @@ def issue(
 
     Without --endpoints, with all of them or with every one of them it may call what its account's ceiling allows: the three
     meta endpoints, unless `accounts create` or `accounts set` opened more. Without other grants it reads the alphas that
-    start with Test_, five times a second, 60 a minute, 5000 a day and 100000 a month.
+    start with Test_, within the limits that --rate shows.
     """
 
     async def act(a: Administration) -> tuple[dict[str, Any], str]:

@@ -31,7 +31,7 @@ async def main() -> None:
     for entry in keys:
         key, _, limits = entry.partition("=")
         second, minute, day, month = (int(number) for number in limits.split(":"))
-        rate = RateLimit(second, minute, day, month)
+        rate = RateLimit((second, minute, day, month))
 
         async def caller(key: str = key, rate: RateLimit = rate) -> int:
             standings = [await limiter.take(key, rate) for _ in range(int(calls))]

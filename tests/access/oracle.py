@@ -11,10 +11,14 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from serve.auth.limits.policy import DAY_US, MINUTE_US, SECOND_US, LimitStatus, RateLimit, Window
+from schemas.limits import LIMIT_WINDOWS, LimitWindow
+from serve.auth.limits.policy import LONGEST_US, MONTH, ROLLING_US, SECOND_US, LimitStatus, RateLimit
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-LENGTHS = (SECOND_US, MINUTE_US, DAY_US)
+MINUTE_US = 60 * SECOND_US
+DAY_US = 86_400 * SECOND_US
+QUOTA = LIMIT_WINDOWS[MONTH]
+WINDOW = {window.name: window for window in LIMIT_WINDOWS}
 
 
 def month_of(at: int) -> tuple[int, int]:
@@ -34,7 +38,7 @@ class Oracle:
         self.months: Counter[tuple[int, int]] = Counter()
 
     def _counts(self, now: int, wall: int) -> list[int]:
-        rolling = [sum(1 for at in self.calls if now - at < length) for length in LENGTHS]
+        rolling = [sum(1 for at in self.calls if now - at < length) for length in ROLLING_US]
         return [*rolling, self.months[month_of(wall)]]
 
     def ask(
@@ -45,12 +49,12 @@ class Oracle:
         full = self._full(now, wall, rate) if charge else []
         retry = 0
         if full:
-            moments = {at + length for at in self.calls for length in LENGTHS}
+            moments = {at + length for at in self.calls for length in ROLLING_US}
             later = [x for x in sorted({now, *moments}) if x >= now]
-            rolling = next(x for x in later if not set(self._full(x, wall, rate)) - {Window.MONTH})
+            rolling = next(x for x in later if not set(self._full(x, wall, rate)) - {QUOTA})
             # What a clock that was ahead left in the next month is not foreseen.
             retry = max(
-                rolling - seen if rolling > now else 0, next_month(wall) - wall if Window.MONTH in full else 0
+                rolling - seen if rolling > now else 0, next_month(wall) - wall if QUOTA in full else 0
             )
         elif charge:
             self.calls.append(now)
@@ -58,22 +62,22 @@ class Oracle:
         counts = self._counts(now, wall)
         resets = [
             min((at + length - seen for at in self.calls if now - at < length), default=0)
-            for length in LENGTHS
+            for length in ROLLING_US
         ]
         return LimitStatus(
-            (counts[0], counts[1], counts[2], counts[3]),
-            (resets[0], resets[1], resets[2], next_month(wall) - wall),
+            tuple(counts),
+            (*resets, next_month(wall) - wall),
             full[0] if full else None,
             retry,
         )
 
-    def _full(self, now: int, wall: int, rate: RateLimit) -> list[Window]:
-        pairs = zip(Window, self._counts(now, wall), rate.limits, strict=True)
+    def _full(self, now: int, wall: int, rate: RateLimit) -> list[LimitWindow]:
+        pairs = zip(LIMIT_WINDOWS, self._counts(now, wall), rate.limits, strict=True)
         return [window for window, count, limit in pairs if limit is not None and count >= limit]
 
     def forget(self) -> None:
         """Drop calls that can no longer count, so that a long run stays quick."""
-        self.calls = [at for at in self.calls if self.calls[-1] - at < DAY_US]
+        self.calls = [at for at in self.calls if self.calls[-1] - at < LONGEST_US]
 
 
 class OfOneClock(Oracle):
@@ -115,17 +119,15 @@ def operations(seed: int, count: int) -> Iterator[tuple[int, int, RateLimit, boo
     """Yield (key, clock, envelope, charge): envelopes change now and then, clocks step back, some only ask."""
     chance = random.Random(seed)
     clock = START
-    rates = [RateLimit(2, 3, 5, 9)] * 3
+    rates = [RateLimit((*range(2, 2 + MONTH), 9))] * 3
     for _ in range(count):
         draw = chance.random()
         clock += chance.choice(LONG if draw < 0.02 else BACK if draw < 0.08 else STEPS)
         clock = max(clock, START)
         key = chance.randrange(len(rates))
         if chance.random() < 0.03:
-            rates[key] = RateLimit(
-                chance.randint(1, 4),
-                chance.randint(1, 6),
-                chance.randint(1, 12),
-                chance.choice((None, chance.randint(1, 40))),
-            )
+            rolling = [
+                chance.randint(1, 4 + 3 * place) if chance.random() < 0.9 else None for place in range(MONTH)
+            ]
+            rates[key] = RateLimit((*rolling, chance.choice((None, chance.randint(1, 40)))))
         yield key, clock, rates[key], chance.random() < 0.85

@@ -13,17 +13,19 @@ from typing import Protocol
 import pytest
 import redis
 
+from schemas.limits import LimitWindow
 from serve.auth.limits.clocks import Clocks, Moment
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.journal import Journal
-from serve.auth.limits.policy import DAY_US, MINUTE_US, SECOND_US, LimitStatus, RateLimit, Window
+from serve.auth.limits.policy import SECOND_US, LimitStatus, RateLimit
 from serve.auth.limits.redis import SCRIPT, question, standing_of
+from tests.access.oracle import DAY_US, MINUTE_US, WINDOW
 
 pytestmark = pytest.mark.anyio
 
 HOUR_US = 3600 * SECOND_US
 NOON = int(datetime(2100, 5, 15, 12, tzinfo=UTC).timestamp()) * SECOND_US
-RATE = RateLimit(1000, 60, 5000, 100_000)
+RATE = RateLimit((1000, 60, 5000, 100_000))
 TOLD_THE_TIME = SCRIPT.replace("redis.call('TIME')", "{KEYS[3], KEYS[4]}")
 
 
@@ -52,14 +54,14 @@ class Machine:
 class Take(Protocol):
     """Make one call, and say which window refused it."""
 
-    def __call__(self, rate: RateLimit = RATE) -> Awaitable[Window | None]: ...
+    def __call__(self, rate: RateLimit = RATE) -> Awaitable[LimitWindow | None]: ...
 
 
 @asynccontextmanager
 async def counting(folder: Path, machine: Machine) -> AsyncIterator[Take]:
     limiter = InMemoryLimiter(Journal(folder / "limits"), machine.clocks)
 
-    async def take(rate: RateLimit = RATE) -> Window | None:
+    async def take(rate: RateLimit = RATE) -> LimitWindow | None:
         return (await limiter.take("key", rate)).refused
 
     yield take
@@ -77,7 +79,7 @@ async def test_a_clock_that_is_set_neither_locks_a_key_out_nor_lets_a_call_more_
     tmp_path: Path, step: int, restart: bool
 ) -> None:
     machine = Machine()
-    narrow = RateLimit(1000, 60, 90, None)
+    narrow = RateLimit((1000, 60, 90, None))
     async with counting(tmp_path, machine) as take:
         assert await times(take, 70, narrow) == 60
         machine.set_clock(step)
@@ -113,7 +115,7 @@ async def test_a_day_ahead_for_two_seconds_changes_nothing(tmp_path: Path) -> No
 
 async def test_the_count_of_a_month_survives_a_clock_that_was_in_another_one(tmp_path: Path) -> None:
     machine = Machine()
-    quota = RateLimit(1000, 1000, 1000, 50)
+    quota = RateLimit((1000, 1000, 1000, 50))
     async with counting(tmp_path, machine) as take:
         assert await times(take, 40, quota) == 40
         machine.set_clock(40 * DAY_US)
@@ -159,7 +161,7 @@ async def test_counts_of_an_earlier_release_go_on(tmp_path: Path) -> None:
     async with counting(tmp_path, machine) as take:
         assert await times(take, 70) == 20
         machine.wait(MINUTE_US)
-        assert await take(RATE) is Window.MONTH
+        assert await take(RATE) is WINDOW["month"]
 
 
 def test_a_moment_of_an_unknown_boot_is_told_by_the_wall_clock() -> None:
@@ -173,7 +175,7 @@ def test_a_moment_of_an_unknown_boot_is_told_by_the_wall_clock() -> None:
 
 async def test_random_steps_of_the_wall_clock_never_let_a_call_more_through(tmp_path: Path) -> None:
     chance, machine = random.Random(5), Machine()
-    rate = RateLimit(3, 8, 30, None)
+    rate = RateLimit((3, 8, 30, None))
     limits = dict(zip((SECOND_US, MINUTE_US, DAY_US), rate.limits, strict=False))
     admitted: list[int] = []
     refused_in_vain = 0
@@ -224,7 +226,7 @@ def test_redis_set_back_lets_no_call_more_through_and_keeps_nobody_waiting(
     assert server.times(70) == 60
     server.set_ahead = step
     refused = server.take()
-    assert refused.refused is Window.MINUTE
+    assert refused.refused is WINDOW["minute"]
     assert MINUTE_US <= refused.retry_us <= MINUTE_US + SECOND_US
     server.now += refused.retry_us
     assert server.times(70) == 60
@@ -244,7 +246,7 @@ def test_redis_a_day_ahead_for_two_seconds_locks_nobody_out(redis_client: redis.
 
 
 def test_redis_in_another_month_for_a_moment_keeps_the_count_of_this_one(redis_client: redis.Redis) -> None:
-    server, quota = Server(redis_client), RateLimit(1000, 1000, 1000, 50)
+    server, quota = Server(redis_client), RateLimit((1000, 1000, 1000, 50))
     assert server.times(40, quota) == 40
     server.set_ahead = 40 * DAY_US
     assert server.times(5, quota) == 5
@@ -258,7 +260,7 @@ def test_redis_in_another_month_for_a_moment_keeps_the_count_of_this_one(redis_c
 
 def test_redis_set_back_again_and_again_never_lets_a_call_more_through(redis_client: redis.Redis) -> None:
     chance, server = random.Random(6), Server(redis_client)
-    rate = RateLimit(3, 8, 30, None)
+    rate = RateLimit((3, 8, 30, None))
     limits = dict(zip((SECOND_US, MINUTE_US, DAY_US), rate.limits, strict=False))
     admitted: list[int] = []
     for _ in range(3000):

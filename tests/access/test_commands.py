@@ -69,7 +69,11 @@ def test_from_an_account_to_a_call_and_back(shell: Shell) -> None:
             await access.close()
 
     caller = asyncio.run(call())
-    assert (caller.key_id, caller.expose_raw, caller.rate_limit.monthly) == (key["key_id"], True, None)
+    assert (caller.key_id, caller.expose_raw, caller.rate_limit.columns()["monthly"]) == (
+        key["key_id"],
+        True,
+        None,
+    )
     assert shell.json(f"keys suspend {key['key_id']}")["status"] == "suspended"
     assert shell.json(f"keys reactivate {key['key_id']}")["status"] == "active"
     changed = shell.json(f"keys set {key['key_id']} --no-raw --name second --ips any --expires never")

@@ -258,7 +258,7 @@ async def test_the_second_refuses_with_its_code(access: Access, administration: 
             refused = error
     assert (refused.code, refused.status) == ("rate_limit_second", 429)
     assert refused.headers["Retry-After"] == "1"
-    assert (await access.usage(key_id(token))).month == admitted
+    assert (await access.usage(key_id(token))).used[-1] == admitted
 
 
 async def test_asking_charges_nothing_and_agrees_with_what_is_enforced(
@@ -478,4 +478,4 @@ async def test_64_callers_at_once_get_the_envelope_and_not_one_more(
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         assert sum(isinstance(x, Caller) for x in outcomes) == 50
         assert {x.status for x in outcomes if isinstance(x, ApiError)} == {429}
-        assert (await access.usage(key_id(token))).month == 50
+        assert (await access.usage(key_id(token))).used[-1] == 50

@@ -16,20 +16,22 @@ import redis
 
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError, SettingsError, StorageUnavailable
+from schemas.limits import LIMIT_WINDOWS, LimitWindow
 from serve.auth.admin import open_administration
 from serve.auth.authenticator import Access
 from serve.auth.limits.clocks import Clocks
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.journal import Journal
-from serve.auth.limits.policy import DAY_US, LimitStatus, RateLimit, Window
+from serve.auth.limits.policy import MONTH, LimitStatus, RateLimit
 from serve.auth.limits.redis import RedisLimiter
 from serve.auth.settings import AccessSettings
+from tests.access.oracle import DAY_US, WINDOW
 from tests.access.servers import PostgresServer, RedisServer, postgres_binaries, redis_binaries
 
 pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).resolve().parents[2]
-WIDE = RateLimit(10**6, 10**6, 10**6, None)
+WIDE = RateLimit((10**6, 10**6, 10**6, None))
 LIMIT = 37
 WINDOWS = {
     "second": f"{LIMIT}:1000000:1000000:1000000",
@@ -84,14 +86,12 @@ def test_64_callers_on_two_processes_get_the_limit_exactly_ten_times_in_a_row(
         assert redis_client.llen(f"hammer:{{{window}{n}}}:calls") == LIMIT
 
 
-@pytest.mark.parametrize("window", Window)
+@pytest.mark.parametrize("window", LIMIT_WINDOWS)
 async def test_64_tasks_in_one_process_get_the_limit_exactly_ten_times_in_a_row(
-    tmp_path: Path, window: Window
+    tmp_path: Path, window: LimitWindow
 ) -> None:
     limiter = InMemoryLimiter(Journal(tmp_path / "limits"), Clock().clocks())
-    numbers = [10**6, 10**6, 10**6, 10**6]
-    numbers[window] = LIMIT
-    rate = RateLimit(*numbers)
+    rate = RateLimit(tuple(LIMIT if each is window else 10**6 for each in LIMIT_WINDOWS))
     for attempt in range(10):
 
         async def caller(key: str = f"key {attempt}") -> list[LimitStatus]:
@@ -123,9 +123,9 @@ async def test_counts_outlive_a_restart(tmp_path: Path) -> None:
     ]
     assert before.used == (7, 7, 7, 7)
     # The limit counts on where it stopped.
-    narrow = RateLimit(10, 10, 8, None)
+    narrow = RateLimit((10, 10, 8, None))
     assert (await second.take("a", narrow)).refused is None
-    assert (await second.take("a", narrow)).refused is Window.DAY
+    assert (await second.take("a", narrow)).refused is WINDOW["day"]
     await second.close()
 
 
@@ -152,7 +152,7 @@ from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.policy import RateLimit
 async def main():
     limiter = await InMemoryLimiter.open(Path(sys.argv[1]))
-    rate = RateLimit(10**6, 10**6, 10**6, None)
+    rate = RateLimit((10**6, 10**6, 10**6, None))
     while True:
         standing = await limiter.take("a", rate)
         print(standing.used[3], flush=True)
@@ -219,10 +219,10 @@ async def test_a_write_that_fails_is_made_up_for_later(
 
 async def test_keys_do_not_share_counts(tmp_path: Path) -> None:
     limiter = InMemoryLimiter(Journal(tmp_path / "limits"), Clock().clocks())
-    one = RateLimit(1, 1, 1, 1)
+    one = RateLimit((1, 1, 1, 1))
     assert (await limiter.take("a", one)).refused is None
     assert (await limiter.take("b", one)).refused is None
-    assert (await limiter.take("a", one)).refused is Window.SECOND
+    assert (await limiter.take("a", one)).refused is WINDOW["second"]
     await limiter.close()
 
 
@@ -252,7 +252,7 @@ async def test_redis_killed_lets_no_call_through_and_comes_back_by_itself(
             # Several connections are open when the server goes.
             callers = await asyncio.gather(*[access.admit(headers, None, me) for _ in range(8)])
             # A server that forgot everything counts from nothing, and only what it admitted itself.
-            assert max(caller.usage.month for caller in callers) == 8
+            assert max(caller.usage.used[MONTH] for caller in callers) == 8
             own_redis.kill()
             for _ in range(3):
                 with pytest.raises(ApiError) as refused:
@@ -331,7 +331,7 @@ async def test_a_call_is_one_round_trip(own_redis: RedisServer) -> None:
 
 async def test_calls_that_come_together_are_counted_each_by_itself(own_redis: RedisServer) -> None:
     limiter = RedisLimiter(own_redis.url, "together")
-    three = RateLimit(10**6, 3, 10**6, None)
+    three = RateLimit((10**6, 3, 10**6, None))
     keys = "abab" * 2
     takes = [asyncio.create_task(limiter.take(key, three)) for key in keys]
     await asyncio.sleep(0)
@@ -343,8 +343,8 @@ async def test_calls_that_come_together_are_counted_each_by_itself(own_redis: Re
         for key, one in zip(keys[1:], found[1:], strict=True)
         if isinstance(one, LimitStatus)
     ]
-    assert [window for key, window in refused if key == "b"] == [None, None, None, Window.MINUTE]
-    assert [window for key, window in refused if key == "a"] == [None, None, Window.MINUTE]
+    assert [window for key, window in refused if key == "b"] == [None, None, None, WINDOW["minute"]]
+    assert [window for key, window in refused if key == "a"] == [None, None, WINDOW["minute"]]
     with redis.Redis.from_url(own_redis.url) as client:
         client.script_flush()
     # No script ran for these before it was loaded again, so none is counted twice.
@@ -382,7 +382,7 @@ async def test_postgres_stopped_lets_no_call_through_and_comes_back_by_itself(
                 await access.admit(headers, None, me)
             assert (refused.value.code, refused.value.headers["Retry-After"]) == ("upstream_unavailable", "1")
         server.start()
-        assert (await access.admit(headers, None, me)).usage.month == 2
+        assert (await access.admit(headers, None, me)).usage.used[MONTH] == 2
         await access.close()
     finally:
         server.remove()

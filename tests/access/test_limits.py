@@ -3,7 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.auth.limits.policy import LimitStatus, RateLimit, Window, rate_headers, whole_seconds
+from schemas.limits import LIMIT_WINDOWS
+from serve.auth.limits.policy import LimitStatus, RateLimit, rate_headers, whole_seconds
 
 RATE = RateLimit()
 
@@ -36,7 +37,7 @@ def test_headers_state_limit_remaining_and_reset_of_each_window() -> None:
 
 
 def test_a_month_without_quota_has_no_headers_and_no_remaining() -> None:
-    rate = RateLimit(monthly=None)
+    rate = RateLimit((5, 60, 5000, None))
     standing = LimitStatus((1, 1, 1, 7), (1, 1, 1, 1))
     assert not [name for name in rate_headers(rate, standing) if name.endswith("Month")]
     usage = standing.usage(rate).to_json()
@@ -45,7 +46,7 @@ def test_a_month_without_quota_has_no_headers_and_no_remaining() -> None:
 
 
 def test_a_refusal_says_when_to_come_back() -> None:
-    refused = LimitStatus((5, 5, 5, 5), (1, 1, 1, 1), Window.SECOND, 1_200_000)
+    refused = LimitStatus((5, 5, 5, 5), (1, 1, 1, 1), LIMIT_WINDOWS[0], 1_200_000)
     assert rate_headers(RATE, refused)["Retry-After"] == "2"
     assert "Retry-After" not in rate_headers(RATE, LimitStatus((5, 5, 5, 5), (1, 1, 1, 1)))
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import sqlite3
 import stat
@@ -11,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.operations import Operations
 
 from schemas.errors import SettingsError, StorageUnavailable
 from serve.auth.admin import open_administration
@@ -18,6 +20,7 @@ from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import open_database
 from serve.auth.store.location import StoreLocation
 from serve.auth.store.migrate import head, migrate, revision
+from serve.auth.store.migrations import limit_columns
 from serve.auth.store.tables import REVISION, VERSION_TABLE, metadata
 
 pytestmark = pytest.mark.anyio
@@ -64,6 +67,50 @@ async def test_rows_survive_what_does_not_touch_them(store_url: str) -> None:
     async with open_administration(settings, "tester") as administration:
         assert await administration.accounts.find("kept@example.org") == account
         assert await administration.trail.entries() == []
+
+
+def step(dialect: str, change: str, column: str) -> str:
+    script = io.StringIO()
+    context = MigrationContext.configure(dialect_name=dialect, opts={"as_sql": True, "output_buffer": script})
+    with Operations.context(context):
+        getattr(limit_columns, change)(column)
+    return script.getvalue()
+
+
+async def run(location: StoreLocation, script: str) -> None:
+    if location.path is not None:
+        with sqlite3.connect(location.path) as file:
+            file.executescript(script)
+        return
+    server = await asyncpg.connect(location.dsn)
+    try:
+        await server.execute(script)
+    finally:
+        await server.close()
+
+
+async def test_a_limit_column_is_added_beside_keys_that_exist_refuses_what_is_no_limit_and_goes_again(
+    store_url: str,
+) -> None:
+    settings = AccessSettings(store_url)
+    dialect = "sqlite" if settings.location.path is not None else "postgresql"
+    async with open_administration(settings, "tester") as administration:
+        await administration.accounts.create("a@example.org")
+        issued = await administration.keys.issue("a@example.org", "before")
+    await run(settings.location, step(dialect, "add", "per_hour"))
+    # The release without the window goes on.
+    async with open_administration(settings, "tester") as administration:
+        other = await administration.keys.issue("a@example.org", "after")
+        found = [await administration.keys.find(x.record.id) for x in (issued, other)]
+    assert [x.rate.columns() for x in found] == [issued.record.rate.columns()] * 2
+    await run(settings.location, "UPDATE access_keys SET per_hour = 10")
+    with pytest.raises(
+        (sqlite3.IntegrityError, asyncpg.CheckViolationError), match="ck_access_keys_per_hour"
+    ):
+        await run(settings.location, "UPDATE access_keys SET per_hour = 0")
+    await run(settings.location, step(dialect, "drop", "per_hour"))
+    async with open_administration(settings, "tester") as administration:
+        assert len(await administration.keys.all()) == 2
 
 
 async def test_the_migrations_make_the_declared_tables(tmp_path: Path) -> None:

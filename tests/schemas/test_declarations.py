@@ -11,6 +11,7 @@ from schemas.arrow import stored_schema
 from schemas.dictionary import data_dictionary
 from schemas.endpoints import ENDPOINTS, Endpoint
 from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES
+from schemas.limits import LIMIT_WINDOWS
 from schemas.rows import ROWS, RowModel
 from schemas.table import Column, Table
 from schemas.tables import PUBLISHED_TABLES, TABLES
@@ -88,9 +89,24 @@ def test_every_error_code_belongs_to_an_endpoint_the_router_or_the_connection() 
     assert ERROR_CODES.keys() - listed == {"not_found", *CONNECTION_ERRORS}
 
 
-@pytest.mark.parametrize("code", ERROR_CODES)
+@pytest.mark.parametrize("code", sorted(ERROR_CODES.keys() - {window.code for window in LIMIT_WINDOWS}))
 def test_every_error_code_is_raised_somewhere(code: str) -> None:
     assert any(re.search(rf"""["']{code}["']""", text) for text in SOURCES.values()), f"nothing raises {code}"
+
+
+def test_limit_windows_are_in_the_order_the_limiters_count_on_and_share_no_name() -> None:
+    rolling = [window.seconds for window in LIMIT_WINDOWS[:-1]]
+    assert None not in rolling
+    assert rolling == sorted(set(rolling), key=lambda seconds: seconds or 0)
+    assert LIMIT_WINDOWS[-1].seconds is None
+    for names in zip(*((x.name, x.column, x.code, x.json_name) for x in LIMIT_WINDOWS), strict=True):
+        assert len(set(names)) == len(names)
+
+
+def test_a_window_that_every_key_has_a_limit_in_was_there_from_the_first() -> None:
+    # Keys of stores that exist have none in a window that came later.
+    assert [x.name for x in LIMIT_WINDOWS if not x.optional] == ["second", "minute", "day"]
+    assert not [x.name for x in LIMIT_WINDOWS if x.default is None and not x.optional]
 
 
 @pytest.mark.parametrize("code", WARNING_CODES)

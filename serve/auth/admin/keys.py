@@ -92,7 +92,7 @@ class Keys:
                 "alphas": (DEFAULT_ALPHAS if alphas is None else validation.alphas(alphas, "alphas")).dumps(),
                 "runs": (DEFAULT_ALPHAS if runs is None else validation.alphas(runs, "runs")).dumps(),
                 "expose_raw": raw,
-                **_columns(validation.rate(rate, RateLimit())),
+                **validation.rate(rate, RateLimit()).columns(),
                 "addresses": None if ips is None else validation.addresses(ips),
                 "expires_at": None if expires is None else validation.expiry(expires, now),
             }
@@ -118,7 +118,7 @@ class Keys:
             query = query.where(keys.c.account_id == (await account_of(self._database, account)).id)
         if not revoked:
             query = query.where(keys.c.status != KeyStatus.REVOKED.value)
-        return [KeyRecord(*row) for row in await self._database.fetch(self._database.prepare(query))]
+        return [KeyRecord.from_row(row) for row in await self._database.fetch(self._database.prepare(query))]
 
     async def find(self, key_id: str) -> KeyRecord:
         """Return one key; refuses an unknown one."""
@@ -153,7 +153,7 @@ class Keys:
             if raw is not None:
                 after["expose_raw"] = raw
             if rate is not None:
-                after.update(_columns(validation.rate(rate, record.rate)))
+                after.update(validation.rate(rate, record.rate).columns())
             if expires is not None:
                 after["expires_at"] = validation.expiry(expires, self._trail.now())
             if ips is not None:
@@ -185,7 +185,8 @@ class Keys:
     async def _update(
         self, session: Session, record: KeyRecord, action: str, after: dict[str, Any]
     ) -> KeyRecord:
-        before = {name: getattr(record, name) for name in after}
+        limits = record.rate.columns()
+        before = {name: limits[name] if name in limits else getattr(record, name) for name in after}
         changed = validation.changes(before, after)
         await session.execute(sa.update(keys).where(keys.c.id == record.id).values(**after))
         await self._trail.write(session, action, record.id, changed)
@@ -219,15 +220,6 @@ class Keys:
         }
 
 
-def _columns(rate: RateLimit) -> dict[str, int | None]:
-    return {
-        "per_second": rate.per_second,
-        "per_minute": rate.per_minute,
-        "per_day": rate.per_day,
-        "monthly": rate.monthly,
-    }
-
-
 async def _key_of(session: Session, key_id: str, *, to_change: bool = False) -> KeyRecord:
     query = SELECT_KEYS.where(keys.c.id == key_id.strip())
     # The account too: its role decides what the key may be granted.
@@ -237,7 +229,7 @@ async def _key_of(session: Session, key_id: str, *, to_change: bool = False) -> 
         # A whole token may have been pasted: it is not repeated.
         shown = repr(key_id) if len(key_id) <= 16 else "that text"
         raise AccessError(f"key: there is none of id {shown}; `keys list` shows the ids, 16 characters each")
-    return KeyRecord(*row)
+    return KeyRecord.from_row(row)
 
 
 async def _usable(session: Session, key_id: str) -> KeyRecord:

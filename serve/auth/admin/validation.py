@@ -10,6 +10,7 @@ from typing import Final
 
 from schemas.endpoints import ADMIN_IDS, ENDPOINTS
 from schemas.errors import AccessError
+from schemas.limits import LIMIT_WINDOWS, RATE_EXAMPLE
 from serve.auth.allow_list import ALL, AllowList, Mode
 from serve.auth.client_address import parse_network
 from serve.auth.key_view import microseconds
@@ -19,7 +20,7 @@ MAX_RATE: Final = 1_000_000_000
 """Largest limit: far beyond what can be served, and within a 32-bit column."""
 _EMAIL: Final = re.compile(r"[^@\s,\x00-\x1f]+@[^@\s,\x00-\x1f]+\.[^@\s,\x00-\x1f.]+")
 _ALPHA: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
-_RATE_NAMES: Final = ("per_second", "per_minute", "per_day", "monthly")
+_WINDOWS: Final = {window.column: window for window in LIMIT_WINDOWS}
 
 
 def email(text: str) -> str:
@@ -97,28 +98,29 @@ def _items(text: str) -> tuple[str, ...]:
 
 
 def rate(text: str, base: RateLimit) -> RateLimit:
-    """Read ``per_second=5,per_minute=60,per_day=5000,monthly=100000``; what is not named stays as in `base`.
+    """Read `RATE_EXAMPLE` or part of it; what is not named stays as in `base`.
 
-    ``monthly=null`` is no monthly quota.
+    ``null`` is no limit, for the windows that may have none.
     """
     given: dict[str, int | None] = {}
     for item in _items(text):
         name, equals, number = (part.strip() for part in item.partition("="))
-        if not equals or name not in _RATE_NAMES or name in given:
+        if not equals or name not in _WINDOWS or name in given:
             raise AccessError(
-                f"rate: {item!r} is not understood; write name=number, each once, of {', '.join(_RATE_NAMES)}"
+                f"rate: {item!r} is not understood; write name=number, each once, as in {RATE_EXAMPLE}"
             )
-        if name == "monthly" and number in ("null", "none", "unlimited"):
+        optional = _WINDOWS[name].optional
+        if optional and number in ("null", "none", "unlimited"):
             given[name] = None
             continue
         if not (number.isascii() and number.isdecimal()) or not 1 <= int(number) <= MAX_RATE:
-            hint = " (monthly=null is no quota)" if name == "monthly" else ""
+            hint = f" ({name}=null is no limit)" if optional else ""
             raise AccessError(
                 f"rate: {name} is {number!r}; a limit is a whole number from 1 to {MAX_RATE}{hint}."
                 " To let no call through, suspend the key"
             )
         given[name] = int(number)
-    return RateLimit(**{**{name: getattr(base, name) for name in _RATE_NAMES}, **given})
+    return RateLimit(tuple((base.columns() | given).values()))
 
 
 def expiry(text: str, now_us: int) -> int | None:

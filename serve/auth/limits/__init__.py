@@ -1,4 +1,4 @@
-"""Counting calls exactly: a rolling second, minute and day, and the calendar month in UTC.
+"""Counting calls exactly: rolling windows and the calendar month in UTC, as `schemas.limits` declares them.
 
 One set of rules in two places: :mod:`serve.auth.limits.sliding_window` for one process, and ``limiter.lua`` for
 any number of workers and machines that share a Redis. Both decide and count in one indivisible step, charge

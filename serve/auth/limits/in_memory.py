@@ -14,7 +14,7 @@ import structlog
 
 from serve.auth.limits.clocks import Clocks, Moment
 from serve.auth.limits.journal import Journal
-from serve.auth.limits.policy import DAY_US, LimitStatus, RateLimit
+from serve.auth.limits.policy import LONGEST_US, ROLLING_US, SECOND_US, LimitStatus, RateLimit
 from serve.auth.limits.sliding_window import CallLog, Month, decide
 
 WRITE_EVERY_S: Final = 0.5
@@ -22,7 +22,7 @@ WRITE_EVERY_S: Final = 0.5
 _FORGET_EVERY: Final = 1200
 """Writes between two clearings of what no longer counts."""
 
-_QUIET_US: Final = 32 * DAY_US
+_QUIET_US: Final = max(32 * 86_400 * SECOND_US, LONGEST_US)
 """A key that made no call for so long has none in this month, whatever the wall clock says."""
 _YEAR: Final = 100
 """Between the numbers of a month and of the same one a year later."""
@@ -117,10 +117,10 @@ class InMemoryLimiter:
         for key_id, log in list(self._logs.items()):
             if log.last <= now - _QUIET_US and key_id not in unsaved:
                 del self._logs[key_id]
-            elif log.last <= now - DAY_US:
-                log.times, log.heads = array("q"), [0, 0, 0]
+            elif log.last <= now - LONGEST_US:
+                log.times, log.heads = array("q"), [0] * len(ROLLING_US)
         with contextlib.suppress(sqlite3.Error):  # it is tried again; until then the file is only larger
-            await asyncio.to_thread(self._journal.forget, now - DAY_US, self._month.number - _YEAR)
+            await asyncio.to_thread(self._journal.forget, now - LONGEST_US, self._month.number - _YEAR)
 
     async def close(self) -> None:
         """Write what is unsaved and close the file."""

@@ -3,8 +3,8 @@
 -- KEYS[1]  list of the admitted calls' instants in microseconds, newest first
 -- KEYS[2]  hash: `last` = newest admission, `ahead` = how far the key's own time runs ahead of the server's clock,
 --          and one field per calendar month (yyyymm) = its calls
--- ARGV[1] whole numbers with blanks: cost (1 charges, 0 asks), then limit and length in microseconds of each
---          rolling window from the shortest to the longest, and last the month's limit (-1: none)
+-- ARGV[1] whole numbers with blanks: cost (1 charges, 0 asks), then limit (-1: none) and length in
+--         microseconds of each rolling window from the shortest to the longest, and last the month's limit
 -- returns  whole numbers with blanks: the first window without room (0-based; -1: admitted), microseconds
 --          until all have room, calls in each window, microseconds until each window's count first falls
 -- One text each way, because a client spends longer on a dozen small values than the server on all of this.
@@ -83,7 +83,7 @@ for i = 1, windows do
   local limit, span = asked[2 * i], asked[2 * i + 1]
   if span > longest then longest = span end
   inside = newer_than(now - span, inside)
-  if cost > 0 and inside >= limit then refuse(i - 1, instant_of(limit - 1) + span - seen) end
+  if cost > 0 and limit >= 0 and inside >= limit then refuse(i - 1, instant_of(limit - 1) + span - seen) end
   used[i] = inside
   reset[i] = inside > 0 and instant_of(inside - 1) + span - seen or 0
 end

@@ -14,7 +14,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError
 
 from schemas.errors import SettingsError, StorageUnavailable
-from serve.auth.limits.policy import ROLLING_US, LimitStatus, RateLimit, Window
+from schemas.limits import LIMIT_WINDOWS
+from serve.auth.limits.policy import MONTH, ROLLING_US, LimitStatus, RateLimit
 
 SCRIPT: Final = Path(__file__).with_name("limiter.lua").read_text(encoding="utf-8")
 ANSWER_WAIT_S: Final = 1.0
@@ -150,17 +151,18 @@ def _read(answer: Any) -> LimitStatus:
 @lru_cache(4096)
 def question(rate: RateLimit, cost: int) -> str:
     """Return what the script is asked, as its head says."""
-    rolling = zip((rate.per_second, rate.per_minute, rate.per_day), ROLLING_US, strict=True)
-    windows = " ".join(f"{limit} {length}" for limit, length in rolling)
-    return f"{cost} {windows} {-1 if rate.monthly is None else rate.monthly}"
+    limits = [-1 if limit is None else limit for limit in rate.limits]
+    rolling = " ".join(f"{limit} {length}" for limit, length in zip(limits[:MONTH], ROLLING_US, strict=True))
+    return f"{cost} {rolling} {limits[MONTH]}"
 
 
 def standing_of(answer: bytes) -> LimitStatus:
     """Return the script's answer as a standing."""
     refused, retry, *rest = map(int, answer.split())
+    windows = len(LIMIT_WINDOWS)
     return LimitStatus(
-        (rest[0], rest[1], rest[2], rest[3]),
-        (rest[4], rest[5], rest[6], rest[7]),
-        None if refused < 0 else Window(refused),
+        tuple(rest[:windows]),
+        tuple(rest[windows:]),
+        None if refused < 0 else LIMIT_WINDOWS[refused],
         retry,
     )

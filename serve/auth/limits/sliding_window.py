@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from serve.auth.limits.policy import ROLLING_US, SECOND_US, LimitStatus, RateLimit, Window
+from schemas.limits import LIMIT_WINDOWS, LimitWindow
+from serve.auth.limits.policy import MONTH, ROLLING_US, SECOND_US, LimitStatus, RateLimit
 
 _MONTHS: Final = 4
 """Months whose counts are remembered: the present one, past ones, and those of a clock that was ahead for a while."""
@@ -53,7 +54,7 @@ class CallLog:
     Attributes
     ----------
     times
-        Instants of admission in microseconds, ascending; older ones than a day may be gone.
+        Instants of admission in microseconds, ascending; older ones than the longest window may be gone.
     heads
         For each rolling window, the index of its oldest call.
     months
@@ -64,7 +65,7 @@ class CallLog:
     """
 
     times: array[int] = field(default_factory=lambda: array("q"))
-    heads: list[int] = field(default_factory=lambda: [0, 0, 0])
+    heads: list[int] = field(default_factory=lambda: [0] * len(ROLLING_US))
     months: dict[int, int] = field(default_factory=dict)
     last: int = 0
 
@@ -98,7 +99,7 @@ def decide(
     cost = 1 if charge else 0
     used: list[int] = []
     reset: list[int] = []
-    refused: Window | None = None
+    refused: LimitWindow | None = None
     retry = 0
     for i, length in enumerate(ROLLING_US):
         head, cut = heads[i], now_us - length
@@ -107,17 +108,18 @@ def decide(
         heads[i] = head
         here = count - head
         limit = limits[i]
-        assert limit is not None
-        if charge and here >= limit:
-            refused = Window(i) if refused is None else refused
+        if charge and limit is not None and here >= limit:
+            refused = LIMIT_WINDOWS[i] if refused is None else refused
             retry = max(retry, times[count - limit] + length - now_us)
-        used.append(here)
+        used.append(here + cost)
         reset.append(times[head] + length - now_us if here else 0)
     in_month = log.months.get(month.number, 0)
     to_next = month.end_us - wall_us
-    if charge and rate.monthly is not None and in_month >= rate.monthly:
-        refused = Window.MONTH if refused is None else refused
+    limit = limits[MONTH]
+    if charge and limit is not None and in_month >= limit:
+        refused = LIMIT_WINDOWS[MONTH] if refused is None else refused
         retry = max(retry, to_next)
+    used.append(in_month + cost)
     if refused is None and charge:
         times.append(now_us)
         log.last = now_us
@@ -125,20 +127,14 @@ def decide(
         reset = [left or length for left, length in zip(reset, ROLLING_US, strict=True)]
         _trim(log, month.number)
     if refused is not None:
-        cost = 0
-    return LimitStatus(
-        (used[0] + cost, used[1] + cost, used[2] + cost, in_month + cost),
-        (reset[0], reset[1], reset[2], to_next),
-        refused,
-        retry,
-    )
+        used = [counted - cost for counted in used]
+    return LimitStatus(tuple(used), (*reset, to_next), refused, retry)
 
 
 def _trim(log: CallLog, month: int) -> None:
     if len(log.months) > _MONTHS:
         del log.months[min(log.months.keys() - {month})]
-    # The day is the longest window, so what is before its head is before all of them; and as time never goes
-    # back, it stays so.
+    # What is before the head of the longest window is before all of them; and as time never goes back, it stays so.
     gone = log.heads[-1]
     if gone > _TRIM and gone * 2 > len(log.times):
         del log.times[:gone]

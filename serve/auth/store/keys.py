@@ -10,9 +10,10 @@ from typing import Final
 import sqlalchemy as sa
 
 from schemas.errors import SettingsError
+from schemas.limits import LIMIT_WINDOWS
 from serve.auth.limits.policy import RateLimit, rate_limit
 from serve.auth.settings import AccessSettings
-from serve.auth.store.database import Database
+from serve.auth.store.database import Database, Row
 from serve.auth.store.sqlite import SqliteDatabase, reading
 from serve.auth.store.tables import REVISION, VERSION_TABLE, accounts, keys
 
@@ -21,9 +22,10 @@ from serve.auth.store.tables import REVISION, VERSION_TABLE, accounts, keys
 class KeyRecord:
     """One key with its account, as stored; the lists are the stored texts.
 
-    Two readings are two records, whatever they say. The fields are the columns of `KEY_COLUMNS`, in their order.
+    Two readings are two records, whatever they say. `rate` is read from the columns of the limit windows.
     """
 
+    rate: RateLimit
     id: str
     name: str
     digest: bytes = field(repr=False)
@@ -33,10 +35,6 @@ class KeyRecord:
     alphas: str
     runs: str
     expose_raw: bool
-    per_second: int
-    per_minute: int
-    per_day: int
-    monthly: int | None
     addresses: str | None
     expires_at: int | None
     created_at: int
@@ -48,18 +46,18 @@ class KeyRecord:
     ceiling_alphas: str
     ceiling_runs: str
 
-    @property
-    def rate(self) -> RateLimit:
-        """The envelope of the key."""
-        return rate_limit(self.per_second, self.per_minute, self.per_day, self.monthly)
+    @classmethod
+    def from_row(cls, row: Row) -> KeyRecord:
+        """Return a row of `SELECT_KEYS` as a record."""
+        return cls(rate_limit(tuple(row[_BEFORE_LIMITS:])), *row[:_BEFORE_LIMITS])
 
 
+_PLAIN: Final = tuple(entry.name for entry in fields(KeyRecord) if entry.name != "rate")
+_BEFORE_LIMITS: Final = len(_PLAIN)
 _OF_ACCOUNT: Final = {"account_id": accounts.c.id, "account_active": accounts.c.active}
 KEY_COLUMNS: Final = tuple(
-    _OF_ACCOUNT[entry.name].label(entry.name)
-    if entry.name in _OF_ACCOUNT
-    else (keys.c if entry.name in keys.c else accounts.c)[entry.name]
-    for entry in fields(KeyRecord)
+    _OF_ACCOUNT[name].label(name) if name in _OF_ACCOUNT else (keys.c if name in keys.c else accounts.c)[name]
+    for name in (*_PLAIN, *(window.column for window in LIMIT_WINDOWS))
 )
 SELECT_KEYS: Final = sa.select(*KEY_COLUMNS).join_from(keys, accounts, keys.c.account_id == accounts.c.id)
 """Every key beside its account; the one query of a call adds the id."""
@@ -111,14 +109,14 @@ class Store:
         row = await self._database.fetch_one(self._one, wanted=key_id)
         if row is None:
             return None
-        record = KeyRecord(*row)
+        record = KeyRecord.from_row(row)
         if version is not None and len(self._unchanged) < _REMEMBERED:
             self._unchanged[key_id] = record
         return record
 
     async def owned_by(self, account_id: str) -> list[KeyRecord]:
         """Return the keys of an account that are not revoked, newest first."""
-        return [KeyRecord(*row) for row in await self._database.fetch(self._owned, owner=account_id)]
+        return [KeyRecord.from_row(row) for row in await self._database.fetch(self._owned, owner=account_id)]
 
     async def pepper_ids(self) -> set[str]:
         """Return the ids of the peppers that the keys in use were made with."""

@@ -11,6 +11,8 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from schemas.limits import LIMIT_WINDOWS
+
 NAMING: Final = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -77,17 +79,13 @@ keys = sa.Table(
     sa.Column("alphas", sa.Text, nullable=False),
     sa.Column("runs", sa.Text, nullable=False),
     sa.Column("expose_raw", sa.Boolean, nullable=False),
-    sa.Column("per_second", sa.Integer, nullable=False),
-    sa.Column("per_minute", sa.Integer, nullable=False),
-    sa.Column("per_day", sa.Integer, nullable=False),
-    sa.Column("monthly", sa.Integer),
+    *(sa.Column(window.column, sa.Integer, nullable=window.optional) for window in LIMIT_WINDOWS),
     sa.Column("addresses", sa.Text),
     sa.Column("expires_at", sa.BigInteger),
     sa.Column("created_at", sa.BigInteger, nullable=False),
     _one_of("status", KeyStatus),
-    sa.CheckConstraint(
-        "per_second > 0 AND per_minute > 0 AND per_day > 0 AND (monthly IS NULL OR monthly > 0)", name="rate"
-    ),
+    # No limit is below 1. The first migration checks its four columns together, later ones each its own; a null passes.
+    sa.CheckConstraint(" AND ".join(f"{window.column} > 0" for window in LIMIT_WINDOWS), name="rate"),
 )
 """Issued keys: what verifies a secret, never the secret."""
 
