@@ -23,7 +23,8 @@ from serve.auth.admin import open_administration
 from serve.auth.authenticator import Access
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.settings import AccessSettings
-from tests.access.servers import PostgresServer, RedisServer, postgres_binaries, redis_binaries
+from tests.support.postgres import PostgresServer, postgres_binaries
+from tests.support.redis import RedisServer, redis_binaries
 
 ROUNDS, CALLS = 400, 15  # short rounds: some of them fall between the interruptions of other work
 KEYS = 100  # calls of one key are then as far apart as those of a busy one

@@ -23,7 +23,7 @@ from typing import Any
 
 import click
 
-from tests.seals import make_seal
+from tests.support.seals import make_seal
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SAMPLE_SECONDS = 0.5

@@ -107,8 +107,8 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
     import botocore.session  # noqa: PLC0415 - only with --s3
     from botocore.config import Config  # noqa: PLC0415
 
-    from tests.s3.asked import asked  # noqa: PLC0415
-    from tests.s3.server import S3Server  # noqa: PLC0415
+    from tests.support.s3 import S3Server  # noqa: PLC0415
+    from tests.support.s3_requests import asked  # noqa: PLC0415
 
     with S3Server() as server, _progress() as progress:
         os.environ.update(server.environment)

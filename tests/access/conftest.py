@@ -20,7 +20,8 @@ from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import open_database
 from serve.auth.store.tables import keys
 from serve.auth.tokens import Token, TokenShape, new_token
-from tests.access.servers import PostgresServer, RedisServer, postgres_binaries, redis_binaries
+from tests.support.postgres import PostgresServer, postgres_binaries
+from tests.support.redis import RedisServer, redis_binaries
 
 _numbers = itertools.count()
 

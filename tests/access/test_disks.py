@@ -13,9 +13,10 @@ import pytest
 from serve.auth.store import reserve
 from serve.auth.store.location import StoreLocation
 from serve.auth.store.sqlite import SqliteDatabase
-from tests.serving import published
-from tests.serving.operators import Operators, operators
-from tests.serving.processes import command, served
+from tests.support import published
+from tests.support.operators import Operators, operators
+from tests.support.processes import command
+from tests.support.server import served
 
 EMAIL = "owner@example.org"
 

@@ -26,7 +26,8 @@ from serve.auth.limits.policy import MONTH, LimitStatus, RateLimit
 from serve.auth.limits.redis import RedisLimiter
 from serve.auth.settings import AccessSettings
 from tests.access.oracle import DAY_US, WINDOW
-from tests.access.servers import PostgresServer, RedisServer, postgres_binaries, redis_binaries
+from tests.support.postgres import PostgresServer, postgres_binaries
+from tests.support.redis import RedisServer, redis_binaries
 
 pytestmark = pytest.mark.anyio
 

@@ -16,11 +16,12 @@ from schemas.errors import StorageUnavailable
 from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import Store, open_database
-from tests.access.servers import PostgresServer, postgres_binaries
-from tests.serving import published
-from tests.serving.callers import calling
-from tests.serving.operators import operators
-from tests.serving.processes import eventually, served
+from tests.support import published
+from tests.support.callers import calling
+from tests.support.operators import operators
+from tests.support.postgres import PostgresServer, postgres_binaries
+from tests.support.server import served
+from tests.support.waiting import eventually
 
 AWAY = "503, Retry-After 1"
 WIDE = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"

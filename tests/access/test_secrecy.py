@@ -13,7 +13,7 @@ from serve.auth.authenticator import Access
 from serve.auth.settings import AccessSettings
 from serve.auth.tokens import new_token
 from tests.access.conftest import OWNER, Emitted
-from tests.access.servers import PostgresServer
+from tests.support.postgres import PostgresServer
 
 pytestmark = pytest.mark.anyio
 

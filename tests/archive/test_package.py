@@ -17,7 +17,7 @@ from pipeline.archive import DEFAULT_EXCLUDE, package
 from pipeline.archive.command import archive
 from pipeline.seal import Seal
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
-from tests.seals import make_seal, resign
+from tests.support.seals import make_seal, resign
 
 LITTER = {
     ".env",

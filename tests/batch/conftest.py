@@ -16,9 +16,9 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline.__main__ import cli
-from tests.batch.dask import dask  # noqa: F401 - a fixture
-from tests.batch.waiting import REPOSITORY
-from tests.seals import make_seal
+from tests.support.dask import dask  # noqa: F401 - a fixture
+from tests.support.processes import REPOSITORY
+from tests.support.seals import make_seal
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ from pipeline.batch.process import Processes
 from pipeline.batch.request import Outcome, Request
 from pipeline.batch.schedule import run
 from tests.batch.conftest import build
-from tests.batch.waiting import until, workers
-from tests.seals import rewrite
+from tests.support.processes import children
+from tests.support.seals import rewrite
+from tests.support.waiting import eventually
 
 Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
@@ -106,9 +107,9 @@ def test_a_killed_build_is_tried_once_more_and_its_signal_named(
 def test_a_build_killed_once_is_published_all_the_same(tmp_path: Path, seal: Seal, program: Program) -> None:
     seal("Test_a", weeks=60, names=200)
     batch = program("--from", str(tmp_path / "seals"), "--json")
-    until(lambda: workers(batch.pid), "a build")
-    (first,) = workers(batch.pid)
-    until(lambda: list((tmp_path / "root/.staging").glob("build-*")), "its folder")
+    eventually(lambda: children(batch.pid), "a build")
+    (first,) = children(batch.pid)
+    eventually(lambda: list((tmp_path / "root/.staging").glob("build-*")), "its folder")
     os.kill(first, signal.SIGKILL)
     output, _ = batch.communicate(timeout=180)
     assert batch.returncode == 0
@@ -120,10 +121,10 @@ def test_a_build_killed_once_is_published_all_the_same(tmp_path: Path, seal: Sea
 def test_builds_end_with_a_batch_that_is_killed(tmp_path: Path, seal: Seal, program: Program) -> None:
     seal("Test_a", weeks=60, names=200)
     batch = program("--from", str(tmp_path / "seals"))
-    until(lambda: list((tmp_path / "root/.staging").glob("build-*")), "a build")
-    (build_,) = workers(batch.pid)
+    eventually(lambda: list((tmp_path / "root/.staging").glob("build-*")), "a build")
+    (build_,) = children(batch.pid)
     batch.kill()
-    until(lambda: not Path(f"/proc/{build_}").exists(), "the end of the build")
+    eventually(lambda: not Path(f"/proc/{build_}").exists(), "the end of the build")
 
 
 def test_a_signal_lets_what_is_at_work_finish_and_begins_nothing(
@@ -132,7 +133,7 @@ def test_a_signal_lets_what_is_at_work_finish_and_begins_nothing(
     for number in range(4):
         seal(f"Test_{number}")
     batch = program("--from", str(tmp_path / "seals"), "--json")
-    until(lambda: workers(batch.pid), "a build")
+    eventually(lambda: children(batch.pid), "a build")
     batch.send_signal(signal.SIGTERM)
     output, complaints = batch.communicate(timeout=180)
     told = json.loads(output)["seals"]

@@ -17,8 +17,9 @@ import pytest
 import datasets
 from pipeline.release import release
 from tests.batch.conftest import build
-from tests.batch.dask import Dask
-from tests.batch.waiting import REPOSITORY, until, workers
+from tests.support.dask import Dask
+from tests.support.processes import REPOSITORY, children
+from tests.support.waiting import eventually
 
 Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
@@ -33,10 +34,10 @@ def test_a_worker_killed_mid_build_is_made_up_for_and_the_run_is_published_once(
     seal("Test_a", weeks=60, names=200)
     first = dask.worker("first")
     batch = program("--from", str(tmp_path / "seals"), "--cluster", dask.address, "--json")
-    until(lambda: list((tmp_path / "root/.staging").glob("build-*")), "a build")
-    (at_work,) = workers(first.pid)
+    eventually(lambda: list((tmp_path / "root/.staging").glob("build-*")), "a build")
+    (at_work,) = children(first.pid)
     first.send_signal(signal.SIGKILL)
-    until(lambda: not Path(f"/proc/{at_work}").exists(), "the end of the build with its worker")
+    eventually(lambda: not Path(f"/proc/{at_work}").exists(), "the end of the build with its worker")
     dask.worker("second")
     output, complaints = batch.communicate(timeout=180)
     assert batch.returncode == 0, complaints
@@ -102,7 +103,7 @@ def test_the_three_commands_of_the_documents_build_on_a_cluster(tmp_path: Path, 
                 )
             started.append(begun)
             if number == 0:
-                until(lambda: "Scheduler at" in (tmp_path / "0.log").read_text(), "the scheduler")
+                eventually(lambda: "Scheduler at" in (tmp_path / "0.log").read_text(), "the scheduler")
         assert started[2].wait(timeout=180) == 0, (tmp_path / "2.log").read_text()
     finally:
         for process in reversed(started):
@@ -148,7 +149,7 @@ def test_a_worker_that_joins_later_is_asked_too(
     batch = program("--from", str(tmp_path / "seals"), "--cluster", dask.address, "--json")
     assert batch.stderr is not None
     # Handlers come after those that are there were asked: of a cluster with no other worker that would be the end.
-    until(lambda: catches(batch.pid, signal.SIGTERM), "the handlers")
+    eventually(lambda: catches(batch.pid, signal.SIGTERM), "the handlers")
     dask.worker("stranger", other_release(tmp_path / "other"))
     assert "of another release" in batch.stderr.readline()
     dask.worker("ours")
@@ -167,7 +168,7 @@ def test_a_scheduler_that_goes_away_ends_the_batch_with_its_report(
     batch = program(
         "--from", str(tmp_path / "seals"), "--cluster", dask.address, "--cluster-seconds", "3", "--json"
     )
-    until(lambda: workers(worker.pid), "a build")
+    eventually(lambda: children(worker.pid), "a build")
     # Whatever the machine is at, the build is not done before its scheduler is gone.
     worker.send_signal(signal.SIGSTOP)
     dask.scheduler.send_signal(number)
@@ -196,8 +197,8 @@ def test_a_signal_ends_a_batch_that_no_worker_takes_up(
         "--from", str(tmp_path / "seals"), "--cluster", dask.address, "--cluster-seconds", "3600", "--json"
     )
     # The connection is there once its handlers are: before, a signal ends the command as any other.
-    until(lambda: "Receive client connection" in (tmp_path / "scheduler.log").read_text(), "the client")
-    until(lambda: catches(batch.pid, signal.SIGTERM), "the handlers")
+    eventually(lambda: "Receive client connection" in (tmp_path / "scheduler.log").read_text(), "the client")
+    eventually(lambda: catches(batch.pid, signal.SIGTERM), "the handlers")
     for number in signals:
         batch.send_signal(number)
     output, _ = batch.communicate(timeout=180)
@@ -212,7 +213,7 @@ def test_a_second_signal_ends_a_batch_whose_worker_hangs(
     worker = dask.worker("worker")
     batch = program("--from", str(tmp_path / "seals"), "--cluster", dask.address, "--json")
     assert batch.stderr is not None
-    until(lambda: workers(worker.pid), "a build")
+    eventually(lambda: children(worker.pid), "a build")
     worker.send_signal(signal.SIGSTOP)
     batch.send_signal(signal.SIGTERM)
     assert "a second one ends it at once" in batch.stderr.readline()

@@ -19,7 +19,7 @@ from pipeline.batch.discover import Seals, choose
 from pipeline.batch.request import Request
 from pipeline.build import build_seal
 from tests.batch.conftest import build
-from tests.seals import rewrite
+from tests.support.seals import rewrite
 
 Seal = Callable[..., Path]
 

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pipeline.batch.metrics_file import OUTCOMES
 from pipeline.batch.request import FINE
 from tests.batch.conftest import build
-from tests.seals import rewrite
+from tests.support.seals import rewrite
 
 Seal = Callable[..., Path]
 OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"

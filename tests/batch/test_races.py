@@ -16,7 +16,7 @@ from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from schemas.errors import PublicationRefused
 from tests.batch.conftest import build
-from tests.batch.waiting import REPOSITORY
+from tests.support.processes import REPOSITORY
 
 Seal = Callable[..., Path]
 FIRST, SECOND = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"

@@ -17,8 +17,8 @@ from datasets.layout import CATALOG
 from pipeline import release
 from pipeline.batch import refusals
 from tests.batch.conftest import Told, build
-from tests.batch.waiting import until
-from tests.seals import rewrite
+from tests.support.seals import rewrite
+from tests.support.waiting import eventually
 
 Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
@@ -156,7 +156,7 @@ def test_a_follower_takes_up_a_seal_whose_files_come_after_its_manifest(
     assert json.loads(watch.stdout.readline())["outcome"] == "refused"
     for path in late:
         (tmp_path / path.name).rename(path)
-    until((tmp_path / "root" / CATALOG / "Test_a.json").is_file, "the run whose files came late")
+    eventually((tmp_path / "root" / CATALOG / "Test_a.json").is_file, "the run whose files came late")
     watch.send_signal(signal.SIGTERM)
     output, _ = watch.communicate(timeout=120)
     assert watch.returncode == 0

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import datasets
 from datasets.layout import CATALOG
-from tests.batch.waiting import until
-from tests.seals import rewrite
+from tests.support.seals import rewrite
+from tests.support.waiting import eventually
 
 Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
@@ -26,14 +26,14 @@ def test_seals_are_served_as_they_come(tmp_path: Path, seal: Seal, program: Prog
     seal("Test_a")
     broken = rewrite(seal("Test_broken"), "pnl", lambda rows: rows[1:])
     watch = program("--from", str(tmp_path / "seals"), "--watch", "--interval", "0.2", "--json")
-    until(lambda: _served(root) == {"Test_a"}, "the first run")
+    eventually(lambda: _served(root) == {"Test_a"}, "the first run")
     unfinished = seal("Test_b", "elsewhere")
     (unfinished / "seal.json").rename(tmp_path / "seal.json")
     seal("Test_c")
-    until(lambda: "Test_c" in _served(root), "a run sealed later")
+    eventually(lambda: "Test_c" in _served(root), "a run sealed later")
     assert "Test_b" not in _served(root), "an unfinished seal was built"
     (tmp_path / "seal.json").rename(unfinished / "seal.json")
-    until(lambda: "Test_b" in _served(root), "the run whose manifest came last")
+    eventually(lambda: "Test_b" in _served(root), "the run whose manifest came last")
     watch.send_signal(signal.SIGTERM)
     output, _ = watch.communicate(timeout=60)
     assert watch.returncode == 0

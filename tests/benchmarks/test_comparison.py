@@ -13,7 +13,7 @@ import datasets
 from benchmarks.alphas import alpha_id, prepare
 from benchmarks.same_rows import RowsDiffer, require_same
 from benchmarks.workload import Ask, Workload
-from tests.seals import make_seal
+from tests.support.seals import make_seal
 
 ALPHAS = 3
 ASK = Ask("Q4", 0, {"limit": 2})

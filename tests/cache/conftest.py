@@ -19,8 +19,8 @@ from datasets.publication.pointers import served
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from pipeline.build import build_seal
-from tests.seals import make_seal
-from tests.storage.web import SCHEME, register
+from tests.support.seals import make_seal
+from tests.support.web_storage import SCHEME, register
 
 ALPHA = "Test_far"
 

@@ -25,7 +25,7 @@ from datasets.cache.copies import Cache
 from datasets.manifest import Pointer, digest
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
-from tests.storage.web import register
+from tests.support.web_storage import register
 register()
 quota.HELD_SECONDS, quota._FRESH_SECONDS = 0.5, 0.1
 url, folder, bound, pointer, seed = sys.argv[1:]

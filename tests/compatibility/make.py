@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from pipeline.__main__ import cli
 from pipeline.build import build_seal
-from tests.seals import make_seal
+from tests.support.seals import make_seal
 
 
 def main(archive: Path) -> None:

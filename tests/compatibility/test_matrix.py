@@ -19,7 +19,7 @@ from datasets.manifest import digest
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from tests.compatibility.conftest import Worker
-from tests.seals import make_seal
+from tests.support.seals import make_seal
 
 ALPHA: Final = "Test_matrix"
 STEPS: Final = ("force", "reseal", "rollback", "gc")

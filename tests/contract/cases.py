@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from schemas.endpoints import ENDPOINTS, Endpoint, Gate, Shape
-from tests.contract.world import FULL, World
+from tests.support.contract_app import FULL, ContractApp
 
 WEEK: Final = "{week}"
 KEY: Final = "{key}"
@@ -83,28 +83,28 @@ def key_for(endpoint: Endpoint) -> str | None:
     return "administrator" if endpoint.admin else "raw"
 
 
-def asked(world: World, endpoint: Endpoint, **changes: str) -> dict[str, Any]:
+def asked(api: ContractApp, endpoint: Endpoint, **changes: str) -> dict[str, Any]:
     """Return the keyword arguments that ask an endpoint for something that is there, with changes to its path."""
-    filled = {"week": traded_week(world), "key": world.keys.ids["reader"]}
+    filled = {"week": traded_week(api), "key": api.keys.ids["reader"]}
     path = {name: value.format(**filled) for name, value in CASES[endpoint.id].path.items()}
     return {"key": key_for(endpoint), **path, **changes}
 
 
-def traded_week(world: World) -> str:
+def traded_week(api: ContractApp) -> str:
     """Return a week of the full alpha that was traded, near the middle of the run."""
-    weeks = [row["date"] for row in _index(world) if row["week_status"] == "traded"]
+    weeks = [row["date"] for row in _index(api) if row["week_status"] == "traded"]
     return str(weeks[len(weeks) // 2])
 
 
-def pending_week(world: World) -> str:
+def pending_week(api: ContractApp) -> str:
     """Return the week of the full alpha that waits for its fills."""
-    return next(str(row["date"]) for row in _index(world) if row["week_status"] == "pending")
+    return next(str(row["date"]) for row in _index(api) if row["week_status"] == "pending")
 
 
 _indexes: dict[int, list[dict[str, Any]]] = {}
 
 
-def _index(world: World) -> list[dict[str, Any]]:
-    if id(world) not in _indexes:
-        _indexes[id(world)] = world.rows("signals.rebalances.list", alpha=FULL)
-    return _indexes[id(world)]
+def _index(api: ContractApp) -> list[dict[str, Any]]:
+    if id(api) not in _indexes:
+        _indexes[id(api)] = api.rows("signals.rebalances.list", alpha=FULL)
+    return _indexes[id(api)]

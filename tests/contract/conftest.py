@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract import world as w
-from tests.contract.world import Keys, World
+from tests.support import contract_app
+from tests.support.contract_app import ContractApp, Keys
 
 
 @pytest.fixture(scope="session")
@@ -19,20 +19,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def root(folder: Path) -> Path:
-    return w.publish(folder)
+    return contract_app.publish(folder)
 
 
 @pytest.fixture(scope="session")
 def prices(folder: Path) -> Path:
-    return w.market_data(folder)
+    return contract_app.market_data(folder)
 
 
 @pytest.fixture(scope="session")
 def keys(folder: Path) -> Keys:
-    return asyncio.run(w.issue_keys(w.access_settings(folder)))
+    return asyncio.run(contract_app.issue_keys(contract_app.access_settings(folder)))
 
 
 @pytest.fixture(scope="session")
-def world(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[World]:
-    with w.open_world(w.settings(root, prices), w.access_settings(folder)) as running:
-        yield World(running, keys, root)
+def api(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
+    with contract_app.opened(
+        contract_app.settings(root, prices), contract_app.access_settings(folder), keys
+    ) as api:
+        yield api

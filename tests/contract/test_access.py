@@ -9,7 +9,17 @@ import pytest
 
 from schemas.endpoints import ADMIN_IDS, ENDPOINTS, META_IDS, Endpoint, Gate
 from tests.contract.cases import CASES, OF_AN_ALPHA, asked, every
-from tests.contract.world import ABSENT, BARE, EMPTY, FULL, HIDDEN, NOWHERE, PLAIN, UNDECIDED, World
+from tests.support.contract_app import (
+    ABSENT,
+    BARE,
+    EMPTY,
+    FULL,
+    HIDDEN,
+    NOWHERE,
+    PLAIN,
+    UNDECIDED,
+    ContractApp,
+)
 
 PRIVATE = tuple(e for e in ENDPOINTS.values() if not e.public)
 
@@ -20,11 +30,11 @@ def outwardly(response: httpx.Response) -> dict[str, str]:
 
 
 @every(OF_AN_ALPHA)
-def test_a_forbidden_alpha_cannot_be_told_from_a_missing_one(world: World, endpoint: Endpoint) -> None:
+def test_a_forbidden_alpha_cannot_be_told_from_a_missing_one(api: ContractApp, endpoint: Endpoint) -> None:
     own_id = {"x-request-id": "the-same"}
-    arguments = {**asked(world, endpoint), "key": "testing"}
+    arguments = {**asked(api, endpoint), "key": "testing"}
     answers = [
-        world.get(endpoint, CASES[endpoint.id].query, **{**arguments, "alpha": alpha}, headers=own_id)
+        api.get(endpoint, CASES[endpoint.id].query, **{**arguments, "alpha": alpha}, headers=own_id)
         for alpha in (HIDDEN, ABSENT, "Prod.with.dots", "é", "a" * 300)
     ]
     assert answers[0].status_code == 403
@@ -36,10 +46,12 @@ def test_a_forbidden_alpha_cannot_be_told_from_a_missing_one(world: World, endpo
 
 
 @every(OF_AN_ALPHA)
-def test_a_missing_alpha_is_not_found_by_a_key_that_could_read_it(world: World, endpoint: Endpoint) -> None:
+def test_a_missing_alpha_is_not_found_by_a_key_that_could_read_it(
+    api: ContractApp, endpoint: Endpoint
+) -> None:
     for key in ("testing", "raw", "administrator"):
-        error = world.refused(
-            endpoint, CASES[endpoint.id].query, **{**asked(world, endpoint), "alpha": NOWHERE, "key": key}
+        error = api.refused(
+            endpoint, CASES[endpoint.id].query, **{**asked(api, endpoint), "alpha": NOWHERE, "key": key}
         )
         assert error["code"] == ("alpha_not_found" if endpoint.gate is Gate.ALPHAS else "run_not_found")
 
@@ -47,11 +59,11 @@ def test_a_missing_alpha_is_not_found_by_a_key_that_could_read_it(world: World, 
 @pytest.mark.parametrize(
     "alpha", ["..", ".", "%", "a b", "'", '"', "x" * 1000, "é", "\x00", "Test_full\n", "test_full"]
 )
-def test_an_address_that_is_none_is_not_found(world: World, alpha: str) -> None:
+def test_an_address_that_is_none_is_not_found(api: ContractApp, alpha: str) -> None:
     for endpoint in OF_AN_ALPHA:
         if alpha not in (".", ".."):  # a client folds those two away before it sends them
-            error = world.refused(
-                endpoint, CASES[endpoint.id].query, **{**asked(world, endpoint), "alpha": alpha}
+            error = api.refused(
+                endpoint, CASES[endpoint.id].query, **{**asked(api, endpoint), "alpha": alpha}
             )
             assert error["code"] in ("alpha_not_found", "run_not_found")
 
@@ -73,10 +85,10 @@ def test_an_address_that_is_none_is_not_found(world: World, alpha: str) -> None:
     ],
 )
 def test_a_key_that_does_not_open_the_endpoint_is_told_why(
-    world: World, endpoint: Endpoint, key: str | None, code: str
+    api: ContractApp, endpoint: Endpoint, key: str | None, code: str
 ) -> None:
-    arguments = {**asked(world, endpoint), "key": key}
-    response = world.get(endpoint, {**CASES[endpoint.id].query, "limit": "0"}, **arguments)
+    arguments = {**asked(api, endpoint), "key": key}
+    response = api.get(endpoint, {**CASES[endpoint.id].query, "limit": "0"}, **arguments)
     error = response.json()["error"]
     assert error["code"] == code, "the key is judged before the parameters"
     expected: dict[str, Any] = {
@@ -88,18 +100,18 @@ def test_a_key_that_does_not_open_the_endpoint_is_told_why(
         assert response.headers["www-authenticate"].startswith("Bearer")
 
 
-def test_an_unknown_key_cannot_be_told_from_a_wrong_secret(world: World) -> None:
+def test_an_unknown_key_cannot_be_told_from_a_wrong_secret(api: ContractApp) -> None:
     own_id = {"x-request-id": "the-same"}
-    unknown = world.get("meta.me", key="unknown", headers=own_id)
-    wrong = world.get("meta.me", key="wrong_secret", headers=own_id)
+    unknown = api.get("meta.me", key="unknown", headers=own_id)
+    wrong = api.get("meta.me", key="wrong_secret", headers=own_id)
     assert unknown.content == wrong.content
     assert outwardly(unknown) == outwardly(wrong)
 
 
 @every(e for e in ENDPOINTS.values() if e.admin)
-def test_administrative_routes_are_closed_to_everyone_else(world: World, endpoint: Endpoint) -> None:
+def test_administrative_routes_are_closed_to_everyone_else(api: ContractApp, endpoint: Endpoint) -> None:
     for key in ("raw", "reader"):
-        error = world.refused(endpoint, **{**asked(world, endpoint), "key": key})
+        error = api.refused(endpoint, **{**asked(api, endpoint), "key": key})
         assert error["code"] == "endpoint_not_allowed"
         assert error["details"] == {"endpoint": endpoint.id}
 
@@ -112,31 +124,31 @@ def test_administrative_routes_are_closed_to_everyone_else(world: World, endpoin
         ("defaults", [name for name in ENDPOINTS if name in META_IDS]),
     ],
 )
-def test_callable_endpoints_are_those_that_answer(world: World, key: str, expected: list[str]) -> None:
-    me = world.ok("meta.me", key=key)["data"]
+def test_callable_endpoints_are_those_that_answer(api: ContractApp, key: str, expected: list[str]) -> None:
+    me = api.ok("meta.me", key=key)["data"]
     assert me["callable_endpoints"] == expected
     for endpoint in PRIVATE:
-        response = world.get(endpoint, CASES[endpoint.id].query, **{**asked(world, endpoint), "key": key})
+        response = api.get(endpoint, CASES[endpoint.id].query, **{**asked(api, endpoint), "key": key})
         refused = response.status_code == 403 and response.json()["error"]["code"] == "endpoint_not_allowed"
         assert refused == (endpoint.id not in expected)
 
 
-def test_a_key_may_be_sent_only_in_the_header(world: World) -> None:
+def test_a_key_may_be_sent_only_in_the_header(api: ContractApp) -> None:
     for name in ("key", "api_key", "apikey", "token", "access_token", "authorization"):
-        error = world.refused("meta.me", {name: world.keys["reader"]}, key=None)
+        error = api.refused("meta.me", {name: api.keys["reader"]}, key=None)
         assert error["code"] == "missing_api_key"
 
 
-def test_secrets_are_in_no_answer(world: World) -> None:
-    secret = world.keys["raw"].partition(".")[2]
+def test_secrets_are_in_no_answer(api: ContractApp) -> None:
+    secret = api.keys["raw"].partition(".")[2]
     for endpoint in PRIVATE:
-        response = world.get(endpoint, CASES[endpoint.id].query, **asked(world, endpoint))
+        response = api.get(endpoint, CASES[endpoint.id].query, **asked(api, endpoint))
         assert secret not in response.text
         assert secret not in str(response.headers)
 
 
-def test_alphas_a_key_may_not_read_are_absent_and_not_counted(world: World) -> None:
-    assert {row["alpha_id"] for row in world.rows("catalog.alphas.list", key="reader")} == {
+def test_alphas_a_key_may_not_read_are_absent_and_not_counted(api: ContractApp) -> None:
+    assert {row["alpha_id"] for row in api.rows("catalog.alphas.list", key="reader")} == {
         FULL,
         PLAIN,
         UNDECIDED,
@@ -144,15 +156,15 @@ def test_alphas_a_key_may_not_read_are_absent_and_not_counted(world: World) -> N
         HIDDEN,
         BARE,
     }
-    page = world.ok("catalog.alphas.list", key="testing")
+    page = api.ok("catalog.alphas.list", key="testing")
     assert HIDDEN not in {row["alpha_id"] for row in page["data"]}
     assert page["pagination"]["total"] == 5
-    assert world.ok("catalog.alphas.list", {"search": "Prod"}, key="testing")["pagination"]["total"] == 0
+    assert api.ok("catalog.alphas.list", {"search": "Prod"}, key="testing")["pagination"]["total"] == 0
 
 
-def test_the_list_of_alphas_is_searched_without_regard_to_case(world: World) -> None:
+def test_the_list_of_alphas_is_searched_without_regard_to_case(api: ContractApp) -> None:
     def found(**query: str) -> list[str]:
-        return [row["alpha_id"] for row in world.rows("catalog.alphas.list", query)]
+        return [row["alpha_id"] for row in api.rows("catalog.alphas.list", query)]
 
     assert found(search="test_PL") == [PLAIN]
     assert found(search="_full") == [FULL]
@@ -164,16 +176,16 @@ def test_the_list_of_alphas_is_searched_without_regard_to_case(world: World) -> 
     assert PLAIN not in by_thesis, "it sealed no description, so it has no thesis to find"
 
 
-def test_the_key_shown_is_the_one_used(world: World) -> None:
-    me = world.ok("meta.me", key="counted")["data"]
-    assert me["key_id"] == world.keys.ids["counted"]
+def test_the_key_shown_is_the_one_used(api: ContractApp) -> None:
+    me = api.ok("meta.me", key="counted")["data"]
+    assert me["key_id"] == api.keys.ids["counted"]
     assert me["key_name"] == "counted"
     assert me["ip"] == "203.0.113.9"
     assert me["field_policy"] == {"expose_raw_book": False}
-    page = world.ok("meta.keys", {"limit": 5000}, key="counted")
+    page = api.ok("meta.keys", {"limit": 5000}, key="counted")
     assert page["meta"] == {"key_id": me["key_id"]}
     shown = {row["key_id"]: row for row in page["data"]}
-    ids = world.keys.ids
+    ids = api.keys.ids
     assert ids["revoked"] not in shown
     assert ids["administrator"] not in shown, "another account's"
     assert shown[ids["suspended"]]["status"] == "suspended"
@@ -183,25 +195,25 @@ def test_the_key_shown_is_the_one_used(world: World) -> None:
     assert shown[ids["counted"]]["display_prefix"] == f"ar_live_{ids['counted'][:4]}"
 
 
-def test_an_administrator_sees_revoked_keys_too(world: World) -> None:
+def test_an_administrator_sees_revoked_keys_too(api: ContractApp) -> None:
     for name, status in (("revoked", "revoked"), ("suspended", "suspended"), ("former", "active")):
-        body = world.ok("admin.keys.usage", key="administrator", key_id=world.keys.ids[name])
+        body = api.ok("admin.keys.usage", key="administrator", key_id=api.keys.ids[name])
         assert body["data"]["status"] == status
         assert body["data"]["owner"]["active"] == (name != "former")
-    error = world.refused("admin.keys.usage", key="administrator", key_id="0" * 16)
+    error = api.refused("admin.keys.usage", key="administrator", key_id="0" * 16)
     assert error["code"] == "key_not_found"
 
 
-def test_readiness_tells_kind_by_kind_what_a_run_holds(world: World) -> None:
-    full = world.ok("admin.alphas.readiness", key="administrator", alpha=FULL)["data"]
+def test_readiness_tells_kind_by_kind_what_a_run_holds(api: ContractApp) -> None:
+    full = api.ok("admin.alphas.readiness", key="administrator", alpha=FULL)["data"]
     assert full["complete"] is True
     assert full["missing_kinds"] == []
     assert {entry["kind"] for entry in full["kinds"] if entry["present"]} == {
         e["kind"] for e in full["kinds"]
     }
-    empty = world.ok("admin.alphas.readiness", key="administrator", alpha=EMPTY)["data"]
+    empty = api.ok("admin.alphas.readiness", key="administrator", alpha=EMPTY)["data"]
     assert [entry["kind"] for entry in empty["kinds"] if entry["present"]] == ["description"]
     assert empty["missing_kinds"] == [entry["kind"] for entry in empty["kinds"] if entry["required"]]
     assert empty["description"] is True
-    error = world.refused("admin.alphas.readiness", key="administrator", alpha=NOWHERE)
+    error = api.refused("admin.alphas.readiness", key="administrator", alpha=NOWHERE)
     assert error["code"] == "alpha_not_found"

@@ -8,7 +8,7 @@ from schemas.endpoints import ENDPOINTS, Endpoint
 from schemas.parameters import ParameterKind
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS, TRADE_ONLY_SUFFIXES
 from tests.contract.cases import asked, every
-from tests.contract.world import EMPTY, FULL, PLAIN, World
+from tests.support.contract_app import EMPTY, FULL, PLAIN, ContractApp
 
 BY_BOOK = tuple(e for e in ENDPOINTS.values() if any(p.kind is ParameterKind.BOOK for p in e.query))
 PLAIN_BOOKS = [
@@ -31,34 +31,34 @@ NO_BOOKS = (
 
 
 @every(BY_BOOK)
-def test_an_unknown_book_is_refused_with_those_there_are(world: World, endpoint: Endpoint) -> None:
+def test_an_unknown_book_is_refused_with_those_there_are(api: ContractApp, endpoint: Endpoint) -> None:
     for book in NO_BOOKS:
-        error = world.refused(endpoint, {"book": book}, **{**asked(world, endpoint), "key": "reader"})
+        error = api.refused(endpoint, {"book": book}, **{**asked(api, endpoint), "key": "reader"})
         assert error["code"] == "unknown_book", book
         assert error["details"] == {"available": PLAIN_BOOKS}
-        error = world.refused(endpoint, {"book": book}, **asked(world, endpoint))
+        error = api.refused(endpoint, {"book": book}, **asked(api, endpoint))
         assert error["details"] == {"available": PLAIN_BOOKS + RAW_BOOKS}
 
 
 @every(BY_BOOK)
-def test_a_book_the_key_may_not_see_cannot_be_told_from_none(world: World, endpoint: Endpoint) -> None:
+def test_a_book_the_key_may_not_see_cannot_be_told_from_none(api: ContractApp, endpoint: Endpoint) -> None:
     own_id = {"x-request-id": "the-same"}
-    arguments = {**asked(world, endpoint), "key": "reader", "headers": own_id}
-    none = world.get(endpoint, {"book": "raw_nothing"}, **arguments)
+    arguments = {**asked(api, endpoint), "key": "reader", "headers": own_id}
+    none = api.get(endpoint, {"book": "raw_nothing"}, **arguments)
     assert none.status_code == 400
     for book in RAW_BOOKS:
-        hidden = world.get(endpoint, {"book": book}, **arguments)
+        hidden = api.get(endpoint, {"book": book}, **arguments)
         assert hidden.content == none.content
         assert set(hidden.headers) == set(none.headers)
         # The same book answers a key with raw-book access, so it is there to be hidden.
-        shown = world.get(endpoint, {"book": book}, **asked(world, endpoint))
+        shown = api.get(endpoint, {"book": book}, **asked(api, endpoint))
         assert shown.status_code == 200
 
 
 @every(BY_BOOK)
-def test_a_trade_only_book_has_nothing_but_trades(world: World, endpoint: Endpoint) -> None:
+def test_a_trade_only_book_has_nothing_but_trades(api: ContractApp, endpoint: Endpoint) -> None:
     book = PLAIN_BOOKS[-1]
-    body = world.ok(endpoint, {"book": book}, **asked(world, endpoint))
+    body = api.ok(endpoint, {"book": book}, **asked(api, endpoint))
     if endpoint.id == "portfolio.trades":
         assert "warnings" not in body["meta"]
         assert {row["book"] for row in body["data"]} <= {book}
@@ -69,17 +69,19 @@ def test_a_trade_only_book_has_nothing_but_trades(world: World, endpoint: Endpoi
 
 
 @every(BY_BOOK)
-def test_every_book_is_served_on_its_own(world: World, endpoint: Endpoint) -> None:
+def test_every_book_is_served_on_its_own(api: ContractApp, endpoint: Endpoint) -> None:
     for book in (*CONDITIONED_BOOKS, *(f"raw_{book}" for book in CONDITIONED_BOOKS)):
-        body = world.ok(endpoint, {"book": book}, **asked(world, endpoint))
+        body = api.ok(endpoint, {"book": book}, **asked(api, endpoint))
         assert body["meta"]["book"] == book
         assert body["data"]
         assert {row.get("book", book) for row in body["data"]} == {book}
 
 
 @pytest.mark.parametrize(("key", "expected"), [("reader", PLAIN_BOOKS), ("raw", PLAIN_BOOKS + RAW_BOOKS)])
-def test_the_list_of_books_has_a_row_for_each_dataset(world: World, key: str, expected: list[str]) -> None:
-    rows = world.rows("portfolio.books", key=key, alpha=FULL)
+def test_the_list_of_books_has_a_row_for_each_dataset(
+    api: ContractApp, key: str, expected: list[str]
+) -> None:
+    rows = api.rows("portfolio.books", key=key, alpha=FULL)
     pairs = [(row["book"], row["kind"]) for row in rows]
     assert len(pairs) == {"reader": 12, "raw": 24}[key]
     assert list(dict.fromkeys(book for book, _ in pairs)) == expected
@@ -87,24 +89,24 @@ def test_the_list_of_books_has_a_row_for_each_dataset(world: World, key: str, ex
         assert kind == "trades" if book.endswith(TRADE_ONLY_SUFFIXES) else kind in BOOK_KINDS
     for row in rows:
         listed = {"portfolio": "portfolio.ledger"}.get(row["kind"], f"portfolio.{row['kind']}")
-        served = world.rows(listed, {"book": row["book"]}, alpha=FULL)
+        served = api.rows(listed, {"book": row["book"]}, alpha=FULL)
         assert len(served) == row["rows"]
         days = sorted({(x["date"] if "date" in x else x["timestamp"])[:10] for x in served})
         assert len(days) == row["sessions"]
         assert (row["from"], row["to"]) == ((days[0], days[-1]) if days else (None, None))
 
 
-def test_a_run_without_the_unsmoothed_signal_has_no_raw_books(world: World) -> None:
-    rows = world.rows("portfolio.books", alpha=PLAIN)
+def test_a_run_without_the_unsmoothed_signal_has_no_raw_books(api: ContractApp) -> None:
+    rows = api.rows("portfolio.books", alpha=PLAIN)
     assert not [row for row in rows if row["raw"]]
-    error = world.refused("portfolio.ledger", {"book": "raw_long_short"}, alpha=PLAIN)
+    error = api.refused("portfolio.ledger", {"book": "raw_long_short"}, alpha=PLAIN)
     assert error["code"] == "unknown_book"
 
 
-def test_a_run_without_books_is_empty_rather_than_wrong(world: World) -> None:
+def test_a_run_without_books_is_empty_rather_than_wrong(api: ContractApp) -> None:
     for name in BY_BOOK:
         answers = [
-            world.ok(name, {"book": book}, alpha=EMPTY, key=key)
+            api.ok(name, {"book": book}, alpha=EMPTY, key=key)
             for book in ("long_short", "long_only", "nothing", "raw_long_short")
             for key in ("reader", "raw")
         ]
@@ -114,15 +116,15 @@ def test_a_run_without_books_is_empty_rather_than_wrong(world: World) -> None:
             assert body["pagination"] == answers[0]["pagination"], "every book alike"
 
 
-def test_trades_without_a_book_list_the_books_of_the_key(world: World) -> None:
+def test_trades_without_a_book_list_the_books_of_the_key(api: ContractApp) -> None:
     for key, expected in (("reader", PLAIN_BOOKS), ("raw", PLAIN_BOOKS + RAW_BOOKS)):
-        error = world.refused("portfolio.trades", key=key, alpha=FULL)
+        error = api.refused("portfolio.trades", key=key, alpha=FULL)
         assert error["code"] == "bad_request"
         assert [entry["name"] for entry in error["details"]["parameters"]] == ["book"]
         assert error["details"]["available"] == expected
 
 
 @pytest.mark.parametrize("alpha", ["Prod_hidden", "Prod_absent"])
-def test_trades_without_a_book_list_nothing_of_a_forbidden_alpha(world: World, alpha: str) -> None:
-    error = world.refused("portfolio.trades", key="testing", alpha=alpha)
+def test_trades_without_a_book_list_nothing_of_a_forbidden_alpha(api: ContractApp, alpha: str) -> None:
+    error = api.refused("portfolio.trades", key="testing", alpha=alpha)
     assert (error["code"], error["details"]) == ("run_not_allowed", None)

@@ -18,10 +18,10 @@ from schemas.error_codes import ERROR_CODES
 from schemas.objects.envelope import ERROR_DETAILS
 from serve import app
 from serve.http.context import Context
-from tests.contract import world as w
 from tests.contract.cases import CASES, asked
-from tests.contract.conformance import strict
-from tests.contract.world import ABSENT, FULL, HIDDEN, NOWHERE, PLAIN, Keys, World
+from tests.support import contract_app
+from tests.support.conformance import strict
+from tests.support.contract_app import ABSENT, FULL, HIDDEN, NOWHERE, PLAIN, ContractApp, Keys
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NAMED_ELSEWHERE = {
@@ -33,15 +33,15 @@ BAD_VALUE = {"date": "no-day", "symbol": "nothing-of-this-name"}
 
 
 @pytest.fixture(scope="module")
-def countless(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[World]:
+def countless(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
     """Return an application whose counts of calls are out of reach."""
-    access = w.unreachable_counts(w.access_settings(folder))
-    with w.open_world(w.settings(root, prices), access) as running:
-        yield World(running, keys, root)
+    access = contract_app.unreachable_counts(contract_app.access_settings(folder))
+    with contract_app.opened(contract_app.settings(root, prices), access, keys) as api:
+        yield api
 
 
 @pytest.fixture(scope="module")
-def failing(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[World]:
+def failing(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
     """Return an application in which every endpoint's own part fails in an unforeseen way."""
 
     def fail(_: Context) -> Any:
@@ -49,16 +49,19 @@ def failing(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[Worl
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(app, "ROUTES", dict.fromkeys(app.ROUTES, fail))
-        running = w.open_world(w.settings(root, prices), w.access_settings(folder, "limits-failing"))
-    with running:
-        yield World(running, keys, root)
+        access = contract_app.access_settings(folder, "limits-failing")
+        application = app.create(contract_app.settings(root, prices), access)
+    with contract_app.made(application, access, keys, root) as api:
+        yield api
 
 
 @pytest.fixture(scope="module")
-def priceless(root: Path, keys: Keys, folder: Path) -> Iterator[World]:
+def priceless(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
     """Return an application without market data."""
-    with w.open_world(w.settings(root), w.access_settings(folder, "limits-priceless")) as running:
-        yield World(running, keys, root)
+    with contract_app.opened(
+        contract_app.settings(root), contract_app.access_settings(folder, "limits-priceless"), keys
+    ) as api:
+        yield api
 
 
 def lies_nowhere(patch: pytest.MonkeyPatch) -> None:
@@ -70,17 +73,17 @@ def lies_nowhere(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def stockless(root: Path, keys: Keys, folder: Path) -> Iterator[World]:
+def stockless(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
     """Return an application whose market data lies where nobody listens."""
     with pytest.MonkeyPatch.context() as patch:
         lies_nowhere(patch)
-        away = w.settings(root, "s3://prices/spy.parquet")
-        with w.open_world(away, w.access_settings(folder, "limits-stockless")) as running:
-            yield World(running, keys, root)
+        away = contract_app.settings(root, "s3://prices/spy.parquet")
+        with contract_app.opened(away, contract_app.access_settings(folder, "limits-stockless"), keys) as api:
+            yield api
 
 
 @pytest.fixture(scope="module")
-def storeless(root: Path, keys: Keys, folder: Path) -> Iterator[World]:
+def storeless(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
     """Return an application whose archives lie where nobody listens; one is recorded as delivered."""
     storage = open_storage(root)
     seal = Catalogue(storage)
@@ -100,26 +103,28 @@ def storeless(root: Path, keys: Keys, folder: Path) -> Iterator[World]:
     )
     with pytest.MonkeyPatch.context() as patch:
         lies_nowhere(patch)
-        program = w.settings(root, archives="s3://archives/runs")
-        with w.open_world(program, w.access_settings(folder, "limits-storeless")) as running:
-            yield World(running, keys, root)
+        program = contract_app.settings(root, archives="s3://archives/runs")
+        with contract_app.opened(
+            program, contract_app.access_settings(folder, "limits-storeless"), keys
+        ) as api:
+            yield api
 
 
-Provocation = Callable[[pytest.FixtureRequest, World, Endpoint], httpx.Response]
+Provocation = Callable[[pytest.FixtureRequest, ContractApp, Endpoint], httpx.Response]
 
 
 def with_key(key: str | None) -> Provocation:
-    def provoke(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
-        return world.get(endpoint, CASES[endpoint.id].query, **{**asked(world, endpoint), "key": key})
+    def provoke(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
+        return api.get(endpoint, CASES[endpoint.id].query, **{**asked(api, endpoint), "key": key})
 
     return provoke
 
 
 def exhausted(key: str) -> Provocation:
-    def provoke(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
+    def provoke(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
         # Whether the one call of the envelope was made before or not: after it, the next is one too many.
         for attempt in itertools.count():
-            response = with_key(key)(_, world, endpoint)
+            response = with_key(key)(_, api, endpoint)
             if response.status_code == 429 or attempt == 3:
                 return response
         raise AssertionError
@@ -127,61 +132,61 @@ def exhausted(key: str) -> Provocation:
     return provoke
 
 
-def at_once(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
+def at_once(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
     """Send calls at once until one of them is a second one within a second."""
-    arguments = asked(world, endpoint)
+    arguments = asked(api, endpoint)
     path = {name: value for name, value in arguments.items() if name != "key"}
-    line = w.target(endpoint, CASES[endpoint.id].query, path)
+    line = contract_app.target(endpoint, CASES[endpoint.id].query, path)
     for _attempt in range(20):
-        for response in world.running.ask_together([(line, world.headers("second"))] * 8):
+        for response in api.client.ask_together([(line, api.headers("second"))] * 8):
             if response.status_code == 429:
                 return response
     raise AssertionError("no two of 160 calls fell into one second")
 
 
 def in_another(fixture: str, **path: str) -> Provocation:
-    def provoke(request: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
-        other: World = request.getfixturevalue(fixture)
-        arguments = {**asked(world, endpoint), **path}
+    def provoke(request: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
+        other: ContractApp = request.getfixturevalue(fixture)
+        arguments = {**asked(api, endpoint), **path}
         return other.get(endpoint, CASES[endpoint.id].query, **arguments)
 
     return provoke
 
 
-def posted(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
-    path = {name: value for name, value in asked(world, endpoint).items() if name != "key"}
-    return world.running.ask("POST", w.target(endpoint, CASES[endpoint.id].query, path), {})
+def posted(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
+    path = {name: value for name, value in asked(api, endpoint).items() if name != "key"}
+    return api.client.ask("POST", contract_app.target(endpoint, CASES[endpoint.id].query, path), {})
 
 
-def misasked(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
-    arguments = asked(world, endpoint)
+def misasked(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
+    arguments = asked(api, endpoint)
     twice = [(p.name, "1") for p in endpoint.query[:1]] * 2
     for name in BAD_VALUE.keys() & CASES[endpoint.id].path.keys():
         arguments[name] = BAD_VALUE[name]
     more = [*twice, ("nonsense", "1")]
-    return world.get(endpoint, [*CASES[endpoint.id].query.items(), *more], **arguments)
+    return api.get(endpoint, [*CASES[endpoint.id].query.items(), *more], **arguments)
 
 
 def elsewhere(alpha: str, key: str | None = None, **query: str) -> Provocation:
-    def provoke(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
-        arguments = {**asked(world, endpoint), "alpha": alpha}
+    def provoke(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
+        arguments = {**asked(api, endpoint), "alpha": alpha}
         if key is not None:
             arguments["key"] = key
-        return world.get(endpoint, {**CASES[endpoint.id].query, **query}, **arguments)
+        return api.get(endpoint, {**CASES[endpoint.id].query, **query}, **arguments)
 
     return provoke
 
 
 def another(**path: str) -> Provocation:
-    def provoke(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
-        return world.get(endpoint, CASES[endpoint.id].query, **{**asked(world, endpoint), **path})
+    def provoke(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
+        return api.get(endpoint, CASES[endpoint.id].query, **{**asked(api, endpoint), **path})
 
     return provoke
 
 
 def with_query(**query: str) -> Provocation:
-    def provoke(_: pytest.FixtureRequest, world: World, endpoint: Endpoint) -> httpx.Response:
-        return world.get(endpoint, {**CASES[endpoint.id].query, **query}, **asked(world, endpoint))
+    def provoke(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
+        return api.get(endpoint, {**CASES[endpoint.id].query, **query}, **asked(api, endpoint))
 
     return provoke
 
@@ -231,9 +236,9 @@ REACHABLE = [
 
 @pytest.mark.parametrize(("endpoint", "code"), REACHABLE)
 def test_a_declared_error_can_be_had(
-    request: pytest.FixtureRequest, world: World, endpoint: Endpoint, code: str
+    request: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint, code: str
 ) -> None:
-    response = PROVOCATIONS[code](request, world, endpoint)
+    response = PROVOCATIONS[code](request, api, endpoint)
     error = strict(response.content)["error"]
     assert error["code"] == code
     assert response.status_code == ERROR_CODES[code].status
@@ -259,7 +264,7 @@ def test_no_endpoint_declares_an_error_that_this_suite_cannot_provoke() -> None:
         assert f'"{code}"' in (REPOSITORY / suite).read_text()
 
 
-def test_an_unforeseen_failure_tells_nothing_of_itself(failing: World) -> None:
+def test_an_unforeseen_failure_tells_nothing_of_itself(failing: ContractApp) -> None:
     for endpoint in ENDPOINTS.values():
         path: dict[str, Any] = {
             name: FULL if name == "alpha" else "2020-01-03" for name in CASES[endpoint.id].path
@@ -272,7 +277,7 @@ def test_an_unforeseen_failure_tells_nothing_of_itself(failing: World) -> None:
         assert "RuntimeError" not in response.text
 
 
-def test_what_cannot_be_counted_is_not_answered(countless: World) -> None:
+def test_what_cannot_be_counted_is_not_answered(countless: ContractApp) -> None:
     for endpoint in ENDPOINTS.values():
         if endpoint.public:
             assert countless.get(endpoint, key=None).status_code == 200

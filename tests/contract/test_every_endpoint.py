@@ -8,7 +8,7 @@ from schemas.endpoints import ENDPOINTS, Endpoint, Shape
 from schemas.objects import PAYLOADS
 from serve.app import ROUTES
 from tests.contract.cases import CASES, COLLECTIONS, OF_AN_ALPHA, asked, every
-from tests.contract.world import FULL, World
+from tests.support.contract_app import FULL, ContractApp
 
 
 def test_every_endpoint_is_served_and_has_a_case() -> None:
@@ -26,9 +26,9 @@ def test_every_endpoint_is_served_and_has_a_case() -> None:
 
 
 @every(e for e in ENDPOINTS.values() if e.id != "catalog.alphas.source.download")
-def test_an_endpoint_answers_with_its_payload(world: World, endpoint: Endpoint) -> None:
+def test_an_endpoint_answers_with_its_payload(api: ContractApp, endpoint: Endpoint) -> None:
     case = CASES[endpoint.id]
-    body = world.ok(endpoint, case.query, **asked(world, endpoint))
+    body = api.ok(endpoint, case.query, **asked(api, endpoint))
     if endpoint.shape is Shape.COLLECTION:
         assert list(body) == ["data", "pagination", "meta"]
         assert body["data"], "the case asks for rows that are there"
@@ -47,8 +47,8 @@ def test_an_endpoint_answers_with_its_payload(world: World, endpoint: Endpoint) 
 
 
 @every(e for e in OF_AN_ALPHA if not e.shared)
-def test_an_answer_about_an_alpha_names_it(world: World, endpoint: Endpoint) -> None:
-    response = world.get(endpoint, CASES[endpoint.id].query, **asked(world, endpoint))
+def test_an_answer_about_an_alpha_names_it(api: ContractApp, endpoint: Endpoint) -> None:
+    response = api.get(endpoint, CASES[endpoint.id].query, **asked(api, endpoint))
     if response.status_code == 200:
         assert response.json()["meta"]["run"] == FULL
     else:
@@ -56,11 +56,11 @@ def test_an_answer_about_an_alpha_names_it(world: World, endpoint: Endpoint) -> 
 
 
 @every(COLLECTIONS)
-def test_a_page_carries_neither_clock_nor_request_id(world: World, endpoint: Endpoint) -> None:
-    arguments = asked(world, endpoint)
+def test_a_page_carries_neither_clock_nor_request_id(api: ContractApp, endpoint: Endpoint) -> None:
+    arguments = asked(api, endpoint)
     query = CASES[endpoint.id].query
-    first = world.get(endpoint, query, **arguments)
-    again = world.get(endpoint, query, **arguments)
+    first = api.get(endpoint, query, **arguments)
+    again = api.get(endpoint, query, **arguments)
     assert {"request_id", "generated_at"}.isdisjoint(first.json()["meta"])
     if endpoint.id != "meta.keys":  # its rows count the calls, this one too
         assert first.content == again.content
@@ -68,22 +68,22 @@ def test_a_page_carries_neither_clock_nor_request_id(world: World, endpoint: End
 
 
 @every(e for e in ENDPOINTS.values() if e.shape is Shape.OBJECT and not e.shared)
-def test_a_single_object_names_the_request(world: World, endpoint: Endpoint) -> None:
-    response = world.get(endpoint, **asked(world, endpoint), headers={"x-request-id": "my-own.id_1"})
+def test_a_single_object_names_the_request(api: ContractApp, endpoint: Endpoint) -> None:
+    response = api.get(endpoint, **asked(api, endpoint), headers={"x-request-id": "my-own.id_1"})
     assert response.headers["x-request-id"] == "my-own.id_1"
     if response.status_code == 200:
         assert response.json()["meta"]["request_id"] == "my-own.id_1"
 
 
 @pytest.mark.parametrize("own", ["", "with space", "a" * 129, "semi;colon", "slash/"])
-def test_a_request_id_of_another_shape_is_replaced(world: World, own: str) -> None:
-    response = world.get("meta.health", key=None, headers={"x-request-id": own})
+def test_a_request_id_of_another_shape_is_replaced(api: ContractApp, own: str) -> None:
+    response = api.get("meta.health", key=None, headers={"x-request-id": own})
     assert response.headers["x-request-id"] != own
     assert response.headers["x-request-id"]
 
 
-def test_the_longest_request_id_is_kept(world: World) -> None:
+def test_the_longest_request_id_is_kept(api: ContractApp) -> None:
     assert (
-        world.get("meta.health", key=None, headers={"x-request-id": "a" * 128}).headers["x-request-id"]
+        api.get("meta.health", key=None, headers={"x-request-id": "a" * 128}).headers["x-request-id"]
         == "a" * 128
     )

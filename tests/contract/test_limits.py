@@ -6,34 +6,34 @@ import pytest
 
 from schemas.endpoints import ENDPOINTS, Endpoint
 from tests.contract.cases import CASES, asked, every
-from tests.contract.world import FULL, World
+from tests.support.contract_app import FULL, ContractApp
 
 WINDOWS = ("Second", "Minute", "Day", "Month")
 ENVELOPE = dict(zip(WINDOWS, (900, 9000, 90000, 900000), strict=True))
 """Of the key called `counted`."""
 
 
-def remaining_day(world: World, *, path: str = "/v1/me") -> int:
-    response = world.running.ask("GET", path, world.headers("counted"))
+def remaining_day(api: ContractApp, *, path: str = "/v1/me") -> int:
+    response = api.client.ask("GET", path, api.headers("counted"))
     return int(response.headers["x-ratelimit-remaining-day"])
 
 
 @every(e for e in ENDPOINTS.values() if not e.public and not e.admin)
-def test_every_counted_answer_tells_the_state_of_the_envelope(world: World, endpoint: Endpoint) -> None:
-    arguments = {**asked(world, endpoint), "key": "counted"}
+def test_every_counted_answer_tells_the_state_of_the_envelope(api: ContractApp, endpoint: Endpoint) -> None:
+    arguments = {**asked(api, endpoint), "key": "counted"}
     query = CASES[endpoint.id].query
     # What a shared cache may keep tells nothing of the call; a refusal of it does.
     answered = [] if endpoint.shared else [query]
     for changed in (*answered, {**query, "limit": "0", "from": "x", "symbol": ""}):
-        headers = world.get(endpoint, changed, **arguments).headers
+        headers = api.get(endpoint, changed, **arguments).headers
         for window in WINDOWS:
             assert headers[f"x-ratelimit-limit-{window}"] == str(ENVELOPE[window])
             assert 0 <= int(headers[f"x-ratelimit-remaining-{window}"]) < ENVELOPE[window]
             assert int(headers[f"x-ratelimit-reset-{window}"]) >= 0
 
 
-def test_a_key_without_monthly_quota_has_no_header_for_it(world: World) -> None:
-    response = world.get("meta.me", key="reader")
+def test_a_key_without_monthly_quota_has_no_header_for_it(api: ContractApp) -> None:
+    response = api.get("meta.me", key="reader")
     assert "x-ratelimit-limit-day" in response.headers
     assert not [name for name in response.headers if name.endswith("-month")]
     data = response.json()["data"]
@@ -41,64 +41,66 @@ def test_a_key_without_monthly_quota_has_no_header_for_it(world: World) -> None:
     assert data["usage"]["remaining_month"] is None
 
 
-def test_every_call_of_a_recognised_key_counts_once(world: World) -> None:
-    tag = world.get("signals.scores", alpha=FULL, key="counted").headers["etag"]
-    before = remaining_day(world)
+def test_every_call_of_a_recognised_key_counts_once(api: ContractApp) -> None:
+    tag = api.get("signals.scores", alpha=FULL, key="counted").headers["etag"]
+    before = remaining_day(api)
     calls = [
-        world.get("signals.scores", alpha=FULL, key="counted", headers={"if-none-match": tag}),
-        world.get("signals.scores", {"limit": "0"}, alpha=FULL, key="counted"),
-        world.get("signals.scores", alpha="Test_nowhere", key="counted"),
-        world.get("admin.alphas.list", key="counted"),
-        world.get("meta.keys", key="counted"),
+        api.get("signals.scores", alpha=FULL, key="counted", headers={"if-none-match": tag}),
+        api.get("signals.scores", {"limit": "0"}, alpha=FULL, key="counted"),
+        api.get("signals.scores", alpha="Test_nowhere", key="counted"),
+        api.get("admin.alphas.list", key="counted"),
+        api.get("meta.keys", key="counted"),
     ]
     assert [call.status_code for call in calls] == [304, 400, 404, 403, 200]
     left = [int(call.headers["x-ratelimit-remaining-day"]) for call in calls]
     assert left == [before - n for n in range(1, 6)]
 
 
-def test_health_and_unknown_paths_count_nothing(world: World) -> None:
-    before = remaining_day(world)
+def test_health_and_unknown_paths_count_nothing(api: ContractApp) -> None:
+    before = remaining_day(api)
     for path in ("/v1/health", "/v1/nothing"):
-        response = world.running.ask("GET", path, world.headers("counted"))
+        response = api.client.ask("GET", path, api.headers("counted"))
         assert not [name for name in response.headers if name.startswith("x-ratelimit")]
-    assert remaining_day(world) == before - 1
+    assert remaining_day(api) == before - 1
 
 
-def test_usage_is_what_the_headers_say(world: World) -> None:
-    response = world.get("meta.me", key="counted")
+def test_usage_is_what_the_headers_say(api: ContractApp) -> None:
+    response = api.get("meta.me", key="counted")
     usage = response.json()["data"]["usage"]
     for window in WINDOWS:
         assert usage[f"remaining_{window.lower()}"] == int(
             response.headers[f"x-ratelimit-remaining-{window}"]
         )
         assert usage[window.lower()] + usage[f"remaining_{window.lower()}"] == ENVELOPE[window]
-    page = world.ok("meta.keys", {"limit": 5000}, key="counted")
-    own = next(row for row in page["data"] if row["key_id"] == world.keys.ids["counted"])
+    page = api.ok("meta.keys", {"limit": 5000}, key="counted")
+    own = next(row for row in page["data"] if row["key_id"] == api.keys.ids["counted"])
     assert own["usage"]["day"] == usage["day"] + 1
-    seen = world.ok("admin.keys.usage", key="administrator", key_id=world.keys.ids["counted"])
+    seen = api.ok("admin.keys.usage", key="administrator", key_id=api.keys.ids["counted"])
     assert seen["data"]["usage"]["day"] == usage["day"] + 1, "looking at a key charges it nothing"
 
 
 @pytest.mark.parametrize(
     ("key", "code"), [("minute", "rate_limit_minute"), ("day", "rate_limit_day"), ("month", "quota_exceeded")]
 )
-def test_a_call_beyond_the_envelope_is_refused_and_charged_nothing(world: World, key: str, code: str) -> None:
+def test_a_call_beyond_the_envelope_is_refused_and_charged_nothing(
+    api: ContractApp, key: str, code: str
+) -> None:
     for _ in range(2):  # one call is in the envelope, whoever made it
-        response = world.get("meta.me", key=key)
+        response = api.get("meta.me", key=key)
     for _ in range(3):
-        response = world.get("meta.me", key=key)
+        response = api.get("meta.me", key=key)
         error = response.json()["error"]
         assert error["code"] == code
         assert error["details"] == {"window": {"quota_exceeded": "month"}.get(code, key), "limit": 1}
         assert int(response.headers["retry-after"]) >= 1
         window = {"quota_exceeded": "month"}.get(code, key)
         assert response.headers[f"x-ratelimit-remaining-{window}"] == "0"
-        used = world.ok("admin.keys.usage", key="administrator", key_id=world.keys.ids[key])["data"]["usage"]
+        used = api.ok("admin.keys.usage", key="administrator", key_id=api.keys.ids[key])["data"]["usage"]
         assert used[window] == 1
 
 
-def test_calls_made_at_once_are_counted_one_by_one(world: World) -> None:
-    before = remaining_day(world)
-    together = [("/v1/me", world.headers("counted"))] * 25
-    left = sorted(int(r.headers["x-ratelimit-remaining-day"]) for r in world.running.ask_together(together))
+def test_calls_made_at_once_are_counted_one_by_one(api: ContractApp) -> None:
+    before = remaining_day(api)
+    together = [("/v1/me", api.headers("counted"))] * 25
+    left = sorted(int(r.headers["x-ratelimit-remaining-day"]) for r in api.client.ask_together(together))
     assert left == sorted(before - n for n in range(1, 26))

@@ -18,11 +18,10 @@ import pytest
 from schemas.endpoints import ENDPOINTS, Endpoint, Gate
 from schemas.error_codes import ERROR_CODES
 from serve.auth.admin import open_administration
-from tests.contract import world as w
 from tests.contract.cases import CASES, OF_AN_ALPHA, WEEK, every
-from tests.contract.conformance import check, strict
-from tests.contract.process import serving
-from tests.contract.world import ABSENT, ADMINISTRATOR, FULL, HIDDEN, MANY, Keys
+from tests.support import contract_app
+from tests.support.conformance import check, strict
+from tests.support.contract_app import ABSENT, ADMINISTRATOR, FULL, HIDDEN, MANY, Keys
 
 HERE: Final = "127.0.0.1"
 PRIVATE: Final = tuple(e for e in ENDPOINTS.values() if not e.public)
@@ -79,7 +78,7 @@ async def _issue(folder: Path) -> dict[str, str]:
         "reads descriptions": {"endpoints": "all", "runs": "list:none"},
         "reads data": {"endpoints": "all", "alphas": "list:none"},
     }
-    async with open_administration(w.access_settings(folder), "the suite") as administration:
+    async with open_administration(contract_app.access_settings(folder), "the suite") as administration:
         return {
             name: (await administration.keys.issue(ADMINISTRATOR, name, **{**everything, **own})).token
             for name, own in grants.items()
@@ -107,7 +106,7 @@ class Deployment:
             name: alpha if name == "alpha" else value.format(**self.places)
             for name, value in CASES[endpoint.id].path.items()
         }
-        line = w.target(endpoint, CASES[endpoint.id].query if query is None else query, path)
+        line = contract_app.target(endpoint, CASES[endpoint.id].query if query is None else query, path)
         bearer = {} if key is None else {"authorization": f"Bearer {self.tokens[key]}"}
         sent = {**bearer, **{name.replace("_", "-"): value for name, value in headers.items()}}
         response = self.client.get(line, headers=sent)
@@ -120,7 +119,7 @@ class Deployment:
 def deployment(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[Deployment]:
     tokens = {**keys.tokens, **asyncio.run(_issue(folder))}
     with (
-        serving(root, prices, folder, "limits-matrix") as url,
+        contract_app.served_over_sockets(root, prices, folder, "limits-matrix") as url,
         httpx.Client(base_url=url, headers={"accept-encoding": "identity"}) as client,
     ):
         own = {"authorization": f"Bearer {tokens['reader']}"}

@@ -10,7 +10,7 @@ import pytest
 from schemas.endpoints import ENDPOINTS, Endpoint
 from schemas.tables.books import BOOK_KINDS, book_order
 from tests.contract.cases import CASES, COLLECTIONS, asked, every
-from tests.contract.world import FULL, World
+from tests.support.contract_app import FULL, ContractApp
 
 COUNTING = {"meta.keys"}
 """Rows that show how many calls were made differ from one call to the next."""
@@ -21,9 +21,9 @@ def still(endpoint: Endpoint, rows: list[dict[str, Any]]) -> list[dict[str, Any]
 
 
 @every(COLLECTIONS)
-def test_pages_cover_every_row_once_in_order(world: World, endpoint: Endpoint) -> None:
-    arguments, query = asked(world, endpoint), CASES[endpoint.id].query
-    everything = still(endpoint, world.rows(endpoint, query, **arguments))
+def test_pages_cover_every_row_once_in_order(api: ContractApp, endpoint: Endpoint) -> None:
+    arguments, query = asked(api, endpoint), CASES[endpoint.id].query
+    everything = still(endpoint, api.rows(endpoint, query, **arguments))
     total = len(everything)
     for limit in sorted({1, 7, total - 1, total, total + 1, 97} - {0}):
         if total / limit > 120:
@@ -31,7 +31,7 @@ def test_pages_cover_every_row_once_in_order(world: World, endpoint: Endpoint) -
         gathered: list[dict[str, Any]] = []
         more = True
         while more:
-            page = world.ok(endpoint, {**query, "limit": limit, "offset": len(gathered)}, **arguments)
+            page = api.ok(endpoint, {**query, "limit": limit, "offset": len(gathered)}, **arguments)
             place = page["pagination"]
             assert place["limit"] == limit
             assert place["offset"] == len(gathered)
@@ -46,11 +46,11 @@ def test_pages_cover_every_row_once_in_order(world: World, endpoint: Endpoint) -
 
 
 @every(COLLECTIONS)
-def test_a_page_past_the_end_is_empty_and_knows_the_total(world: World, endpoint: Endpoint) -> None:
-    arguments, query = asked(world, endpoint), CASES[endpoint.id].query
-    total = world.ok(endpoint, query, **arguments)["pagination"]["total"]
+def test_a_page_past_the_end_is_empty_and_knows_the_total(api: ContractApp, endpoint: Endpoint) -> None:
+    arguments, query = asked(api, endpoint), CASES[endpoint.id].query
+    total = api.ok(endpoint, query, **arguments)["pagination"]["total"]
     for offset in (total, total + 1, 2**53 - 1):
-        page = world.ok(endpoint, {**query, "offset": offset}, **arguments)
+        page = api.ok(endpoint, {**query, "offset": offset}, **arguments)
         assert page["data"] == []
         assert page["pagination"] == {
             "limit": page["pagination"]["limit"],
@@ -63,46 +63,48 @@ def test_a_page_past_the_end_is_empty_and_knows_the_total(world: World, endpoint
 
 
 @every(COLLECTIONS)
-def test_meta_is_the_same_on_every_page(world: World, endpoint: Endpoint) -> None:
-    arguments, query = asked(world, endpoint), CASES[endpoint.id].query
-    first = world.ok(endpoint, {**query, "limit": 1}, **arguments)
-    second = world.ok(endpoint, {**query, "limit": 2, "offset": 1}, **arguments)
+def test_meta_is_the_same_on_every_page(api: ContractApp, endpoint: Endpoint) -> None:
+    arguments, query = asked(api, endpoint), CASES[endpoint.id].query
+    first = api.ok(endpoint, {**query, "limit": 1}, **arguments)
+    second = api.ok(endpoint, {**query, "limit": 2, "offset": 1}, **arguments)
     assert first["meta"] == second["meta"]
 
 
 @every(e for e in COLLECTIONS if CASES[e.id].order)
-def test_rows_come_in_the_documented_order(world: World, endpoint: Endpoint) -> None:
-    rows = world.rows(endpoint, CASES[endpoint.id].query, **asked(world, endpoint))
+def test_rows_come_in_the_documented_order(api: ContractApp, endpoint: Endpoint) -> None:
+    rows = api.rows(endpoint, CASES[endpoint.id].query, **asked(api, endpoint))
     keys = [tuple(row[name] for name in CASES[endpoint.id].order) for row in rows]
     assert keys == sorted(keys)
     assert len(set(keys)) > 1
 
 
-def test_books_come_in_their_canonical_order(world: World) -> None:
-    rows = world.rows("portfolio.books", alpha=FULL)
+def test_books_come_in_their_canonical_order(api: ContractApp) -> None:
+    rows = api.rows("portfolio.books", alpha=FULL)
     keys = [(book_order(row["book"]), BOOK_KINDS.index(row["kind"])) for row in rows]
     assert keys == sorted(keys)
     assert len(rows) == 24
     assert [row["raw"] for row in rows] == [False] * 12 + [True] * 12
 
 
-def test_alphas_come_latest_started_first(world: World) -> None:
-    listed = [row["alpha_id"] for row in world.rows("catalog.alphas.list")]
+def test_alphas_come_latest_started_first(api: ContractApp) -> None:
+    listed = [row["alpha_id"] for row in api.rows("catalog.alphas.list")]
     assert listed == ["Test_full", "Test_plain", "Test_undecided", "Test_empty", "Prod_hidden", "Test_bare"]
 
 
-def test_keys_come_newest_first(world: World) -> None:
-    created = [row["created_at"] for row in world.rows("meta.keys")]
+def test_keys_come_newest_first(api: ContractApp) -> None:
+    created = [row["created_at"] for row in api.rows("meta.keys")]
     assert created == sorted(created, reverse=True)
 
 
 @pytest.mark.parametrize("sort", ["score", "rank", "weight", "symbol"])
 @pytest.mark.parametrize("order", ["asc", "desc", None])
 @pytest.mark.parametrize("book", ["long_short", "long_only"])
-def test_a_cross_section_is_sorted_as_asked(world: World, sort: str, order: str | None, book: str) -> None:
-    arguments = asked(world, ENDPOINTS["signals.rebalances.get"])
+def test_a_cross_section_is_sorted_as_asked(
+    api: ContractApp, sort: str, order: str | None, book: str
+) -> None:
+    arguments = asked(api, ENDPOINTS["signals.rebalances.get"])
     query = {"sort": sort, "book": book} | ({} if order is None else {"order": order})
-    rows = world.rows("signals.rebalances.get", query, **arguments)
+    rows = api.rows("signals.rebalances.get", query, **arguments)
     column = {"rank": "average_rank", "weight": f"{book}_target_weight"}.get(sort, sort)
     descending = order == "desc" if order else sort in ("score", "weight")
     known = [row for row in rows if row[column] is not None]

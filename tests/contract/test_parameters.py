@@ -9,7 +9,7 @@ import pytest
 from schemas.endpoints import ENDPOINTS, Endpoint, Gate
 from schemas.parameters import SNAPSHOT, Parameter, ParameterKind
 from tests.contract.cases import CASES, OF_AN_ALPHA, WINDOWED, asked, every
-from tests.contract.world import FULL, HIDDEN, World
+from tests.support.contract_app import FULL, HIDDEN, ContractApp
 
 NO_DAYS = (
     "2020-02-30",
@@ -104,10 +104,10 @@ def with_required(endpoint: Endpoint, **query: str) -> dict[str, Any]:
 
 
 @OF_EACH
-def test_values_at_the_edge_are_taken(world: World, endpoint: Endpoint, parameter: Parameter) -> None:
+def test_values_at_the_edge_are_taken(api: ContractApp, endpoint: Endpoint, parameter: Parameter) -> None:
     for text in lawful(parameter):
         query = with_required(endpoint, **{parameter.name: text})
-        response = world.get(endpoint, query, **asked(world, endpoint))
+        response = api.get(endpoint, query, **asked(api, endpoint))
         assert response.status_code == 200, (text, response.text)
         body = response.json()
         if parameter.name in ("limit", "offset"):
@@ -118,11 +118,11 @@ def test_values_at_the_edge_are_taken(world: World, endpoint: Endpoint, paramete
 
 @OF_EACH
 def test_a_value_beyond_is_a_400_that_names_the_parameter_and_its_rule(
-    world: World, endpoint: Endpoint, parameter: Parameter
+    api: ContractApp, endpoint: Endpoint, parameter: Parameter
 ) -> None:
     for text in unlawful(parameter):
         query = with_required(endpoint, **{parameter.name: text})
-        error = world.refused(endpoint, query, **asked(world, endpoint))
+        error = api.refused(endpoint, query, **asked(api, endpoint))
         assert error["code"] == "bad_request", text
         named = [{"name": parameter.name, "constraint": parameter.constraint}]
         assert error["details"]["parameters"] == named, text
@@ -130,34 +130,34 @@ def test_a_value_beyond_is_a_400_that_names_the_parameter_and_its_rule(
 
 
 @every(e for e in TAKING_PARAMETERS if any(unlawful(p) for p in e.query))
-def test_every_broken_parameter_is_reported_at_once(world: World, endpoint: Endpoint) -> None:
+def test_every_broken_parameter_is_reported_at_once(api: ContractApp, endpoint: Endpoint) -> None:
     broken = {p.name: unlawful(p)[0] for p in endpoint.query if unlawful(p)}
-    arguments = asked(world, endpoint)
+    arguments = asked(api, endpoint)
     if "date" in CASES[endpoint.id].path:
         arguments["date"] = "no-day"
-    error = world.refused(endpoint, with_required(endpoint, **broken), **arguments)
+    error = api.refused(endpoint, with_required(endpoint, **broken), **arguments)
     reported = [entry["name"] for entry in error["details"]["parameters"]]
     expected = [p.name for p in endpoint.parameters if p.name in broken or (p.in_path and p.name == "date")]
     assert reported == expected
 
 
 @every(TAKING_PARAMETERS)
-def test_a_parameter_given_twice_is_refused(world: World, endpoint: Endpoint) -> None:
+def test_a_parameter_given_twice_is_refused(api: ContractApp, endpoint: Endpoint) -> None:
     for parameter in endpoint.query:
         text = lawful(parameter)[0] if lawful(parameter) else "SIM001"
         query = [*CASES[endpoint.id].query.items(), (parameter.name, text), (parameter.name, text)]
-        error = world.refused(endpoint, query, **asked(world, endpoint))
+        error = api.refused(endpoint, query, **asked(api, endpoint))
         assert error["code"] == "bad_request"
         assert [entry["name"] for entry in error["details"]["parameters"]] == [parameter.name]
 
 
 @every(ENDPOINTS.values())
 def test_a_parameter_the_endpoint_does_not_take_is_refused_by_its_name(
-    world: World, endpoint: Endpoint
+    api: ContractApp, endpoint: Endpoint
 ) -> None:
-    query, arguments = CASES[endpoint.id].query, asked(world, endpoint)
+    query, arguments = CASES[endpoint.id].query, asked(api, endpoint)
     for strange in ("nonsense", "Limit", "limit ", "", "é", "fields[]"):
-        error = world.refused(endpoint, {**query, strange: "1"}, **arguments)
+        error = api.refused(endpoint, {**query, strange: "1"}, **arguments)
         assert error["code"] == "bad_request"
         (entry,) = error["details"]["parameters"]
         assert entry["name"] == strange
@@ -165,8 +165,8 @@ def test_a_parameter_the_endpoint_does_not_take_is_refused_by_its_name(
 
 
 @every(TAKING_PARAMETERS)
-def test_the_name_nearest_to_a_misspelt_one_is_told(world: World, endpoint: Endpoint) -> None:
-    arguments = asked(world, endpoint)
+def test_the_name_nearest_to_a_misspelt_one_is_told(api: ContractApp, endpoint: Endpoint) -> None:
+    arguments = asked(api, endpoint)
     for parameter in endpoint.query:
         if parameter.kind is ParameterKind.FORBIDDEN:
             continue
@@ -174,91 +174,93 @@ def test_the_name_nearest_to_a_misspelt_one_is_told(world: World, endpoint: Endp
             near = misspelt if len(misspelt) > 2 else misspelt + parameter.name[2:]
             if near in {p.name for p in endpoint.query}:
                 continue
-            error = world.refused(endpoint, {**CASES[endpoint.id].query, near: "1"}, **arguments)
+            error = api.refused(endpoint, {**CASES[endpoint.id].query, near: "1"}, **arguments)
             (entry,) = error["details"]["parameters"]
             if parameter.name != "to" or near == "TO":
                 assert entry["nearest"] == parameter.name, near
                 assert f"`{parameter.name}`" in entry["constraint"]
 
 
-def test_a_misspelt_window_or_symbol_does_not_answer_the_whole_panel(world: World) -> None:
-    error = world.refused(
+def test_a_misspelt_window_or_symbol_does_not_answer_the_whole_panel(api: ContractApp) -> None:
+    error = api.refused(
         "signals.scores", [("form", "2020-01-01"), ("symbols", "A"), ("limit", "0")], alpha=FULL
     )
     told = [(entry["name"], entry.get("nearest")) for entry in error["details"]["parameters"]]
     assert told == [("limit", None), ("form", "from"), ("symbols", "symbol")]
 
 
-def test_what_is_told_of_unknown_parameters_is_bounded(world: World) -> None:
-    token = world.keys["reader"]
-    error = world.refused("signals.scores", {token: "1"}, alpha=FULL)
+def test_what_is_told_of_unknown_parameters_is_bounded(api: ContractApp) -> None:
+    token = api.keys["reader"]
+    error = api.refused("signals.scores", {token: "1"}, alpha=FULL)
     assert token.partition(".")[2][:8] not in str(error), (
         "whoever puts a key there must not find it in the answer"
     )
-    error = world.refused("signals.scores", [(f"q{n}", "1") for n in range(500)], alpha=FULL)
+    error = api.refused("signals.scores", [(f"q{n}", "1") for n in range(500)], alpha=FULL)
     assert len(error["details"]["parameters"]) == 16
     assert "484 more" in error["details"]["parameters"][-1]["constraint"]
 
 
-def test_white_space_around_symbols_means_nothing(world: World) -> None:
-    plain = world.get("signals.scores", {"symbol": "SIM001,SIM002"}, alpha=FULL)
-    spaced = world.get("signals.scores", {"symbol": " SIM002 , SIM001"}, alpha=FULL)
+def test_white_space_around_symbols_means_nothing(api: ContractApp) -> None:
+    plain = api.get("signals.scores", {"symbol": "SIM001,SIM002"}, alpha=FULL)
+    spaced = api.get("signals.scores", {"symbol": " SIM002 , SIM001"}, alpha=FULL)
     assert spaced.content == plain.content
     assert spaced.headers["etag"] == plain.headers["etag"]
     assert {row["symbol"] for row in spaced.json()["data"]} == {"SIM001", "SIM002"}
 
 
 @every(WINDOWED)
-def test_a_window_that_ends_before_it_begins_is_refused(world: World, endpoint: Endpoint) -> None:
+def test_a_window_that_ends_before_it_begins_is_refused(api: ContractApp, endpoint: Endpoint) -> None:
     query = with_required(endpoint, **{"from": "2020-05-02", "to": "2020-05-01"})
-    error = world.refused(endpoint, query, **asked(world, endpoint))
+    error = api.refused(endpoint, query, **asked(api, endpoint))
     assert error["code"] == "bad_request"
     assert {entry["name"] for entry in error["details"]["parameters"]} <= {"from", "to"}
     assert error["details"]["parameters"]
 
 
 @pytest.mark.parametrize("text", NO_DAYS)
-def test_a_week_that_is_no_day_is_a_bad_request_rather_than_a_missing_week(world: World, text: str) -> None:
-    error = world.refused("signals.rebalances.get", alpha=FULL, date=text)
+def test_a_week_that_is_no_day_is_a_bad_request_rather_than_a_missing_week(
+    api: ContractApp, text: str
+) -> None:
+    error = api.refused("signals.rebalances.get", alpha=FULL, date=text)
     assert error["code"] == "bad_request"
     assert [entry["name"] for entry in error["details"]["parameters"]] == ["date"]
 
 
-def test_a_benchmark_that_is_not_held_is_reported_beside_the_others(world: World) -> None:
-    error = world.refused("benchmarks.daily", {"limit": "0", "from": "x"}, symbol="QQQ")
+def test_a_benchmark_that_is_not_held_is_reported_beside_the_others(api: ContractApp) -> None:
+    error = api.refused("benchmarks.daily", {"limit": "0", "from": "x"}, symbol="QQQ")
     assert [entry["name"] for entry in error["details"]["parameters"]] == ["symbol", "from", "limit"]
     assert error["details"]["available"] == ["SPY"]
-    error = world.refused("benchmarks.daily", {"limit": "0"}, symbol="SPY")
+    error = api.refused("benchmarks.daily", {"limit": "0"}, symbol="SPY")
     assert [entry["name"] for entry in error["details"]["parameters"]] == ["limit"]
     assert "available" not in error["details"]
 
 
-def test_a_missing_required_parameter_is_reported_beside_the_others(world: World) -> None:
-    error = world.refused("portfolio.trades", {"limit": "0", "from": "x"}, alpha=FULL)
+def test_a_missing_required_parameter_is_reported_beside_the_others(api: ContractApp) -> None:
+    error = api.refused("portfolio.trades", {"limit": "0", "from": "x"}, alpha=FULL)
     assert {entry["name"] for entry in error["details"]["parameters"]} == {"book", "limit", "from"}
     assert "long_short" in error["details"]["available"]
 
 
-def test_parameters_are_checked_before_the_alpha_is_looked_for(world: World) -> None:
-    error = world.refused("signals.scores", {"limit": "0"}, alpha="Test_nowhere")
+def test_parameters_are_checked_before_the_alpha_is_looked_for(api: ContractApp) -> None:
+    error = api.refused("signals.scores", {"limit": "0"}, alpha="Test_nowhere")
     assert error["code"] == "bad_request"
 
 
 @every(OF_AN_ALPHA)
 def test_what_a_key_may_not_read_is_403_whatever_else_is_wrong_with_the_request(
-    world: World, endpoint: Endpoint
+    api: ContractApp, endpoint: Endpoint
 ) -> None:
     code = "alpha_not_allowed" if endpoint.gate is Gate.ALPHAS else "run_not_allowed"
-    path = asked(world, endpoint, alpha=HIDDEN, **({"date": "no-day"} if "date" in endpoint.path else {}))
+    path = asked(api, endpoint, alpha=HIDDEN, **({"date": "no-day"} if "date" in endpoint.path else {}))
     for query in ({"limit": "0"}, {"form": "x"}, {"from": "x"}, {"symbol": ""}, {"book": "nope"}, {}):
-        error = world.refused(endpoint, query, **{**path, "key": "testing"})
+        error = api.refused(endpoint, query, **{**path, "key": "testing"})
         assert (error["code"], error["details"]) == (code, None)
 
 
-def test_letter_case_of_a_direction_does_not_count(world: World) -> None:
-    date = asked(world, ENDPOINTS["signals.rebalances.get"])["date"]
+def test_letter_case_of_a_direction_does_not_count(api: ContractApp) -> None:
+    date = asked(api, ENDPOINTS["signals.rebalances.get"])["date"]
     of = [
-        world.rows("signals.rebalances.get", {"direction": text}, alpha=FULL, date=date)
+        api.rows("signals.rebalances.get", {"direction": text}, alpha=FULL, date=date)
         for text in ("long", "LONG", "1")
     ]
     assert of[0] == of[1] == of[2]

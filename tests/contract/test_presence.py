@@ -10,7 +10,7 @@ import pytest
 from schemas.endpoints import ENDPOINTS, Endpoint
 from schemas.tables.books import BOOK_KINDS
 from tests.contract.cases import CASES, OF_A_RUN, asked, every, pending_week, traded_week
-from tests.contract.world import BARE, EMPTY, FULL, LEFT_OUT, NOWHERE, PLAIN, UNDECIDED, World
+from tests.support.contract_app import BARE, EMPTY, FULL, LEFT_OUT, NOWHERE, PLAIN, UNDECIDED, ContractApp
 
 
 def keys_of(node: Any) -> Iterator[str]:
@@ -36,10 +36,10 @@ def texts_of(node: Any) -> Iterator[str]:
 @pytest.mark.parametrize("alpha", [EMPTY, BARE])
 @every(e for e in OF_A_RUN if e.id != "performance.metrics")
 def test_a_kind_the_run_lacks_is_an_empty_page_with_a_warning(
-    world: World, endpoint: Endpoint, alpha: str
+    api: ContractApp, endpoint: Endpoint, alpha: str
 ) -> None:
-    body = world.ok(
-        endpoint, {**CASES[endpoint.id].query, **_book(endpoint)}, **asked(world, endpoint, alpha=alpha)
+    body = api.ok(
+        endpoint, {**CASES[endpoint.id].query, **_book(endpoint)}, **asked(api, endpoint, alpha=alpha)
     )
     assert body["data"] == []
     assert body["pagination"]["total"] == 0
@@ -55,9 +55,9 @@ def _book(endpoint: Endpoint) -> dict[str, str]:
     return {"book": "long_short"} if "book" in {p.name for p in endpoint.query} else {}
 
 
-def test_metrics_of_a_run_without_data_withhold_every_figure_with_a_reason(world: World) -> None:
+def test_metrics_of_a_run_without_data_withhold_every_figure_with_a_reason(api: ContractApp) -> None:
     for query in ({}, {"panel": "1", "doc": "1", "granularity": "monthly"}):
-        body = world.ok("performance.metrics", query, alpha=EMPTY)
+        body = api.ok("performance.metrics", query, alpha=EMPTY)
         data = body["data"]
         for name, entry in data["core"].items():
             if name != "tenure":
@@ -70,24 +70,24 @@ def test_metrics_of_a_run_without_data_withhold_every_figure_with_a_reason(world
         assert body["meta"]["warnings"]
 
 
-def test_a_run_without_cross_sections_still_lists_its_weeks(world: World) -> None:
-    rows = world.rows("signals.rebalances.list", alpha=UNDECIDED)
+def test_a_run_without_cross_sections_still_lists_its_weeks(api: ContractApp) -> None:
+    rows = api.rows("signals.rebalances.list", alpha=UNDECIDED)
     assert rows
     assert {frozenset(row) for row in rows} == {frozenset({"date", "week_status"})}
     week = next(row for row in rows if row["week_status"] == "traded")
-    body = world.ok("signals.rebalances.get", alpha=UNDECIDED, date=week["date"])
+    body = api.ok("signals.rebalances.get", alpha=UNDECIDED, date=week["date"])
     assert body["data"] == []
     assert body["meta"]["week_status"] == "traded"
     assert [x["kind"] for x in body["meta"]["warnings"]] == ["decisions"]
-    error = world.refused("signals.rebalances.get", alpha=UNDECIDED, date="2020-01-01")
+    error = api.refused("signals.rebalances.get", alpha=UNDECIDED, date="2020-01-01")
     assert error["code"] == "rebalance_not_found"
 
 
-def test_columns_the_run_never_recorded_are_left_out_of_a_cross_section(world: World) -> None:
-    rows = world.rows("signals.rebalances.list", alpha=PLAIN)
+def test_columns_the_run_never_recorded_are_left_out_of_a_cross_section(api: ContractApp) -> None:
+    rows = api.rows("signals.rebalances.list", alpha=PLAIN)
     week = next(row["date"] for row in rows if row["week_status"] == "traded")
-    plain = world.rows("signals.rebalances.get", alpha=PLAIN, date=week)
-    full = world.rows("signals.rebalances.get", alpha=FULL, date=traded_week(world))
+    plain = api.rows("signals.rebalances.get", alpha=PLAIN, date=week)
+    full = api.rows("signals.rebalances.get", alpha=FULL, date=traded_week(api))
     for row in plain:
         assert not set(LEFT_OUT) & set(row)
         assert not [name for name in row if name.startswith("raw_")]
@@ -97,15 +97,15 @@ def test_columns_the_run_never_recorded_are_left_out_of_a_cross_section(world: W
 
 
 @pytest.mark.parametrize("fields", ["core", "all"])
-def test_a_forward_return_the_run_never_recorded_is_null_in_the_panel(world: World, fields: str) -> None:
-    rows = world.rows("signals.scores", {"fields": fields}, alpha=PLAIN)
+def test_a_forward_return_the_run_never_recorded_is_null_in_the_panel(api: ContractApp, fields: str) -> None:
+    rows = api.rows("signals.scores", {"fields": fields}, alpha=PLAIN)
     assert {row["forward_return"] for row in rows} == {None}
     for row in rows:
         assert not set(LEFT_OUT) - {"forward_return"} & set(row)
 
 
-def test_a_pending_week_has_its_unknowns_as_nulls(world: World) -> None:
-    body = world.ok("signals.rebalances.get", alpha=FULL, date=pending_week(world))
+def test_a_pending_week_has_its_unknowns_as_nulls(api: ContractApp) -> None:
+    body = api.ok("signals.rebalances.get", alpha=FULL, date=pending_week(api))
     assert body["meta"]["week_status"] == "pending"
     assert body["data"]
     for row in body["data"]:
@@ -113,12 +113,12 @@ def test_a_pending_week_has_its_unknowns_as_nulls(world: World) -> None:
         assert row["forward_return"] is None
 
 
-def test_a_week_that_is_no_rebalance_names_its_neighbours(world: World) -> None:
-    days = [row["date"] for row in world.rows("signals.rebalances.list", alpha=FULL)]
-    week = traded_week(world)
+def test_a_week_that_is_no_rebalance_names_its_neighbours(api: ContractApp) -> None:
+    days = [row["date"] for row in api.rows("signals.rebalances.list", alpha=FULL)]
+    week = traded_week(api)
     place = days.index(week)
     asked_for = f"{week[:8]}{int(week[8:]) - 1:02d}" if week[8:] != "01" else f"{week[:8]}02"
-    error = world.refused("signals.rebalances.get", alpha=FULL, date=asked_for)
+    error = api.refused("signals.rebalances.get", alpha=FULL, date=asked_for)
     assert error["code"] == "rebalance_not_found"
     earlier = place - (asked_for < week)
     assert error["details"] == {
@@ -127,22 +127,22 @@ def test_a_week_that_is_no_rebalance_names_its_neighbours(world: World) -> None:
         "previous": days[earlier],
         "next": days[earlier + 1],
     }
-    before = world.refused("signals.rebalances.get", alpha=FULL, date="0001-01-01")["details"]
+    before = api.refused("signals.rebalances.get", alpha=FULL, date="0001-01-01")["details"]
     assert before == {"first": days[0], "last": days[-1], "previous": None, "next": days[0]}
-    after = world.refused("signals.rebalances.get", alpha=FULL, date="9999-12-31")["details"]
+    after = api.refused("signals.rebalances.get", alpha=FULL, date="9999-12-31")["details"]
     assert after == {"first": days[0], "last": days[-1], "previous": days[-1], "next": None}
 
 
-def test_a_description_has_every_documented_key_and_a_run_may_have_none(world: World) -> None:
+def test_a_description_has_every_documented_key_and_a_run_may_have_none(api: ContractApp) -> None:
     # That every key is there is what the document says of it, and every answer is held against that.
-    body = world.ok("catalog.alphas.get", alpha=FULL)
+    body = api.ok("catalog.alphas.get", alpha=FULL)
     assert body["data"]["algo_id"] == body["data"]["alpha_id"] == FULL
     assert body["meta"]["alpha_id"] == FULL
     assert [paper["role"] for paper in body["data"]["source_papers"]].count("seed") == 1
     assert body["data"]["thesis"]["falsification_criteria"] == []
-    error = world.refused("catalog.alphas.get", alpha=PLAIN)
+    error = api.refused("catalog.alphas.get", alpha=PLAIN)
     assert error["code"] == "alpha_description_not_found"
-    assert world.refused("catalog.alphas.get", alpha=NOWHERE)["code"] == "alpha_not_found"
+    assert api.refused("catalog.alphas.get", alpha=NOWHERE)["code"] == "alpha_not_found"
 
 
 def variants(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
@@ -164,9 +164,9 @@ def variants(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
 
 
 @every(e for e in ENDPOINTS.values() if not e.public and not e.admin)
-def test_nothing_raw_reaches_a_key_without_raw_access(world: World, endpoint: Endpoint) -> None:
+def test_nothing_raw_reaches_a_key_without_raw_access(api: ContractApp, endpoint: Endpoint) -> None:
     for query in variants(endpoint):
-        response = world.get(endpoint, query, **{**asked(world, endpoint), "key": "reader"})
+        response = api.get(endpoint, query, **{**asked(api, endpoint), "key": "reader"})
         body = response.json()
         assert not [key for key in keys_of(body) if key.startswith("raw_")], query
         if endpoint.id not in ("performance.metrics", "performance.metrics.doc"):
@@ -186,28 +186,27 @@ def test_nothing_raw_reaches_a_key_without_raw_access(world: World, endpoint: En
     ],
 )
 def test_a_key_with_raw_access_sees_what_the_other_does_not(
-    world: World, name: str, query: dict[str, str], expected: set[str]
+    api: ContractApp, name: str, query: dict[str, str], expected: set[str]
 ) -> None:
     endpoint = ENDPOINTS[name]
-    with_raw = world.rows(endpoint, query, **asked(world, endpoint))
-    without = world.rows(endpoint, query, **{**asked(world, endpoint), "key": "reader"})
+    with_raw = api.rows(endpoint, query, **asked(api, endpoint))
+    without = api.rows(endpoint, query, **{**asked(api, endpoint), "key": "reader"})
     assert expected <= set(with_raw[0])
     hidden = {key for key in with_raw[0] if key.startswith("raw_")}
     assert without == [{k: v for k, v in row.items() if k not in hidden} for row in with_raw]
 
 
-def test_the_name_before_smoothing_is_published_nowhere(world: World) -> None:
+def test_the_name_before_smoothing_is_published_nowhere(api: ContractApp) -> None:
     for endpoint in ENDPOINTS.values():
         if endpoint.id != "catalog.alphas.source.download":
             for query in variants(endpoint):
-                response = world.get(endpoint, query, **asked(world, endpoint))
+                response = api.get(endpoint, query, **asked(api, endpoint))
                 assert "unsmoothed_score" not in response.text
 
 
-def test_figures_of_the_raw_signal_are_figures_of_the_run(world: World) -> None:
+def test_figures_of_the_raw_signal_are_figures_of_the_run(api: ContractApp) -> None:
     shown = [
-        world.ok("performance.metrics", {"panel": 1}, key=key, alpha=FULL)["data"]
-        for key in ("reader", "raw")
+        api.ok("performance.metrics", {"panel": 1}, key=key, alpha=FULL)["data"] for key in ("reader", "raw")
     ]
     for without, with_access in (
         (shown[0]["ic_deciles"], shown[1]["ic_deciles"]),

@@ -6,8 +6,8 @@ import pytest
 
 from schemas.endpoints import ENDPOINTS, Endpoint
 from tests.contract.cases import CASES, asked, every
-from tests.contract.conformance import strict
-from tests.contract.world import FULL, World, target
+from tests.support.conformance import strict
+from tests.support.contract_app import FULL, ContractApp, target
 
 METHODS = ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE", "BREW")
 UNKNOWN = (
@@ -47,8 +47,8 @@ BEARERS = (None, "raw", "revoked", "malformed", "day")
 """With whatever key: none of them is looked at."""
 
 
-def calls_made(world: World, key: str) -> int:
-    used = world.ok("meta.me", key=key)["data"]["usage"]["day"]
+def calls_made(api: ContractApp, key: str) -> int:
+    used = api.ok("meta.me", key=key)["data"]["usage"]["day"]
     assert isinstance(used, int)
     return used
 
@@ -56,13 +56,13 @@ def calls_made(world: World, key: str) -> int:
 @every(ENDPOINTS.values())
 @pytest.mark.parametrize("method", METHODS)
 def test_another_method_is_not_found_before_a_key_is_read(
-    world: World, endpoint: Endpoint, method: str
+    api: ContractApp, endpoint: Endpoint, method: str
 ) -> None:
-    arguments = asked(world, endpoint)
+    arguments = asked(api, endpoint)
     path = {name: value for name, value in arguments.items() if name != "key"}
     line = target(endpoint, CASES[endpoint.id].query, path)
     for bearer in BEARERS:
-        response = world.running.ask(method, line, world.headers(bearer))
+        response = api.client.ask(method, line, api.headers(bearer))
         assert response.status_code == 404
         assert response.headers["x-request-id"]
         assert not [name for name in response.headers if name.startswith("x-ratelimit")]
@@ -79,9 +79,9 @@ def test_another_method_is_not_found_before_a_key_is_read(
 
 @pytest.mark.parametrize("path", UNKNOWN)
 @pytest.mark.parametrize("method", ["GET", "POST", "HEAD", "OPTIONS"])
-def test_an_unknown_path_is_not_found_before_a_key_is_read(world: World, method: str, path: str) -> None:
+def test_an_unknown_path_is_not_found_before_a_key_is_read(api: ContractApp, method: str, path: str) -> None:
     for bearer in BEARERS:
-        response = world.running.ask(method, path, world.headers(bearer))
+        response = api.client.ask(method, path, api.headers(bearer))
         assert response.status_code == 404, response.text
         assert not [name for name in response.headers if name.startswith("x-ratelimit")]
         if method != "HEAD":
@@ -91,13 +91,13 @@ def test_an_unknown_path_is_not_found_before_a_key_is_read(world: World, method:
             assert error["request_id"] == response.headers["x-request-id"]
 
 
-def test_what_the_router_answers_is_not_counted(world: World) -> None:
-    before = calls_made(world, "counted")
+def test_what_the_router_answers_is_not_counted(api: ContractApp) -> None:
+    before = calls_made(api, "counted")
     for method, path in (
         ("POST", "/v1/me"),
         ("GET", "/v1/nothing"),
         ("OPTIONS", "/v1/alphas"),
         ("GET", "/v1/health"),
     ):
-        world.running.ask(method, path, world.headers("counted"))
-    assert calls_made(world, "counted") == before + 1
+        api.client.ask(method, path, api.headers("counted"))
+    assert calls_made(api, "counted") == before + 1

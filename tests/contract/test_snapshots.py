@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,10 +18,11 @@ from datasets.storage import open_storage
 from pipeline.build import build_seal
 from schemas.endpoints import ENDPOINTS, Endpoint, Shape
 from schemas.parameters import SNAPSHOT
-from tests.contract import world as w
 from tests.contract.cases import CASES, asked, every
-from tests.contract.world import FULL, HIDDEN, NOWHERE, Keys, World
-from tests.seals import make_seal
+from tests.support import contract_app
+from tests.support.contract_app import FULL, HIDDEN, NOWHERE, ContractApp, Keys
+from tests.support.seals import make_seal
+from tests.support.waiting import eventually
 
 PINNED = tuple(e for e in ENDPOINTS.values() if SNAPSHOT in e.parameters)
 SERVED = tuple(e for e in PINNED if e.id != "catalog.alphas.source.download")
@@ -33,27 +34,20 @@ NO_SNAPSHOTS = ("0" * 20, "", "current", "0" * 19, "A" * 20, "../manifest", "é"
 class Moved:
     """A run that was published twice, and what was answered while the first snapshot was served."""
 
-    world: World
+    api: ContractApp
     first: str
     before: dict[str, httpx.Response]
 
 
-def ask(world: World, endpoint: Endpoint, *, key: str | None = None, **query: str) -> httpx.Response:
-    arguments = asked(world, endpoint)
-    return world.get(
+def ask(api: ContractApp, endpoint: Endpoint, *, key: str | None = None, **query: str) -> httpx.Response:
+    arguments = asked(api, endpoint)
+    return api.get(
         endpoint, {**CASES[endpoint.id].query, **query}, **{**arguments, "key": key or arguments["key"]}
     )
 
 
-def eventually(found: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not found():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def listed(world: World) -> str:
-    return next(str(row["snapshot"]) for row in world.rows("catalog.alphas.list") if row["alpha_id"] == FULL)
+def listed(api: ContractApp) -> str:
+    return next(str(row["snapshot"]) for row in api.rows("catalog.alphas.list") if row["alpha_id"] == FULL)
 
 
 @pytest.fixture(scope="module")
@@ -63,16 +57,15 @@ def moved(
     place = tmp_path_factory.mktemp("moved")
     root = place / "published"
     build_seal(str(make_seal(place / "one", alpha_id=FULL)), root)
-    program = replace(w.settings(root, prices), refresh_seconds=0.1)
-    with w.open_world(program, w.access_settings(folder, "limits-moved")) as running:
-        world = World(running, keys, root)
-        first = listed(world)
-        before = {e.id: ask(world, e) for e in SERVED}
-        before |= {f"{e.id} pinned": ask(world, e, snapshot=first) for e in SERVED}
+    program = replace(contract_app.settings(root, prices), refresh_seconds=0.1)
+    with contract_app.opened(program, contract_app.access_settings(folder, "limits-moved"), keys) as api:
+        first = listed(api)
+        before = {e.id: ask(api, e) for e in SERVED}
+        before |= {f"{e.id} pinned": ask(api, e, snapshot=first) for e in SERVED}
         again = make_seal(place / "two", alpha_id=FULL, seed=2, sealed_at="2026-01-06T07:30:00Z")
         build_seal(str(again), root)
-        eventually(lambda: listed(world) != first)
-        yield Moved(world, first, before)
+        eventually(lambda: listed(api) != first)
+        yield Moved(api, first, before)
 
 
 def shown(response: httpx.Response) -> Any:
@@ -88,18 +81,18 @@ def test_every_endpoint_of_a_run_takes_a_snapshot() -> None:
 
 
 @every(SERVED)
-def test_an_answer_about_a_run_names_its_snapshot(world: World, endpoint: Endpoint) -> None:
-    meta = ask(world, endpoint).json()["meta"]
+def test_an_answer_about_a_run_names_its_snapshot(api: ContractApp, endpoint: Endpoint) -> None:
+    meta = ask(api, endpoint).json()["meta"]
     if endpoint.shared:
         assert "snapshot" not in meta, "it is about no run"
         return
-    pointer = json.loads((world.root / "catalog" / f"{FULL}.json").read_text())
+    pointer = json.loads((api.root / "catalog" / f"{FULL}.json").read_text())
     assert (meta["snapshot"], meta["published_at"]) == (pointer["snapshot"], pointer["published_at"])
 
 
-def test_the_list_of_alphas_names_the_snapshot_of_each(world: World) -> None:
-    for row in world.rows("catalog.alphas.list"):
-        pointer = json.loads((world.root / "catalog" / f"{row['alpha_id']}.json").read_text())
+def test_the_list_of_alphas_names_the_snapshot_of_each(api: ContractApp) -> None:
+    for row in api.rows("catalog.alphas.list"):
+        pointer = json.loads((api.root / "catalog" / f"{row['alpha_id']}.json").read_text())
         assert (row["snapshot"], row["published_at"]) == (pointer["snapshot"], pointer["published_at"])
 
 
@@ -107,19 +100,19 @@ def test_the_list_of_alphas_names_the_snapshot_of_each(world: World) -> None:
 def test_a_named_snapshot_answers_the_same_bytes_after_another_is_served(
     moved: Moved, endpoint: Endpoint
 ) -> None:
-    after = ask(moved.world, endpoint, snapshot=moved.first)
+    after = ask(moved.api, endpoint, snapshot=moved.first)
     for before in (moved.before[endpoint.id], moved.before[f"{endpoint.id} pinned"]):
         assert shown(after) == shown(before)
         if endpoint.shape is Shape.COLLECTION:
             assert after.content == before.content
             assert after.headers["etag"] == before.headers["etag"]
-    unnamed = ask(moved.world, endpoint)
+    unnamed = ask(moved.api, endpoint)
     assert (shown(unnamed) == shown(after)) == endpoint.shared, "the newer one is served"
 
 
 @every(SERVED)
 def test_naming_the_snapshot_that_is_served_changes_nothing(moved: Moved, endpoint: Endpoint) -> None:
-    plain, named = ask(moved.world, endpoint), ask(moved.world, endpoint, snapshot=listed(moved.world))
+    plain, named = ask(moved.api, endpoint), ask(moved.api, endpoint, snapshot=listed(moved.api))
     assert shown(named) == shown(plain)
     assert named.headers.get("etag") == plain.headers.get("etag")
 
@@ -129,9 +122,9 @@ def test_a_page_of_an_old_snapshot_that_one_holds_is_not_sent_again(moved: Moved
     tag = moved.before[endpoint.id].headers.get("etag")
     if tag is None:
         return
-    arguments = asked(moved.world, endpoint)
+    arguments = asked(moved.api, endpoint)
     query = {**CASES[endpoint.id].query, "snapshot": moved.first}
-    again = moved.world.get(endpoint, query, **arguments, headers={"if-none-match": tag})
+    again = moved.api.get(endpoint, query, **arguments, headers={"if-none-match": tag})
     assert again.status_code == 304
 
 
@@ -140,15 +133,15 @@ def test_a_snapshot_that_is_not_kept_is_not_found_and_the_current_one_is_named(
     moved: Moved, endpoint: Endpoint
 ) -> None:
     for name in NO_SNAPSHOTS:
-        response = ask(moved.world, endpoint, snapshot=name)
+        response = ask(moved.api, endpoint, snapshot=name)
         error = response.json()["error"]
         assert (response.status_code, error["code"]) == (404, "snapshot_not_found")
-        assert error["details"] == {"current": listed(moved.world)}
+        assert error["details"] == {"current": listed(moved.api)}
 
 
 @every(e for e in SERVED if not e.admin and not e.shared)
 def test_raw_rules_hold_for_old_snapshots(moved: Moved, endpoint: Endpoint) -> None:
-    response = ask(moved.world, endpoint, key="reader", snapshot=moved.first)
+    response = ask(moved.api, endpoint, key="reader", snapshot=moved.first)
     assert response.status_code == 200
     if endpoint.id != "performance.metrics":
         assert '"raw_' not in response.text
@@ -156,34 +149,35 @@ def test_raw_rules_hold_for_old_snapshots(moved: Moved, endpoint: Endpoint) -> N
 
 @every(e for e in PINNED if not e.admin)
 def test_a_snapshot_opens_nothing_that_is_forbidden_or_not_there(moved: Moved, endpoint: Endpoint) -> None:
-    arguments = asked(moved.world, endpoint)
+    arguments = asked(moved.api, endpoint)
     for snapshot in (moved.first, "0" * 20):
         query = {**CASES[endpoint.id].query, "snapshot": snapshot}
-        forbidden = moved.world.refused(endpoint, query, **{**arguments, "key": "testing", "alpha": HIDDEN})
+        forbidden = moved.api.refused(endpoint, query, **{**arguments, "key": "testing", "alpha": HIDDEN})
         assert forbidden["code"] in ("alpha_not_allowed", "run_not_allowed")
-        absent = moved.world.refused(endpoint, query, **{**arguments, "alpha": NOWHERE})
+        absent = moved.api.refused(endpoint, query, **{**arguments, "alpha": NOWHERE})
         assert absent["code"] in ("alpha_not_found", "run_not_found")
 
 
 def test_what_gc_removed_is_not_found_even_before_it_is_noticed(
     moved: Moved, prices: Path, folder: Path
 ) -> None:
-    blind = replace(w.settings(moved.world.root, prices), refresh_seconds=3600.0, memory_bytes=1)
-    with w.open_world(blind, w.access_settings(folder, "limits-blind")) as running:
-        other = World(running, moved.world.keys, moved.world.root)
+    blind = replace(contract_app.settings(moved.api.root, prices), refresh_seconds=3600.0, memory_bytes=1)
+    with contract_app.opened(
+        blind, contract_app.access_settings(folder, "limits-blind"), moved.api.keys
+    ) as other:
         assert ask(other, ENDPOINTS["signals.scores"], snapshot=moved.first).status_code == 200
         later = datetime.now(UTC) + timedelta(days=400)
         policy = Policy(keep=1, grace=timedelta(0))
-        collect(open_storage(moved.world.root), FULL, policy, needed_since=None, now=later)
+        collect(open_storage(moved.api.root), FULL, policy, needed_since=None, now=later)
         error = other.refused("signals.scores", {"snapshot": moved.first, "limit": "7"}, alpha=FULL)
         assert error["code"] == "snapshot_not_found"
         assert error["details"] == {"current": listed(other)}
     # One that has the rows in memory answers from there until it looks at the catalogue again.
     query = {"snapshot": moved.first, "limit": "7"}
     end = time.monotonic() + 60
-    while moved.world.get("signals.scores", query, alpha=FULL).status_code == 200:
+    while moved.api.get("signals.scores", query, alpha=FULL).status_code == 200:
         assert time.monotonic() < end, "a removed snapshot is still answered"
         time.sleep(0.3)
-    error = moved.world.refused("signals.scores", query, alpha=FULL)
+    error = moved.api.refused("signals.scores", query, alpha=FULL)
     assert error["code"] == "snapshot_not_found"
-    assert error["details"] == {"current": listed(moved.world)}
+    assert error["details"] == {"current": listed(moved.api)}

@@ -9,22 +9,24 @@ import pytest
 from schemas.endpoints import ENDPOINTS, Endpoint
 from schemas.parameters import SYMBOL
 from tests.contract.cases import CASES, asked, every
-from tests.contract.world import BARE, EMPTY, FULL, PLAIN, UNDECIDED, World
+from tests.support.contract_app import BARE, EMPTY, FULL, PLAIN, UNDECIDED, ContractApp
 
 BY_SYMBOL = tuple(e for e in ENDPOINTS.values() if SYMBOL in e.parameters)
 
 
-def warnings(world: World, endpoint: Endpoint, symbol: str, **changes: str) -> list[dict[str, Any]]:
+def warnings(api: ContractApp, endpoint: Endpoint, symbol: str, **changes: str) -> list[dict[str, Any]]:
     query = {**CASES[endpoint.id].query, "symbol": symbol}
-    found: list[dict[str, Any]] = world.ok(endpoint, query, **asked(world, endpoint, **changes))["meta"].get(
+    found: list[dict[str, Any]] = api.ok(endpoint, query, **asked(api, endpoint, **changes))["meta"].get(
         "warnings", []
     )
     return found
 
 
 @every(BY_SYMBOL)
-def test_a_name_in_another_case_is_told_with_the_name_the_run_has(world: World, endpoint: Endpoint) -> None:
-    (warning,) = warnings(world, endpoint, "sim001,SIM002,NOBODY")
+def test_a_name_in_another_case_is_told_with_the_name_the_run_has(
+    api: ContractApp, endpoint: Endpoint
+) -> None:
+    (warning,) = warnings(api, endpoint, "sim001,SIM002,NOBODY")
     assert warning["code"] == "unknown_symbol"
     assert "sim001 (did you mean SIM001?)" in warning["message"]
     assert "NOBODY" in warning["message"]
@@ -33,49 +35,51 @@ def test_a_name_in_another_case_is_told_with_the_name_the_run_has(world: World, 
 
 @every(BY_SYMBOL)
 def test_a_name_the_run_has_is_no_warning_whether_or_not_it_has_rows_here(
-    world: World, endpoint: Endpoint
+    api: ContractApp, endpoint: Endpoint
 ) -> None:
-    names = {row["symbol"] for row in world.rows("signals.scores", alpha=FULL)}
-    assert warnings(world, endpoint, ",".join(sorted(names))) == []
+    names = {row["symbol"] for row in api.rows("signals.scores", alpha=FULL)}
+    assert warnings(api, endpoint, ",".join(sorted(names))) == []
     page = {**CASES[endpoint.id].query, "symbol": "SIM001", "offset": 100000}
-    assert "warnings" not in world.ok(endpoint, page, **asked(world, endpoint))["meta"]
+    assert "warnings" not in api.ok(endpoint, page, **asked(api, endpoint))["meta"]
 
 
 @every(BY_SYMBOL)
 def test_all_pages_warn_alike_and_answers_from_memory_like_those_from_the_files(
-    world: World, endpoint: Endpoint
+    api: ContractApp, endpoint: Endpoint
 ) -> None:
     query = {**CASES[endpoint.id].query, "symbol": "SIM001,sim001", "limit": 3}
-    bodies = {world.get(endpoint, query, **asked(world, endpoint)).content for _ in range(40)}
+    bodies = {api.get(endpoint, query, **asked(api, endpoint)).content for _ in range(40)}
     assert len(bodies) == 1
     assert b"unknown_symbol" in bodies.pop()
 
 
-def test_what_is_told_is_bounded(world: World) -> None:
+def test_what_is_told_is_bounded(api: ContractApp) -> None:
     many = ",".join(f"X{n}" for n in range(300))
-    (warning,) = warnings(world, ENDPOINTS["signals.scores"], many)
+    (warning,) = warnings(api, ENDPOINTS["signals.scores"], many)
     assert "290 more" in warning["message"]
 
 
 @pytest.mark.parametrize("name", ["portfolio.positions", "portfolio.pnl", "portfolio.trades"])
-def test_a_run_without_cross_sections_is_asked_for_what_it_traded(world: World, name: str) -> None:
+def test_a_run_without_cross_sections_is_asked_for_what_it_traded(api: ContractApp, name: str) -> None:
     endpoint = ENDPOINTS[name]
-    assert [x["code"] for x in warnings(world, endpoint, "NOBODY", alpha=UNDECIDED)] == ["unknown_symbol"]
-    traded = world.rows("portfolio.positions", alpha=UNDECIDED)[0]["symbol"]
-    assert warnings(world, endpoint, traded, alpha=UNDECIDED) == []
+    assert [x["code"] for x in warnings(api, endpoint, "NOBODY", alpha=UNDECIDED)] == ["unknown_symbol"]
+    traded = api.rows("portfolio.positions", alpha=UNDECIDED)[0]["symbol"]
+    assert warnings(api, endpoint, traded, alpha=UNDECIDED) == []
 
 
 @every(BY_SYMBOL)
-def test_a_run_without_the_kind_says_that_and_nothing_of_symbols(world: World, endpoint: Endpoint) -> None:
+def test_a_run_without_the_kind_says_that_and_nothing_of_symbols(
+    api: ContractApp, endpoint: Endpoint
+) -> None:
     for alpha in (EMPTY, BARE):
         query = {**CASES[endpoint.id].query, "symbol": "NOBODY"}
-        response = world.get(endpoint, query, **asked(world, endpoint, alpha=alpha))
+        response = api.get(endpoint, query, **asked(api, endpoint, alpha=alpha))
         if response.status_code == 200:
             codes = [x["code"] for x in response.json()["meta"]["warnings"]]
             assert "kind_missing" in codes or codes == ["unknown_symbol"]
 
 
-def test_names_of_books_out_of_sight_are_not_told_apart(world: World) -> None:
+def test_names_of_books_out_of_sight_are_not_told_apart(api: ContractApp) -> None:
     for key in ("reader", "raw"):
-        body = world.ok("signals.scores", {"symbol": "NOBODY"}, alpha=PLAIN, key=key)
+        body = api.ok("signals.scores", {"symbol": "NOBODY"}, alpha=PLAIN, key=key)
         assert [x["code"] for x in body["meta"]["warnings"]] == ["unknown_symbol"]

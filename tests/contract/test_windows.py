@@ -11,7 +11,7 @@ from schemas.endpoints import ENDPOINTS, Endpoint
 from schemas.objects import PAYLOADS
 from schemas.objects.meta import META
 from tests.contract.cases import CASES, WINDOWED, asked, every
-from tests.contract.world import FULL, World
+from tests.support.contract_app import FULL, ContractApp
 
 PAGED = tuple(e for e in WINDOWED if CASES[e.id].window)
 
@@ -29,9 +29,9 @@ def close(one: Any, two: Any) -> bool:
 
 
 @every(PAGED)
-def test_a_window_holds_the_rows_of_its_days_and_no_others(world: World, endpoint: Endpoint) -> None:
-    arguments, query = asked(world, endpoint), CASES[endpoint.id].query
-    everything = world.rows(endpoint, query, **arguments)
+def test_a_window_holds_the_rows_of_its_days_and_no_others(api: ContractApp, endpoint: Endpoint) -> None:
+    arguments, query = asked(api, endpoint), CASES[endpoint.id].query
+    everything = api.rows(endpoint, query, **arguments)
     days = sorted({day_of(endpoint, row) for row in everything})
     first, last = days[len(days) // 3], days[2 * len(days) // 3]
     for window in (
@@ -47,29 +47,29 @@ def test_a_window_holds_the_rows_of_its_days_and_no_others(world: World, endpoin
             for row in everything
             if window.get("from", "") <= day_of(endpoint, row) <= window.get("to", "9999")
         ]
-        rows = world.rows(endpoint, {**query, **window}, **arguments)
+        rows = api.rows(endpoint, {**query, **window}, **arguments)
         assert [day_of(endpoint, row) for row in rows] == inside
-        page = world.ok(endpoint, {**query, **window, "limit": 1}, **arguments)
+        page = api.ok(endpoint, {**query, **window, "limit": 1}, **arguments)
         assert page["pagination"]["total"] == len(inside)
 
 
 @every(PAGED)
-def test_a_window_without_rows_is_empty_without_a_warning(world: World, endpoint: Endpoint) -> None:
+def test_a_window_without_rows_is_empty_without_a_warning(api: ContractApp, endpoint: Endpoint) -> None:
     for window in ({"to": "1900-01-01"}, {"from": "2999-01-01"}):
-        page = world.ok(endpoint, {**CASES[endpoint.id].query, **window}, **asked(world, endpoint))
+        page = api.ok(endpoint, {**CASES[endpoint.id].query, **window}, **asked(api, endpoint))
         assert page["data"] == []
         assert page["pagination"]["total"] == 0
         assert "warnings" not in page["meta"], "the run has the data, only not in this window"
 
 
 @pytest.mark.parametrize("name", ["portfolio.equity_curve", "benchmarks.daily"])
-def test_a_series_is_measured_over_its_window_and_not_over_its_page(world: World, name: str) -> None:
+def test_a_series_is_measured_over_its_window_and_not_over_its_page(api: ContractApp, name: str) -> None:
     endpoint = ENDPOINTS[name]
-    arguments = asked(world, endpoint)
-    days = [row["date"] for row in world.rows(endpoint, **arguments)]
+    arguments = asked(api, endpoint)
+    days = [row["date"] for row in api.rows(endpoint, **arguments)]
     window = {"from": days[10], "to": days[90]}
-    rows = world.rows(endpoint, window, **arguments)
-    body = world.ok(endpoint, {**window, "limit": 7, "offset": 30}, **arguments)
+    rows = api.rows(endpoint, window, **arguments)
+    body = api.ok(endpoint, {**window, "limit": 7, "offset": 30}, **arguments)
     assert body["data"] == rows[30:37], "every page shares the window's baseline"
     summary = body["meta"]["summary"]
     assert summary["sessions"] == len(rows) == 81
@@ -87,9 +87,9 @@ def test_a_series_is_measured_over_its_window_and_not_over_its_page(world: World
     assert close(summary["cumulative_return_pct"], rows[-1]["cumulative_return"] * 100)
 
 
-def test_an_equity_curve_follows_from_the_ledger(world: World) -> None:
-    ledger = world.rows("portfolio.ledger", alpha=FULL)
-    curve = world.rows("portfolio.equity_curve", alpha=FULL)
+def test_an_equity_curve_follows_from_the_ledger(api: ContractApp) -> None:
+    ledger = api.rows("portfolio.ledger", alpha=FULL)
+    curve = api.rows("portfolio.equity_curve", alpha=FULL)
     assert len(curve) == len(ledger)
     peak = 0.0
     for row, session in zip(curve, ledger, strict=True):
@@ -108,29 +108,29 @@ def test_an_equity_curve_follows_from_the_ledger(world: World) -> None:
         assert close(row["drawdown"], peak - row["ending_equity"])
         assert close(row["drawdown_pct"], 100 * (peak - row["ending_equity"]) / peak)
         assert close(row["period_return"], row["ending_equity"] / row["starting_equity"] - 1)
-    summary = world.ok("portfolio.equity_curve", alpha=FULL)["meta"]["summary"]
+    summary = api.ok("portfolio.equity_curve", alpha=FULL)["meta"]["summary"]
     assert close(summary["total_return"], curve[-1]["ending_equity"] / curve[0]["starting_equity"] - 1)
     assert close(summary["max_drawdown"], max(row["drawdown"] for row in curve))
     assert summary["peak_equity"] == peak
 
 
-def test_profits_by_name_add_up_to_the_ledger(world: World) -> None:
+def test_profits_by_name_add_up_to_the_ledger(api: ContractApp) -> None:
     sums: dict[str, dict[str, float]] = {}
-    for row in world.rows("portfolio.pnl", alpha=FULL):
+    for row in api.rows("portfolio.pnl", alpha=FULL):
         session = sums.setdefault(
             row["date"], dict.fromkeys(("market_pnl", "execution_cost", "borrow_cashflow"), 0.0)
         )
         for column in session:
             session[column] += row[column]
         assert close(row["net_pnl"], row["market_pnl"] + row["execution_cost"] + row["borrow_cashflow"])
-    for session in world.rows("portfolio.ledger", alpha=FULL):
+    for session in api.rows("portfolio.ledger", alpha=FULL):
         for column, value in sums.get(str(session["date"]), {}).items():
             assert math.isclose(value, session[column], rel_tol=1e-9, abs_tol=1e-9)
 
 
-def test_a_benchmark_keeps_one_basis_over_a_window(world: World) -> None:
+def test_a_benchmark_keeps_one_basis_over_a_window(api: ContractApp) -> None:
     def basis(**window: str) -> str:
-        body = world.ok("benchmarks.daily", window, symbol="SPY")
+        body = api.ok("benchmarks.daily", window, symbol="SPY")
         return str(body["meta"]["summary"]["return_basis"])
 
     assert basis() == "close", "the first year has no adjusted close"
@@ -138,34 +138,34 @@ def test_a_benchmark_keeps_one_basis_over_a_window(world: World) -> None:
     assert basis(to="2020-01-01") == "close"
 
 
-def test_the_first_row_of_a_benchmark_is_the_baseline(world: World) -> None:
+def test_the_first_row_of_a_benchmark_is_the_baseline(api: ContractApp) -> None:
     for window in ({}, {"from": "2020-06-01"}):
-        row = world.ok("benchmarks.daily", window, symbol="SPY")["data"][0]
+        row = api.ok("benchmarks.daily", window, symbol="SPY")["data"][0]
         assert (row["period_return"], row["cumulative_return"], row["drawdown_pct"]) == (None, 0.0, 0.0)
 
 
-def test_a_benchmark_that_is_not_held_is_a_bad_request_with_those_that_are(world: World) -> None:
+def test_a_benchmark_that_is_not_held_is_a_bad_request_with_those_that_are(api: ContractApp) -> None:
     for symbol in ("QQQ", "SPY ", "é", "x" * 500):
-        error = world.refused("benchmarks.daily", symbol=symbol)
+        error = api.refused("benchmarks.daily", symbol=symbol)
         assert error["code"] == "bad_request"
         assert error["details"]["available"] == ["SPY"]
         assert [entry["name"] for entry in error["details"]["parameters"]] == ["symbol"]
 
 
-def test_metrics_echo_their_window(world: World) -> None:
+def test_metrics_echo_their_window(api: ContractApp) -> None:
     for window in ({}, {"from": "2019-02-01"}, {"from": "2019-02-01", "to": "2019-12-31"}):
-        data = world.ok("performance.metrics", window, alpha=FULL)["data"]
+        data = api.ok("performance.metrics", window, alpha=FULL)["data"]
         assert data["window"] == {"from": None, "to": None, **window}
 
 
-def test_the_cross_section_is_filtered_as_asked(world: World) -> None:
-    arguments = asked(world, ENDPOINTS["signals.rebalances.get"])
-    body = world.ok("signals.rebalances.get", {"limit": 5000}, **arguments)
+def test_the_cross_section_is_filtered_as_asked(api: ContractApp) -> None:
+    arguments = asked(api, ENDPOINTS["signals.rebalances.get"])
+    body = api.ok("signals.rebalances.get", {"limit": 5000}, **arguments)
     everything, counted = body["data"], body["meta"]["n_symbols"]
     assert counted == len(everything) == body["pagination"]["total"]
 
     def kept(**query: str) -> list[str]:
-        page = world.ok("signals.rebalances.get", {**query, "limit": 5000}, **arguments)
+        page = api.ok("signals.rebalances.get", {**query, "limit": 5000}, **arguments)
         assert page["pagination"]["total"] == len(page["data"])
         assert page["meta"]["n_symbols"] == counted, "of the whole cross-section, before any filter"
         assert page["meta"]["book"] == query.get("book", "long_short")
@@ -188,25 +188,25 @@ def test_the_cross_section_is_filtered_as_asked(world: World) -> None:
 @pytest.mark.parametrize(
     "name", ["signals.scores", "portfolio.positions", "portfolio.pnl", "portfolio.trades"]
 )
-def test_rows_are_filtered_by_ticker(world: World, name: str) -> None:
+def test_rows_are_filtered_by_ticker(api: ContractApp, name: str) -> None:
     endpoint = ENDPOINTS[name]
-    arguments, query = asked(world, endpoint), CASES[name].query
-    everything = world.rows(endpoint, query, **arguments)
+    arguments, query = asked(api, endpoint), CASES[name].query
+    everything = api.rows(endpoint, query, **arguments)
     names = sorted({row["symbol"] for row in everything})[:2]
     for chosen in (names[:1], names, [*names, "NOBODY"], [names[1], names[0], names[1]]):
-        rows = world.rows(endpoint, {**query, "symbol": ",".join(chosen)}, **arguments)
+        rows = api.rows(endpoint, {**query, "symbol": ",".join(chosen)}, **arguments)
         assert rows == [row for row in everything if row["symbol"] in chosen]
-    assert world.rows(endpoint, {**query, "symbol": "NOBODY"}, **arguments) == []
+    assert api.rows(endpoint, {**query, "symbol": "NOBODY"}, **arguments) == []
 
 
-def test_the_panel_and_the_cross_section_agree(world: World) -> None:
-    arguments = asked(world, ENDPOINTS["signals.rebalances.get"])
+def test_the_panel_and_the_cross_section_agree(api: ContractApp) -> None:
+    arguments = asked(api, ENDPOINTS["signals.rebalances.get"])
     week = arguments["date"]
-    record = world.rows("signals.rebalances.get", {"sort": "symbol"}, **arguments)
+    record = api.rows("signals.rebalances.get", {"sort": "symbol"}, **arguments)
     window = {"from": week, "to": week}
-    full = world.rows("signals.scores", {**window, "fields": "all"}, alpha=FULL)
+    full = api.rows("signals.scores", {**window, "fields": "all"}, alpha=FULL)
     assert [{k: v for k, v in row.items() if k != "date"} for row in full] == record
-    core = world.rows("signals.scores", window, alpha=FULL)
+    core = api.rows("signals.scores", window, alpha=FULL)
     assert core == [{k: row[k] for k in core[0]} for row in full]
     for row in record:
         assert row["score"] == row["direction"] * row["confidence"]

@@ -33,8 +33,8 @@ from schemas.errors import SettingsError, StorageUnavailable
 from tests.cache.conftest import ALPHA as FAR
 from tests.cache.conftest import Remote
 from tests.housekeeping.conftest import ALPHA, Kept
-from tests.seals import make_seal
-from tests.serving.driving import running
+from tests.support.application import running
+from tests.support.seals import make_seal
 
 PAGE = 4096
 DISK = 8 << 20

@@ -12,8 +12,7 @@ from typing import Final
 import httpx
 
 from schemas.tables.books import BOOK_KINDS
-from tests.contract import world as w
-from tests.contract.process import serving
+from tests.support import contract_app
 
 
 @dataclass(frozen=True)
@@ -38,9 +37,9 @@ class Served:
 @contextmanager
 def served(folder: Path) -> Iterator[Served]:
     """Publish, issue keys, and run ``python -m serve run`` until the block is left."""
-    root, prices = w.publish(folder), w.market_data(folder)
-    keys = asyncio.run(w.issue_keys(w.access_settings(folder)))
-    with serving(root, prices, folder) as url:
+    root, prices = contract_app.publish(folder), contract_app.market_data(folder)
+    keys = asyncio.run(contract_app.issue_keys(contract_app.access_settings(folder)))
+    with contract_app.served_over_sockets(root, prices, folder) as url:
         yield Served(url, {name: keys[name] for name in VIEWS}, _places(url, keys))
 
 
@@ -48,18 +47,26 @@ VIEWS: Final = ("raw", "reader", "administrator", "testing")
 """Keys that between them see everything an answer can show or keep back."""
 
 
-def _places(url: str, keys: w.Keys) -> dict[str, tuple[str, ...]]:
+def _places(url: str, keys: contract_app.Keys) -> dict[str, tuple[str, ...]]:
     own = {"authorization": f"Bearer {keys['raw']}"}
     with httpx.Client(base_url=url, headers=own) as client:
-        weeks = client.get(f"/v1/alphas/{w.FULL}/rebalances").json()["data"]
-        books = client.get(f"/v1/alphas/{w.FULL}/books").json()["data"]
-        names = client.get(f"/v1/alphas/{w.FULL}/scores").json()["data"]
+        weeks = client.get(f"/v1/alphas/{contract_app.FULL}/rebalances").json()["data"]
+        books = client.get(f"/v1/alphas/{contract_app.FULL}/books").json()["data"]
+        names = client.get(f"/v1/alphas/{contract_app.FULL}/scores").json()["data"]
         alphas = client.get("/v1/alphas").json()["data"]
     assert {row["kind"] for row in books} == set(BOOK_KINDS)
     days = tuple(row["date"] for row in sorted(weeks, key=lambda row: row["week_status"] != "traded"))
     symbols = tuple(sorted({row["symbol"] for row in names}))
     return {
-        "alpha": (w.FULL, w.PLAIN, w.UNDECIDED, w.EMPTY, w.BARE, w.HIDDEN, w.NOWHERE),
+        "alpha": (
+            contract_app.FULL,
+            contract_app.PLAIN,
+            contract_app.UNDECIDED,
+            contract_app.EMPTY,
+            contract_app.BARE,
+            contract_app.HIDDEN,
+            contract_app.NOWHERE,
+        ),
         "date": days,
         "from": days,
         "to": days,

@@ -17,7 +17,7 @@ from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.manifest import FileEntry, Manifest, Pointer, digest
 from pipeline.__main__ import cli
 from pipeline.build import build_seal
-from tests.seals import make_seal
+from tests.support.seals import make_seal
 
 ALPHA = "Test_kept"
 DAYS = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z")

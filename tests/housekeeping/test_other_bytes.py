@@ -21,7 +21,7 @@ from schemas.table import Column
 from schemas.tables import PUBLISHED_TABLES
 from schemas.version import FIRST_RELEASE, schema_version, snapshot_id
 from tests.housekeeping.conftest import ALPHA, Kept
-from tests.seals import make_seal
+from tests.support.seals import make_seal
 
 
 @pytest.fixture

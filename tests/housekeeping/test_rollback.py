@@ -10,7 +10,7 @@ import datasets
 from pipeline.build import build_seal
 from schemas.errors import PublicationRefused
 from tests.housekeeping.conftest import ALPHA, Kept
-from tests.seals import make_seal
+from tests.support.seals import make_seal
 
 
 def _files(root: Path) -> dict[str, int]:

@@ -19,7 +19,7 @@ from pipeline.rules.registry import RULES
 from schemas.errors import KindNotPublished
 from tests.housekeeping.conftest import ALPHA, Kept
 from tests.rules.test_broken_seals import CASES, Case
-from tests.seals import make_seal
+from tests.support.seals import make_seal
 
 Change = Callable[[pl.DataFrame], pl.DataFrame]
 

@@ -13,7 +13,7 @@ from datasets.storage import open_storage
 from pipeline.build import build_seal
 from schemas.errors import AlphaNotPublished, PublicationRefused
 from tests.housekeeping.conftest import ALPHA, Kept
-from tests.seals import make_seal
+from tests.support.seals import make_seal
 
 
 def _newer(folder: Path, day: str = "2026-01-09") -> Path:

@@ -11,7 +11,7 @@ import pytest
 
 from schemas.errors import ApiError, SettingsError
 from serve.market_data import MarketData
-from tests.storage.web import SCHEME, register
+from tests.support.web_storage import SCHEME, register
 
 File = Callable[..., bytes]
 Held = Callable[[], Awaitable[object]]

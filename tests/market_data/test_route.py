@@ -10,21 +10,22 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import ROWS
-from tests.serving.driving import Running, running
+from tests.support.application import running
+from tests.support.client import ApiClient
 
 File = Callable[..., bytes]
 PATH = "/v1/benchmarks/ABC/daily"
 
 
 @pytest.fixture
-def api(tmp_path: Path, market_file: File) -> Iterator[Running]:
+def api(tmp_path: Path, market_file: File) -> Iterator[ApiClient]:
     (tmp_path / "published").mkdir()
     (tmp_path / "market.parquet").write_bytes(market_file())
     with running(tmp_path / "published", market_data=str(tmp_path / "market.parquet")) as found:
         yield found
 
 
-def test_a_page_of_a_benchmark(api: Running) -> None:
+def test_a_page_of_a_benchmark(api: ApiClient) -> None:
     token = api.key()
     body = api.json(f"{PATH}?limit=2&offset=1", token)
     assert list(body) == ["data", "pagination", "meta"]
@@ -40,7 +41,7 @@ def test_a_page_of_a_benchmark(api: Running) -> None:
     assert whole["data"][0]["period_return"] is None
 
 
-def test_a_symbol_that_is_not_held_is_refused_with_those_that_are(api: Running) -> None:
+def test_a_symbol_that_is_not_held_is_refused_with_those_that_are(api: ApiClient) -> None:
     for symbol in ("SPY", "A", "ABCD", "abc", "Abc", "%20"):
         error = api.json(f"/v1/benchmarks/{symbol}/daily", api.key(), 400)["error"]
         assert error["code"] == "bad_request"
@@ -48,7 +49,7 @@ def test_a_symbol_that_is_not_held_is_refused_with_those_that_are(api: Running) 
         assert error["details"]["parameters"] == [{"name": "symbol", "constraint": "one of ABC"}]
 
 
-def test_windows_are_checked_and_may_be_empty(api: Running) -> None:
+def test_windows_are_checked_and_may_be_empty(api: ApiClient) -> None:
     token = api.key()
     assert (
         api.json(f"{PATH}?from=2024-01-09&to=2024-01-01", token, 400)["error"]["details"]["parameters"][0][
@@ -63,14 +64,14 @@ def test_windows_are_checked_and_may_be_empty(api: Running) -> None:
     assert (beyond["data"], beyond["pagination"]["total"]) == ([], 5)
 
 
-def test_the_same_page_is_not_sent_twice(api: Running) -> None:
+def test_the_same_page_is_not_sent_twice(api: ApiClient) -> None:
     token = api.key()
     tag = api.get(PATH, token).headers["etag"]
     again = api.get(PATH, token, headers={"if-none-match": tag})
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_it_needs_a_key_that_may_call_it(api: Running) -> None:
+def test_it_needs_a_key_that_may_call_it(api: ApiClient) -> None:
     assert api.get(PATH).status_code == 401
     refused = api.json(PATH, api.key(endpoints="meta.me"), 403)["error"]
     assert refused["details"] == {"endpoint": "benchmarks.daily"}

@@ -18,26 +18,29 @@ from schemas.tables.sealed_metrics import METRIC_UNITS
 from schemas.warning_codes import WARNING_CODES
 from serve.run_metrics.derivations import FROM_CROSS_SECTIONS, FROM_LEDGER, FROM_RAW
 from serve.run_metrics.service import encoded_documentation
-from tests.metrics import made_up
+from tests.support import factories
 
 STATISTICS = [*CORE, *RANK_IC_CONDITIONED, *RANK_IC_RAW]
 
 
 def every_kind_of_answer() -> list[dict[str, Any]]:
     """Answers that between them hold every key there is."""
-    full, bare = made_up.run(), made_up.run(sealed=None, ledger=None, kinds=made_up.KINDS - {"portfolio"})
-    unsealed = made_up.run(sealed=None, cross_sections=None, deciles=None)
+    full, bare = (
+        factories.run(),
+        factories.run(sealed=None, ledger=None, kinds=factories.KINDS - {"portfolio"}),
+    )
+    unsealed = factories.run(sealed=None, cross_sections=None, deciles=None)
     answers = [
-        made_up.ask(figures, granularity=granularity).data
+        factories.ask(figures, granularity=granularity).data
         for figures in (full, bare, unsealed)
         for granularity in ("overall", "yearly", "monthly")
     ]
-    nothing = made_up.run(cross_sections=made_up.cross_sections(weeks=1), sealed=None)
-    return [{**answer, "doc": documentation()} for answer in (*answers, made_up.ask(nothing).data)]
+    nothing = factories.run(cross_sections=factories.cross_sections(weeks=1), sealed=None)
+    return [{**answer, "doc": documentation()} for answer in (*answers, factories.ask(nothing).data)]
 
 
 def test_every_path_of_an_answer_is_documented_and_every_documented_path_is_served() -> None:
-    served = {path for answer in every_kind_of_answer() for path, _ in made_up.walk(answer)}
+    served = {path for answer in every_kind_of_answer() for path, _ in factories.walk(answer)}
     documented = set(documentation()["fields"])
     assert served - documented == set()
     assert documented - served == set()

@@ -12,10 +12,9 @@ import pytest
 
 from pipeline.build import build_seal
 from schemas.endpoints import ENDPOINTS
-from tests import seals
-from tests.contract import conformance
-from tests.metrics import made_up
-from tests.serving.driving import Running, running
+from tests.support import conformance, factories, seals
+from tests.support.application import running
+from tests.support.client import ApiClient
 
 ALPHA = "Test_metrics"
 PATH = f"/v1/alphas/{ALPHA}/metrics"
@@ -45,17 +44,17 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[Running]:
+def api(root: Path) -> Iterator[ApiClient]:
     with running(root) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def key(api: Running) -> str:
+def key(api: ApiClient) -> str:
     return api.key()
 
 
-def test_an_answer_has_its_parts(api: Running, key: str) -> None:
+def test_an_answer_has_its_parts(api: ApiClient, key: str) -> None:
     found = api.json(f"{PATH}?panel=1&doc=1&granularity=monthly", key)
     data, meta = found["data"], found["meta"]
     assert list(found) == ["data", "meta"]
@@ -73,7 +72,7 @@ def test_an_answer_has_its_parts(api: Running, key: str) -> None:
     assert data["doc"] == api.json(data["doc_url"], key)["data"]
 
 
-def test_by_default_there_is_neither_panel_nor_documentation_nor_period(api: Running, key: str) -> None:
+def test_by_default_there_is_neither_panel_nor_documentation_nor_period(api: ApiClient, key: str) -> None:
     data = api.json(PATH, key)["data"]
     assert data["granularity"] == "overall"
     assert data["periods"] is None
@@ -81,7 +80,7 @@ def test_by_default_there_is_neither_panel_nor_documentation_nor_period(api: Run
     assert api.json(f"{PATH}?panel=0&doc=false&granularity=overall", key)["data"] == data
 
 
-def test_a_window_is_echoed_and_narrows(api: Running, key: str) -> None:
+def test_a_window_is_echoed_and_narrows(api: ApiClient, key: str) -> None:
     whole = api.json(PATH, key)["data"]
     first, last = whole["core"]["tenure"]["first_rebalance"], whole["core"]["tenure"]["last_rebalance"]
     found = api.json(f"{PATH}?from={first}&to={first}", key)
@@ -104,14 +103,14 @@ def test_a_window_is_echoed_and_narrows(api: Running, key: str) -> None:
         ("panel=1&panel=1", {"panel"}),
     ],
 )
-def test_broken_parameters_are_all_named(api: Running, key: str, query: str, parameters: set[str]) -> None:
+def test_broken_parameters_are_all_named(api: ApiClient, key: str, query: str, parameters: set[str]) -> None:
     error = api.json(f"{PATH}?{query}", key, 400)["error"]
     assert error["code"] == "bad_request"
     assert {x["name"] for x in error["details"]["parameters"]} >= parameters
 
 
 @pytest.mark.parametrize("path", ["", "/_doc"])
-def test_a_forbidden_alpha_is_forbidden_whether_or_not_it_exists(api: Running, path: str) -> None:
+def test_a_forbidden_alpha_is_forbidden_whether_or_not_it_exists(api: ApiClient, path: str) -> None:
     narrow = api.key(runs="list:Test_other")
     for alpha in (ALPHA, "Test_not_there"):
         error = api.json(f"/v1/alphas/{alpha}/metrics{path}", narrow, 403)["error"]
@@ -119,11 +118,11 @@ def test_a_forbidden_alpha_is_forbidden_whether_or_not_it_exists(api: Running, p
 
 
 @pytest.mark.parametrize("path", ["", "/_doc"])
-def test_a_missing_alpha_is_missing(api: Running, key: str, path: str) -> None:
+def test_a_missing_alpha_is_missing(api: ApiClient, key: str, path: str) -> None:
     assert api.json(f"/v1/alphas/Test_not_there/metrics{path}", key, 404)["error"]["code"] == "run_not_found"
 
 
-def test_each_endpoint_needs_its_own_grant(api: Running) -> None:
+def test_each_endpoint_needs_its_own_grant(api: ApiClient) -> None:
     for granted, closed in ((PATH, f"{PATH}/_doc"), (f"{PATH}/_doc", PATH)):
         ids = "performance.metrics" if granted == PATH else "performance.metrics.doc"
         key = api.key(endpoints=f"list:{ids}")
@@ -132,7 +131,7 @@ def test_each_endpoint_needs_its_own_grant(api: Running) -> None:
         assert error["code"] == "endpoint_not_allowed"
 
 
-def test_the_documentation_is_one_and_the_same_for_every_alpha_and_key(api: Running, key: str) -> None:
+def test_the_documentation_is_one_and_the_same_for_every_alpha_and_key(api: ApiClient, key: str) -> None:
     raw = api.key(raw=True)
     found = [
         api.get(f"/v1/alphas/{alpha}/metrics/_doc", token)
@@ -145,7 +144,7 @@ def test_the_documentation_is_one_and_the_same_for_every_alpha_and_key(api: Runn
     assert found[0].json()["data"]["schema_version"] == "2.0.0"
 
 
-def test_a_key_without_access_to_the_data_gets_the_sealed_figures(api: Running) -> None:
+def test_a_key_without_access_to_the_data_gets_the_sealed_figures(api: ApiClient) -> None:
     narrow = api.key(endpoints="list:performance.metrics")
     found = api.json(f"{PATH}?panel=1", narrow)
     data = found["data"]
@@ -157,7 +156,7 @@ def test_a_key_without_access_to_the_data_gets_the_sealed_figures(api: Running) 
     assert endpoints == {"portfolio.ledger", "signals.rebalances.get", "signals.rebalances.list"}
 
 
-def test_answers_are_kept_apart_by_what_the_key_may_see(api: Running, key: str) -> None:
+def test_answers_are_kept_apart_by_what_the_key_may_see(api: ApiClient, key: str) -> None:
     whole = api.json(PATH, key)["data"]
     narrow = api.key(endpoints="list:performance.metrics,portfolio.ledger")
     limited = api.json(PATH, narrow)["data"]
@@ -170,7 +169,7 @@ def test_answers_are_kept_apart_by_what_the_key_may_see(api: Running, key: str) 
 @pytest.mark.parametrize(
     "query", ["panel=1&doc=1&granularity=monthly", "from=1990-01-01&to=1990-12-31&panel=1"]
 )
-def test_whatever_a_run_lacks_it_is_answered(api: Running, key: str, alpha: str, query: str) -> None:
+def test_whatever_a_run_lacks_it_is_answered(api: ApiClient, key: str, alpha: str, query: str) -> None:
     response = api.get(f"/v1/alphas/{alpha}/metrics?{query}", key)
     assert response.status_code == 200
     conformance.check(ENDPOINTS["performance.metrics"], response)
@@ -178,7 +177,7 @@ def test_whatever_a_run_lacks_it_is_answered(api: Running, key: str, alpha: str,
     codes = {x["code"] for x in found["meta"].get("warnings", ())}
     assert "block_error" not in codes
     assert "kind_missing" not in codes
-    paths = {path for path, _ in made_up.walk(found)}
+    paths = {path for path, _ in factories.walk(found)}
     assert not [path for path in paths if path.rpartition(".")[2].startswith("raw_")]
     for block in ("ic_deciles", "rank_ic", "panel"):
         if found["data"][block] is None:
@@ -198,13 +197,13 @@ def test_whatever_a_run_lacks_it_is_answered(api: Running, key: str, alpha: str,
     ],
 )
 def test_what_a_run_lacks_is_said_of_the_block_that_needs_it(
-    api: Running, key: str, alpha: str, block: str, code: str
+    api: ApiClient, key: str, alpha: str, block: str, code: str
 ) -> None:
     warnings = api.json(f"/v1/alphas/{alpha}/metrics", key)["meta"]["warnings"]
     assert code in {x["code"] for x in warnings if x["block"] == block}
 
 
-def test_tenure_falls_back_on_the_ledger(api: Running, key: str) -> None:
+def test_tenure_falls_back_on_the_ledger(api: ApiClient, key: str) -> None:
     assert api.json(PATH, key)["data"]["core"]["tenure"]["source"] == "rebalances"
     decided = api.json("/v1/alphas/Test_no_decisions/metrics", key)["data"]["core"]["tenure"]
     assert decided["source"] == "rebalances"
@@ -213,7 +212,7 @@ def test_tenure_falls_back_on_the_ledger(api: Running, key: str) -> None:
     assert (tenure["source"], tenure["weeks"], tenure["traded_weeks"]) == ("portfolio", None, None)
 
 
-def test_money_of_a_notional_ledger_is_in_its_currency(api: Running, key: str) -> None:
+def test_money_of_a_notional_ledger_is_in_its_currency(api: ApiClient, key: str) -> None:
     core = api.json("/v1/alphas/Test_notional/metrics", key)["data"]["core"]
     assert core["pnl"]["unit"] == core["max_drawdown"]["unit"] == "base_currency_units"
     assert abs(core["pnl"]["value"]) > 100
@@ -232,7 +231,7 @@ def test_a_new_snapshot_is_answered_from_its_own_files(tmp_path: Path) -> None:
     assert after["data"]["core"]["pnl"]["value"] != before["data"]["core"]["pnl"]["value"]
 
 
-def wait_for_change(api: Running, key: str, source: str) -> Any:
+def wait_for_change(api: ApiClient, key: str, source: str) -> Any:
     for _ in range(200):
         found = api.json(PATH, key)
         if found["meta"]["source"] != source:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from serve.run_metrics.assemble import Answer
-from tests.metrics import made_up
-from tests.metrics.made_up import ask, codes, record, sealed
+from tests.support import factories
+from tests.support.factories import ask, codes, record, sealed
 
 
 def periods(answer: Answer) -> list[str]:
@@ -14,12 +14,12 @@ def periods(answer: Answer) -> list[str]:
 
 
 def test_overall_has_none() -> None:
-    assert ask(made_up.run()).data["periods"] is None
+    assert ask(factories.run()).data["periods"] is None
 
 
 @pytest.mark.parametrize(("granularity", "length"), [("yearly", 4), ("monthly", 7)])
 def test_every_period_with_a_row_is_there_once_ascending(granularity: str, length: int) -> None:
-    figures = made_up.run()
+    figures = factories.run()
     found = periods(ask(figures, granularity=granularity))
     assert found == sorted(set(found))
     assert {len(x) for x in found} == {length}
@@ -30,13 +30,13 @@ def test_every_period_with_a_row_is_there_once_ascending(granularity: str, lengt
 
 
 def test_a_period_has_the_names_of_the_whole_but_no_tenure() -> None:
-    answer = ask(made_up.run(sealed=None), granularity="monthly")
+    answer = ask(factories.run(sealed=None), granularity="monthly")
     names = answer.data["core"].keys() - {"tenure"}
     assert all(x["core"].keys() == names for x in answer.data["periods"])
 
 
 def test_sealed_figures_of_a_period_come_first_and_the_others_are_computed_on_it() -> None:
-    figures = made_up.run(sealed=sealed([record("pnl", 9.0)], p2020_03=[record("pnl", 0.5, kind="fact")]))
+    figures = factories.run(sealed=sealed([record("pnl", 9.0)], p2020_03=[record("pnl", 0.5, kind="fact")]))
     by_period = {x["period"]: x["core"] for x in ask(figures, granularity="monthly").data["periods"]}
     assert by_period["2020-03"]["pnl"]["value"] == 0.5
     assert by_period["2020-03"]["pnl"]["source_kind"] == "fact"
@@ -55,7 +55,7 @@ def test_a_period_that_only_records_know_is_there() -> None:
         "p1999_07": [record("pnl", 0.5)],
         "p1999_13": [record("pnl", 0.1)],
     }
-    figures = made_up.run(sealed=sealed([], **stated))
+    figures = factories.run(sealed=sealed([], **stated))
     assert periods(ask(figures, granularity="yearly"))[0] == "1999"
     monthly = ask(figures, granularity="monthly")
     # A record of a thirteenth month has no days to belong to.
@@ -67,7 +67,7 @@ def test_a_period_that_only_records_know_is_there() -> None:
 
 def test_a_window_keeps_the_periods_it_touches() -> None:
     stated = {f"p2020_{month:02}": [record("pnl", 0.01 * month)] for month in range(1, 9)}
-    figures = made_up.run(sealed=sealed([], **stated))
+    figures = factories.run(sealed=sealed([], **stated))
     touched = ask(figures, first="2020-02-29", last="2020-04-01", granularity="monthly")
     assert periods(touched) == ["2020-02", "2020-03", "2020-04"]
     # Sealed figures stay those of the whole month; the computed ones are of its part.
@@ -78,7 +78,7 @@ def test_a_window_keeps_the_periods_it_touches() -> None:
 
 
 def test_periods_without_access_are_those_that_were_sealed() -> None:
-    figures = made_up.run(sealed=sealed([], p2020_03=[record("pnl", 0.5)]))
+    figures = factories.run(sealed=sealed([], p2020_03=[record("pnl", 0.5)]))
     answer = ask(figures, granularity="monthly", may_call=frozenset())
     assert periods(answer) == ["2020-03"]
     core = answer.data["periods"][0]["core"]
@@ -88,6 +88,6 @@ def test_periods_without_access_are_those_that_were_sealed() -> None:
 
 
 def test_many_periods_warn_once_of_the_same_thing() -> None:
-    figures = made_up.run(sealed=None, ledger=None, kinds=made_up.KINDS - {"portfolio"})
+    figures = factories.run(sealed=None, ledger=None, kinds=factories.KINDS - {"portfolio"})
     answer = ask(figures, granularity="monthly")
     assert len([x for x in answer.warnings if x["block"] == "periods"]) == 1

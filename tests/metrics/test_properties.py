@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.metrics.documentation import documentation
-from tests.metrics import made_up
-from tests.metrics.made_up import EVERYTHING, ask, codes
+from tests.support import factories
+from tests.support.factories import EVERYTHING, ask, codes
 
 VALUES = st.one_of(st.none(), st.sampled_from([0.0, 1.0, -1.0, 1e-9]), st.floats(-1e3, 1e3, allow_nan=False))
 
@@ -29,7 +29,7 @@ def series(draw: Any, size: int, values: st.SearchStrategy[Any] = VALUES) -> Any
 def runs(draw: Any) -> Any:
     """Runs of few weeks and sessions with any values in them and any part missing."""
     weeks, sessions = draw(st.integers(0, 14)), draw(st.integers(0, 14))
-    sections = made_up.cross_sections(
+    sections = factories.cross_sections(
         weeks, pending=min(weeks, draw(st.integers(0, 2))), raw=draw(st.booleans())
     )
     sections = replace(
@@ -38,14 +38,14 @@ def runs(draw: Any) -> Any:
         n_return_obs=series(draw, weeks, st.sampled_from([0.0, 3.0, 50.0])),
         n_symbols=series(draw, weeks, st.sampled_from([0.0, 50.0])),
     )
-    book = made_up.ledger(sessions)
+    book = factories.ledger(sessions)
     book = replace(
         book,
         starting=series(draw, sessions),
         ending=series(draw, sessions),
         turnover=series(draw, sessions, st.floats(0, 2)),
     )
-    figures = made_up.run(cross_sections=sections, ledger=book)
+    figures = factories.run(cross_sections=sections, ledger=book)
     if draw(st.booleans()):
         figures = replace(figures, sealed=None)
     if draw(st.booleans()):
@@ -70,7 +70,7 @@ def test_an_answer_is_finite_complete_and_documented(figures: Any, question: dic
     text = orjson.dumps(answer.data).decode()
     assert json.loads(text) == answer.data
     documented = documentation()["fields"]
-    for path, value in made_up.walk(answer.data):
+    for path, value in factories.walk(answer.data):
         assert path in documented
         assert not isinstance(value, float) or math.isfinite(value)
         assert not isinstance(value, np.generic)
@@ -90,7 +90,7 @@ def test_the_order_of_asking_does_not_matter(figures: Any, question: dict[str, A
 
 @given(scale=st.floats(1e-3, 1e6), question=QUESTIONS)
 def test_scaling_the_ledger_scales_money_and_nothing_else(scale: float, question: dict[str, Any]) -> None:
-    figures = made_up.run(sealed=None)
+    figures = factories.run(sealed=None)
     assert figures.ledger is not None
     book = replace(
         figures.ledger, starting=figures.ledger.starting * scale, ending=figures.ledger.ending * scale
@@ -108,7 +108,7 @@ def test_scaling_the_ledger_scales_money_and_nothing_else(scale: float, question
 
 
 def test_weighing_a_run_counts_its_arrays() -> None:
-    figures = made_up.run()
+    figures = factories.run()
     assert figures.ledger is not None
     arrays = sum(getattr(figures.ledger, x.name).nbytes for x in fields(figures.ledger))
     assert figures.nbytes - replace(figures, ledger=None).nbytes == arrays

@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 
 from pipeline.build import build_seal
-from tests import seals
 from tests.metrics.recomputed import Recomputed
-from tests.serving.driving import Running, running
+from tests.support import seals
+from tests.support.application import running
+from tests.support.client import ApiClient
 
 REAL = ("Test_sp500_momentum", "Test_sp500_reversal", "sp500_lowvol")
 
@@ -28,7 +29,7 @@ def same(value: Any, *, rel: float = 1e-10, abs_: float = 1e-12) -> Any:
 class Published:
     """Seals, published and served."""
 
-    def __init__(self, folders: dict[str, Path], api: Running) -> None:
+    def __init__(self, folders: dict[str, Path], api: ApiClient) -> None:
         self.folders = folders
         self.api = api
         self.key = api.key()

@@ -10,8 +10,8 @@ import pytest
 
 from schemas.metrics.core import CORE, RANK_IC
 from schemas.metrics.statistic import LEDGER, Statistic
-from tests.metrics import made_up
-from tests.metrics.made_up import ask, record, sealed
+from tests.support import factories
+from tests.support.factories import ask, record, sealed
 
 RANK_IC_PATHS = [(signal.value, x) for signal, family in RANK_IC.items() for x in family]
 NO_SOURCE = {
@@ -32,7 +32,7 @@ def core(figures: Any, **question: Any) -> dict[str, Any]:
 def test_a_sealed_value_is_served_as_sealed(statistic: Statistic) -> None:
     name = statistic.sealed[0].name
     stated = record(name, 4.25, "per_session", kind="fact", annualised=True)
-    entry = core(made_up.run(sealed=sealed([stated])))[statistic.name]
+    entry = core(factories.run(sealed=sealed([stated])))[statistic.name]
     assert entry["value"] == 4.25
     assert entry["unit"] == "per_session"
     assert entry["status"] == "available"
@@ -45,7 +45,7 @@ def test_a_sealed_value_is_served_as_sealed(statistic: Statistic) -> None:
 @pytest.mark.parametrize("null", [True, False], ids=["sealed as null", "not sealed"])
 def test_without_a_sealed_value_it_is_computed(statistic: Statistic, null: bool) -> None:
     records = [record(x.name, None) for x in statistic.sealed] if null else []
-    entry = core(made_up.run(sealed=sealed(records)))[statistic.name]
+    entry = core(factories.run(sealed=sealed(records)))[statistic.name]
     assert entry["status"] == "available"
     assert isinstance(entry["value"], float)
     assert entry["source"] == ("portfolio" if statistic.source is LEDGER else "decisions")
@@ -57,7 +57,7 @@ def test_without_a_sealed_value_it_is_computed(statistic: Statistic, null: bool)
 @pytest.mark.parametrize("null", [True, False], ids=["sealed as null", "not sealed"])
 def test_with_neither_it_is_withheld_with_the_reason(statistic: Statistic, null: bool) -> None:
     records = [record(x.name, None) for x in statistic.sealed] if null else []
-    entry = core(made_up.run(sealed=sealed(records), **NO_SOURCE))[statistic.name]
+    entry = core(factories.run(sealed=sealed(records), **NO_SOURCE))[statistic.name]
     assert entry["value"] is None
     assert entry["status"] == "not_measurable"
     assert entry["source"] is None
@@ -69,20 +69,20 @@ def test_with_neither_it_is_withheld_with_the_reason(statistic: Statistic, null:
 @pytest.mark.parametrize(("signal", "statistic"), RANK_IC_PATHS, ids=lambda x: getattr(x, "name", x))
 def test_rank_ic_statistics_go_the_same_way(signal: str, statistic: Statistic) -> None:
     stated = record(statistic.sealed[0].name, 0.5)
-    served = ask(made_up.run(sealed=sealed([stated]))).data["rank_ic"][signal][statistic.name]
+    served = ask(factories.run(sealed=sealed([stated]))).data["rank_ic"][signal][statistic.name]
     assert (served["value"], served["source"], served["signal"]) == (0.5, stated.name, signal)
-    computed = ask(made_up.run(sealed=None)).data["rank_ic"][signal][statistic.name]
+    computed = ask(factories.run(sealed=None)).data["rank_ic"][signal][statistic.name]
     assert (computed["source"], computed["source_kind"]) == ("decisions", "derived")
     assert computed["value"] is not None
-    assert ask(made_up.run(sealed=None, **NO_SOURCE)).data["rank_ic"] is None
-    partly = ask(made_up.run(sealed=sealed([stated]), **NO_SOURCE)).data["rank_ic"]
+    assert ask(factories.run(sealed=None, **NO_SOURCE)).data["rank_ic"] is None
+    partly = ask(factories.run(sealed=sealed([stated]), **NO_SOURCE)).data["rank_ic"]
     assert partly[signal][statistic.name]["value"] == 0.5
     others = [x for family in partly.values() for x in family.values() if x["value"] is None]
     assert len(others) == len(RANK_IC_PATHS) - 1
 
 
 def test_without_a_raw_signal_only_the_raw_statistics_are_withheld() -> None:
-    figures = made_up.run(cross_sections=made_up.cross_sections(raw=False), sealed=None)
+    figures = factories.run(cross_sections=factories.cross_sections(raw=False), sealed=None)
     block = ask(figures).data["rank_ic"]
     assert {x["status"] for x in block["raw"].values()} == {"not_measurable"}
     assert {x["status"] for x in block["conditioned"].values()} == {"available"}
@@ -105,7 +105,7 @@ def test_without_a_raw_signal_only_the_raw_statistics_are_withheld() -> None:
 def test_turnover_takes_the_first_name_sealed_and_is_scaled_by_it(
     stated: list[str], source: str, scaling: str
 ) -> None:
-    entry = core(made_up.run(sealed=sealed([record(name, 1.5) for name in stated])))["turnover"]
+    entry = core(factories.run(sealed=sealed([record(name, 1.5) for name in stated])))["turnover"]
     assert (entry["source"], entry["annualisation"]) == (source, scaling)
 
 
@@ -121,28 +121,28 @@ def test_a_turnover_of_no_telling_name_is_scaled_by_its_record(
     unit: str, annualised: bool, scaling: str
 ) -> None:
     stated = record("turnover", 1.5, unit, annualised=annualised)
-    entry = core(made_up.run(sealed=sealed([stated])))["turnover"]
+    entry = core(factories.run(sealed=sealed([stated])))["turnover"]
     assert (entry["unit"], entry["annualisation"]) == (unit, scaling)
 
 
 @pytest.mark.parametrize(("annualised", "scaling"), [(True, "annualised"), (False, "per_period")])
 def test_icir_is_annualised_when_the_sealed_one_is(annualised: bool, scaling: str) -> None:
     stated = [record("icir", 0.3, annualised=annualised), record("raw_icir", 0.2, annualised=annualised)]
-    data = ask(made_up.run(sealed=sealed(stated))).data
+    data = ask(factories.run(sealed=sealed(stated))).data
     assert data["core"]["icir"]["annualisation"] == scaling
     assert data["rank_ic"]["raw"]["icir"]["annualisation"] == scaling
 
 
 @pytest.mark.parametrize("name", ["information_ratio", "excess_sharpe"])
 def test_a_ratio_sealed_per_session_is_another_figure_than_the_annual_one(name: str) -> None:
-    entry = core(made_up.run(sealed=sealed([record(name, 0.04, annualised=False)])))[name]
+    entry = core(factories.run(sealed=sealed([record(name, 0.04, annualised=False)])))[name]
     assert entry["source_kind"] == "derived"
     assert entry["annualisation"] == "annualised"
     assert entry["value"] != 0.04
 
 
 def test_scaling_that_no_record_decides() -> None:
-    scaling = {name: x["annualisation"] for name, x in core(made_up.run()).items() if name != "tenure"}
+    scaling = {name: x["annualisation"] for name, x in core(factories.run()).items() if name != "tenure"}
     assert scaling == {
         "ic": "per_period", "icir": "annualised", "information_ratio": "annualised", "sharpe": "annualised",
         "excess_sharpe": "annualised", "pnl": "not_annualisable", "max_drawdown": "not_annualisable",
@@ -151,7 +151,7 @@ def test_scaling_that_no_record_decides() -> None:
 
 
 def test_sharpe_repeats_the_information_ratio_and_says_so() -> None:
-    for figures in (made_up.run(), made_up.run(sealed=None), made_up.run(sealed=None, **NO_SOURCE)):
+    for figures in (factories.run(), factories.run(sealed=None), factories.run(sealed=None, **NO_SOURCE)):
         entries = core(figures)
         assert entries["sharpe"] == {
             **entries["information_ratio"], "deprecated": True, "superseded_by": "information_ratio",
@@ -161,7 +161,7 @@ def test_sharpe_repeats_the_information_ratio_and_says_so() -> None:
 
 @pytest.mark.parametrize(("basis", "unit"), [(1.0, "ratio"), (1e6, "base_currency_units")])
 def test_computed_money_is_counted_in_what_the_ledger_counts(basis: float, unit: str) -> None:
-    figures = made_up.run(sealed=None, equity_basis=basis, ledger=made_up.ledger(opening=basis))
+    figures = factories.run(sealed=None, equity_basis=basis, ledger=factories.ledger(opening=basis))
     entries = core(figures)
     assert entries["pnl"]["unit"] == entries["max_drawdown"]["unit"] == unit
     assert entries["max_drawdown_pct"]["unit"] == "percentage_points"
@@ -175,47 +175,47 @@ def test_the_rate_beside_the_excess_sharpe_belongs_to_its_value() -> None:
         record("excess_sharpe", 0.7, annualised=True),
         record("risk_free_rate", 0.0131, annualised=True),
     ]
-    book = made_up.ledger()
+    book = factories.ledger()
     rising = replace(book, risk_free=np.linspace(0, 0.0004, book.date.size))
     whole, first_month = rising.risk_free.mean() * 252, rising.risk_free[:20].mean() * 252
     last = str(rising.date[19])
 
-    both = made_up.run(sealed=sealed(stated), ledger=rising)
+    both = factories.run(sealed=sealed(stated), ledger=rising)
     assert rate(core(both)["excess_sharpe"]) == (0.0131, "risk_free_rate")
     assert rate(core(both, last=last)["excess_sharpe"]) == (0.0131, "risk_free_rate")
-    no_rate = made_up.run(sealed=sealed(stated[:1]), ledger=rising)
+    no_rate = factories.run(sealed=sealed(stated[:1]), ledger=rising)
     assert rate(core(no_rate, last=last)["excess_sharpe"]) == (pytest.approx(whole), "portfolio")
-    only_rate = made_up.run(sealed=sealed(stated[1:]), ledger=rising)
+    only_rate = factories.run(sealed=sealed(stated[1:]), ledger=rising)
     assert rate(core(only_rate)["excess_sharpe"]) == (0.0131, "risk_free_rate")
     assert rate(core(only_rate, last=last)["excess_sharpe"]) == (pytest.approx(first_month), "portfolio")
-    neither = made_up.run(sealed=sealed(stated[:1]), ledger=None)
+    neither = factories.run(sealed=sealed(stated[:1]), ledger=None)
     assert rate(core(neither)["excess_sharpe"]) == (None, None)
-    null = made_up.run(sealed=sealed([record("risk_free_rate", None, annualised=True)]), ledger=rising)
+    null = factories.run(sealed=sealed([record("risk_free_rate", None, annualised=True)]), ledger=rising)
     assert rate(core(null)["excess_sharpe"]) == (pytest.approx(whole), "portfolio")
 
 
 def test_what_the_data_do_not_determine_is_withheld_and_never_zero() -> None:
-    still = made_up.ledger(sessions=30)
+    still = factories.ledger(sessions=30)
     flat = replace(
         still, starting=np.ones(30), ending=np.ones(30), risk_free=np.zeros(30), turnover=np.zeros(30)
     )
-    entries = core(made_up.run(sealed=None, ledger=flat))
+    entries = core(factories.run(sealed=None, ledger=flat))
     assert entries["information_ratio"]["value"] is None
     assert "do not vary" in entries["information_ratio"]["withheld_reason"]
     # What was measured to be nothing is a measurement.
     assert entries["pnl"]["value"] == entries["max_drawdown"]["value"] == entries["turnover"]["value"] == 0.0
-    one = core(made_up.run(sealed=None, ledger=made_up.ledger(sessions=1)))
+    one = core(factories.run(sealed=None, ledger=factories.ledger(sessions=1)))
     assert one["information_ratio"]["status"] == "not_measurable"
     assert one["pnl"]["status"] == "available"
-    none = core(made_up.run(sealed=None, ledger=made_up.ledger(sessions=0)))
+    none = core(factories.run(sealed=None, ledger=factories.ledger(sessions=0)))
     assert {name for name, x in none.items() if name != "tenure" and x["value"] is not None} == {"ic", "icir"}
 
 
 def test_the_processing_of_the_signal_is_as_stated() -> None:
-    assert ask(made_up.run()).data["signal_processing"] == {
+    assert ask(factories.run()).data["signal_processing"] == {
         "signal": "conditioned", "smoothing_applied": True, "smoothing_half_life_weeks": 2.0, "detail": "exponential",
     }  # fmt: skip
-    bare = ask(made_up.run(smoothing={"applied": False, "half_life_weeks": None, "detail": None}))
+    bare = ask(factories.run(smoothing={"applied": False, "half_life_weeks": None, "detail": None}))
     assert bare.data["signal_processing"]["smoothing_applied"] is False
     assert bare.data["signal_processing"]["smoothing_half_life_weeks"] is None
-    assert ask(made_up.run(smoothing=None)).data["signal_processing"] is None
+    assert ask(factories.run(smoothing=None)).data["signal_processing"] is None

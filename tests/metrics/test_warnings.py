@@ -15,11 +15,11 @@ from schemas.kinds import KINDS
 from schemas.metrics.core import REPRODUCTION_TOLERANCE
 from schemas.metrics.documentation import documentation
 from schemas.warning_codes import WARNING_CODES
-from tests.metrics import made_up
-from tests.metrics.made_up import EVERYTHING, ask, codes, record, sealed
+from tests.support import factories
+from tests.support.factories import EVERYTHING, ask, codes, record, sealed
 
-NO_LEDGER = {"ledger": None, "kinds": made_up.KINDS - {"portfolio"}}
-NO_DECISIONS = {"cross_sections": None, "deciles": None, "kinds": made_up.KINDS - {"decisions"}}
+NO_LEDGER = {"ledger": None, "kinds": factories.KINDS - {"portfolio"}}
+NO_DECISIONS = {"cross_sections": None, "deciles": None, "kinds": factories.KINDS - {"decisions"}}
 NO_REBALANCES = {**NO_DECISIONS, "index": None, "kinds": frozenset({"portfolio", "decisions", "metrics"})}
 
 
@@ -31,12 +31,12 @@ def logged() -> Iterator[list[Any]]:
 
 
 def index() -> Any:
-    return made_up.run().index
+    return factories.run().index
 
 
 def complete() -> Any:
     """Return a run of which nothing is to be warned."""
-    return made_up.run()
+    return factories.run()
 
 
 def without_returns(figures: Any) -> Any:
@@ -71,7 +71,7 @@ def test_a_complete_run_is_answered_without_warnings() -> None:
 
 
 def test_missing_ledger() -> None:
-    answer = ask(made_up.run(sealed=None, **NO_LEDGER))
+    answer = ask(factories.run(sealed=None, **NO_LEDGER))
     assert answer.data["nwt"]["ir"] is None
     assert {(x["block"], x["kind"]) for x in answer.warnings if x["code"] == "missing_kind"} == {
         ("core", "metrics"), ("core", "portfolio"), ("nwt.ir", "portfolio"),
@@ -79,7 +79,7 @@ def test_missing_ledger() -> None:
 
 
 def test_missing_cross_sections() -> None:
-    answer = ask(made_up.run(index=index(), sealed=None, **NO_DECISIONS))
+    answer = ask(factories.run(index=index(), sealed=None, **NO_DECISIONS))
     data = answer.data
     assert data["rank_ic"] is data["ic_deciles"] is data["panel"] is data["nwt"]["ic_score_panel"] is None
     assert data["core"]["tenure"]["source"] == "rebalances"
@@ -90,7 +90,7 @@ def test_missing_cross_sections() -> None:
 
 
 def test_missing_rebalances_leave_the_ledger_to_tell_the_tenure() -> None:
-    figures = made_up.run(**NO_REBALANCES)
+    figures = factories.run(**NO_REBALANCES)
     answer = ask(figures)
     assert answer.data["core"]["tenure"] == {
         "weeks": None,
@@ -102,13 +102,13 @@ def test_missing_rebalances_leave_the_ledger_to_tell_the_tenure() -> None:
         "source": "portfolio",
     }
     assert {x["kind"] for x in answer.warnings if x["block"] == "ic_deciles"} == {"rebalances"}
-    neither = ask(made_up.run(**{**NO_REBALANCES, "ledger": None, "kinds": frozenset({"metrics"})}))
+    neither = ask(factories.run(**{**NO_REBALANCES, "ledger": None, "kinds": frozenset({"metrics"})}))
     assert neither.data["core"]["tenure"] is None
     assert codes(neither, "core.tenure") == {"missing_kind"}
 
 
 def test_missing_raw_signal() -> None:
-    answer = ask(made_up.run(cross_sections=made_up.cross_sections(raw=False), sealed=None))
+    answer = ask(factories.run(cross_sections=factories.cross_sections(raw=False), sealed=None))
     assert answer.data["ic_deciles"] is answer.data["panel"] is answer.data["nwt"]["ic_score_panel"] is None
     assert {x["block"] for x in answer.warnings if "no signal before smoothing" in x["message"]} == {
         "rank_ic.raw", "ic_deciles", "panel", "nwt.ic_score_panel",
@@ -118,7 +118,7 @@ def test_missing_raw_signal() -> None:
 
 def test_missing_core_metrics_names_what_was_computed_and_what_is_withheld() -> None:
     stated = [record("mean_ic", 0.1), record("pnl", None)]
-    answer = ask(made_up.run(sealed=sealed(stated), ledger=made_up.ledger(sessions=1)))
+    answer = ask(factories.run(sealed=sealed(stated), ledger=factories.ledger(sessions=1)))
     (found,) = [x for x in answer.warnings if x["code"] == "missing_core_metrics"]
     assert found["block"] == "core"
     computed, withheld = found["message"].split("withheld: ")
@@ -137,20 +137,20 @@ def test_missing_core_metrics_names_what_was_computed_and_what_is_withheld() -> 
     ],
 )
 def test_access_limited(closed: str, null: set[str]) -> None:
-    answer = ask(made_up.run(sealed=None), may_call=EVERYTHING - {closed}, granularity="yearly")
+    answer = ask(factories.run(sealed=None), may_call=EVERYTHING - {closed}, granularity="yearly")
     limited = {x["block"] for x in answer.warnings if x["code"] == "access_limited"}
     assert null <= limited
     assert limited - null <= {"core", "periods"}
     assert all(closed in x["message"] for x in answer.warnings if x["code"] == "access_limited")
-    for path, value in made_up.walk(answer.data):
+    for path, value in factories.walk(answer.data):
         if path in null:
             assert value is None
     open_blocks = {"rank_ic", "ic_deciles", "panel", "nwt.ir", "nwt.ic_score_panel", "core.tenure"} - null
-    assert all(value is not None for path, value in made_up.walk(answer.data) if path in open_blocks)
+    assert all(value is not None for path, value in factories.walk(answer.data) if path in open_blocks)
 
 
 def test_sealed_values_need_no_access_to_the_data() -> None:
-    answer = ask(made_up.run(), may_call=frozenset())
+    answer = ask(factories.run(), may_call=frozenset())
     values = {name: x["value"] for name, x in answer.data["core"].items() if name != "tenure"}
     assert None not in values.values()
     assert None not in [x["value"] for family in answer.data["rank_ic"].values() for x in family.values()]
@@ -158,26 +158,26 @@ def test_sealed_values_need_no_access_to_the_data() -> None:
 
 
 def test_a_closed_source_tells_nothing_of_whether_the_run_has_it() -> None:
-    with_ledger = ask(made_up.run(sealed=None), may_call=frozenset())
-    without = ask(made_up.run(sealed=None, **NO_LEDGER), may_call=frozenset())
+    with_ledger = ask(factories.run(sealed=None), may_call=frozenset())
+    without = ask(factories.run(sealed=None, **NO_LEDGER), may_call=frozenset())
     assert with_ledger == without
 
 
 def test_a_closed_index_is_not_replaced_by_the_ledger() -> None:
-    answer = ask(made_up.run(**NO_REBALANCES), may_call=EVERYTHING - {"signals.rebalances.list"})
+    answer = ask(factories.run(**NO_REBALANCES), may_call=EVERYTHING - {"signals.rebalances.list"})
     assert answer.data["core"]["tenure"] is None
     assert codes(answer, "core.tenure") == {"access_limited"}
 
 
 def test_forward_returns_absent() -> None:
-    answer = ask(without_returns(made_up.run(sealed=None)))
+    answer = ask(without_returns(factories.run(sealed=None)))
     assert {x["block"] for x in answer.warnings if x["code"] == "forward_returns_absent"} == {
         "ic_deciles", "panel", "nwt.ic_score_panel",
     }  # fmt: skip
     # A test of the sealed mean IC has its own two reasons, and no window.
     assert (
         codes(answer, "nwt.ic")
-        == codes(ask(without_returns(made_up.run())), "nwt.ic")
+        == codes(ask(without_returns(factories.run())), "nwt.ic")
         == {"ic_reproduction_mismatch"}
     )
     assert answer.data["ic_deciles"] is answer.data["panel"] is None
@@ -188,31 +188,35 @@ def test_forward_returns_absent() -> None:
 
 
 def test_insufficient_data() -> None:
-    few = made_up.run(cross_sections=made_up.cross_sections(weeks=10, pending=1), ledger=made_up.ledger(9))
+    few = factories.run(
+        cross_sections=factories.cross_sections(weeks=10, pending=1), ledger=factories.ledger(9)
+    )
     answer = ask(few)
     assert {x["block"] for x in answer.warnings if x["code"] == "insufficient_data"} == {
         "nwt.ic", "nwt.ic_score_panel", "nwt.ir",
     }  # fmt: skip
-    enough = ask(made_up.run(cross_sections=made_up.cross_sections(weeks=11), ledger=made_up.ledger(10)))
+    enough = ask(
+        factories.run(cross_sections=factories.cross_sections(weeks=11), ledger=factories.ledger(10))
+    )
     assert "insufficient_data" not in codes(enough)
     assert enough.data["nwt"]["ic"]["n"] == 10
 
 
 def test_no_week_with_enough_names_leaves_no_deciles() -> None:
-    figures = made_up.run()
-    none = replace(figures, deciles=made_up.deciles(made_up.cross_sections(weeks=0, pending=0)))
+    figures = factories.run()
+    none = replace(figures, deciles=factories.deciles(factories.cross_sections(weeks=0, pending=0)))
     answer = ask(none)
     assert answer.data["ic_deciles"] is answer.data["panel"] is None
     assert codes(answer, "ic_deciles") == codes(answer, "panel") == {"insufficient_data"}
 
 
 def test_nonpositive_variance() -> None:
-    sections = made_up.cross_sections(pending=0)
+    sections = factories.cross_sections(pending=0)
     constant = np.full(sections.date.size, 0.05)
     assert sections.raw is not None
     steady = replace(sections, ic=constant, raw=replace(sections.raw, ic=constant))
-    still = replace(made_up.ledger(), starting=np.ones(200), ending=np.ones(200))
-    answer = ask(made_up.run(cross_sections=steady, ledger=still))
+    still = replace(factories.ledger(), starting=np.ones(200), ending=np.ones(200))
+    answer = ask(factories.run(cross_sections=steady, ledger=still))
     assert {x["block"] for x in answer.warnings if x["code"] == "nonpositive_variance"} == {
         "nwt.ic", "nwt.ic_score_panel", "nwt.ir",
     }  # fmt: skip
@@ -229,12 +233,12 @@ def test_window_lifetime_only() -> None:
     for name in ("ic", "pnl", "turnover"):
         assert answer.data["core"][name] == whole.data["core"][name]
     assert answer.data["nwt"]["ic"] == whole.data["nwt"]["ic"]
-    assert "window_lifetime_only" not in codes(ask(made_up.run(sealed=None), first="2020-02-01"))
+    assert "window_lifetime_only" not in codes(ask(factories.run(sealed=None), first="2020-02-01"))
 
 
 def test_window_lifetime_only_on_a_period_that_is_cut() -> None:
     stated = {f"p2020_{month:02}": [record("pnl", 0.01 * month)] for month in (1, 2, 3)}
-    figures = made_up.run(sealed=sealed([], **stated))
+    figures = factories.run(sealed=sealed([], **stated))
     assert codes(ask(figures, first="2020-02-10", granularity="monthly"), "periods") == {
         "window_lifetime_only"
     }
@@ -264,7 +268,7 @@ def test_ic_reproduction_mismatch() -> None:
 def test_a_block_that_fails_is_null_and_leaves_the_others(
     part: str, null: set[str], logged: list[Any]
 ) -> None:
-    figures = made_up.run()
+    figures = factories.run()
     if part == "deciles":  # a column that is shorter than the others
         broken = replace(figures, deciles=replace(figures.deciles, bucket=figures.deciles.bucket[:-3]))
     elif part == "cross_sections":  # text where numbers belong
@@ -277,9 +281,9 @@ def test_a_block_that_fails_is_null_and_leaves_the_others(
     assert {x["block"] for x in answer.warnings if x["code"] == "block_error"} == null
 
     def others(data: Any) -> list[Any]:
-        return [x for x in made_up.walk(data) if not x[0].startswith(tuple(null)) and x[0] != "nwt"]
+        return [x for x in factories.walk(data) if not x[0].startswith(tuple(null)) and x[0] != "nwt"]
 
-    assert {value for path, value in made_up.walk(answer.data) if path in null} == {None}
+    assert {value for path, value in factories.walk(answer.data) if path in null} == {None}
     assert others(answer.data) == others(ask(figures).data)
     assert {x["block"] for x in logged} == null - {"panel"}
     # The failure's own text is for the log, not for the caller.
@@ -287,7 +291,7 @@ def test_a_block_that_fails_is_null_and_leaves_the_others(
 
 
 def test_a_statistic_that_fails_is_withheld_and_leaves_the_others(logged: list[Any]) -> None:
-    figures = made_up.run(sealed=None)
+    figures = factories.run(sealed=None)
     broken = replace(figures, ledger=replace(figures.ledger, turnover=np.array(["?"] * 200)))
     answer = ask(broken)
     assert codes(answer, "core.turnover") == {"block_error"}
@@ -298,15 +302,15 @@ def test_a_statistic_that_fails_is_withheld_and_leaves_the_others(logged: list[A
 
 @pytest.mark.usefixtures("logged")
 def test_every_code_but_the_one_of_pages_is_given_by_some_run() -> None:
-    broken = replace(made_up.run(), ledger=replace(made_up.ledger(), ending=np.zeros(3)))
+    broken = replace(factories.run(), ledger=replace(factories.ledger(), ending=np.zeros(3)))
     answers = [
-        ask(made_up.run(sealed=None, **NO_LEDGER), may_call=EVERYTHING - {"signals.rebalances.get"}),
-        ask(made_up.run(sealed=sealed([record("pnl", 0.1)]), **NO_DECISIONS), first="2020-02-01"),
-        ask(without_returns(made_up.run())),
-        ask(made_up.run(sealed=None), last="2020-01-20"),
-        ask(made_up.run(ledger=replace(made_up.ledger(), starting=np.ones(200), ending=np.ones(200)))),
+        ask(factories.run(sealed=None, **NO_LEDGER), may_call=EVERYTHING - {"signals.rebalances.get"}),
+        ask(factories.run(sealed=sealed([record("pnl", 0.1)]), **NO_DECISIONS), first="2020-02-01"),
+        ask(without_returns(factories.run())),
+        ask(factories.run(sealed=None), last="2020-01-20"),
+        ask(factories.run(ledger=replace(factories.ledger(), starting=np.ones(200), ending=np.ones(200)))),
         ask(broken),
-        ask(made_up.run(sealed=sealed([replace(record("pnl", 0.1), reproduced=False)]))),
+        ask(factories.run(sealed=sealed([replace(record("pnl", 0.1), reproduced=False)]))),
     ]
     given = {code for answer in answers for code in codes(answer)}
     assert given == WARNING_CODES.keys() - {"kind_missing", "unknown_symbol"}

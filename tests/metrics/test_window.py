@@ -19,8 +19,8 @@ from schemas.metrics.deciles import BUCKET_MEANS
 from schemas.tables.weekly_signal import HORIZONS, LAGS
 from serve.run_metrics.figures import CrossSections, Index, Ledger, RawSignal
 from serve.run_metrics.window import Window
-from tests.metrics import made_up
-from tests.metrics.made_up import ask, codes
+from tests.support import factories
+from tests.support.factories import ask, codes
 
 STATUSES = ("traded", "traded", "traded", "constant_scores", "pending")
 
@@ -64,7 +64,7 @@ def measured(rebalances: pl.DataFrame, cross: pl.DataFrame, book: Ledger) -> Any
     date = weeks["date"].to_numpy()
     traded = (weeks["week_status"] == "traded").to_numpy()
     counts = {name: buckets[name].to_numpy() for name in ("bucket", "n_symbols", "n_return_obs")}
-    return made_up.run(
+    return factories.run(
         sealed=None,
         index=Index(date, traded),
         cross_sections=CrossSections(
@@ -94,7 +94,7 @@ def measured(rebalances: pl.DataFrame, cross: pl.DataFrame, book: Ledger) -> Any
 
 
 REBALANCES, CROSS = decisions()
-BOOK = made_up.ledger(120)
+BOOK = factories.ledger(120)
 RUN = measured(REBALANCES, CROSS, BOOK)
 DAYS = st.dates(dt.date(2019, 12, 25), dt.date(2020, 7, 5))
 
@@ -169,7 +169,7 @@ def test_a_window_between_two_rebalances_keeps_the_sessions() -> None:
 
 
 def test_the_whole_run_test_of_the_mean_ic_ignores_the_window() -> None:
-    figures = made_up.run()
+    figures = factories.run()
     whole = ask(figures).data["nwt"]["ic"]
     assert whole is not None
     assert ask(figures, first="1999-01-01", last="1999-12-31").data["nwt"]["ic"] == whole

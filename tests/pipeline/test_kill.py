@@ -13,9 +13,9 @@ import datasets
 from datasets.layout import ALPHAS
 from datasets.manifest import digest
 from pipeline.build import build_seal
-from tests.moments import Moments
 from tests.s3.kills import Crew
-from tests.seals import make_seal
+from tests.support.kill_schedule import KillSchedule
+from tests.support.seals import make_seal
 
 KILLS = 15
 
@@ -60,12 +60,12 @@ def test_kills_leave_whole_snapshots(seals: tuple[Path, Path], tmp_path: Path) -
     root = tmp_path / "root"
     build_seal(str(first), root)
     old = datasets.open(root)["Test_killed"].id
-    moments = Moments(random.Random(20260101), 1.1 * seconds)
+    schedule = KillSchedule(random.Random(20260101), 1.1 * seconds)
     interrupted = 0
     try:
         for _ in range(10 * KILLS):
             crew.begin({"kind": "build", "root": str(root), "seal": str(second)})
-            sleep(moments.next())
+            sleep(schedule.next())
             crew.end(signal.SIGKILL)
             served = datasets.open(root)["Test_killed"]
             assert served.id in {old, new}
@@ -75,7 +75,7 @@ def test_kills_leave_whole_snapshots(seals: tuple[Path, Path], tmp_path: Path) -
             for entry in served.manifest.files:
                 assert (root / served.file(entry.dataset, entry.book)).stat().st_size == entry.bytes
             assert served.scan("decisions").collect().height > 0
-            moments.tell(in_time=served.id == old)
+            schedule.tell(in_time=served.id == old)
             if served.id == old:
                 interrupted += 1
                 if interrupted == KILLS:

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from pipeline.build import build_seal
-from tests.serving.driving import running
+from tests.support.application import running
 
 ALPHA = "Test_sp500_momentum"
 TOLERANCE = 1e-12

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from tests.seals import rewrite
+from tests.support.seals import rewrite
 
 Frame = pl.DataFrame
 Change = Callable[[Frame], Frame]

@@ -17,7 +17,7 @@ from pipeline.rules.book_rules import portfolio_cash_flow, portfolio_exposure, p
 from pipeline.rules.fill_rules import pnl_borrow, pnl_execution_cost, pnl_market, positions_fills
 from pipeline.rules.target_rules import decisions_fill_at, decisions_target
 from pipeline.seal import Seal
-from tests.seals import make_seal
+from tests.support.seals import make_seal
 
 RULES = (
     positions_fills,

@@ -27,8 +27,9 @@ from pipeline.rules import check
 from pipeline.seal import Seal
 from schemas.errors import SealRefused
 from schemas.metrics.core import CORE, RANK_IC, RISK_FREE_RATE
-from tests.seals import make_seal, rewrite
-from tests.serving.driving import Running, running
+from tests.support.application import running
+from tests.support.client import ApiClient
+from tests.support.seals import make_seal, rewrite
 
 OVERALL = (
     "mean_ic", "icir", "raw_mean_ic", "raw_icir", "ic_hit_rate", "ic_dispersion", "ic_coverage", "information_ratio",
@@ -252,12 +253,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[Running]:
+def api(root: Path) -> Iterator[ApiClient]:
     with running(root) as found:
         yield found
 
 
-def test_the_recomputed_figure_is_served_and_both_are_named(api: Running) -> None:
+def test_the_recomputed_figure_is_served_and_both_are_named(api: ApiClient) -> None:
     key = api.key()
     found = api.json(f"/v1/alphas/{ALPHA}/metrics", key)
     honest = api.json("/v1/alphas/Test_honest/metrics", key)["data"]
@@ -284,7 +285,7 @@ def test_the_recomputed_figure_is_served_and_both_are_named(api: Running) -> Non
     assert found["data"]["core"]["pnl"]["source_kind"] == "fact"
 
 
-def test_a_falsified_month_is_recomputed_and_named(api: Running) -> None:
+def test_a_falsified_month_is_recomputed_and_named(api: ApiClient) -> None:
     found = api.json(f"/v1/alphas/{ALPHA}/metrics?granularity=monthly", api.key())
     values = [period["core"]["pnl"] for period in found["data"]["periods"]]
     assert not [entry for entry in values if entry["value"] == 55.5]

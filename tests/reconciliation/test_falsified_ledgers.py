@@ -23,7 +23,7 @@ from tests.reconciliation.ledgers import (
     reweighted,
     table,
 )
-from tests.seals import make_seal, rewrite
+from tests.support.seals import make_seal, rewrite
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,9 @@ import pytest
 
 import datasets
 from pipeline.build import build_seal
-from tests.seals import make_seal, rewrite
-from tests.serving.driving import Running, running
+from tests.support.application import running
+from tests.support.client import ApiClient
+from tests.support.seals import make_seal, rewrite
 
 ONE, BOTH, UNTOLD = "Test_one_signal", "Test_both_signals", "Test_untold"
 
@@ -45,17 +46,17 @@ def thinned(seal: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[Running]:
+def api(root: Path) -> Iterator[ApiClient]:
     with running(root) as found:
         yield found
 
 
-def metrics(api: Running, alpha: str) -> dict[str, Any]:
+def metrics(api: ApiClient, alpha: str) -> dict[str, Any]:
     found: dict[str, Any] = api.json(f"/v1/alphas/{alpha}/metrics?panel=1", api.key())["data"]
     return found
 
 
-def test_deciles_panel_and_raw_figures_are_computed_from_the_score(api: Running) -> None:
+def test_deciles_panel_and_raw_figures_are_computed_from_the_score(api: ApiClient) -> None:
     one, both = metrics(api, ONE), metrics(api, BOTH)
     assert one["ic_deciles"]["score_field"] == "score"
     assert one["ic_deciles"]["buckets"] == both["ic_deciles"]["buckets"]
@@ -71,12 +72,12 @@ def test_rows_show_no_raw_field_that_was_not_sealed(root: Path) -> None:
     assert "raw_score" in datasets.open(root)[BOTH].columns("decisions")
 
 
-def test_a_smoothed_run_without_its_other_signal_has_none_of_them(api: Running) -> None:
+def test_a_smoothed_run_without_its_other_signal_has_none_of_them(api: ApiClient) -> None:
     found = metrics(api, UNTOLD)
     assert found["ic_deciles"] is found["panel"] is None
 
 
-def test_the_panel_counts_the_signal_it_says_it_measures(api: Running, root: Path) -> None:
+def test_the_panel_counts_the_signal_it_says_it_measures(api: ApiClient, root: Path) -> None:
     coverage = metrics(api, "Test_thinned")["panel"]["coverage"]
     decisions = datasets.open(root)["Test_thinned"].scan("decisions").collect()
     traded = (

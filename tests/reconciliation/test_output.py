@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from pipeline.__main__ import cli
 from tests.reconciliation.ledgers import having, put
-from tests.seals import make_seal, rewrite
+from tests.support.seals import make_seal, rewrite
 
 
 @pytest.fixture

@@ -21,8 +21,9 @@ from pipeline.build import build_seal
 from schemas.endpoints import ENDPOINTS
 from serve.endpoints.manifest_view import visible
 from tests.reconciliation.test_falsified_figures import OVERALL, restated
-from tests.seals import make_seal, rewrite
-from tests.serving.driving import Running, running
+from tests.support.application import running
+from tests.support.client import ApiClient
+from tests.support.seals import make_seal, rewrite
 
 ALPHA = "Test_every_warning"
 EXEMPT = {"performance.metrics.doc", "admin.keys.usage", "catalog.alphas.source.download"}
@@ -60,7 +61,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[Running]:
+def api(root: Path) -> Iterator[ApiClient]:
     with running(root) as found:
         yield found
 
@@ -85,7 +86,7 @@ def targets(week: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("raw", [True, False], ids=["with raw access", "without"])
 def test_no_answer_names_what_the_caller_may_not_see(
-    api: Running, root: Path, raw: bool, caplog: pytest.LogCaptureFixture
+    api: ApiClient, root: Path, raw: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     key = api.key(admin=True, raw=raw)
     week = str(datasets.open(root)[ALPHA].scan("rebalances").collect()["date"][-3])
@@ -105,7 +106,7 @@ def test_no_answer_names_what_the_caller_may_not_see(
     assert "unsmoothed_score" not in caplog.text
 
 
-def test_readiness_still_tells_what_may_be_known(api: Running) -> None:
+def test_readiness_still_tells_what_may_be_known(api: ApiClient) -> None:
     path = f"/v1/admin/alphas/{ALPHA}/readiness"
     closed, open_ = (api.json(path, api.key(admin=True, raw=raw))["data"] for raw in (False, True))
     rules = [warning["rule"] for warning in open_["warnings"]]

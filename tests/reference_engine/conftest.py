@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.seals import make_seal
+from tests.support.seals import make_seal
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "momentum": {},

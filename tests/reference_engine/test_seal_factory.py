@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.seals import make_seal, resign, rewrite
+from tests.support.seals import make_seal, resign, rewrite
 
 
 def kinds(seal: Path) -> dict[str, Any]:

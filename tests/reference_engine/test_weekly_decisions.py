@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.reference_engine import Market, simulate_market
 from pipeline.reference_engine.weekly_tables import forward_returns
-from tests.seals import make_seal
+from tests.support.seals import make_seal
 
 
 def rows(seal: Any, status: str) -> pl.DataFrame:

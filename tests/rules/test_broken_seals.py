@@ -24,7 +24,7 @@ from schemas.table import Column
 from schemas.tables import SEALED_TABLES
 from tests.reconciliation.ledgers import LEDGERS
 from tests.reconciliation.ledgers import WARNED as FALSIFIED_WARNED
-from tests.seals import make_seal, resign, rewrite
+from tests.support.seals import make_seal, resign, rewrite
 
 DOUBLE_ENTRY = {
     name

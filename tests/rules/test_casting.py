@@ -14,7 +14,7 @@ import pytest
 from pipeline.seal import Seal
 from pipeline.seal.casting import POLARS_TYPES, CastProblem, cast_losslessly
 from schemas.units import Type
-from tests.seals import make_seal, resign
+from tests.support.seals import make_seal, resign
 
 MIDNIGHT = datetime(2024, 3, 1)  # noqa: DTZ001 -- a timestamp without a zone is what is tested
 NOON = datetime(2024, 3, 1, 12)  # noqa: DTZ001 -- as above

@@ -16,7 +16,7 @@ from pipeline import __main__ as program
 from pipeline.rules import RULES
 from pipeline.rules.document import rules_markdown
 from schemas.errors import SealRefused, StorageUnavailable
-from tests.seals import make_seal, rewrite
+from tests.support.seals import make_seal, rewrite
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -26,7 +26,7 @@ from pipeline.check_apart import Checker, answer
 from pipeline.rules import RULES
 from pipeline.seal.regular_file import NotRegular, TooLarge, read_regular
 from schemas.kinds import MAX_BYTES, MAX_ROWS
-from tests.seals import make_seal, resign, rewrite
+from tests.support.seals import make_seal, resign, rewrite
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -19,7 +19,7 @@ from pipeline.seal.paths import lexical_fault
 from pipeline.seal.store import without_secrets
 from schemas.errors import SealRefused, SealUnreadable
 from schemas.tables import SEALED_TABLES
-from tests.seals import make_seal, rewrite
+from tests.support.seals import make_seal, rewrite
 
 
 def broken_rule(read: Callable[[], Any]) -> str:

@@ -13,9 +13,9 @@ import pytest
 from botocore.config import Config
 from s3fs import S3FileSystem
 
-from tests.batch.dask import dask  # noqa: F401 - a fixture
 from tests.datasets.conftest import publish, root  # noqa: F401 - fixtures
-from tests.s3.server import S3Server, missing_binaries
+from tests.support.dask import dask  # noqa: F401 - a fixture
+from tests.support.s3 import S3Server, missing_binaries
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,6 @@ def bucket(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Bucket:
 @pytest.fixture
 def small_seal(tmp_path: Path) -> Callable[..., Path]:
     """Return a maker of small lawful seals below the test's own folder."""
-    from tests.seals import make_seal  # noqa: PLC0415 - loads the engine, which tests of the server alone do not need
+    from tests.support.seals import make_seal  # noqa: PLC0415 - loads the engine, which tests of the server alone do not need
 
     return lambda **changes: make_seal(tmp_path / "seals", **{"weeks": 14, "raw": False, **changes})

@@ -27,8 +27,8 @@ from datasets.manifest import Manifest, digest
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from pipeline.build import build_seal
-from tests.moments import Moments
-from tests.seals import make_seal
+from tests.support.kill_schedule import KillSchedule
+from tests.support.seals import make_seal
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ALPHA = "Test_killed"
@@ -165,7 +165,7 @@ class Campaign:
         self._cache = str(folder / "cache") if cached else ""
         self._kinds = ("build", "publish", "gc", *(("fill",) if cached else ()))
         self._random = random.Random(seed)
-        self._moments = {"fill": Moments(self._random, 0.3)}
+        self._schedules = {"fill": KillSchedule(self._random, 0.3)}
         self.tally = Tally()
         build_seal(str(self._seals.next()), root)
         pointer = served(self._storage, ALPHA)
@@ -209,16 +209,16 @@ class Campaign:
             crew.begin(self._told(kind))
             began = time.monotonic()
             assert crew.end()[-1] == "done"
-            self._moments[kind] = Moments(self._random, 1.1 * (time.monotonic() - began))
+            self._schedules[kind] = KillSchedule(self._random, 1.1 * (time.monotonic() - began))
 
     def _kill(self, crew: Crew, kind: str) -> None:
         told = self._told(kind, self._cache if kind == "fill" else "")
         crew.begin(told)
-        moments = self._moments[kind]
-        time.sleep(moments.next())
+        schedule = self._schedules[kind]
+        time.sleep(schedule.next())
         said = crew.end(signal.SIGKILL)
         assert not [line for line in said if "complaint" in line], said
-        moments.tell(in_time="done" not in said)
+        schedule.tell(in_time="done" not in said)
         if "done" in said:
             return
         self.tally.interrupted[kind] += 1

@@ -18,7 +18,7 @@ from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from tests.s3.server import S3Server
+from tests.support.s3 import S3Server
 
 
 class Fault(Enum):

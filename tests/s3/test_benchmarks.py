@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import io
-import time
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +11,9 @@ import pytest
 from s3fs import S3FileSystem
 
 from tests.s3.conftest import Bucket
-from tests.serving.driving import Running, running
+from tests.support.application import running
+from tests.support.client import ApiClient
+from tests.support.waiting import eventually_is
 
 PATH = "/v1/benchmarks/ABC/daily"
 
@@ -30,16 +31,9 @@ def put(bucket: Bucket, key: str, last: float) -> None:
     bucket.client.put_object(Bucket=bucket.name, Key=key, Body=content.getvalue())
 
 
-def outcome(api: Running, token: str) -> str:
+def outcome(api: ApiClient, token: str) -> str:
     found = api.get(PATH, token)
     return "served" if found.status_code == 200 else str(found.json()["error"]["code"])
-
-
-def until(api: Running, token: str, wanted: str) -> None:
-    deadline = time.monotonic() + 60
-    while (found := outcome(api, token)) != wanted:
-        assert time.monotonic() < deadline, f"{found}, not {wanted}"
-        time.sleep(0.1)
 
 
 def test_a_file_and_a_folder_in_a_bucket_are_served(bucket: Bucket, tmp_path: Path) -> None:
@@ -64,9 +58,9 @@ def test_away_is_not_the_same_as_absent_and_both_end_without_a_restart(
             assert int(away.headers["retry-after"]) >= 1
             assert api.get("/v1/alphas", token).status_code == 200
             bucket.server.start()
-            until(api, token, "benchmark_not_configured")
+            eventually_is(lambda: outcome(api, token), "benchmark_not_configured")
             put(bucket, "market/abc.parquet", 110.0)
-            until(api, token, "served")
+            eventually_is(lambda: outcome(api, token), "served")
             with bucket.server.away():
                 assert outcome(api, token) == "served", "what is held is served while the store is away"
     finally:

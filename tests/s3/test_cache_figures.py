@@ -8,11 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pipeline.build import build_seal
-from tests.s3.asked import asked
 from tests.s3.conftest import Bucket
-from tests.s3.serving import node
-from tests.serving.processes import eventually, free_port
+from tests.s3.node import node
 from tests.serving.test_telemetry import Port
+from tests.support.ports import free_port
+from tests.support.s3_requests import asked
+from tests.support.waiting import eventually
 
 SCORES = "alphas/Test_small/scores?limit=500"
 POSITIONS = "alphas/Test_small/positions?book=long_only"

@@ -12,9 +12,10 @@ from pathlib import Path
 import datasets
 from datasets.integrity import check_files
 from datasets.storage import open_storage
-from tests.batch.dask import Dask
-from tests.batch.waiting import REPOSITORY, until, workers
 from tests.s3.conftest import Bucket
+from tests.support.dask import Dask
+from tests.support.processes import REPOSITORY, children
+from tests.support.waiting import eventually
 
 Seals = Callable[..., Path]
 
@@ -34,10 +35,12 @@ def test_a_worker_killed_while_it_builds_into_a_bucket(
         cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        until(lambda: list(tmp_path.glob("alpha-results-build-*/snapshot/*/*")), "the first files of a build")
-        (at_work,) = workers(first.pid)
+        eventually(
+            lambda: list(tmp_path.glob("alpha-results-build-*/snapshot/*/*")), "the first files of a build"
+        )
+        (at_work,) = children(first.pid)
         first.send_signal(signal.SIGKILL)
-        until(lambda: not Path(f"/proc/{at_work}").exists(), "the end of the build with its worker")
+        eventually(lambda: not Path(f"/proc/{at_work}").exists(), "the end of the build with its worker")
         dask.worker("second")
         output, complaints = batch.communicate(timeout=180)
     finally:

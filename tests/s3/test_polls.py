@@ -10,8 +10,8 @@ from datasets.catalogue import Catalogue
 from datasets.layout import pointer_path
 from datasets.manifest import Pointer
 from datasets.storage import open_storage
-from tests.s3.asked import asked
 from tests.s3.conftest import Bucket
+from tests.support.s3_requests import asked
 
 ALPHAS = 30
 

@@ -20,8 +20,9 @@ from pipeline.__main__ import cli
 from pipeline.build import build_seal
 from schemas.errors import StorageUnavailable
 from tests.s3.conftest import Bucket
-from tests.s3.serving import node, until
-from tests.serving.driving import running
+from tests.s3.node import node
+from tests.support.application import running
+from tests.support.waiting import eventually, eventually_is
 
 Seals = Callable[..., Path]
 SCORES = "alphas/Test_small/scores?limit=500"
@@ -69,7 +70,7 @@ def test_a_run_in_a_bucket_from_its_seal_to_its_last_reader(
         told = pipeline("build", "--from", bucket.url("seals"), "--archives", archives, *where)
         assert sorted(entry["outcome"] for entry in told["seals"]) == ["built", "unchanged"]
         second = next(entry["snapshot"] for entry in told["seals"] if entry["outcome"] == "built")
-        until(lambda: api.body(SCORES) != old, True)
+        eventually(lambda: api.body(SCORES) != old)
         new = api.body(SCORES)
         # The node that serves holds a lease on what was replaced a moment ago.
         told = pipeline("gc", "--keep", "1", "--grace", "0s", *where)
@@ -77,12 +78,12 @@ def test_a_run_in_a_bucket_from_its_seal_to_its_last_reader(
         kept = {row["snapshot"]: row["kept_because"] for row in told["alphas"]["Test_small"]}
         assert kept == {first["snapshot"]: "a reader's lease", second: "served"}
         assert pipeline("rollback", "Test_small", *where)["snapshot"] == first["snapshot"]
-        until(lambda: api.body(SCORES), old)
+        eventually_is(lambda: api.body(SCORES), old)
         # The seal rolled back from stays away until it is forced.
         told = pipeline("build", "--from", bucket.url("seals"), *where)
         assert {entry["outcome"] for entry in told["seals"]} == {"rolled back", "unchanged"}
         pipeline("build", seals[1], "--force", *where)
-        until(lambda: api.body(SCORES), new)
+        eventually_is(lambda: api.body(SCORES), new)
         data = api.get("alphas/Test_small/source/download").json()["data"]
     fetched = httpx.get(data["url"])
     assert fetched.status_code == 200
@@ -114,7 +115,7 @@ def test_a_store_killed_while_serving(bucket: Bucket, small_seal: Seals, tmp_pat
         described = json.loads(api.body(held[3]))["data"]
         bucket.server.kill()
         try:
-            until(api.health, "degraded")
+            eventually_is(api.health, "degraded")
             assert {path: api.body(path) for path in held[:3]} == before
             assert json.loads(api.body(held[3]))["data"] == described
             # Another page of a copied file is computed anew; the other books and alphas are not here.
@@ -132,7 +133,7 @@ def test_a_store_killed_while_serving(bucket: Bucket, small_seal: Seals, tmp_pat
             assert api.health() == "degraded"
         finally:
             bucket.server.start()
-        until(api.health, "ok")
+        eventually_is(api.health, "ok")
         assert api.get("alphas/Test_not/scores").status_code == 200
         assert {path: api.body(path) for path in held[:3]} == before
         assert api.process.poll() is None

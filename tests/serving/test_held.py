@@ -45,8 +45,8 @@ from serve.query.rendered_rows import render
 from serve.query.rendered_table import Stored
 from serve.query.rendered_table import held as read_and_render
 from serve.query.sql import Statement
-from tests.serving import published
-from tests.serving.driving import Running
+from tests.support import published
+from tests.support.client import ApiClient
 
 HELD = {
     "signals.rebalances.list": (),
@@ -358,7 +358,7 @@ def test_what_was_asked_is_remembered_for_a_while() -> None:
     assert not asked.note(2), "and not for ever"
 
 
-def test_a_page_asked_again_and_again_has_the_same_bytes(api: Running, plain: str) -> None:
+def test_a_page_asked_again_and_again_has_the_same_bytes(api: ApiClient, plain: str) -> None:
     week = f"/v1/alphas/{published.ALPHA}/rebalances/{next(iter(published.WEEKS))}?limit=5&sort=symbol"
     bodies = {api.get(week, plain).content for _ in range(8)}
     assert len(bodies) == 1

@@ -9,7 +9,7 @@ import zstandard
 
 from schemas.endpoints import ENDPOINTS
 from serve.http.encoding import negotiate
-from tests.serving.driving import Running
+from tests.support.client import ApiClient
 
 SCORES = "/v1/alphas/Test_hand/scores"
 NEW_ID = re.compile(r"[0-9a-f]{32}\Z")
@@ -20,7 +20,7 @@ NEW_ID = re.compile(r"[0-9a-f]{32}\Z")
     ["/", "/v1", "/v2/health", "/v1/health/", "/v1//health", "//v1/health", "/v1/alphas/", "/v1/Health",
      "/v1/alphas/a%2fb", "/v1/alphas/a%2Frebalances", "/v1/alphas/Test_hand/nothing", "/v1/health%2f"],
 )  # fmt: skip
-def test_an_unknown_path_is_said_before_any_key_is_read(api: Running, path: str) -> None:
+def test_an_unknown_path_is_said_before_any_key_is_read(api: ApiClient, path: str) -> None:
     for token in (None, "nonsense"):
         found = api.get(path, token)
         assert found.status_code == 404
@@ -28,7 +28,7 @@ def test_an_unknown_path_is_said_before_any_key_is_read(api: Running, path: str)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE"])
-def test_another_method_is_said_before_any_key_is_read(api: Running, method: str) -> None:
+def test_another_method_is_said_before_any_key_is_read(api: ApiClient, method: str) -> None:
     for endpoint in ENDPOINTS.values():
         if endpoint.id.startswith(("performance", "benchmarks")) or "source" in endpoint.id:
             continue
@@ -41,7 +41,7 @@ def test_another_method_is_said_before_any_key_is_read(api: Running, method: str
             assert api.get("/v1/none", method=method).json()["error"]["code"] == "not_found"
 
 
-def test_failures_have_one_shape(api: Running) -> None:
+def test_failures_have_one_shape(api: ApiClient) -> None:
     error = api.get("/v1/me").json()
     assert list(error) == ["error"]
     assert list(error["error"]) == ["code", "message", "details", "request_id"]
@@ -50,7 +50,7 @@ def test_failures_have_one_shape(api: Running) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/health", "/v1/me", "/nowhere", SCORES, "/v1//x"])
-def test_every_answer_has_a_request_id_of_its_own(api: Running, plain: str, path: str) -> None:
+def test_every_answer_has_a_request_id_of_its_own(api: ApiClient, plain: str, path: str) -> None:
     for token in (None, plain):
         first, second = api.get(path, token), api.get(path, token)
         assert NEW_ID.match(first.headers["x-request-id"])
@@ -60,19 +60,19 @@ def test_every_answer_has_a_request_id_of_its_own(api: Running, plain: str, path
 
 
 @pytest.mark.parametrize("own", ["a", "A.b_c-9", "x" * 128])
-def test_a_well_formed_request_id_of_the_caller_is_kept(api: Running, plain: str, own: str) -> None:
+def test_a_well_formed_request_id_of_the_caller_is_kept(api: ApiClient, plain: str, own: str) -> None:
     found = api.get("/v1/me", plain, headers={"x-request-id": own})
     assert found.headers["x-request-id"] == own
     assert found.json()["meta"]["request_id"] == own
 
 
 @pytest.mark.parametrize("own", ["", "x" * 129, "a b", "a/b", "é", "a,b"])
-def test_any_other_request_id_is_replaced(api: Running, own: str) -> None:
+def test_any_other_request_id_is_replaced(api: ApiClient, own: str) -> None:
     found = api.get("/v1/health", headers={"x-request-id": own.encode()})  # type: ignore[dict-item]
     assert NEW_ID.match(found.headers["x-request-id"])
 
 
-def test_a_page_is_the_same_bytes_twice_and_holds_no_request_id(api: Running, plain: str) -> None:
+def test_a_page_is_the_same_bytes_twice_and_holds_no_request_id(api: ApiClient, plain: str) -> None:
     first = api.get(SCORES, plain, headers={"x-request-id": "one"})
     second = api.get(SCORES, plain, headers={"x-request-id": "two"})
     assert first.content == second.content
@@ -80,7 +80,7 @@ def test_a_page_is_the_same_bytes_twice_and_holds_no_request_id(api: Running, pl
     assert first.headers["cache-control"] == "private, no-cache"
 
 
-def test_an_unchanged_page_is_not_sent_again(api: Running, plain: str) -> None:
+def test_an_unchanged_page_is_not_sent_again(api: ApiClient, plain: str) -> None:
     first = api.get(SCORES, plain)
     etag = first.headers["etag"]
     assert re.fullmatch(r'"[^"]+"', etag)
@@ -95,14 +95,14 @@ def test_an_unchanged_page_is_not_sent_again(api: Running, plain: str) -> None:
     assert api.get(SCORES, plain, headers={"if-none-match": '"other"'}).status_code == 200
 
 
-def test_a_304_is_charged_like_any_call(api: Running) -> None:
+def test_a_304_is_charged_like_any_call(api: ApiClient) -> None:
     token = api.key(rate="per_second=1000,per_minute=1000,per_day=1000,monthly=1000")
     etag = api.get(SCORES, token).headers["etag"]
     assert api.get(SCORES, token, headers={"if-none-match": etag}).status_code == 304
     assert api.json("/v1/me", token)["data"]["usage"]["month"] == 3
 
 
-def test_one_question_has_one_tag_however_it_is_spelled(api: Running, plain: str) -> None:
+def test_one_question_has_one_tag_however_it_is_spelled(api: ApiClient, plain: str) -> None:
     def tag(query: str, token: str = plain) -> str:
         return str(api.get(f"{SCORES}?{query}", token).headers["etag"])
 
@@ -111,17 +111,17 @@ def test_one_question_has_one_tag_however_it_is_spelled(api: Running, plain: str
     assert len(set(different)) == len(different)
 
 
-def test_keys_of_another_view_have_another_tag(api: Running, plain: str, raw: str) -> None:
+def test_keys_of_another_view_have_another_tag(api: ApiClient, plain: str, raw: str) -> None:
     assert api.get(SCORES, plain).headers["etag"] != api.get(SCORES, raw).headers["etag"]
 
 
-def test_a_missing_resource_is_not_called_unchanged(api: Running, plain: str) -> None:
+def test_a_missing_resource_is_not_called_unchanged(api: ApiClient, plain: str) -> None:
     for path in ("rebalances/2020-01-04", "portfolio?book=none"):
         found = api.get(f"/v1/alphas/Test_hand/{path}", plain, headers={"if-none-match": "*"})
         assert found.status_code in (400, 404)
 
 
-def test_lists_have_a_tag_of_their_bytes(api: Running, plain: str) -> None:
+def test_lists_have_a_tag_of_their_bytes(api: ApiClient, plain: str) -> None:
     found = api.get("/v1/alphas", plain)
     again = api.get("/v1/alphas", plain, headers={"if-none-match": found.headers["etag"]})
     assert (found.status_code, again.status_code) == (200, 304)
@@ -135,7 +135,9 @@ def test_lists_have_a_tag_of_their_bytes(api: Running, plain: str) -> None:
         ("gzip", gzip.decompress),
     ],
 )
-def test_compressed_bodies_hold_the_same_bytes(api: Running, plain: str, coding: str, decode: object) -> None:
+def test_compressed_bodies_hold_the_same_bytes(
+    api: ApiClient, plain: str, coding: str, decode: object
+) -> None:
     expected = api.get(SCORES, plain)
     assert "content-encoding" not in expected.headers
 
@@ -152,7 +154,7 @@ def test_compressed_bodies_hold_the_same_bytes(api: Running, plain: str, coding:
     assert decode(body) == expected.content  # type: ignore[operator]
 
 
-def test_a_compressed_page_is_recognised_under_its_own_tag(api: Running, plain: str) -> None:
+def test_a_compressed_page_is_recognised_under_its_own_tag(api: ApiClient, plain: str) -> None:
     first = api.get(SCORES, plain, headers={"accept-encoding": "gzip"})
     again = api.get(
         SCORES, plain, headers={"accept-encoding": "gzip", "if-none-match": first.headers["etag"]}
@@ -160,7 +162,7 @@ def test_a_compressed_page_is_recognised_under_its_own_tag(api: Running, plain: 
     assert again.status_code == 304
 
 
-def test_small_bodies_travel_as_they_are(api: Running, plain: str) -> None:
+def test_small_bodies_travel_as_they_are(api: ApiClient, plain: str) -> None:
     found = api.get("/v1/alphas?search=none", plain, headers={"accept-encoding": "gzip"})
     assert "content-encoding" not in found.headers
 

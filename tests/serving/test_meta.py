@@ -4,12 +4,12 @@ import re
 
 from schemas.endpoints import ENDPOINTS, registry_version
 from schemas.project import NAME, project_version
-from tests.serving.driving import Running
+from tests.support.client import ApiClient
 
 INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{6})?Z\Z")
 
 
-def test_health_needs_no_key_and_is_bare(api: Running) -> None:
+def test_health_needs_no_key_and_is_bare(api: ApiClient) -> None:
     found = api.get("/v1/health")
     body = found.json()
     assert list(body) == ["status", "service", "environment", "version", "registry_version", "time"]
@@ -21,7 +21,7 @@ def test_health_needs_no_key_and_is_bare(api: Running) -> None:
     assert not [name for name in found.headers if name.startswith("x-ratelimit")]
 
 
-def test_health_is_never_charged_even_with_a_key(api: Running) -> None:
+def test_health_is_never_charged_even_with_a_key(api: ApiClient) -> None:
     token = api.key()
     for _ in range(3):
         assert api.get("/v1/health", token).status_code == 200
@@ -29,7 +29,7 @@ def test_health_is_never_charged_even_with_a_key(api: Running) -> None:
     assert api.json("/v1/me", token)["data"]["usage"]["day"] == 1
 
 
-def test_me_tells_what_is_in_force(api: Running) -> None:
+def test_me_tells_what_is_in_force(api: ApiClient) -> None:
     token = api.key(
         account="me@example.org",
         endpoints="meta.me,signals.scores",
@@ -60,12 +60,12 @@ def test_me_tells_what_is_in_force(api: Running) -> None:
     assert INSTANT.match(body["meta"]["generated_at"])
 
 
-def test_callable_endpoints_are_those_that_answer(api: Running, plain: str) -> None:
+def test_callable_endpoints_are_those_that_answer(api: ApiClient, plain: str) -> None:
     found = api.json("/v1/me", plain)["data"]["callable_endpoints"]
     assert found == [name for name, entry in ENDPOINTS.items() if not entry.admin]
 
 
-def test_keys_of_the_account_newest_first(api: Running) -> None:
+def test_keys_of_the_account_newest_first(api: ApiClient) -> None:
     tokens = [
         api.key(account="many@example.org", rate="per_second=50,per_minute=50,per_day=50,monthly=null")
         for _ in range(3)

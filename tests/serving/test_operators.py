@@ -12,9 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.serving.callers import calling
-from tests.serving.operators import Operators, operators
-from tests.serving.processes import SLOW, served
+from tests.support.callers import calling
+from tests.support.operators import Operators, operators
+from tests.support.server import served
+from tests.support.waiting import PATIENCE
 
 COMMANDS = 200
 
@@ -36,7 +37,7 @@ def test_operators_change_keys_and_copy_the_store_beneath_sixteen_callers(
     chance, keys, used = random.Random(11), dict[str, str](), Counter[str]()
     with (
         served(here) as (server, base),
-        httpx.Client(base_url=base, timeout=SLOW) as client,
+        httpx.Client(base_url=base, timeout=PATIENCE) as client,
         calling(base, callers_token) as ended,
     ):
 

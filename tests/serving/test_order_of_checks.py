@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from tests.serving.driving import Running
+from tests.support.client import ApiClient
 
 RUN = "/v1/alphas/Test_hand"
 
 
-def code(api: Running, path: str, token: str | None) -> str:
+def code(api: ApiClient, path: str, token: str | None) -> str:
     return str(api.get(path, token).json()["error"]["code"])
 
 
-def test_the_key_comes_before_everything_of_the_request(api: Running) -> None:
+def test_the_key_comes_before_everything_of_the_request(api: ApiClient) -> None:
     assert code(api, f"{RUN}/scores?limit=0", None) == "missing_api_key"
     assert code(api, f"{RUN}/scores?limit=0", "nonsense") == "malformed_api_key"
     assert code(api, "/v1/alphas/none/scores", f"ar_live_{'0' * 16}.{'A' * 43}") == "invalid_api_key"
 
 
-def test_the_endpoint_list_comes_before_parameters(api: Running) -> None:
+def test_the_endpoint_list_comes_before_parameters(api: ApiClient) -> None:
     token = api.key(endpoints="meta.me", runs="list:other")
     found = api.get(f"{RUN}/scores?limit=0", token)
     assert found.status_code == 403
@@ -27,7 +27,7 @@ def test_the_endpoint_list_comes_before_parameters(api: Running) -> None:
     assert found.json()["error"]["details"] == {"endpoint": "signals.scores"}
 
 
-def test_the_run_list_comes_before_parameters(api: Running) -> None:
+def test_the_run_list_comes_before_parameters(api: ApiClient) -> None:
     token = api.key(runs="list:other")
     for query in ("", "?limit=0", "?form=x", "?symbol="):
         assert code(api, f"{RUN}/scores{query}", token) == "run_not_allowed"
@@ -35,12 +35,12 @@ def test_the_run_list_comes_before_parameters(api: Running) -> None:
     assert code(api, f"{RUN}/trades", token) == "run_not_allowed"
 
 
-def test_parameters_come_before_the_look_up(api: Running, plain: str) -> None:
+def test_parameters_come_before_the_look_up(api: ApiClient, plain: str) -> None:
     for query in ("?limit=0", "?form=x", "?symbol="):
         assert code(api, f"/v1/alphas/absent/scores{query}", plain) == "bad_request"
 
 
-def test_the_run_list_comes_before_the_look_up(api: Running) -> None:
+def test_the_run_list_comes_before_the_look_up(api: ApiClient) -> None:
     token = api.key(runs="list:other", alphas="list:other")
     for path in ("scores", "rebalances", "portfolio?book=none", "rebalances/2020-01-04"):
         there = api.get(f"{RUN}/{path}", token)
@@ -51,14 +51,14 @@ def test_the_run_list_comes_before_the_look_up(api: Running) -> None:
     assert code(api, "/v1/alphas/absent", token) == "alpha_not_allowed"
 
 
-def test_the_look_up_comes_before_books_and_dates(api: Running, plain: str) -> None:
+def test_the_look_up_comes_before_books_and_dates(api: ApiClient, plain: str) -> None:
     for path in ("portfolio?book=none", "rebalances/2020-01-04", "scores"):
         found = api.get(f"/v1/alphas/absent/{path}", plain)
         assert (found.status_code, found.json()["error"]["code"]) == (404, "run_not_found")
     assert code(api, "/v1/alphas/absent", plain) == "alpha_not_found"
 
 
-def test_each_list_guards_its_own_routes(api: Running) -> None:
+def test_each_list_guards_its_own_routes(api: ApiClient) -> None:
     reads_runs = api.key(alphas="list:other", runs="all")
     assert code(api, RUN, reads_runs) == "alpha_not_allowed"
     assert api.get(f"{RUN}/scores", reads_runs).status_code == 200
@@ -67,21 +67,21 @@ def test_each_list_guards_its_own_routes(api: Running) -> None:
     assert code(api, f"{RUN}/scores", reads_alphas) == "run_not_allowed"
 
 
-def test_a_refused_call_still_says_where_the_limits_stand(api: Running) -> None:
+def test_a_refused_call_still_says_where_the_limits_stand(api: ApiClient) -> None:
     token = api.key(runs="list:other")
     for path in (f"{RUN}/scores", f"{RUN}/scores?limit=0", "/v1/alphas/absent", "/v1/admin/alphas"):
         headers = api.get(path, token).headers
         assert int(headers["x-ratelimit-remaining-minute"]) < int(headers["x-ratelimit-limit-minute"])
 
 
-def test_errors_of_the_caller_are_charged_too(api: Running) -> None:
+def test_errors_of_the_caller_are_charged_too(api: ApiClient) -> None:
     token = api.key()
     for path in (f"{RUN}/scores?limit=0", "/v1/alphas/absent", f"{RUN}/portfolio?book=none"):
         assert api.get(path, token).status_code >= 400
     assert api.json("/v1/me", token)["data"]["usage"]["month"] == 4
 
 
-def test_a_spent_envelope_comes_before_the_endpoint_list_and_says_when_to_return(api: Running) -> None:
+def test_a_spent_envelope_comes_before_the_endpoint_list_and_says_when_to_return(api: ApiClient) -> None:
     token = api.key(endpoints="meta.me", rate="per_second=100,per_minute=2,per_day=100,monthly=100")
     assert [api.get("/v1/me", token).status_code for _ in range(2)] == [200, 200]
     refused = api.get(f"{RUN}/scores?limit=0", token)
@@ -92,5 +92,5 @@ def test_a_spent_envelope_comes_before_the_endpoint_list_and_says_when_to_return
 @pytest.mark.parametrize(
     "path", ["/v1/admin/alphas", "/v1/admin/alphas/x/readiness", "/v1/admin/keys/x/usage"]
 )
-def test_administration_is_closed_to_everyone_else(api: Running, plain: str, path: str) -> None:
+def test_administration_is_closed_to_everyone_else(api: ApiClient, plain: str, path: str) -> None:
     assert code(api, path, plain) == "endpoint_not_allowed"

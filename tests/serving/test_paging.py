@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.serving.driving import Running
+from tests.support.client import ApiClient
 
 RUN = "/v1/alphas/Test_hand"
 COLLECTIONS = [
@@ -30,18 +30,18 @@ COLLECTIONS = [
 
 
 @pytest.fixture(scope="module")
-def operator(api: Running) -> str:
+def operator(api: ApiClient) -> str:
     return api.key(admin=True, raw=True)
 
 
-def page(api: Running, token: str, path: str, limit: int, offset: int) -> Any:
+def page(api: ApiClient, token: str, path: str, limit: int, offset: int) -> Any:
     joint = "&" if "?" in path else "?"
     return api.json(f"{path}{joint}limit={limit}&offset={offset}", token)
 
 
 @pytest.mark.parametrize("path", COLLECTIONS)
 @pytest.mark.parametrize("limit", [1, 3, 7, 5000])
-def test_pages_put_together_are_the_whole(api: Running, operator: str, path: str, limit: int) -> None:
+def test_pages_put_together_are_the_whole(api: ApiClient, operator: str, path: str, limit: int) -> None:
     whole = page(api, operator, path, 5000, 0)
     gathered: list[Any] = []
     while True:
@@ -62,7 +62,7 @@ def test_pages_put_together_are_the_whole(api: Running, operator: str, path: str
 @pytest.mark.parametrize("path", COLLECTIONS)
 @pytest.mark.parametrize("beyond", [0, 1, 10**9, 2**53 - 1])
 def test_an_offset_past_the_end_gives_an_empty_page_with_the_right_total(
-    api: Running, operator: str, path: str, beyond: int
+    api: ApiClient, operator: str, path: str, beyond: int
 ) -> None:
     total = page(api, operator, path, 5000, 0)["pagination"]["total"]
     body = page(api, operator, path, 5, max(total, beyond))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,10 @@ from datasets.publication.decisions import author, withdraw
 from datasets.storage import open_storage
 from pipeline.__main__ import cli
 from serve.state import ServerState
-from tests.serving import published
-from tests.serving.driving import Running, running
+from tests.support import published
+from tests.support.application import running
+from tests.support.client import ApiClient
+from tests.support.waiting import eventually
 
 RUN = "/v1/alphas/Test_hand"
 WALKERS = 16
@@ -40,18 +40,11 @@ def drifts(rows: list[dict[str, Any]]) -> set[int]:
     return {round(score - base) for score, base in known if base}  # neither null nor 0, which does not drift
 
 
-def eventually(found: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not found():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 type_walk = list[tuple[str, list[dict[str, Any]]]]
 """Pages of a walk: the snapshot that answered, and its rows."""
 
 
-async def walk(api: Running, token: str, *, pin: bool, pages: int | None = None) -> type_walk:
+async def walk(api: ApiClient, token: str, *, pin: bool, pages: int | None = None) -> type_walk:
     """Go through the panel two rows at a time; return each page with the snapshot that answered."""
     headers, named = {"authorization": f"Bearer {token}"}, ""
     walked: type_walk = []

@@ -7,9 +7,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.serving import published
-from tests.serving.driving import Running, running
 from tests.serving.test_signals import frame_rows
+from tests.support import published
+from tests.support.application import running
+from tests.support.client import ApiClient
 
 RUN = "/v1/alphas/Test_hand"
 PLAIN_BOOKS = [
@@ -37,7 +38,7 @@ def rows_of(kind: str, book: str) -> list[dict[str, Any]]:
     return [{"book": book, **row} for row in frame_rows(frame)]
 
 
-def test_books_in_their_order_with_span_and_size(api: Running, plain: str, raw: str) -> None:
+def test_books_in_their_order_with_span_and_size(api: ApiClient, plain: str, raw: str) -> None:
     body = api.json(f"{RUN}/books", plain)
     assert len(body["data"]) == 12
     assert [row["book"] for row, _ in itertools.groupby(body["data"])] == [
@@ -63,7 +64,7 @@ def test_books_in_their_order_with_span_and_size(api: Running, plain: str, raw: 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("book", ["long_short", "long_only"])
-def test_each_dataset_serves_its_book(api: Running, plain: str, kind: str, book: str) -> None:
+def test_each_dataset_serves_its_book(api: ApiClient, plain: str, kind: str, book: str) -> None:
     body = api.json(f"{RUN}/{kind}?book={book}", plain)
     assert body["data"] == rows_of(kind, book)
     assert {k: v for k, v in body["meta"].items() if k not in published.NAMED} == {
@@ -74,7 +75,7 @@ def test_each_dataset_serves_its_book(api: Running, plain: str, kind: str, book:
     }
 
 
-def test_the_long_short_book_is_the_default_but_for_trades(api: Running, plain: str) -> None:
+def test_the_long_short_book_is_the_default_but_for_trades(api: ApiClient, plain: str) -> None:
     for kind in ("portfolio", "positions", "pnl", "equity-curve"):
         assert api.json(f"{RUN}/{kind}", plain)["meta"]["book"] == "long_short"
     error = api.json(f"{RUN}/trades", plain, 400)["error"]
@@ -83,7 +84,7 @@ def test_the_long_short_book_is_the_default_but_for_trades(api: Running, plain: 
     assert error["details"]["available"] == PLAIN_BOOKS
 
 
-def test_books_are_listed_only_to_those_who_may_read_the_run(api: Running) -> None:
+def test_books_are_listed_only_to_those_who_may_read_the_run(api: ApiClient) -> None:
     token = api.key(runs="list:other")
     error = api.json(f"{RUN}/trades", token, 403)["error"]
     absent = api.json("/v1/alphas/absent/trades", token, 403)["error"]
@@ -93,7 +94,7 @@ def test_books_are_listed_only_to_those_who_may_read_the_run(api: Running) -> No
 
 @pytest.mark.parametrize("kind", ["portfolio", "positions", "pnl", "trades", "equity-curve"])
 def test_a_book_out_of_sight_is_a_book_that_does_not_exist(
-    api: Running, plain: str, raw: str, kind: str
+    api: ApiClient, plain: str, raw: str, kind: str
 ) -> None:
     hidden = api.json(f"{RUN}/{kind}?book=raw_long_short", plain, 400)["error"]
     absent = api.json(f"{RUN}/{kind}?book=raw_nothing", plain, 400)["error"]
@@ -106,7 +107,7 @@ def test_a_book_out_of_sight_is_a_book_that_does_not_exist(
 
 
 @pytest.mark.parametrize("kind", ["portfolio", "positions", "pnl", "equity-curve"])
-def test_a_trade_only_variant_has_nothing_but_trades(api: Running, plain: str, kind: str) -> None:
+def test_a_trade_only_variant_has_nothing_but_trades(api: ApiClient, plain: str, kind: str) -> None:
     body = api.json(f"{RUN}/{kind}?book=long_only_settlements", plain)
     assert body["data"] == []
     assert body["pagination"]["total"] == 0
@@ -117,7 +118,7 @@ def test_a_trade_only_variant_has_nothing_but_trades(api: Running, plain: str, k
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_windows_include_both_days_and_an_empty_one_is_no_warning(
-    api: Running, plain: str, kind: str
+    api: ApiClient, plain: str, kind: str
 ) -> None:
     query = "book=long_short&from=2020-01-13&to=2020-01-20"
     body = api.json(f"{RUN}/{kind}?{query}", plain)
@@ -131,21 +132,21 @@ def test_windows_include_both_days_and_an_empty_one_is_no_warning(
     assert "warnings" not in empty["meta"]
 
 
-def test_the_last_instant_of_a_day_belongs_to_it(api: Running, plain: str) -> None:
+def test_the_last_instant_of_a_day_belongs_to_it(api: ApiClient, plain: str) -> None:
     body = api.json(f"{RUN}/trades?book=long_short&from=2020-01-20&to=2020-01-20", plain)
     assert body["data"][-1]["timestamp"] == "2020-01-20T23:59:59.999999Z"
     assert body["pagination"]["total"] == 3
 
 
 @pytest.mark.parametrize("kind", ["positions", "pnl", "trades"])
-def test_symbols_narrow_rows_and_total(api: Running, plain: str, kind: str) -> None:
+def test_symbols_narrow_rows_and_total(api: ApiClient, plain: str, kind: str) -> None:
     body = api.json(f"{RUN}/{kind}?book=long_short&symbol=B,nobody", plain)
     expected = [r for r in rows_of(kind, "long_short") if r["symbol"] == "B"]
     assert body["data"] == expected
     assert body["pagination"]["total"] == len(expected)
 
 
-def test_the_ledger_has_no_symbols(api: Running, plain: str) -> None:
+def test_the_ledger_has_no_symbols(api: ApiClient, plain: str) -> None:
     error = api.json(f"{RUN}/portfolio?symbol=A", plain, 400)["error"]
     assert [entry["name"] for entry in error["details"]["parameters"]] == ["symbol"]
     error = api.json(f"{RUN}/equity-curve?symbol=A", plain, 400)["error"]
@@ -175,7 +176,7 @@ def oracle(frame: pl.DataFrame) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("window", ["", "&from=2020-01-08", "&from=2020-01-08&to=2020-01-15"])
 def test_the_equity_curve_is_measured_over_the_window_before_it_is_paged(
-    api: Running, plain: str, window: str
+    api: ApiClient, plain: str, window: str
 ) -> None:
     whole = api.json(f"{RUN}/equity-curve?book=long_only{window}", plain)
     ledger = published.ledger("long_only")
@@ -208,7 +209,7 @@ def test_the_equity_curve_is_measured_over_the_window_before_it_is_paged(
     assert page["meta"]["summary"] == whole["meta"]["summary"]
 
 
-def test_the_summary_of_a_curve(api: Running, plain: str) -> None:
+def test_the_summary_of_a_curve(api: ApiClient, plain: str) -> None:
     summary = api.json(f"{RUN}/equity-curve", plain)["meta"]["summary"]
     ledger = published.ledger("long_short")
     rows = oracle(ledger)
@@ -229,7 +230,7 @@ def test_the_summary_of_a_curve(api: Running, plain: str) -> None:
     assert summary["max_drawdown_date"] == worst["date"]
 
 
-def test_an_empty_window_invents_no_numbers(api: Running, plain: str) -> None:
+def test_an_empty_window_invents_no_numbers(api: ApiClient, plain: str) -> None:
     body = api.json(f"{RUN}/equity-curve?from=2030-01-01", plain)
     assert body["data"] == []
     summary = body["meta"]["summary"]

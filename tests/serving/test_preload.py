@@ -9,8 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.serving import published
-from tests.serving.processes import eventually, served, token_for
+from tests.support import published
+from tests.support.server import served, token_for
+from tests.support.waiting import eventually
 
 ALPHA = f"/v1/alphas/{published.ALPHA}"
 PAGES = (f"{ALPHA}/scores?limit=7", f"{ALPHA}/portfolio?limit=3", f"{ALPHA}/equity-curve?limit=3")

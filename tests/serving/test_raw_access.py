@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.serving.driving import Running
+from tests.support.client import ApiClient
 
 RUN = "/v1/alphas/Test_hand"
 PATHS = [
@@ -37,16 +37,16 @@ def words(value: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_nothing_raw_anywhere_without_raw_access(api: Running, plain: str, path: str) -> None:
+def test_nothing_raw_anywhere_without_raw_access(api: ApiClient, plain: str, path: str) -> None:
     assert not [word for word in words(api.get(path, plain).json()) if word.startswith("raw_")]
 
 
-def test_with_raw_access_it_is_there(api: Running, raw: str) -> None:
+def test_with_raw_access_it_is_there(api: ApiClient, raw: str) -> None:
     for path in (f"{RUN}/rebalances/2020-01-03", f"{RUN}/scores", f"{RUN}/books", f"{RUN}/trades"):
         assert [word for word in words(api.get(path, raw).json()) if word.startswith("raw_")]
 
 
-def test_access_can_be_widened_and_narrowed_between_two_calls(api: Running) -> None:
+def test_access_can_be_widened_and_narrowed_between_two_calls(api: ApiClient) -> None:
     from serve.auth.admin import open_administration  # noqa: PLC0415 - one test needs it
 
     token = api.key()

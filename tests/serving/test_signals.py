@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.serving import published
-from tests.serving.driving import Running, running
+from tests.support import published
+from tests.support.application import running
+from tests.support.client import ApiClient
 
 RUN = "/v1/alphas/Test_hand"
 WEEK = f"{RUN}/rebalances/2020-01-03"
@@ -45,7 +46,7 @@ def without_name(meta: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in meta.items() if name not in published.NAMED}
 
 
-def test_the_index_lists_every_week_skipped_and_pending_ones_too(api: Running, plain: str) -> None:
+def test_the_index_lists_every_week_skipped_and_pending_ones_too(api: ApiClient, plain: str) -> None:
     body = api.json(f"{RUN}/rebalances", plain)
     assert body["data"] == frame_rows(published.rebalances())
     assert without_name(body["meta"]) == {"run": "Test_hand", "alpha_id": published.SOURCE}
@@ -61,7 +62,7 @@ def test_the_index_lists_every_week_skipped_and_pending_ones_too(api: Running, p
     ],
 )
 def test_a_window_of_the_index_includes_both_its_ends(
-    api: Running, plain: str, query: str, days: list[str]
+    api: ApiClient, plain: str, query: str, days: list[str]
 ) -> None:
     body = api.json(f"{RUN}/rebalances?{query}", plain)
     assert [row["date"] for row in body["data"]] == days
@@ -69,7 +70,7 @@ def test_a_window_of_the_index_includes_both_its_ends(
     assert "warnings" not in body["meta"]
 
 
-def test_a_week_is_served_whole_strongest_first(api: Running, raw: str) -> None:
+def test_a_week_is_served_whole_strongest_first(api: ApiClient, raw: str) -> None:
     body = api.json(WEEK, raw)
     expected = week_of("2020-01-03")
     assert [row["symbol"] for row in body["data"]] == in_order(expected, "score", falling=True)
@@ -84,14 +85,16 @@ def test_a_week_is_served_whole_strongest_first(api: Running, raw: str) -> None:
     }
 
 
-def test_instants_show_microseconds_only_when_there_are_any(api: Running, plain: str) -> None:
+def test_instants_show_microseconds_only_when_there_are_any(api: ApiClient, plain: str) -> None:
     rows = {row["symbol"]: row for row in api.json(WEEK, plain)["data"]}
     assert rows["A"]["fill_at"] == "2020-01-06T14:30:00.250000Z"
     assert rows["B"]["fill_at"] == "2020-01-06T14:30:00Z"
     assert rows["E"]["fill_at"] is None
 
 
-def test_what_the_run_never_recorded_is_left_out_and_what_is_unknown_is_null(api: Running, raw: str) -> None:
+def test_what_the_run_never_recorded_is_left_out_and_what_is_unknown_is_null(
+    api: ApiClient, raw: str
+) -> None:
     for row in api.json(WEEK, raw)["data"]:
         assert not {"entry_at", "maturity_at", "decision_reason", "raw_score_z"} & set(row)
     unscored = next(row for row in api.json(WEEK, raw)["data"] if row["symbol"] == "F")
@@ -99,7 +102,7 @@ def test_what_the_run_never_recorded_is_left_out_and_what_is_unknown_is_null(api
     assert unscored["direction"] is None
 
 
-def test_numbers_read_back_to_the_same_double(api: Running, plain: str) -> None:
+def test_numbers_read_back_to_the_same_double(api: ApiClient, plain: str) -> None:
     served = {r["symbol"]: r["average_rank"] for r in api.json(WEEK, plain)["data"]}
     for row in week_of("2020-01-03"):
         expected = row["average_rank"]
@@ -123,7 +126,7 @@ def test_numbers_read_back_to_the_same_double(api: Running, plain: str) -> None:
     ],
 )
 def test_orders_with_a_ticker_tiebreak_and_nulls_last(
-    api: Running, plain: str, query: str, column: str, falling: bool
+    api: ApiClient, plain: str, query: str, column: str, falling: bool
 ) -> None:
     served = [row["symbol"] for row in api.json(f"{WEEK}?{query}", plain)["data"]]
     assert served == in_order(week_of("2020-01-03"), column, falling)
@@ -149,7 +152,7 @@ def test_orders_with_a_ticker_tiebreak_and_nulls_last(
     ],
 )
 def test_filters_narrow_the_rows_and_the_total_but_not_the_names_of_the_week(
-    api: Running, plain: str, query: str, keep: Any
+    api: ApiClient, plain: str, query: str, keep: Any
 ) -> None:
     body = api.json(f"{WEEK}?{query}", plain)
     expected = {row["symbol"] for row in week_of("2020-01-03") if keep(row)}
@@ -161,13 +164,13 @@ def test_filters_narrow_the_rows_and_the_total_but_not_the_names_of_the_week(
 
 
 def test_a_ticker_no_seal_may_hold_is_refused_and_bytes_that_are_no_text_match_nothing(
-    api: Running, plain: str
+    api: ApiClient, plain: str
 ) -> None:
     assert api.json(f"{WEEK}?symbol=A%00", plain, 400)["error"]["code"] == "bad_request"
     assert api.json(f"{RUN}/scores?symbol=%ff", plain)["data"] == []
 
 
-def test_a_skipped_week_is_an_address_with_nothing_in_it(api: Running, plain: str) -> None:
+def test_a_skipped_week_is_an_address_with_nothing_in_it(api: ApiClient, plain: str) -> None:
     body = api.json(f"{RUN}/rebalances/2020-01-10", plain)
     assert body["data"] == []
     assert body["pagination"]["total"] == 0
@@ -176,7 +179,7 @@ def test_a_skipped_week_is_an_address_with_nothing_in_it(api: Running, plain: st
     assert "warnings" not in body["meta"]
 
 
-def test_a_pending_week_is_served_like_any_other(api: Running, plain: str) -> None:
+def test_a_pending_week_is_served_like_any_other(api: ApiClient, plain: str) -> None:
     body = api.json(f"{RUN}/rebalances/2020-01-24", plain)
     assert body["meta"]["week_status"] == "pending"
     assert len(body["data"]) == len(published.NAMES)
@@ -194,7 +197,7 @@ def test_a_pending_week_is_served_like_any_other(api: Running, plain: str) -> No
     ],
 )
 def test_another_day_is_not_found_and_its_neighbours_are_named(
-    api: Running, plain: str, day: str, previous: str | None, following: str | None
+    api: ApiClient, plain: str, day: str, previous: str | None, following: str | None
 ) -> None:
     error = api.json(f"{RUN}/rebalances/{day}", plain, 404)["error"]
     assert error["code"] == "rebalance_not_found"
@@ -206,7 +209,7 @@ def test_another_day_is_not_found_and_its_neighbours_are_named(
     }
 
 
-def test_the_core_panel_has_its_columns_in_order(api: Running, plain: str, raw: str) -> None:
+def test_the_core_panel_has_its_columns_in_order(api: ApiClient, plain: str, raw: str) -> None:
     core = [
         "date",
         "symbol",
@@ -225,7 +228,7 @@ def test_the_core_panel_has_its_columns_in_order(api: Running, plain: str, raw: 
     assert [(r["date"], r["symbol"]) for r in body["data"]] == [(r["date"], r["symbol"]) for r in ALL]
 
 
-def test_the_whole_panel_is_the_decision_record_with_its_date(api: Running, plain: str, raw: str) -> None:
+def test_the_whole_panel_is_the_decision_record_with_its_date(api: ApiClient, plain: str, raw: str) -> None:
     body = api.json(f"{RUN}/scores?fields=all", raw)
     assert body["meta"]["fields"] == "all"
     assert body["data"] == ALL
@@ -233,7 +236,7 @@ def test_the_whole_panel_is_the_decision_record_with_its_date(api: Running, plai
     assert api.json(f"{RUN}/scores?fields=all", plain)["data"] == hidden
 
 
-def test_windows_and_symbols_narrow_the_panel(api: Running, plain: str) -> None:
+def test_windows_and_symbols_narrow_the_panel(api: ApiClient, plain: str) -> None:
     body = api.json(f"{RUN}/scores?from=2020-01-10&to=2020-01-17&symbol=C,B", plain)
     assert [(r["date"], r["symbol"]) for r in body["data"]] == [("2020-01-17", "B"), ("2020-01-17", "C")]
 

@@ -2,24 +2,17 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.serving import published
-from tests.serving.driving import Running, running
+from tests.support import published
+from tests.support.application import running
+from tests.support.client import ApiClient
+from tests.support.waiting import eventually_is
 
 RUN = "/v1/alphas/Test_hand"
 HURRY = 3.0
 """Seconds within which the interface promises to serve a new snapshot."""
-
-
-def eventually(ask: Callable[[], Any], wanted: Any) -> None:
-    """Ask until the answer is the wanted one; the promise is seconds, so a failure is no matter of timing."""
-    deadline = time.monotonic() + HURRY
-    while (found := ask()) != wanted:
-        assert time.monotonic() < deadline, f"still {found!r}"
-        time.sleep(0.02)
 
 
 def publish(root: Path, drift: float) -> str:
@@ -28,7 +21,7 @@ def publish(root: Path, drift: float) -> str:
     return published.publish(root, kinds, mark=f"drift {drift}", sealed_at=stamp).snapshot
 
 
-def score(api: Running, token: str) -> float:
+def score(api: ApiClient, token: str) -> float:
     return float(api.json(f"{RUN}/scores?symbol=A&limit=1", token)["data"][0]["score"])
 
 
@@ -38,7 +31,7 @@ def test_a_new_snapshot_is_served_without_restart_and_has_new_tags(tmp_path: Pat
         token = api.key()
         before, etag = score(api, token), api.get(f"{RUN}/scores", token).headers["etag"]
         publish(tmp_path, 10)
-        eventually(lambda: score(api, token), before + 10)
+        eventually_is(lambda: score(api, token), before + 10)
         found = api.get(f"{RUN}/scores", token, headers={"if-none-match": etag})
         assert found.status_code == 200
         assert found.headers["etag"] != etag
@@ -54,9 +47,9 @@ def test_an_alpha_can_appear_and_disappear_beside_another(tmp_path: Path) -> Non
 
         assert status() == 404
         publish(tmp_path, 0)
-        eventually(status, 200)
+        eventually_is(status, 200)
         (tmp_path / "catalog" / "Test_hand.json").unlink()
-        eventually(status, 404)
+        eventually_is(status, 404)
 
 
 def test_one_request_sees_one_snapshot_while_others_are_published(tmp_path: Path) -> None:
@@ -86,7 +79,7 @@ def _day(text: str) -> Any:
     return next(day for day in published.WEEKS if day.isoformat() == text)
 
 
-def health(api: Running) -> str:
+def health(api: ApiClient) -> str:
     return str(api.get("/v1/health").json()["status"])
 
 
@@ -98,12 +91,12 @@ def test_a_root_that_goes_away_is_degraded_and_what_was_known_stays_listed(tmp_p
         token = api.key()
         assert api.get(f"{RUN}/scores", token).status_code == 200
         root.rename(tmp_path / "away")
-        eventually(lambda: health(api), "degraded")
+        eventually_is(lambda: health(api), "degraded")
         assert [row["alpha_id"] for row in api.json("/v1/alphas", token)["data"]] == ["Test_hand"]
         gone = api.get(f"{RUN}/scores?offset=1", token)
         assert (gone.status_code, gone.json()["error"]["code"]) == (503, "upstream_unavailable")
         (tmp_path / "away").rename(root)
-        eventually(lambda: health(api), "ok")
+        eventually_is(lambda: health(api), "ok")
         assert api.get(f"{RUN}/scores?offset=1", token).status_code == 200
 
 
@@ -114,10 +107,10 @@ def test_a_broken_pointer_is_degraded_and_leaves_the_served_snapshot(tmp_path: P
         token = api.key()
         whole = pointer.read_bytes()
         pointer.write_bytes(b"{")
-        eventually(lambda: health(api), "degraded")
+        eventually_is(lambda: health(api), "degraded")
         assert api.get(f"{RUN}/scores", token).status_code == 200
         pointer.write_bytes(whole)
-        eventually(lambda: health(api), "ok")
+        eventually_is(lambda: health(api), "ok")
 
 
 def test_files_that_are_gone_or_damaged_are_503_without_a_word_on_where_they_lay(tmp_path: Path) -> None:

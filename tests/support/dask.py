@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.batch.waiting import REPOSITORY, until
+from tests.support.processes import REPOSITORY
+from tests.support.waiting import eventually
 
 
 class Dask:
@@ -23,7 +24,7 @@ class Dask:
         self._start(
             "scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show"
         )
-        until(lambda: self._told("scheduler", r"tcp://127\.0\.0\.1:\d+"), "the scheduler")
+        eventually(lambda: self._told("scheduler", r"tcp://127\.0\.0\.1:\d+"), "the scheduler")
         self.address = self._told("scheduler", r"tcp://127\.0\.0\.1:\d+")
 
     @property
@@ -36,7 +37,7 @@ class Dask:
             name, "worker", self.address, "--no-nanny", "--nthreads", "1", "--name", name, "--host", "127.0.0.1",
             "--no-dashboard", "--local-directory", str(self._folder / f"{name}-space"), checkout=checkout,
         )  # fmt: skip
-        until(lambda: self._told(name, "Starting established connection"), name)
+        eventually(lambda: self._told(name, "Starting established connection"), name)
         return worker
 
     def end(self) -> None:

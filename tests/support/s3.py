@@ -11,7 +11,6 @@ import contextlib
 import http.client
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -20,6 +19,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
+
+from tests.support.ports import free_ports
 
 BINARIES: Final = ("radosgw", "radosgw-admin", "ceph-mon", "ceph-osd", "ceph", "monmaptool", "ceph-authtool")
 PATIENCE: Final = 90.0
@@ -171,7 +172,7 @@ class S3Server:
     def _set_up(self) -> None:
         folder = self._folder
         fsid = str(uuid.uuid4())
-        self._port, v2, v1 = _free_ports(3)
+        self._port, v2, v1 = free_ports(3)
         (folder / "ceph.conf").write_text(
             _CONF.format(fsid=fsid, folder=folder, port=self._port, v2=v2, v1=v1)
         )
@@ -245,12 +246,3 @@ class S3Server:
         except subprocess.TimeoutExpired:
             daemon.kill()
             daemon.wait()
-
-
-def _free_ports(count: int) -> list[int]:
-    """Reserve distinct free ports; all are held open until the last is known."""
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]

@@ -22,7 +22,8 @@ import serve.cli.audit
 import serve.cli.keys
 import serve.cli.store  # noqa: F401 - loaded once, and shared by the children
 from serve.cli.group import main
-from tests.serving.processes import REPOSITORY, SLOW, environment
+from tests.support.processes import REPOSITORY, environment
+from tests.support.waiting import PATIENCE
 
 
 class Operators:
@@ -50,7 +51,7 @@ class Operators:
 def operators(root: Path, **variables: str) -> Iterator[Operators]:
     """Start the program over the store beside a root."""
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.serving.operators"],
+        [sys.executable, "-m", "tests.support.operators"],
         cwd=REPOSITORY,
         env=environment(ALPHA_RESULTS_DATASETS=str(root), **variables),
         stdin=subprocess.PIPE,
@@ -58,7 +59,7 @@ def operators(root: Path, **variables: str) -> Iterator[Operators]:
         text=True,
     ) as process:
         yield Operators(process)
-        process.communicate(timeout=SLOW)
+        process.communicate(timeout=PATIENCE)
 
 
 def _backup(store: str, copy: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPException
 
-from tests.serving.processes import SLOW
+from tests.support.waiting import PATIENCE
 
 CALLERS = 16
 
@@ -21,7 +21,7 @@ def calling(base: str, token: str) -> Iterator[Counter[object]]:
     counting = threading.Lock()
 
     def caller() -> None:
-        with closing(HTTPConnection(base.removeprefix("http://"), timeout=SLOW)) as connection:
+        with closing(HTTPConnection(base.removeprefix("http://"), timeout=PATIENCE)) as connection:
             while not stop.wait(0.005):  # the commands need some of the machine as well
                 try:
                     connection.request("GET", "/v1/me", headers={"authorization": f"Bearer {token}"})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -19,10 +20,13 @@ from schemas.kinds import TABLE_KINDS
 from serve.app import create
 from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings
+from serve.http.asgi import Application
 from serve.settings import Settings
-from tests.contract.conformance import check
-from tests.contract.running import Running
-from tests.seals import make_seal, rewrite
+from tests.support.application import started
+from tests.support.client import ApiClient
+from tests.support.conformance import check
+from tests.support.seals import make_seal, rewrite
+from tests.support.server import served
 
 FULL: Final = "Test_full"
 """Everything was sealed, the signal before smoothing too."""
@@ -165,10 +169,10 @@ async def issue_keys(settings: AccessSettings) -> Keys:
 
 
 @dataclass(frozen=True)
-class World:
+class ContractApp:
     """A running application, with what is known of its data and its keys."""
 
-    running: Running
+    client: ApiClient
     keys: Keys
     root: Path
 
@@ -183,7 +187,7 @@ class World:
     ) -> httpx.Response:
         """Ask an endpoint; whatever it answers has to be what the OpenAPI document says it may answer."""
         endpoint = ENDPOINTS[endpoint] if isinstance(endpoint, str) else endpoint
-        response = self.running.ask("GET", target(endpoint, query, path), self.headers(key, headers))
+        response = self.client.ask("GET", target(endpoint, query, path), self.headers(key, headers))
         check(endpoint, response)
         return response
 
@@ -250,6 +254,38 @@ def unreachable_counts(access: AccessSettings) -> AccessSettings:
     return replace(access, state=None, redis="redis://127.0.0.1:1")
 
 
-def open_world(program: Settings, access: AccessSettings) -> Running:
-    """Return the application, not yet started."""
-    return Running(create(program, access))
+@contextmanager
+def opened(program: Settings, access: AccessSettings, keys: Keys) -> Iterator[ContractApp]:
+    """Run the application until the block is left."""
+    with made(create(program, access), access, keys, Path(program.datasets)) as api:
+        yield api
+
+
+@contextmanager
+def made(application: Application, access: AccessSettings, keys: Keys, root: Path) -> Iterator[ContractApp]:
+    """Run an application that was made before until the block is left."""
+    with started(application, access, caller="203.0.113.9") as client:
+        yield ContractApp(client, keys, root)
+
+
+@contextmanager
+def served_over_sockets(root: Path, prices: Path, folder: Path, state: str = "limits") -> Iterator[str]:
+    """Run ``python -m serve run`` over the same until the block is left, and return its address.
+
+    Parameters
+    ----------
+    root, prices
+        What is published, and the file of market data.
+    folder
+        Where the store of keys is, and the log goes.
+    state
+        Name of the file of counts: two running programs must not share one.
+    """
+    variables = {
+        "ALPHA_RESULTS_ACCESS": f"sqlite:///{folder}/access.sqlite3",
+        "ALPHA_RESULTS_LIMITS_STATE": str(folder / f"{state}.sqlite3"),
+        "ALPHA_RESULTS_MARKET_DATA": str(prices),
+        "ALPHA_RESULTS_THREADS": "2",
+    }
+    with served(root, log=folder / f"server-{state}.log", variables=variables) as (_, base):
+        yield base

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-SLOW = 60.0
+from tests.support.waiting import PATIENCE
+
 TOKEN = b"{token}"
 _OF_EACH_CALL = (
     (re.compile(rb"(?m)^(date|x-ratelimit-(?:remaining|reset)-\w+): .*?\r$"), rb"\1: *\r"),
@@ -44,7 +45,7 @@ class Answer:
         return found
 
 
-class Wire:
+class Connection:
     """A connection."""
 
     def __init__(self, connected: socket.socket, token: str) -> None:
@@ -74,7 +75,7 @@ class Wire:
 
 
 @dataclass(frozen=True)
-class Talk:
+class Server:
     """A running server."""
 
     base: str
@@ -82,14 +83,14 @@ class Talk:
     log: Path
 
     @contextmanager
-    def wire(self, *, buffer: int | None = None) -> Iterator[Wire]:
+    def connect(self, *, buffer: int | None = None) -> Iterator[Connection]:
         address = urlsplit(self.base)
         with socket.socket() as connected:
             if buffer is not None:
                 connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-            connected.settimeout(SLOW)
+            connected.settimeout(PATIENCE)
             connected.connect((address.hostname or "", address.port or 0))
-            wire = Wire(connected, self.token)
+            wire = Connection(connected, self.token)
             with wire.stream:
                 yield wire
 

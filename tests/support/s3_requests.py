@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from tests.s3.server import PATIENCE, S3Server
+from tests.support.s3 import PATIENCE, S3Server
 
 _BEGUN: Final = re.compile(r"starting new request req=(0x[0-9a-f]+)")
 _ANSWERED: Final = re.compile(r'beast: (0x[0-9a-f]+): .*?"([A-Z]+) (\S+) HTTP/')

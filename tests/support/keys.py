@@ -1,0 +1,36 @@
+"""Keys for the tests, issued as an operator issues them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from serve.auth.admin import open_administration
+from serve.auth.settings import AccessSettings
+
+WIDE: Final = "per_second=100000,per_minute=1000000,per_day=10000000,monthly=null"
+"""Limits that no test reaches."""
+
+
+async def issue_key(
+    access: AccessSettings, account: str | None = None, *, admin: bool = False, **grants: Any
+) -> str:
+    """Issue a key and return its token.
+
+    Parameters
+    ----------
+    access
+        Where keys are stored.
+    account
+        Its owner, who is made if need be; an account of its own when none is named.
+    admin
+        Whether an account that is made is an administrator's.
+    grants
+        As :meth:`serve.auth.admin.keys.Keys.issue` takes them; everything but raw fields, without limits, where left out.
+    """
+    async with open_administration(access, "tests") as administration:
+        known = [each.email for each in await administration.accounts.all()]
+        email = account or f"user{len(known)}@example.org"
+        if email not in known:
+            await administration.accounts.create(email, admin=admin, ceiling_endpoints="all")
+        given = {"endpoints": "all", "alphas": "all", "runs": "all", "rate": WIDE, **grants}
+        return (await administration.keys.issue(email, "a key", **given)).token

