@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final
 
 import orjson
@@ -110,12 +110,17 @@ class Manifest:
 
     def named(self) -> Manifest:
         """Return this manifest under the id that its content gives: other content, another snapshot."""
-        version = f"{self.declared}{_BEFORE_CONTENT}{_content(asdict(self))}"
+        version = f"{self.declared}{_BEFORE_CONTENT}{_content(self.document())}"
         return replace(self, schema_version=version, snapshot=snapshot_id(self.seal_digest, version))
 
     def encode(self) -> bytes:
         """Return the canonical bytes: the same manifest always encodes the same."""
-        return encode(asdict(self))
+        return encode(self.document())
+
+    def document(self) -> dict[str, Any]:
+        """Return the manifest as a JSON-ready mapping; what it holds is shared, not copied."""
+        shown: dict[str, Any] = {name.name: getattr(self, name.name) for name in fields(self)}
+        return shown | {"files": [asdict(entry) for entry in self.files]}
 
     @classmethod
     def decode(cls, data: bytes, origin: str) -> Manifest:

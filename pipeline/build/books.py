@@ -42,4 +42,6 @@ def span(rows: pl.DataFrame, kind: str) -> tuple[object, ...]:
     """Count the days and rows of one book's dataset, with its first and last day (UTC day for fills)."""
     # As series, not expressions, which would wait for their turn in the engine behind the files being written.
     day = rows["timestamp"].cast(pl.Date) if kind == "trades" else rows["date"]
-    return day.n_unique(), rows.height, day.min(), day.max()
+    # Rows stand by day, so that a day begins wherever it is another than that of the row before.
+    sessions = int((day.slice(1) != day.slice(0, max(0, day.len() - 1))).sum()) + bool(day.len())
+    return sessions, rows.height, day.min(), day.max()

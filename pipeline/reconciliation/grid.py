@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,90 +12,142 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Symbols = npt.NDArray[np.int64] | npt.NDArray[np.uint32]
+Rows = slice | Codes
 
 BLOCK_CELLS: Final = 1 << 18
-"""Cells of one block: a matrix of doubles this large stays in the processor's cache."""
+"""Cells of one block, empty ones included: what is computed of its occupied cells stays in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Where the rows of one table lie on the grid.
+    """Where the rows of one table lie on the grid, by runs of adjacent rows of one session.
 
     Attributes
     ----------
-    session, symbol
-        Codes of each row, sessions ascending; rows outside the grid are left out.
-    rows
-        Number of each row in its table; None when every row is there in its own order.
+    session
+        Session of each run, in the order of the table; negative where the grid has no such session.
+    starts
+        First row of each run, and behind the last one the number of rows; shape (runs + 1,).
+    symbol
+        Column of the grid of each row.
+    ascending
+        The runs by session, those of a session in the order of the table.
     """
 
     session: Codes
-    symbol: Codes
-    rows: Codes | None = None
+    starts: Codes
+    symbol: Symbols
+    ascending: Codes
 
     @classmethod
-    def of(cls, session: Codes, symbol: Codes) -> Cells:
-        """Order rows by session.
+    def of(cls, session: Codes, lengths: Codes, symbol: Symbols) -> Cells:
+        """Place the rows of a table.
 
         Parameters
         ----------
-        session, symbol
-            Codes of each row of a table; negative where the grid has no such session or symbol.
+        session, lengths
+            Session and number of rows of each run.
+        symbol
+            Column of the grid of each row.
         """
-        rows: Codes | None = None
-        if session.size and (int(session.min()) < 0 or int(symbol.min()) < 0):
-            rows = np.flatnonzero((session >= 0) & (symbol >= 0))
-            session, symbol = session[rows], symbol[rows]
-        if np.all(session[1:] >= session[:-1]):
-            return cls(session, symbol, rows)
-        order = np.argsort(session, kind="stable")
-        return cls(session[order], symbol[order], order if rows is None else rows[order])
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+        return cls(session, starts, symbol, np.argsort(session, kind="stable"))
 
-    def values(self, column: Floats) -> Floats:
-        """Return a column of the table as these rows have it."""
-        return column if self.rows is None else column[self.rows]
+    def within(self, start: int, stop: int) -> tuple[Rows, Codes]:
+        """Return the rows of the sessions from `start` to before `stop`, and the session of each of them."""
+        low, high = np.searchsorted(self.session, (start, stop), sorter=self.ascending)
+        runs = self.ascending[low:high]
+        return self._rows(runs), np.repeat(self.session[runs], self._lengths(runs))
 
-    def row(self, places: Codes) -> Codes:
-        """Return the numbers that rows have in their table."""
-        return places if self.rows is None else self.rows[places]
+    def of_sessions(self, sessions: Codes) -> tuple[Rows, Codes]:
+        """Return the rows of some sessions, and of each row the place of its session among them."""
+        low, high = (
+            np.searchsorted(self.session, sessions, side, sorter=self.ascending) for side in ("left", "right")
+        )
+        runs = self.ascending[_ranges(low, high - low)]
+        place = np.repeat(np.arange(sessions.size), high - low)
+        return self._rows(runs), np.repeat(place, self._lengths(runs))
+
+    def reduced(self, ufunc: np.ufunc, values: Floats, sessions: int) -> Floats:
+        """Reduce values of the rows by session, shape (sessions,), beginning with 0."""
+        found = np.zeros(sessions)
+        if self.session.size:
+            known = self.session >= 0
+            with np.errstate(over="ignore", invalid="ignore"):  # an overflow is a finding, not a crash
+                ufunc.at(found, self.session[known], ufunc.reduceat(values, self.starts[:-1])[known])
+        return found
+
+    def _lengths(self, runs: Codes) -> Codes:
+        return self.starts[runs + 1] - self.starts[runs]
+
+    def _rows(self, runs: Codes) -> Rows:
+        if not runs.size:
+            return slice(0, 0)
+        if np.all(runs[1:] == runs[:-1] + 1):
+            return slice(int(self.starts[runs[0]]), int(self.starts[runs[-1] + 1]))
+        return _ranges(self.starts[runs], self._lengths(runs))
+
+
+def _ranges(first: Codes, size: Codes) -> Codes:
+    """Number ranges one behind the other: ``first[0], first[0] + 1, …, first[1], …``."""
+    return np.repeat(first - np.cumsum(size) + size, size) + np.arange(size.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the rows of one table lie in a block: which rows of it, and the number of the cell of each."""
+
+    rows: Rows
+    cell: Codes
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some neighbouring sessions, and the one before them.
+    """The occupied cells of some neighbouring sessions: a vector, since most of the grid is empty.
 
     Attributes
     ----------
-    start, stop
-        First session, and the one after the last.
+    start
+        First session.
     symbols
         Width of the grid.
+    keys
+        ``(session - start) * symbols + symbol`` of each occupied cell, ascending: a cell is occupied when any of the
+        tables has a row in it, or in the cell of the same symbol in the session before.
+    places, before
+        Table -> where its rows lie, and where they lie one session later. Nothing is carried into the first session
+        of a book.
     """
 
     start: int
-    stop: int
     symbols: int
+    keys: Codes
+    places: Mapping[Hashable, Place]
+    before: Mapping[Hashable, Place]
 
-    def spread(self, cells: Cells, column: Floats, *, before: bool = False) -> Floats:
-        """Put a column on the grid; cells of several rows hold their sum.
+    def spread(self, table: Hashable, column: Floats, *, before: bool = False) -> Floats:
+        """Put a column on the occupied cells; a cell of several rows holds their sum.
 
         Parameters
         ----------
-        cells, column
-            Where the rows lie, and the values in the order of `cells`.
+        table, column
+            What :func:`blocks` was given the table under, and one of its columns.
         before
-            Whether the session before the block is wanted too, as the first row.
+            Whether each cell shall hold the figure of the session before, 0 in the first session of a book.
 
         Returns
         -------
         Floats
-            Shape (sessions, symbols); 0 where the table has no row.
+            Shape (occupied cells,); 0 where the table has no row.
         """
-        first = self.start - 1 if before else self.start
-        low, high = np.searchsorted(cells.session, (first, self.stop))
-        height = self.stop - first
-        key = (cells.session[low:high] - first) * self.symbols + cells.symbol[low:high]
-        return totals(key, column[low:high], height * self.symbols).reshape(height, self.symbols)
+        place = (self.before if before else self.places)[table]
+        return totals(place.cell, column[place.rows], self.keys.size)
+
+    @property
+    def session(self) -> Codes:
+        """Session of each occupied cell, counted from the first one of the block."""
+        return self.keys // self.symbols
 
 
 def totals(code: Codes, values: Floats, size: int) -> Floats:
@@ -103,11 +155,56 @@ def totals(code: Codes, values: Floats, size: int) -> Floats:
     return np.bincount(code, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
-def blocks(sessions: int, symbols: int) -> Iterator[Block]:
-    """Cut a grid into blocks of about :data:`BLOCK_CELLS`."""
+def blocks(
+    tables: Mapping[Hashable, Cells], opens: Flags, symbols: int, *, carried: Hashable
+) -> Iterator[Block]:
+    """Cut a grid into blocks of about :data:`BLOCK_CELLS`.
+
+    Parameters
+    ----------
+    tables
+        Where the rows of each table lie.
+    opens
+        Whether a session is the first of its book, shape (sessions,).
+    symbols
+        Width of the grid.
+    carried
+        The table whose rows are wanted one session later as well.
+    """
     height = max(1, BLOCK_CELLS // max(1, symbols))
-    for start in range(0, sessions, height):
-        yield Block(start, min(start + height, sessions), symbols)
+    for start in range(0, opens.size, height):
+        yield _block(tables, opens, range(start, min(start + height, opens.size)), symbols, carried)
+
+
+def _block(
+    tables: Mapping[Hashable, Cells], opens: Flags, sessions: range, symbols: int, carried: Hashable
+) -> Block:
+    start, stop = sessions.start, sessions.stop
+    keys: dict[tuple[Hashable, bool], tuple[Rows, Codes]] = {}
+    for name, cells in tables.items():
+        rows, session = cells.within(start, stop)
+        keys[name, False] = rows, (session - start) * symbols + cells.symbol[rows]
+        if name == carried:
+            rows, session = cells.within(max(0, start - 1), stop - 1)
+            if opens[start:stop].any():
+                goes_on = np.flatnonzero(~opens[session + 1])
+                rows = goes_on + rows.start if isinstance(rows, slice) else rows[goes_on]
+                session = session[goes_on]
+            keys[name, True] = rows, (session + 1 - start) * symbols + cells.symbol[rows]
+    occupied = np.zeros(len(sessions) * symbols, np.bool_)
+    for _, key in keys.values():
+        occupied[key] = True
+    cell = np.flatnonzero(occupied)
+    number = np.empty(occupied.size, np.int64)
+    number[cell] = np.arange(cell.size)
+    places = {name: Place(rows, number[key]) for name, (rows, key) in keys.items()}
+    return Block(
+        start,
+        symbols,
+        cell,
+        {name: place for (name, later), place in places.items() if not later},
+        {name: place for (name, later), place in places.items() if later},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +237,24 @@ def gaps_in(block: Block, wrong: Flags, expected: Floats, actual: Floats, **part
     """Pick the cells of a block that are wrong; None when none is."""
     if not wrong.any():
         return None
-    row, symbol = np.nonzero(wrong)
+    at = np.flatnonzero(wrong)
+    session, symbol = np.divmod(block.keys[at], block.symbols)
     return Gaps(
-        row + block.start,
+        session + block.start,
         symbol,
-        expected[row, symbol],
-        actual[row, symbol],
-        {name: values[row, symbol] for name, values in parts.items()},
+        expected[at],
+        actual[at],
+        {name: values[at] for name, values in parts.items()},
     )
+
+
+def gaps_on(sessions: Codes, wrong: Flags, expected: Floats, actual: Floats, **parts: Floats) -> Gaps | None:
+    """Pick the cells of matrices that are wrong, a row for each of some sessions; None when none is."""
+    if not wrong.any():
+        return None
+    row, symbol = np.nonzero(wrong)
+    found = {name: values[row, symbol] for name, values in parts.items()}
+    return Gaps(sessions[row], symbol, expected[row, symbol], actual[row, symbol], found)
 
 
 def joined(found: list[Gaps]) -> Gaps | None:

@@ -1,6 +1,6 @@
 """Double entry by name: what is held, what was filled, and what was earned on it.
 
-Every function takes matrices of one shape, sessions by symbols, with 0 where a table has no row.
+Every function takes arrays of one shape, a value a cell of sessions by symbols, with 0 where a table has no row.
 """
 
 from __future__ import annotations
@@ -13,37 +13,17 @@ RELATIVE = 1e-9
 """Of the largest figure that takes part."""
 
 
-def held_before(quantity: Floats, opens: Flags) -> Floats:
-    """Return what each session began with.
-
-    Parameters
-    ----------
-    quantity
-        Shape (sessions + 1, symbols): at each close, that of the session before the first included.
-    opens
-        Shape (sessions,): whether a session is the first of its book, which begins with nothing.
-
-    Returns
-    -------
-    Floats
-        Shape (sessions, symbols).
-    """
-    before = quantity[:-1]
-    if opens.any():
-        before = before.copy()
-        before[opens] = 0.0
-    return before
-
-
 def differing(expected: Floats, actual: Floats, floor: float, *magnitudes: Floats) -> Flags:
     """Tell where two figures differ by more than ``max(floor, 1e-9 of the largest magnitude)``.
 
-    A difference that is no finite number differs. The magnitudes are looked at only where the floor does not settle
-    it, which in a sound ledger is nowhere.
+    A difference that is no finite number differs. The other magnitudes are looked at only where neither the floor nor
+    `actual` settles it, which in a sound ledger is nearly nowhere.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         gap = np.abs(actual - expected)
         wrong: Flags = ~(gap <= floor)
+        if wrong.any():
+            wrong &= ~(gap <= RELATIVE * np.abs(actual))
     if wrong.any():
         at = np.nonzero(wrong)
         allowed = np.abs(expected[at])

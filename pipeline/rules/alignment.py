@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.grid import Block, Cells, Codes, Flags, Floats, Gaps, blocks
+from pipeline.reconciliation.grid import Block, Cells, Codes, Flags, Floats, Gaps, Symbols, blocks
 from schemas.tables.books import base_book
 
 if TYPE_CHECKING:
     from pipeline.rules.tables import Tables
 
 _NAMED: Final = ("positions", "pnl", "trades", "decisions")
+_SESSION: Final = ("book", "date")
 
 
 class Alignment:
@@ -35,15 +36,11 @@ class Alignment:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._lock = threading.RLock()
-        self._cells: dict[tuple[str, tuple[str, ...]], Cells] = {}
+        self._cells: dict[Hashable, Cells] = {}
+        self._blocks: list[Block] | None = None
         self._sessions: pl.DataFrame | None = None
-        # Numbered once for all tables; the numbers are this run's own and go with it.
-        category = pl.Categorical(pl.Categories.random())
-        self._symbols = {
-            kind: tables[kind]["symbol"].cast(category) for kind in _NAMED if tables.has(kind, "symbol")
-        }
-        self._codes = {kind: column.to_physical().to_numpy() for kind, column in self._symbols.items()}
-        self.width = max((int(codes.max()) + 1 for codes in self._codes.values() if codes.size), default=0)
+        self._named = [kind for kind in _NAMED if tables.has(kind, "symbol")]
+        self.width = max((tables.symbols(kind).width for kind in self._named), default=0)
 
     @property
     def sessions(self) -> pl.DataFrame:
@@ -65,8 +62,25 @@ class Alignment:
         return np.diff(books, prepend=-1) != 0 if books.size else np.zeros(0, np.bool_)
 
     def blocks(self) -> list[Block]:
-        """Cut the grid into blocks."""
-        return list(blocks(self.sessions.height, self.width))
+        """Cut the grid of positions, pnl and fills into blocks, once."""
+        with self._lock:
+            if self._blocks is None:
+                keys = {"positions": _SESSION, "pnl": _SESSION, "trades": ("book", "timestamp")}
+                placed: dict[Hashable, Cells] = {
+                    kind: self.cells(kind)
+                    for kind, key in keys.items()
+                    if self._tables.has(kind, *key, "symbol")
+                }
+                aside = self._tables.declared.outside_ledger
+                if "trades" in placed and aside:
+                    placed["trades", aside] = self.cells("trades", aside)
+                self._blocks = list(blocks(placed, self.opens, self.width, carried="positions"))
+            return self._blocks
+
+    def fills(self) -> Hashable:
+        """Name, in :meth:`blocks`, the fills that belong to the ledger."""
+        aside = self._tables.declared.outside_ledger
+        return ("trades", aside) if aside else "trades"
 
     def cells(self, kind: str, leaving_out: Collection[str] = ()) -> Cells:
         """Place the rows of positions, pnl or trades.
@@ -81,26 +95,23 @@ class Alignment:
         key = (kind, tuple(sorted(leaving_out)))
         with self._lock:
             if key not in self._cells:
-                self._cells[key] = Cells.of(self._sessions_of(kind, leaving_out), self.codes(kind))
+                session, lengths = self._sessions_of(kind, leaving_out)
+                self._cells[key] = Cells.of(session, lengths, self.codes(kind))
             return self._cells[key]
 
-    def codes(self, kind: str) -> Codes:
+    def codes(self, kind: str) -> Symbols:
         """Return the column of the grid for each row of a table with ``symbol``."""
-        return self._codes[kind].astype(np.int64)
+        return self._tables.symbols(kind).codes
 
     def names(self, codes: Codes) -> pl.Series:
         """Name columns of the grid."""
-        unique = [column.unique() for column in self._symbols.values()]
-        known = pl.concat(
-            [pl.DataFrame({"code": x.to_physical(), "symbol": x.cast(pl.String)}) for x in unique]
-        )
+        known = pl.concat([self._tables.symbols(kind).names for kind in self._named]).unique()
         wanted = pl.DataFrame({"code": codes.astype(np.uint32)})
-        found = wanted.join(known.unique(), on="code", how="left", maintain_order="left")
-        return found["symbol"]
+        return wanted.join(known, on="code", how="left", maintain_order="left")["symbol"]
 
-    def column(self, kind: str, name: str, leaving_out: Collection[str] = ()) -> Floats:
-        """Return a column in the order of the cells."""
-        return self.cells(kind, leaving_out).values(self._tables[kind][name].to_numpy())
+    def column(self, kind: str, name: str) -> Floats:
+        """Return a column of a table as an array."""
+        return self._tables[kind][name].to_numpy()
 
     def rows(self, gaps: Gaps) -> pl.DataFrame:
         """Describe cells: book, date, symbol, what was expected and its parts, and what is sealed, by key."""
@@ -109,22 +120,18 @@ class Alignment:
         rows = where.drop("session").with_columns(symbol=self.names(gaps.symbol), **figures)
         return rows.sort("book", "date", "symbol")
 
-    def by_session(self, kind: str, values: Floats, leaving_out: Collection[str] = ()) -> Floats:
-        """Sum values given in the order of the cells by session, shape (sessions,)."""
-        cells = self.cells(kind, leaving_out)
-        sums = np.zeros(self.sessions.height)
-        starts = np.flatnonzero(np.diff(cells.session, prepend=-1))
-        if starts.size:
-            with np.errstate(over="ignore", invalid="ignore"):  # an overflow is a finding, not a crash
-                sums[cells.session[starts]] = np.add.reduceat(values, starts)
-        return sums
+    def by_session(
+        self, kind: str, values: Floats, leaving_out: Collection[str] = (), ufunc: np.ufunc = np.add
+    ) -> Floats:
+        """Sum values of the rows of a table by session, or reduce them otherwise; shape (sessions,)."""
+        return self.cells(kind, leaving_out).reduced(ufunc, values, self.sessions.height)
 
     def ledger(self, column: str) -> Floats:
         """Return a column of the portfolio in the order of the sessions."""
         assert self.sessions is not None
         return self._tables["portfolio"][column].gather(self._order).to_numpy()
 
-    def _sessions_of(self, kind: str, leaving_out: Collection[str]) -> Codes:
+    def _sessions_of(self, kind: str, leaving_out: Collection[str]) -> tuple[Codes, Codes]:
         columns = ("book", "timestamp") if kind == "trades" else ("book", "date")
         runs = self._tables.runs(kind, columns)
         heads = runs.heads
@@ -139,4 +146,4 @@ class Alignment:
                 date=pl.col("timestamp").dt.date(),
             )
         found = heads.join(self.sessions, on=("book", "date"), how="left", maintain_order="left")
-        return np.repeat(found["session"].fill_null(-1).to_numpy(), runs.lengths)
+        return found["session"].fill_null(-1).to_numpy(), runs.lengths

@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline.reconciliation.books import CARRY, TURNOVER, before, carry_by_convention, expected_cash, ratio
 from pipeline.reconciliation.grid import Flags, Floats
-from pipeline.reconciliation.holdings import differing, held_before
+from pipeline.reconciliation.holdings import differing
 from pipeline.rule import Finding, examples_wanted, rule
 from pipeline.rules.examples import examples_of
 from pipeline.rules.tables import SESSION, Tables
@@ -58,7 +58,7 @@ def portfolio_cash_flow(tables: Tables) -> Finding | None:
     """Report sessions whose cash does not follow from their fills and flows."""
     grid, aside = tables.alignment, tables.declared.outside_ledger
     quantity, mid, cost = (
-        grid.column("trades", name, aside) for name in ("quantity", "mid_price", "execution_cost")
+        grid.column("trades", name) for name in ("quantity", "mid_price", "execution_cost")
     )
     received: Floats | float = 0.0
     if tables.has("pnl", *_CELL, "cash_adjustment"):
@@ -83,7 +83,7 @@ def portfolio_cash_flow(tables: Tables) -> Finding | None:
 def portfolio_execution_cost(tables: Tables) -> Finding | None:
     """Report sessions that are charged other costs than those of their fills."""
     grid, aside = tables.alignment, tables.declared.outside_ledger
-    cost = -grid.by_session("trades", grid.column("trades", "execution_cost", aside), aside)
+    cost = -grid.by_session("trades", grid.column("trades", "execution_cost"), aside)
     return _sessions_finding(tables, {"execution_cost": cost}, money=True)
 
 
@@ -143,13 +143,10 @@ def portfolio_carry(tables: Tables) -> Finding | None:
 def portfolio_exposure(tables: Tables) -> Finding | None:
     """Report sessions whose exposure is not that of their positions."""
     grid = tables.alignment
-    cells, notional = grid.cells("positions"), grid.column("positions", "signed_notional")
+    notional = grid.column("positions", "signed_notional")
     size, equity = np.abs(notional), grid.ledger("ending_equity")
     gross, net = grid.by_session("positions", size), grid.by_session("positions", notional)
-    largest = np.zeros(grid.sessions.height)
-    starts = np.flatnonzero(np.diff(cells.session, prepend=-1))
-    if starts.size:
-        largest[cells.session[starts]] = np.maximum.reduceat(size, starts)
+    largest = grid.by_session("positions", size, ufunc=np.maximum)
     money = {"gross_notional": gross, "net_notional": net}
     shares = {
         "gross_exposure": ratio(gross, equity),
@@ -178,7 +175,7 @@ def portfolio_exposure(tables: Tables) -> Finding | None:
 def portfolio_turnover_notional(tables: Tables) -> Finding | None:
     """Report sessions whose traded notional is not that of their fills."""
     grid, aside = tables.alignment, _outside_turnover(tables)
-    traded = np.abs(grid.column("trades", "quantity", aside) * grid.column("trades", "mid_price", aside))
+    traded = np.abs(grid.column("trades", "quantity") * grid.column("trades", "mid_price"))
     return _sessions_finding(
         tables, {"turnover_notional": grid.by_session("trades", traded, aside)}, money=True
     )
@@ -221,13 +218,13 @@ def _outside_turnover(tables: Tables) -> tuple[str, ...]:
 def _weight_changes(tables: Tables) -> Floats:
     """Half of the absolute changes of weight by session, shape (sessions,)."""
     grid = tables.alignment
-    cells, weight = grid.cells("positions"), grid.column("positions", "weight")
-    changes = []
+    weight = grid.column("positions", "weight")
+    changes = np.zeros(grid.sessions.height)
     for block in grid.blocks():
-        closes = block.spread(cells, weight, before=True)
-        was = held_before(closes, grid.opens[block.start : block.stop])
-        changes.append(0.5 * np.abs(closes[1:] - was).sum(axis=1))
-    return np.concatenate(changes) if changes else np.zeros(0)
+        moved = np.abs(block.spread("positions", weight) - block.spread("positions", weight, before=True))
+        sums = np.bincount(block.session, weights=0.5 * moved)
+        changes[block.start : block.start + sums.size] = sums
+    return changes
 
 
 def _compared(tables: Tables, column: str, expected: Floats, scale: float) -> tuple[Flags, Floats, Floats]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.grid import Floats, Gaps, gaps_in, joined
-from pipeline.reconciliation.holdings import differing, expected_market_pnl, expected_quantity, held_before
+from pipeline.reconciliation.holdings import differing, expected_market_pnl, expected_quantity
 from pipeline.rule import Finding, rule
 from pipeline.rules.examples import examples_of
 from pipeline.rules.tables import SESSION, Tables
@@ -35,21 +36,20 @@ _CASH: Final = "cash_adjustment"
 )
 def positions_fills(tables: Tables) -> Finding | None:
     """Report holdings that the fills do not lead to."""
-    grid, aside = tables.alignment, tables.declared.outside_ledger
-    held, quantity = grid.cells("positions"), grid.column("positions", "quantity")
-    fills, filled = grid.cells("trades", aside), grid.column("trades", "quantity", aside)
+    grid = tables.alignment
+    quantity, filled = grid.column("positions", "quantity"), grid.column("trades", "quantity")
     adjusted = _optional(tables, _QUANTITY)
     found: list[Gaps] = []
     for block in grid.blocks():
-        closes = block.spread(held, quantity, before=True)
-        before, actual = held_before(closes, grid.opens[block.start : block.stop]), closes[1:]
-        bought = block.spread(fills, filled)
-        moved = bought if adjusted is None else bought + block.spread(grid.cells("pnl"), adjusted)
+        before = block.spread("positions", quantity, before=True)
+        actual = block.spread("positions", quantity)
+        bought = block.spread(grid.fills(), filled)
+        moved = bought if adjusted is None else bought + block.spread("pnl", adjusted)
         expected = expected_quantity(before, moved)
         # Without a price nothing says how many shares are dust: a sum that cancels is measured by what it cancels.
         wrong = differing(expected, actual, 0.0, before, bought)
         if wrong.any():
-            wrong &= differing(expected, actual, 0.0, block.spread(fills, abs(filled)))
+            wrong &= differing(expected, actual, 0.0, block.spread(grid.fills(), abs(filled)))
         gaps = gaps_in(block, wrong, expected, actual, quantity_before=before, filled=bought)
         found += [gaps] if gaps is not None else []
     return _cells_finding(
@@ -74,20 +74,18 @@ def positions_fills(tables: Tables) -> Finding | None:
 )
 def pnl_market(tables: Tables) -> Finding | None:
     """Report name-days whose profit is not what positions and fills come to."""
-    grid, aside = tables.alignment, tables.declared.outside_ledger
-    held, notional = grid.cells("positions"), grid.column("positions", "signed_notional")
-    fills, paid = grid.cells("trades", aside), _paid(tables)
-    earned, pnl = grid.cells("pnl"), grid.column("pnl", "market_pnl")
-    cash = _optional(tables, _CASH)
+    grid = tables.alignment
+    notional, paid = grid.column("positions", "signed_notional"), _paid(tables)
+    pnl, cash = grid.column("pnl", "market_pnl"), _optional(tables, _CASH)
     found: list[Gaps] = []
     for block in grid.blocks():
-        closes = block.spread(held, notional, before=True)
-        before, after = held_before(closes, grid.opens[block.start : block.stop]), closes[1:]
-        bought = block.spread(fills, paid)
+        before = block.spread("positions", notional, before=True)
+        after = block.spread("positions", notional)
+        bought = block.spread(grid.fills(), paid)
         expected = expected_market_pnl(before, after, bought)
         if cash is not None:
-            expected += block.spread(earned, cash)
-        actual = block.spread(earned, pnl)
+            expected += block.spread("pnl", cash)
+        actual = block.spread("pnl", pnl)
         wrong = differing(expected, actual, ABSOLUTE * tables.equity_basis, before, after, bought)
         gaps = gaps_in(
             block, wrong, expected, actual, notional_before=before, notional=after, paid_at_mid=bought
@@ -109,12 +107,11 @@ def pnl_market(tables: Tables) -> Finding | None:
 )
 def pnl_execution_cost(tables: Tables) -> Finding | None:
     """Report name-days whose cost is not that of their fills."""
-    grid, aside = tables.alignment, tables.declared.outside_ledger
-    fills, cost = grid.cells("trades", aside), grid.column("trades", "execution_cost", aside)
-    charged, pnl = grid.cells("pnl"), grid.column("pnl", "execution_cost")
+    grid = tables.alignment
+    cost, pnl = grid.column("trades", "execution_cost"), grid.column("pnl", "execution_cost")
     found: list[Gaps] = []
     for block in grid.blocks():
-        expected, actual = -block.spread(fills, cost), block.spread(charged, pnl)
+        expected, actual = -block.spread(grid.fills(), cost), block.spread("pnl", pnl)
         wrong = differing(expected, actual, ABSOLUTE * tables.equity_basis)
         gaps = gaps_in(block, wrong, expected, actual)
         found += [gaps] if gaps is not None else []
@@ -137,19 +134,19 @@ def pnl_execution_cost(tables: Tables) -> Finding | None:
 def pnl_borrow(tables: Tables) -> Finding | None:
     """Report name-days that pay for a borrow nobody needed."""
     grid = tables.alignment
-    held, quantity = grid.cells("positions"), grid.column("positions", "quantity")
-    charged, borrow = grid.cells("pnl"), grid.column("pnl", "borrow_cashflow")
+    quantity, borrow = grid.column("positions", "quantity"), grid.column("pnl", "borrow_cashflow")
     selling = tables.has("trades", *_FILL, "quantity")
     sold = grid.column("trades", "quantity").clip(max=0.0) if selling else None
     found: list[Gaps] = []
     for block in grid.blocks():
-        actual = block.spread(charged, borrow)
-        closes = block.spread(held, quantity, before=True)
-        before = held_before(closes, grid.opens[block.start : block.stop])
-        wrong = (actual < -ABSOLUTE * tables.equity_basis) & (closes[1:] >= 0) & (before >= 0)
+        actual = block.spread("pnl", borrow)
+        after = block.spread("positions", quantity)
+        wrong = (actual < -ABSOLUTE * tables.equity_basis) & (after >= 0)
+        if wrong.any():
+            wrong &= block.spread("positions", quantity, before=True) >= 0
         if sold is not None and wrong.any():
-            wrong &= block.spread(grid.cells("trades"), sold) >= 0
-        gaps = gaps_in(block, wrong, 0.0 * actual, actual, quantity=closes[1:])
+            wrong &= block.spread("trades", sold) >= 0
+        gaps = gaps_in(block, wrong, np.zeros_like(actual), actual, quantity=after)
         found += [gaps] if gaps is not None else []
     return _cells_finding(
         tables, "pnl", joined(found), "borrow_cashflow is charged to a name that is not short"
@@ -204,9 +201,8 @@ def trades_decision(tables: Tables) -> Finding | None:
 
 
 def _paid(tables: Tables) -> Floats:
-    aside = tables.declared.outside_ledger
     grid = tables.alignment
-    return grid.column("trades", "quantity", aside) * grid.column("trades", "mid_price", aside)
+    return grid.column("trades", "quantity") * grid.column("trades", "mid_price")
 
 
 def _optional(tables: Tables, column: str) -> Floats | None:

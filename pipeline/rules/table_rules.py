@@ -120,6 +120,8 @@ def _deciding(kind: str, column: Column, tables: Tables) -> pl.Series:
     """Return few values that decide whether any value of the column breaks its bound."""
     values = tables[kind][column.name]
     if column.type is Type.STR:
+        if column.name == "symbol":
+            return tables.symbols(kind).names["symbol"]
         if column.name == SESSION[0] and tables.has(kind, *SESSION):
             values = tables.runs(kind).heads[column.name]
         # The streaming engine finds the distinct values of a long text column in half the time.

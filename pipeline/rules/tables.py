@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pipeline.rules.alignment import Alignment
 from pipeline.seal.declared_differences import DeclaredDifferences
+from schemas.kinds import TABLE_KINDS
 
 SESSION = ("book", "date")
 """What a session of a book is known by."""
@@ -42,6 +43,62 @@ class Runs:
         return pl.Series(values.name, np.repeat(values.to_numpy(), self.lengths))
 
 
+class SymbolCodes:
+    """The symbols of all tables of a run by number, each column numbered once. Safe to share between threads.
+
+    A number is as wide as four characters, so that joins and comparisons of names cost what those of integers do.
+    """
+
+    def __init__(self) -> None:
+        # The numbers are this run's own and go with it.
+        self._category = pl.Categorical(pl.Categories.random())
+        self._coded: dict[str, CodedSymbols] = {}
+        self._locks = {kind: threading.Lock() for kind in TABLE_KINDS}
+
+    def of(self, kind: str, symbols: pl.Series) -> CodedSymbols:
+        """Return the numbers of the ``symbol`` column of a kind."""
+        with self._locks[kind]:
+            if kind not in self._coded:
+                coded = symbols.cast(self._category)
+                codes = coded.to_physical()
+                # Counted, not hashed: there are few numbers.
+                numbers = np.flatnonzero(np.bincount(codes.drop_nulls().to_numpy())).astype(np.uint32)
+                self._coded[kind] = CodedSymbols(codes, pl.Series(numbers).cat.to(self._category))
+            return self._coded[kind]
+
+
+@dataclass(frozen=True, slots=True)
+class CodedSymbols:
+    """The symbols of one table.
+
+    Attributes
+    ----------
+    column
+        Number of the symbol of each row, UInt32; the same in all tables of the run.
+    different
+        Each symbol that occurs, null aside, by number. While one such column lives, so does the numbering.
+    """
+
+    column: pl.Series
+    different: pl.Series
+
+    @property
+    def codes(self) -> NDArray[np.uint32]:
+        """Number of each row, shape (rows,); the column has no null."""
+        return self.column.to_numpy()
+
+    @property
+    def width(self) -> int:
+        """One more than the highest number that occurs; 0 for none."""
+        codes = self.different.to_physical().to_numpy()
+        return int(codes.max()) + 1 if codes.size else 0
+
+    @property
+    def names(self) -> pl.DataFrame:
+        """Return ``code`` and ``symbol`` of each one that occurs."""
+        return pl.DataFrame({"code": self.different.to_physical(), "symbol": self.different.cast(pl.String)})
+
+
 class Tables:
     """The tables of a run, as far as they can be relied on.
 
@@ -63,6 +120,7 @@ class Tables:
     ) -> None:
         self._frames = dict(frames)
         self._runs: dict[tuple[str, tuple[str, ...]], Runs] = {}
+        self._symbols = SymbolCodes()
         self._alignment: Alignment | None = None
         self._lock = threading.Lock()
         self.equity_basis = equity_basis
@@ -88,6 +146,7 @@ class Tables:
             self.declared,
         )
         kept._runs = self._runs
+        kept._symbols = self._symbols
         return kept
 
     @property
@@ -97,6 +156,10 @@ class Tables:
             if self._alignment is None:
                 self._alignment = Alignment(self)
             return self._alignment
+
+    def symbols(self, kind: str) -> CodedSymbols:
+        """Return the symbols of a kind by number, found once."""
+        return self._symbols.of(kind, self._frames[kind]["symbol"])
 
     def runs(self, kind: str, columns: tuple[str, ...] = SESSION) -> Runs:
         """Return the stretches of rows that agree in these columns, found once."""
@@ -127,7 +190,10 @@ def find_runs(key: pl.DataFrame) -> Runs:
     if not key.height:
         nothing = np.empty(0, np.int64)
         return Runs(key, nothing, nothing)
-    number = key.select(pl.struct(pl.all()).rle_id()).to_series().to_numpy()
-    starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(number[1:] != number[:-1]) + 1])
+    begins = np.zeros(key.height - 1, np.bool_)
+    # Column by column: a struct of them would be encoded row by row.
+    for column in key.iter_columns():
+        begins |= column.slice(1).ne_missing(column.slice(0, key.height - 1)).to_numpy()
+    starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(begins) + 1])
     lengths = np.diff(starts, append=key.height)
     return Runs(key[starts], starts, lengths)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.grid import Block, Cells, Codes, Flags, Floats, Gaps, gaps_in, joined, totals
+from pipeline.reconciliation.grid import Cells, Codes, Flags, Floats, Gaps, gaps_on, joined, totals
 from pipeline.reconciliation.targets import (
     implied_equity,
     off_scale,
@@ -31,6 +30,7 @@ _WEIGHT_OF: Final = {
     for book in CONDITIONED_BOOKS
 }
 """Book -> the weights it is built on."""
+_PART: Final = 1 << 16
 _FILLS: Final = ("book", "timestamp", "decision_at", "symbol", "phase", "quantity", "mid_price")
 
 
@@ -101,25 +101,27 @@ class _Board:
         runs = tables.runs("decisions", ("date",))
         self._weeks = runs.heads["date"].unique().sort()
         week = self._weeks.search_sorted(runs.heads["date"]).to_numpy().astype(np.int64)
-        self._cells = Cells.of(np.repeat(week, runs.lengths), grid.codes("decisions"))
-        self._block = Block(0, self._weeks.len(), grid.width)
+        self._cells = Cells.of(week, runs.lengths, grid.codes("decisions"))
         self._starting = grid.ledger("starting_equity")
         tradeable = tables["decisions"]["next_open_tradeable"].cast(pl.Float64).to_numpy()
         self._tradeable = self._by_week(tradeable) > 0
-        closed = self._cells.values(1.0 - tradeable)
-        self._frozen = totals(self._cells.session, closed, self._weeks.len()) > 0
+        self._frozen = self._cells.reduced(np.add, 1.0 - tradeable, self._weeks.len()) > 0
         trades, quantity = tables["trades"], grid.column("positions", "quantity")
-        own = {book: book in _WEIGHT_OF for book in trades["book"].unique()}
-        regular = trades["book"].replace_strict(own, return_dtype=pl.Boolean).to_numpy()
+        fills = tables.runs("trades", ("book", "timestamp", "decision_at"))
+        own = {book: book in _WEIGHT_OF for book in fills.heads["book"].unique()}
+        regular = np.repeat(
+            fills.heads["book"].replace_strict(own, return_dtype=pl.Boolean).to_numpy(), fills.lengths
+        )
         opening = regular & (trades["phase"] == "open").to_numpy()
         shares = np.where(opening, trades["quantity"].to_numpy(), 0.0)
-        fills = grid.cells("trades")
-        self._shares, self._opened, self._other = (
-            (fills, fills.values(column))
-            for column in (shares, shares * trades["mid_price"].to_numpy(), (~regular).astype(np.float64))
+        self._fills, self._held = grid.cells("trades"), (grid.cells("positions"), quantity)
+        self._shares, self._opened = shares, shares * trades["mid_price"].to_numpy()
+        self._other = (~regular).astype(np.float64)
+        # Part by part: an engine that fills fractions shows it in the first one.
+        parts = range(0, quantity.size, _PART)
+        self._whole_shares = all(
+            np.array_equal(part, np.rint(part)) for part in (quantity[at : at + _PART] for at in parts)
         )
-        self._held = (grid.cells("positions"), quantity)
-        self._whole_shares = bool(np.all(quantity == np.rint(quantity)))
 
     def faults(self, weight: str, weeks: pl.Series, sessions: Codes) -> list[tuple[str, Gaps]]:
         """Compare the rebalances of one book: what is wrong, and where.
@@ -135,14 +137,14 @@ class _Board:
         known = np.isin(weeks.to_numpy(), self._weeks.to_numpy())
         week, sessions = week[known], sessions[known]
         target = self._by_week(self._tables["decisions"][weight].to_numpy())[week]
-        undoubted = self._tradeable[week] & (self._on(sessions, self._other) == 0)
+        undoubted = self._tradeable[week] & (self._on(sessions, (self._fills, self._other)) == 0)
         quantity = self._on(sessions, self._held)
-        opened = np.where(undoubted, self._on(sessions, self._opened), 0.0)
+        opened = np.where(undoubted, self._on(sessions, (self._fills, self._opened)), 0.0)
         equity = implied_equity(target, opened)
         side, starting = side_equity(equity, target), self._starting[sessions]
         slack: Floats | float = 0.0
         if self._whole_shares:
-            shares = self._on(sessions, self._shares) * target
+            shares = self._on(sessions, (self._fills, self._shares)) * target
             slack = np.abs(np.divide(opened, shares, out=np.zeros_like(opened), where=shares != 0))
         checks: dict[str, tuple[Flags, Floats, Floats]] = {
             "held on another side than their target weight": (
@@ -163,25 +165,20 @@ class _Board:
         }
         found = []
         for fault, (wrong, expected, actual) in checks.items():
-            gaps = gaps_in(Block(0, sessions.size, 0), wrong, expected, actual, target_weight=target)
+            gaps = gaps_on(sessions, wrong, expected, actual, target_weight=target)
             if gaps is not None:
-                found.append((fault, replace(gaps, session=sessions[gaps.session])))
+                found.append((fault, gaps))
         return found
 
     def _by_week(self, column: Floats) -> Floats:
-        return self._block.spread(self._cells, self._cells.values(column))
+        return self._on(np.arange(self._weeks.len()), (self._cells, column))
 
-    def _on(self, sessions: Codes, rows: tuple[Cells, Floats]) -> Floats:
-        """Put the rows of some sessions on a grid of those alone."""
-        cells, column = rows
-        low, high = (
-            np.searchsorted(cells.session, sessions),
-            np.searchsorted(cells.session, sessions, "right"),
-        )
-        taken = np.repeat(low - np.concatenate([[0], np.cumsum(high - low)[:-1]]), high - low)
-        taken += np.arange(taken.size)
-        key = np.repeat(np.arange(sessions.size), high - low) * self._grid.width + cells.symbol[taken]
-        return totals(key, column[taken], sessions.size * self._grid.width).reshape(sessions.size, -1)
+    def _on(self, sessions: Codes, table: tuple[Cells, Floats]) -> Floats:
+        """Put the rows of some sessions on a grid of those alone, shape (sessions, symbols)."""
+        cells, column = table
+        rows, place = cells.of_sessions(sessions)
+        key = place * self._grid.width + cells.symbol[rows]
+        return totals(key, column[rows], sessions.size * self._grid.width).reshape(sessions.size, -1)
 
 
 @rule(

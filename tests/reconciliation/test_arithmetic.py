@@ -192,20 +192,32 @@ def test_the_size_of_the_ledger_does_not_matter(
 
 
 @given(
-    rows=st.lists(st.tuples(st.integers(-1, 40), st.integers(-1, 6), st.floats(-9, 9)), max_size=60),
+    rows=st.lists(st.tuples(st.integers(-1, 40), st.integers(0, 6), st.floats(-9, 9)), max_size=60),
+    opens=st.sets(st.integers(0, 40)),
+    size=st.integers(1, 300),
 )
-def test_a_grid_holds_the_sum_of_the_rows_of_each_cell(rows: list[tuple[int, int, float]]) -> None:
+def test_a_grid_holds_the_sum_of_the_rows_of_each_cell(
+    rows: list[tuple[int, int, float]], opens: set[int], size: int
+) -> None:
     session, symbol = (np.array([row[place] for row in rows], dtype=np.int64) for place in (0, 1))
     values = np.array([row[2] for row in rows], dtype=np.float64)
-    cells = Cells.of(session, symbol)
+    cells = Cells.of(session, np.ones_like(session), symbol)
+    first = np.isin(np.arange(41), list(opens))
     expected = np.zeros((41, 7))
     for day, name, value in rows:
-        if day >= 0 and name >= 0:
+        if day >= 0:
             expected[day, name] += value
-    spread = [block.spread(cells, cells.values(values)) for block in blocks(41, 7)]
-    assert np.allclose(np.concatenate(spread), expected)
-    (whole,) = blocks(41, 7)
-    assert np.allclose(whole.spread(cells, cells.values(values), before=True)[1:], expected)
+    before = np.vstack([np.zeros(7), expected[:-1]])
+    before[first] = 0.0
+    found, carried = np.zeros((41, 7)), np.zeros((41, 7))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipeline.reconciliation.grid.BLOCK_CELLS", size)
+        for block in blocks({"rows": cells}, first, 7, carried="rows"):
+            at = (block.start + block.session, block.keys % 7)
+            found[at] = block.spread("rows", values)
+            carried[at] = block.spread("rows", values, before=True)
+    assert np.allclose(found, expected)
+    assert np.allclose(carried, before)
 
 
 @given(
