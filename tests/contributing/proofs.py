@@ -1,0 +1,120 @@
+"""Whether what an example of CONTRIBUTING.md adds is there: `python -m tests.contributing.proofs NAME`, in the tree that was changed.
+
+Each function fails in a tree without its example.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+import pytest
+
+import datasets
+from datasets.storage import open_storage
+from pipeline.build import build_seal
+from schemas.dictionary import data_dictionary
+from schemas.endpoints import ENDPOINTS
+from schemas.errors import ApiError
+from schemas.metrics.documentation import documentation
+from schemas.openapi import rendered
+from serve.auth.admin import open_administration
+from serve.auth.authenticator import Access
+from serve.auth.settings import AccessSettings
+from tests.seals import make_seal, rewrite
+from tests.serving.driving import running
+
+ALPHA: Final = "Test_example"
+
+
+def build(folder: Path, change: Callable[[pl.DataFrame], pl.DataFrame] | None = None) -> Path:
+    """Publish a small run, whose positions may be changed first, and return the root."""
+    seal = make_seal(folder / "seals", alpha_id=ALPHA, weeks=14)
+    if change is not None:
+        rewrite(seal, "positions", change)
+    build_seal(str(seal), folder / "root")
+    return folder / "root"
+
+
+def limit(folder: Path) -> None:
+    asyncio.run(_limit(folder))
+    assert "X-RateLimit-Limit-Hour" in rendered()
+
+
+async def _limit(folder: Path) -> None:
+    settings = AccessSettings(str(folder / "access.sqlite3"), state=folder / "limits")
+    async with open_administration(settings, "tests") as acts:
+        await acts.accounts.create("a@example.org")
+        issued = await acts.keys.issue("a@example.org", "k", rate="per_hour=2")
+        wide = await acts.keys.issue("a@example.org", "without")
+    access = await Access.open(settings)
+
+    async def call(token: str) -> Any:
+        return await access.admit({"Authorization": f"Bearer {token}"}, None, ENDPOINTS["meta.me"])
+
+    try:
+        for left in "10":
+            caller = await call(issued.token)
+            assert caller.headers["X-RateLimit-Remaining-Hour"] == left
+        assert caller.usage.to_json()["remaining_hour"] == 0
+        with pytest.raises(ApiError) as refused:
+            await call(issued.token)
+        assert (refused.value.code, refused.value.status) == ("rate_limit_hour", 429)
+        assert refused.value.details == {"window": "hour", "limit": 2}
+        assert 3590 < int(refused.value.headers["Retry-After"]) <= 3600
+        unlimited = await call(wide.token)
+        assert "X-RateLimit-Limit-Hour" not in unlimited.headers
+        assert unlimited.rate_limit.to_json()["per_hour"] is None
+    finally:
+        await access.close()
+
+
+def backend(folder: Path) -> None:
+    root, there = build(folder), open_storage("memory://example")
+    for file in root.rglob("*"):
+        if file.is_file():
+            there.write(file.relative_to(root).as_posix(), file.read_bytes())
+    opened = datasets.open("memory://example")
+    assert list(opened) == [ALPHA]
+    local = datasets.open(root)[ALPHA].scan("decisions").collect()
+    assert opened[ALPHA].scan("decisions").collect().equals(local)
+    seen = there.read_version("pointer")
+    assert there.compare_and_swap("pointer", b"one", seen)
+    assert not there.compare_and_swap("pointer", b"two", seen)
+    assert there.read("pointer") == b"one"
+
+
+def column(folder: Path) -> None:
+    short = pl.when(pl.col("quantity") < 0).then(0.01)
+    root = build(folder, lambda positions: positions.with_columns(borrow_rate=short))
+    with running(root) as api:
+        rows = api.json(f"/v1/alphas/{ALPHA}/positions?book=long_short", api.key())["data"]
+    assert rows
+    assert {(row["borrow_rate"], row["quantity"] < 0) for row in rows} == {(0.01, True), (None, False)}
+    assert "`borrow_rate`" in data_dictionary()
+    assert "borrow_rate" in rendered()
+
+
+def metric(folder: Path) -> None:
+    with running(build(folder)) as api:
+        core = api.json(f"/v1/alphas/{ALPHA}/metrics", api.key())["data"]["core"]
+        rows = api.json(f"/v1/alphas/{ALPHA}/equity-curve?book=long_short&limit=1000", api.key())["data"]
+    returns = pl.Series([row["period_return"] for row in rows]).drop_nulls()
+    deviation = returns.std()
+    assert isinstance(deviation, float)
+    assert abs(core["volatility"]["value"] - deviation * 252**0.5) < 1e-12
+    assert (core["volatility"]["unit"], core["volatility"]["source_kind"]) == ("ratio", "derived")
+    assert "core.volatility" in documentation()["fields"]
+
+
+PROOFS: Final = {proof.__name__: proof for proof in (limit, backend, column, metric)}
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        PROOFS[sys.argv[1]](Path(made))

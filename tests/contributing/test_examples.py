@@ -1,0 +1,97 @@
+"""The examples of CONTRIBUTING.md do what they say: each is applied to a copy of the product and tried there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from schemas.errors import AlphaResultsError
+from tests.contributing.proofs import PROOFS
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+COPIED = ("schemas", "datasets", "pipeline", "serve", "tests")
+PRODUCT = ("schemas/", "datasets/", "pipeline/", "serve/")
+FOLDER_OF_TOOLS = Path(sys.executable).parent
+
+
+class Example(NamedTuple):
+    """A section of the guide, and how many files of the product it may touch."""
+
+    section: str
+    files: int
+
+
+EXAMPLES = {
+    "limit": Example("a limit on calls", 3),
+    "backend": Example("a storage backend", 2),
+    "column": Example("a column", 1),
+    "metric": Example("a metric", 3),
+}
+
+
+def printed(section: str) -> str:
+    """Return the patches of a section, as they are printed there."""
+    guide = (REPOSITORY / "CONTRIBUTING.md").read_text()
+    found = re.search(rf"^### {re.escape(section)}$(.*?)(?=^##|\Z)", guide, re.MULTILINE | re.DOTALL)
+    assert found, section
+    patches = re.findall(r"^```diff\n(.*?)^```$", found[1], re.MULTILINE | re.DOTALL)
+    assert patches, f"{section} has no example"
+    return "".join(patches)
+
+
+def prove(name: str, tree: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.contributing.proofs", name],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of the product and of what tries it, with what was compiled of them."""
+    left_out = shutil.ignore_patterns("*.xz", ".*")
+    for name in COPIED:
+        shutil.copytree(REPOSITORY / name, tmp_path / "tree" / name, ignore=left_out)
+    shutil.copy(REPOSITORY / "pyproject.toml", tmp_path / "tree")
+    return tmp_path / "tree"
+
+
+def test_every_example_is_tried() -> None:
+    assert EXAMPLES.keys() == PROOFS.keys()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_touches_no_more_files_than_promised_and_what_it_adds_works(name: str, tree: Path) -> None:
+    section, most = EXAMPLES[name]
+    patch = printed(section)
+    touched = re.findall(r"^\+\+\+ b/(\S+)", patch, re.MULTILINE)
+    assert len({path for path in touched if path.startswith(PRODUCT)}) <= most
+    subprocess.run(
+        ["git", "apply", "-"],
+        input=patch,
+        text=True,
+        cwd=tree,
+        env={**os.environ, "GIT_CEILING_DIRECTORIES": str(tree.parent)},
+        check=True,
+    )
+    for check in (["format", "--check"], ["check"]):
+        subprocess.run([FOLDER_OF_TOOLS / "ruff", *check, "-q", *touched], cwd=tree, check=True)
+    done = prove(name, tree)
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_without_the_example_there_is_nothing_of_it(name: str, tmp_path: Path) -> None:
+    with pytest.raises((AssertionError, AlphaResultsError, KeyError)):
+        PROOFS[name](tmp_path)
