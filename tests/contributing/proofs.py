@@ -26,8 +26,8 @@ from schemas.openapi import rendered
 from serve.auth.admin import open_administration
 from serve.auth.authenticator import Access
 from serve.auth.settings import AccessSettings
-from tests.seals import make_seal, rewrite
-from tests.serving.driving import running
+from tests.support.application import running
+from tests.support.seals import make_seal, rewrite
 
 ALPHA: Final = "Test_example"
 
