@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
+from pipeline.memory import limit_malloc_arenas
 from schemas.errors import AlphaResultsError, SealRefused
 from schemas.project import version_option
 from schemas.terminal import echo
@@ -53,7 +54,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "restore": LazyCommand(
         "pipeline.housekeeping.withdraw_command", "restore_command", "Take a withdrawal back."
     ),
-    "rules": LazyCommand("pipeline.rules_command", "rules", "List the rules a seal keeps, with the way out."),
+    "rules": LazyCommand("pipeline.rules_command", "rules", "List the rules a seal keeps, with the fix."),
     "simulate": LazyCommand(
         "pipeline.reference_engine.command", "simulate", "Write seals of runs on a simulated market."
     ),
@@ -106,6 +107,7 @@ class LazyGroup(click.Group):
 @version_option()
 def cli() -> None:
     """Turn the seals of alpha runs into immutable snapshots."""
+    limit_malloc_arenas()
 
 
 if __name__ == "__main__":

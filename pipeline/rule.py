@@ -93,7 +93,7 @@ class Violation:
     rows, examples, message, kind, columns
         As in :class:`Finding`.
     remedy
-        The way out.
+        The fix.
     """
 
     rule: str
@@ -119,7 +119,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[P]):
-    """One rule: a pure function with an id, a meaning and a way out. Calling it applies it.
+    """One rule: a pure function with an id, a meaning and a fix. Calling it applies it.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Rule(Generic[P]):
     warns
         Whether breaking it is a warning rather than a refusal.
     voids
-        Whether a column that breaks it has no values other rules could reckon with.
+        Whether a column that breaks it has no values other rules can use.
     """
 
     id: str

@@ -17,7 +17,7 @@ from schemas.terminal import echo
 @click.option("--markdown", is_flag=True, help="Print the document docs/rules.md.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of the rules.")
 def rules(markdown: bool, as_json: bool) -> None:
-    """List every rule a seal is checked against: its id, what it demands, and the way out."""
+    """List every rule a seal is checked against: its id, what it demands, and the fix."""
     if markdown:
         echo(rules_markdown(), nl=False)
     elif as_json:
@@ -36,7 +36,7 @@ def rules(markdown: bool, as_json: bool) -> None:
         table = Table(show_lines=True)
         table.add_column("rule", no_wrap=True)
         table.add_column("demands")
-        table.add_column("way out", style="dim")
+        table.add_column("fix", style="dim")
         for rule in RULES.values():
             table.add_row(rule.id, rule.meaning, rule.remedy)
         Screen().print(table)

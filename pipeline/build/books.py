@@ -20,17 +20,21 @@ _SCHEMA = {
 }
 
 
-def published_books(kinds: Mapping[str, Books]) -> pl.DataFrame:
+Spans = dict[str, tuple[object, ...]]
+"""Book -> days, rows, first and last day of one dataset."""
+
+
+def published_books(kinds: Mapping[str, Spans]) -> pl.DataFrame:
     """Summarise every (book, dataset) pair the run wrote, in the order the API lists them.
 
     Parameters
     ----------
     kinds
-        Dataset -> its rows by book, of the datasets the run sealed.
+        Dataset -> what it holds of each book, of the datasets the run sealed.
     """
     books = sorted({book for parts in kinds.values() for book in parts}, key=book_order)
     rows = [
-        (book, kind, book.startswith(RAW_PREFIX), *span(kinds[kind][book], kind))
+        (book, kind, book.startswith(RAW_PREFIX), *kinds[kind][book])
         for book in books
         for kind in BOOK_KINDS
         if kind in kinds and book in kinds[kind]
@@ -38,8 +42,18 @@ def published_books(kinds: Mapping[str, Books]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
 
-def span(rows: pl.DataFrame, kind: str) -> tuple[object, ...]:
-    """Count the days and rows of one book's dataset, with its first and last day (UTC day for fills)."""
+def spans(parts: Books, kind: str) -> Spans:
+    """Count the days and rows of each book of a dataset, with its first and last day (UTC day for fills).
+
+    Parameters
+    ----------
+    parts
+        Book -> its rows by day, as published.
+    """
+    return {book: _span(rows, kind) for book, rows in parts.items()}
+
+
+def _span(rows: pl.DataFrame, kind: str) -> tuple[object, ...]:
     # As series, not expressions, which would wait for their turn in the engine behind the files being written.
     day = rows["timestamp"].cast(pl.Date) if kind == "trades" else rows["date"]
     # Rows stand by day, so that a day begins wherever it is another than that of the row before.

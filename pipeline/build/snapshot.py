@@ -224,12 +224,13 @@ def _write_all(seal: Seal, publication: Publication, stages: Stages) -> _Written
                         signals.weekly_tables, rebalances, decisions, unsmoothed=one_signal(seal.smoothing)
                     )
         del decisions
-        by_kind: dict[str, Books] = {}
+        spans: dict[str, books.Spans] = {}
         if seal.has("portfolio"):
             with stages("portfolio"):
-                by_kind["portfolio"] = ledgers.published_portfolio(seal.table("portfolio"), seal.equity_basis)
-                writer.by_book("portfolio", by_kind["portfolio"])
-                writer.by_book("equity_curve", ledgers.published_equity_curves(by_kind["portfolio"]))
+                ledger = ledgers.published_portfolio(seal.table("portfolio"), seal.equity_basis)
+                writer.by_book("portfolio", ledger)
+                writer.by_book("equity_curve", ledgers.published_equity_curves(ledger))
+                spans["portfolio"] = books.spans(ledger, "portfolio")
         for kind, derive in (
             ("positions", ledgers.published_positions),
             ("pnl", ledgers.published_pnl),
@@ -237,16 +238,18 @@ def _write_all(seal: Seal, publication: Publication, stages: Stages) -> _Written
         ):
             if seal.has(kind):
                 with stages(kind):
-                    by_kind[kind] = derive(seal.table(kind))
+                    rows = derive(seal.table(kind))
                     seal.drop(kind)
-                    writer.by_book(kind, by_kind[kind])
-        if by_kind:
-            writer.table("books", books.published_books(by_kind))
+                    spans[kind] = books.spans(rows, kind)
+                    writer.by_book(kind, rows)
+                    del rows
+        if spans:
+            writer.table("books", books.published_books(spans))
         weeks = None
         if weekly is not None:
             with stages("signal quality"):
-                for name, rows in weekly.result().items():
-                    writer.table(name, rows)
+                for name, figures_by_week in weekly.result().items():
+                    writer.table(name, figures_by_week)
                 weeks = weekly.result()["weekly_signal"]
         with stages("reconcile"):
             figures = _write_metrics(seal, writer, weeks)

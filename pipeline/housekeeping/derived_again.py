@@ -64,7 +64,11 @@ def _by_book(sealed: Mapping[str, pl.DataFrame], equity_basis: float) -> Iterato
         for book, rows in ledgers.published_equity_curves(by_kind["portfolio"]).items():
             yield "equity_curve", book, rows
     if by_kind:
-        yield "books", None, books.published_books(by_kind)
+        yield (
+            "books",
+            None,
+            books.published_books({kind: books.spans(parts, kind) for kind, parts in by_kind.items()}),
+        )
 
 
 def differences(

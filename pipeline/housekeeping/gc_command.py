@@ -141,7 +141,7 @@ def _with_files(storage: Storage) -> list[str]:
 
 
 def _tidy(storage: Storage) -> None:
-    """Remove what dead processes left: builds, folders on their way out, drafts, leases of readers long gone."""
+    """Remove what dead processes left: builds, folders being removed, drafts, leases of readers long gone."""
     now = datetime.now(UTC)
     stale = [lease for lease in read_leases(storage) if _forgotten(lease, now)]
     storage.remove_files([f"{LEASES}/{lease.reader}.json" for lease in stale])

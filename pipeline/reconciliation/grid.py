@@ -99,7 +99,7 @@ class Place:
     """Where the rows of one table lie in a block: which rows of it, and the number of the cell of each."""
 
     rows: Rows
-    cell: Codes
+    cell: npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Block:
         return self.keys // self.symbols
 
 
-def totals(code: Codes, values: Floats, size: int) -> Floats:
+def totals(code: npt.NDArray[np.integer], values: Floats, size: int) -> Floats:
     """Sum values by code, shape (size,): float64 even of no values."""
     return np.bincount(code, weights=values, minlength=size).astype(np.float64, copy=False)
 
@@ -195,8 +195,8 @@ def _block(
     for _, key in keys.values():
         occupied[key] = True
     cell = np.flatnonzero(occupied)
-    number = np.empty(occupied.size, np.int64)
-    number[cell] = np.arange(cell.size)
+    number = np.empty(occupied.size, np.int32)
+    number[cell] = np.arange(cell.size, dtype=np.int32)
     places = {name: Place(rows, number[key]) for name, (rows, key) in keys.items()}
     return Block(
         start,

@@ -28,7 +28,7 @@ it joins or sums on a key that failed `table.key`.
 
 
 def rules_markdown() -> str:
-    """Return the document: every rule in the order checked, with its meaning, what it reads and the way out."""
+    """Return the document: every rule in the order checked, with its meaning, what it reads and the fix."""
     return "\n".join([_HEAD, *(_section(rule) for rule in RULES.values()), _conventions()])
 
 
@@ -65,4 +65,4 @@ def _section(rule: Rule[...]) -> str:
     reads = ", ".join(f"`{kind}`" for kind in rule.kinds)
     if reads:
         lines += [f"Reads: {reads}.", ""]
-    return "\n".join([*lines, f"Way out: {rule.remedy}", ""])
+    return "\n".join([*lines, f"Fix: {rule.remedy}", ""])

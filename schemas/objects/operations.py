@@ -95,7 +95,7 @@ SEAL_WARNING: Final = record(
     whole("rows", Unit.COUNT, "Rows concerned."),
     array("examples", "Up to five of them.", anything("", "One example.")),
     text("message", "What was noticed."),
-    text("remedy", "The way out."),
+    text("remedy", "The fix."),
 )
 
 FIGURE: Final = record(
