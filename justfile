@@ -11,18 +11,41 @@ default:
 demo *args:
     @python -m serve demo {{ args }}
 
-# the whole test-suite, or the files given; the made-up requests run by themselves, in one process that tallies them
-test *args:
-    pytest -q -n auto --dist loadfile -p no:schemathesis {{ if args == "" { "--ignore=tests/fuzz" } else { args } }}
-    {{ if args == "" { "pytest -q tests/fuzz" } else { "" } }}
+# folders of tests with a recipe of their own; `test` leaves them out, and .ci/run runs every one
+apart := "cluster compatibility crowds fuzz install kills s3 storage"
+in_parallel := "pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
-# 200 made-up requests for each endpoint against a running server; `just fuzz 50` makes fewer
+# the test-suite in a few minutes, or the files given; without what has a recipe of its own
+test *args:
+    {{ in_parallel }} {{ if args == "" { prepend("--ignore=tests/", apart) } else { args } }}
+
+# object storage, on a real S3 gateway
+s3:
+    {{ in_parallel }} tests/s3 tests/storage
+
+# batches on a real Dask cluster
+cluster:
+    {{ in_parallel }} tests/cluster
+
+# this release and others at work on one root: of the libraries, and of this project
+compatibility:
+    {{ in_parallel }} tests/compatibility
+
+# many callers at once, deaf callers, few file descriptors
+crowds:
+    {{ in_parallel }} tests/crowds
+
+# the wheel, and the README as printed
+install:
+    {{ in_parallel }} tests/install
+
+# kill builds, publications, collections, cache fills and PostgreSQL at random moments, on a folder and on an S3 gateway
+kills count="200":
+    ALPHA_RESULTS_TEST_KILLS={{ count }} pytest -q -s -p no:schemathesis tests/kills
+
+# 200 made-up requests for each endpoint against a running server; `just fuzz 8` makes few, and always the same ones
 fuzz cases="200":
     FUZZ_CASES={{ cases }} pytest -q tests/fuzz
-
-# kill builds, publications, collections and cache fills at random moments, on a folder and on an S3 server
-kills count="200":
-    ALPHA_RESULTS_TEST_KILLS={{ count }} pytest -q -s tests/s3/test_kills.py
 
 # formatting and lint
 lint:
@@ -45,7 +68,7 @@ deps:
 spelling:
     codespell
 
-# everything that is checked before a change lands, short of the integration tests
+# what is checked before a commit; `bash .ci/run` is what decides
 check: lint types imports deps spelling test
 
 # write the documents that are derived from the declarations

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
+
+# Fixtures that tests of several folders ask for; here each is made once for them all.
+from tests.support.bucket import bucket, s3_server  # noqa: F401
+from tests.support.dask import dask  # noqa: F401
+from tests.support.hand_made_root import here, token  # noqa: F401
+from tests.support.history import built, history  # noqa: F401
+from tests.support.remote_root import published_run, remote  # noqa: F401
+from tests.support.seals import make_seal
 
 # A slow machine is no failure: nothing in this suite asserts a time.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -33,3 +41,9 @@ def shared() -> Path:
     if not (folder / "seals").is_dir():
         pytest.skip("the real seals are not beside this checkout")
     return folder
+
+
+@pytest.fixture
+def small_seal(tmp_path: Path) -> Callable[..., Path]:
+    """Return a maker of small lawful seals below the test's own folder."""
+    return lambda **changes: make_seal(tmp_path / "seals", **{"weeks": 14, "raw": False, **changes})

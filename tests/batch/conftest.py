@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from pipeline.__main__ import cli
-from tests.support.dask import dask  # noqa: F401 - a fixture
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal
-
-
-@dataclass(frozen=True)
-class Told:
-    """What the command printed and how it ended."""
-
-    exit_code: int
-    output: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.output)
-
-    def outcomes(self) -> dict[str, str]:
-        return {Path(entry["seal"]).name: entry["outcome"] for entry in self.json["seals"]}
-
-
-def build(root: Path | str, *arguments: str) -> Told:
-    done = CliRunner().invoke(cli, ["build", "--datasets", str(root), *arguments])
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return Told(done.exit_code, done.stdout if "--json" in arguments else done.output)
 
 
 @pytest.fixture

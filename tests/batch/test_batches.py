@@ -17,7 +17,7 @@ import datasets
 from pipeline.batch.process import Processes
 from pipeline.batch.request import Outcome, Request
 from pipeline.batch.schedule import run
-from tests.batch.conftest import build
+from tests.support.pipeline_command import build
 from tests.support.processes import children
 from tests.support.seals import rewrite
 from tests.support.waiting import eventually

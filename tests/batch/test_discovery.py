@@ -18,7 +18,7 @@ from pipeline.batch import process
 from pipeline.batch.discover import Seals, choose
 from pipeline.batch.request import Request
 from pipeline.build import build_seal
-from tests.batch.conftest import build
+from tests.support.pipeline_command import build
 from tests.support.seals import rewrite
 
 Seal = Callable[..., Path]
@@ -107,9 +107,9 @@ def test_a_search_does_not_undo_a_rollback(tmp_path: Path, seal: Seal) -> None:
     for day in ("01", "02"):
         made = seal("Test_a", f"v{day}", seed=int(day), sealed_at=f"2026-01-{day}T00:00:00Z")
         build_seal(str(made), tmp_path / "root")
-    from tests.housekeeping.conftest import Kept  # noqa: PLC0415 - the command that rolls back
+    from tests.support.history import History  # noqa: PLC0415 - the command that rolls back
 
-    assert Kept(tmp_path / "root", (), ()).run("rollback", "Test_a").exit_code == 0
+    assert History(tmp_path / "root", (), ()).run("rollback", "Test_a").exit_code == 0
     assert _found(tmp_path) == {"v01": "unchanged", "v02": "rolled back"}
     told = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--json")
     assert (told.exit_code, sorted(told.json["summary"])) == (

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from pipeline.batch.metrics_file import OUTCOMES
 from pipeline.batch.request import FINE
-from tests.batch.conftest import build
+from tests.support.pipeline_command import build
 from tests.support.seals import rewrite
 
 Seal = Callable[..., Path]

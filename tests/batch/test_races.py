@@ -15,7 +15,7 @@ from datasets.integrity import check_files
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from schemas.errors import PublicationRefused
-from tests.batch.conftest import build
+from tests.support.pipeline_command import build
 from tests.support.processes import REPOSITORY
 
 Seal = Callable[..., Path]

@@ -16,7 +16,7 @@ import datasets
 from datasets.layout import CATALOG
 from pipeline import release
 from pipeline.batch import refusals
-from tests.batch.conftest import Told, build
+from tests.support.pipeline_command import CommandResult, build
 from tests.support.seals import rewrite
 from tests.support.waiting import eventually
 
@@ -24,11 +24,11 @@ Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
 
 
-def cron(tmp_path: Path, *more: str) -> Told:
+def cron(tmp_path: Path, *more: str) -> CommandResult:
     return build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--json", *more)
 
 
-def outcomes(told: Told) -> dict[str, str]:
+def outcomes(told: CommandResult) -> dict[str, str]:
     return {Path(entry["seal"]).parent.name: entry["outcome"] for entry in told.json["seals"]}
 
 

@@ -19,7 +19,7 @@ from datasets.file_digests import FileDigests
 from datasets.manifest import digest
 from datasets.storage import open_storage
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
-from tests.cache.conftest import ALPHA, Remote, copies, kept_bytes
+from tests.support.remote_root import ALPHA, Remote, cached_bytes, copies
 
 TABLES = [("decisions", None), ("rebalances", None), ("positions", "long_only"), ("positions", "long_short")]
 
@@ -227,7 +227,7 @@ def test_it_stays_within_its_bound_and_drops_what_was_used_longest_ago(
         if entry.path.endswith(".parquet"):
             path = Path(snapshot.file(entry.dataset, entry.book))
             assert digest(path.read_bytes()) == entry.sha256
-            assert kept_bytes(cache) <= bound
+            assert cached_bytes(cache) <= bound
             os.utime(path, (time.time() - 1000, time.time() - 1000))
             snapshot.file("weekly_signal")  # in use all the time
     assert first.is_file()
@@ -271,7 +271,7 @@ def test_a_count_that_went_wrong_is_made_anew(remote: Remote, cache: Cache, reco
     (cache.folder / ".usage").write_text(record)
     Cache(cache.folder, cache.max_bytes)
     # The manifest's copy, the table's: both counted.
-    assert int((cache.folder / ".usage").read_text()) == kept_bytes(cache)
+    assert int((cache.folder / ".usage").read_text()) == cached_bytes(cache)
     assert Path(snapshot.file("rebalances")).is_file()
 
 
@@ -295,6 +295,6 @@ def test_a_full_cache_keeps_the_catalogue(
     small = Cache(cache.folder, largest + 50_000)
     for entry in remote.snapshot(small).manifest.files:
         remote.snapshot(small).file(entry.dataset, entry.book)
-    assert kept_bytes(small) <= small.max_bytes
+    assert cached_bytes(small) <= small.max_bytes
     assert len(copies(small)) < len(snapshot.manifest.files)
     assert saved.is_file()

@@ -13,8 +13,6 @@ from datasets.layout import DESCRIPTION, table_path
 from datasets.manifest import FileEntry, Manifest, Pointer, digest, encode
 from datasets.publication.publish import Publication, Published, file_digest
 from datasets.storage import Storage, open_storage
-from tests.cache.conftest import published_run, remote  # noqa: F401 - fixtures of these tests as well
-from tests.housekeeping.conftest import built  # noqa: F401 - as above
 
 Publish = Callable[..., Published]
 

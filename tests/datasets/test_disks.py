@@ -30,10 +30,10 @@ from datasets.storage import open_storage
 from datasets.storage.disk import reading, writing
 from pipeline.build import build_seal
 from schemas.errors import SettingsError, StorageUnavailable
-from tests.cache.conftest import ALPHA as FAR
-from tests.cache.conftest import Remote
-from tests.housekeeping.conftest import ALPHA, Kept
 from tests.support.application import running
+from tests.support.history import ALPHA, History
+from tests.support.remote_root import ALPHA as FAR
+from tests.support.remote_root import Remote
 from tests.support.seals import make_seal
 
 PAGE = 4096
@@ -75,7 +75,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 
 @pytest.fixture
-def kept(built: Kept, disk: Disk) -> Kept:
+def history(built: History, disk: Disk) -> History:
     """Return three snapshots of one alpha on the small disk."""
     shutil.copytree(built.root, disk.folder / "root")
     return replace(built, root=disk.folder / "root")
@@ -112,16 +112,18 @@ def served_whole(root: Path, snapshot: str) -> None:
     assert not [name for name in left if name.startswith("build-") or name.endswith(".tmp")]
 
 
-def test_a_build_fails_by_name_at_every_page_that_is_missing(disk: Disk, kept: Kept, next_seal: Path) -> None:
+def test_a_build_fails_by_name_at_every_page_that_is_missing(
+    disk: Disk, history: History, next_seal: Path
+) -> None:
     disk.leave(2 << 20)
     before = disk.free
-    new = build_seal(str(next_seal), kept.root).snapshot
+    new = build_seal(str(next_seal), history.root).snapshot
     needed = before - disk.free
     # As it was: the same build again takes the same room.
-    kept.run("rollback", ALPHA)
-    kept.run("gc", "--keep", "3", "--grace", "0s")
-    shutil.rmtree(next(kept.root.glob(f"{ALPHAS}/*/snapshot={new}")))
-    kept.change_pointer(replaced={}, withdrawn=())
+    history.run("rollback", ALPHA)
+    history.run("gc", "--keep", "3", "--grace", "0s")
+    shutil.rmtree(next(history.root.glob(f"{ALPHAS}/*/snapshot={new}")))
+    history.change_pointer(replaced={}, withdrawn=())
     named = set()
     room = [
         0,
@@ -133,19 +135,19 @@ def test_a_build_fails_by_name_at_every_page_that_is_missing(disk: Disk, kept: K
     ]
     for bytes_free in room:
         disk.leave(bytes_free)
-        reason = _refused(next_seal, kept.root)
+        reason = _refused(next_seal, history.root)
         if reason is None:
             break
-        assert f"{kept.root}/" in reason
+        assert f"{history.root}/" in reason
         assert "no space is left" in reason
         named.add(Path(reason.split(" cannot be written")[0]).name)
-        served_whole(kept.root, kept.snapshots[2])
+        served_whole(history.root, history.snapshots[2])
     else:
         pytest.fail("there was room enough, yet nothing was published")
     assert {MANIFEST, f"{ALPHA}.json"} <= named
     # The files before the manifest are written side by side: which of them finds the disk full is chance.
     assert named & {"part-0.parquet", "description.json"}
-    served_whole(kept.root, new)
+    served_whole(history.root, new)
 
 
 def _refused(seal: Path, root: Path) -> str | None:
@@ -157,68 +159,70 @@ def _refused(seal: Path, root: Path) -> str | None:
     return None
 
 
-def test_rollback_and_gc_fail_by_name_and_work_once_there_is_room(disk: Disk, kept: Kept) -> None:
+def test_rollback_and_gc_fail_by_name_and_work_once_there_is_room(disk: Disk, history: History) -> None:
     disk.leave(0)
     for command in (("gc", "--keep", "1", "--grace", "0s"), ("rollback", ALPHA)):
-        told = kept.run(*command)
+        told = history.run(*command)
         assert told.exit_code == StorageUnavailable.exit_code
-        assert f"{kept.root / pointer_path(ALPHA)} cannot be written: no space is left" in told.output
-        served_whole(kept.root, kept.snapshots[2])
-        assert kept.there() == set(kept.snapshots)
+        assert f"{history.root / pointer_path(ALPHA)} cannot be written: no space is left" in told.output
+        served_whole(history.root, history.snapshots[2])
+        assert history.there() == set(history.snapshots)
     disk.make_room()
-    assert kept.run("rollback", ALPHA).exit_code == 0
-    served_whole(kept.root, kept.snapshots[1])
-    assert kept.run("gc", "--keep", "1", "--grace", "0s").exit_code == 0
-    assert kept.there() == {kept.snapshots[1]}
+    assert history.run("rollback", ALPHA).exit_code == 0
+    served_whole(history.root, history.snapshots[1])
+    assert history.run("gc", "--keep", "1", "--grace", "0s").exit_code == 0
+    assert history.there() == {history.snapshots[1]}
 
 
-def test_gc_makes_room_by_what_killed_builds_left(disk: Disk, kept: Kept) -> None:
-    dead = kept.root / STAGING / "build-dead"
+def test_gc_makes_room_by_what_killed_builds_left(disk: Disk, history: History) -> None:
+    dead = history.root / STAGING / "build-dead"
     (dead / "snapshot").mkdir(parents=True)
     (dead / ".lock").touch()
     (dead / "snapshot" / "half").write_bytes(bytes(10 * PAGE))
     disk.leave(0)
-    assert kept.run("gc", "--keep", "1", "--grace", "0s").exit_code == 0
-    assert kept.there() == {kept.snapshots[2]}
-    served_whole(kept.root, kept.snapshots[2])
+    assert history.run("gc", "--keep", "1", "--grace", "0s").exit_code == 0
+    assert history.there() == {history.snapshots[2]}
+    served_whole(history.root, history.snapshots[2])
 
 
-def test_a_lease_that_does_not_fit_is_named(disk: Disk, kept: Kept) -> None:
+def test_a_lease_that_does_not_fit_is_named(disk: Disk, history: History) -> None:
     disk.leave(0)
     now = datetime.now(UTC)
     with pytest.raises(StorageUnavailable, match=r"leases/node\.json cannot be written"):
-        write_lease(open_storage(kept.root), "node", now, now)
+        write_lease(open_storage(history.root), "node", now, now)
 
 
-def test_a_disk_without_room_for_one_more_file_is_named(disk: Disk, kept: Kept, next_seal: Path) -> None:
-    inodes = os.statvfs(kept.root)
+def test_a_disk_without_room_for_one_more_file_is_named(
+    disk: Disk, history: History, next_seal: Path
+) -> None:
+    inodes = os.statvfs(history.root)
     remounted = ["mount", "-o", f"remount,nr_inodes={inodes.f_files - inodes.f_ffree}", str(disk.folder)]
     subprocess.run(remounted, check=True)
     with pytest.raises(StorageUnavailable, match="cannot be written: no space is left"):
-        build_seal(str(next_seal), kept.root)
-    assert kept.run("gc", "--keep", "1", "--grace", "0s").exit_code == StorageUnavailable.exit_code
-    served_whole(kept.root, kept.snapshots[2])
+        build_seal(str(next_seal), history.root)
+    assert history.run("gc", "--keep", "1", "--grace", "0s").exit_code == StorageUnavailable.exit_code
+    served_whole(history.root, history.snapshots[2])
 
 
 def test_a_disk_that_turned_read_only_is_named_and_goes_on_being_read(
-    disk: Disk, kept: Kept, next_seal: Path
+    disk: Disk, history: History, next_seal: Path
 ) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(disk.folder)], check=True)
     with pytest.raises(StorageUnavailable, match="mounted read-only"):
-        build_seal(str(next_seal), kept.root)
+        build_seal(str(next_seal), history.root)
     for command in (("gc",), ("rollback", ALPHA)):
-        told = kept.run(*command)
+        told = history.run(*command)
         assert told.exit_code == StorageUnavailable.exit_code
         assert "mounted read-only" in told.output
-    assert kept.run("gc", "--dry-run").exit_code == 0
-    assert kept.run("verify").exit_code == 0
-    assert kept.run("show", ALPHA).exit_code == 0
+    assert history.run("gc", "--dry-run").exit_code == 0
+    assert history.run("verify").exit_code == 0
+    assert history.run("show", ALPHA).exit_code == 0
 
 
-def test_a_disk_that_is_taken_away_is_told_from_an_empty_one(disk: Disk, kept: Kept) -> None:
-    catalogue = datasets.open(kept.root).catalogue
+def test_a_disk_that_is_taken_away_is_told_from_an_empty_one(disk: Disk, history: History) -> None:
+    catalogue = datasets.open(history.root).catalogue
     subprocess.run(["umount", "--lazy", str(disk.folder)], check=True)
-    told = kept.run("list")
+    told = history.run("list")
     assert told.exit_code == 2
     assert "there is no folder" in told.output
     assert catalogue.resolve(ALPHA) is not None
@@ -289,33 +293,33 @@ def test_a_cache_knows_of_a_full_disk_before_a_copy_fails(disk: Disk) -> None:
 
 @pytest.mark.parametrize("size", [0, 600, 3000])
 def test_a_limit_on_the_size_of_files_is_named_too(
-    built: Kept, tmp_path: Path, next_seal: Path, size: int
+    built: History, tmp_path: Path, next_seal: Path, size: int
 ) -> None:
-    kept = replace(built, root=tmp_path / "root")
-    shutil.copytree(built.root, kept.root)
+    history = replace(built, root=tmp_path / "root")
+    shutil.copytree(built.root, history.root)
     with largest_file(size):
         with pytest.raises(StorageUnavailable, match=f"{tmp_path}.*cannot be written: .*ulimit"):
-            build_seal(str(next_seal), kept.root)
+            build_seal(str(next_seal), history.root)
         if size < 700:  # a pointer takes some 800 bytes
             for command in (("gc", "--keep", "1", "--grace", "0s"), ("rollback", ALPHA)):
-                told = kept.run(*command)
+                told = history.run(*command)
                 assert told.exit_code == StorageUnavailable.exit_code
                 assert f"{ALPHA}.json cannot be written" in told.output
-    served_whole(kept.root, kept.snapshots[2])
-    new = build_seal(str(next_seal), kept.root).snapshot
-    served_whole(kept.root, new)
-    assert kept.run("rollback", ALPHA).exit_code == 0
-    served_whole(kept.root, kept.snapshots[2])
+    served_whole(history.root, history.snapshots[2])
+    new = build_seal(str(next_seal), history.root).snapshot
+    served_whole(history.root, new)
+    assert history.run("rollback", ALPHA).exit_code == 0
+    served_whole(history.root, history.snapshots[2])
 
 
-def test_a_file_its_disk_cannot_read_is_named(built: Kept, tmp_path: Path) -> None:
-    kept = replace(built, root=tmp_path / "root")
-    shutil.copytree(built.root, kept.root)
-    table = kept.place("books/part-0.parquet")
+def test_a_file_its_disk_cannot_read_is_named(built: History, tmp_path: Path) -> None:
+    history = replace(built, root=tmp_path / "root")
+    shutil.copytree(built.root, history.root)
+    table = history.place("books/part-0.parquet")
     table.unlink()
     # The first page of a process' own memory: reading it is a fault of the hardware's kind, on any Linux.
     table.symlink_to("/proc/self/mem")
-    told = kept.run("verify")
+    told = history.run("verify")
     assert told.exit_code == StorageUnavailable.exit_code
     assert f"{table} cannot be read: its disk reports a hardware fault" in told.output
 

@@ -17,108 +17,112 @@ from datasets.publication.decisions import Author, withdraw
 from datasets.storage import open_storage
 from pipeline.build import build_seal
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept
-from tests.housekeeping.conftest import ALPHA, Kept
+from tests.support.history import ALPHA, History
 
 
 @pytest.fixture
-def kept(built: Kept, tmp_path: Path) -> Kept:
+def history(built: History, tmp_path: Path) -> History:
     shutil.copytree(built.root, tmp_path / "root")
     return replace(built, root=tmp_path / "root")
 
 
-def _pins(kept: Kept) -> tuple[Catalogue, PinnedSnapshots]:
-    storage = open_storage(kept.root)
+def _pins(history: History) -> tuple[Catalogue, PinnedSnapshots]:
+    storage = open_storage(history.root)
     catalogue = Catalogue(storage)
     catalogue.refresh()
     return catalogue, PinnedSnapshots(storage, catalogue)
 
 
-def test_every_snapshot_that_was_served_opens_with_its_own_tables_and_moment(kept: Kept) -> None:
-    catalogue, pins = _pins(kept)
-    found = [pins.open(ALPHA, snapshot) for snapshot in kept.snapshots]
-    assert tuple(one.id for one in found) == kept.snapshots
+def test_every_snapshot_that_was_served_opens_with_its_own_tables_and_moment(history: History) -> None:
+    catalogue, pins = _pins(history)
+    found = [pins.open(ALPHA, snapshot) for snapshot in history.snapshots]
+    assert tuple(one.id for one in found) == history.snapshots
     assert [one.manifest.sealed_at[:10] for one in found] == ["2026-01-01", "2026-01-02", "2026-01-03"]
     moments = [one.published_at for one in found]
     assert moments == sorted(set(moments))
     assert found[2] is catalogue.resolve(ALPHA)
-    assert pins.open(ALPHA, kept.snapshots[0]) is found[0], "opened once"
+    assert pins.open(ALPHA, history.snapshots[0]) is found[0], "opened once"
     assert found[0].scan("decisions").collect().height
     assert found[0].description() is not None
 
 
-def test_a_rollback_changes_no_moment_of_publication(kept: Kept) -> None:
-    _, pins = _pins(kept)
-    before = {snapshot: pins.open(ALPHA, snapshot).published_at for snapshot in kept.snapshots}
-    kept.run("rollback", ALPHA)
-    _, pins = _pins(kept)
-    assert {snapshot: pins.open(ALPHA, snapshot).published_at for snapshot in kept.snapshots} == before
-    assert kept.pointer.published_at > max(before.values()), "the pointer itself says when it moved"
+def test_a_rollback_changes_no_moment_of_publication(history: History) -> None:
+    _, pins = _pins(history)
+    before = {snapshot: pins.open(ALPHA, snapshot).published_at for snapshot in history.snapshots}
+    history.run("rollback", ALPHA)
+    _, pins = _pins(history)
+    assert {snapshot: pins.open(ALPHA, snapshot).published_at for snapshot in history.snapshots} == before
+    assert history.pointer.published_at > max(before.values()), "the pointer itself says when it moved"
 
 
 @pytest.mark.parametrize("snapshot", ["0" * 20, "", "../..", "F" * 20, "x" * 5000])
-def test_what_is_no_snapshot_of_the_alpha_names_the_one_served(kept: Kept, snapshot: str) -> None:
-    _, pins = _pins(kept)
-    with pytest.raises(SnapshotNotKept, match=kept.snapshots[2]) as told:
+def test_what_is_no_snapshot_of_the_alpha_names_the_one_served(history: History, snapshot: str) -> None:
+    _, pins = _pins(history)
+    with pytest.raises(SnapshotNotKept, match=history.snapshots[2]) as told:
         pins.open(ALPHA, snapshot)
-    assert told.value.current == kept.snapshots[2]
+    assert told.value.current == history.snapshots[2]
     assert len(str(told.value)) < 200
     with pytest.raises(AlphaNotPublished):
-        pins.open("Test_none", kept.snapshots[0])
+        pins.open("Test_none", history.snapshots[0])
 
 
-def test_what_gc_announced_or_removed_is_not_opened_though_it_was_before(kept: Kept) -> None:
-    catalogue, pins = _pins(kept)
-    pins.open(ALPHA, kept.snapshots[1])
-    kept.change_pointer(removing=(kept.snapshots[1],))
+def test_what_gc_announced_or_removed_is_not_opened_though_it_was_before(history: History) -> None:
+    catalogue, pins = _pins(history)
+    pins.open(ALPHA, history.snapshots[1])
+    history.change_pointer(removing=(history.snapshots[1],))
     catalogue.refresh()
     with pytest.raises(SnapshotNotKept):
-        pins.open(ALPHA, kept.snapshots[1])
-    kept.run("gc", "--keep", "1", "--grace", "0s")
+        pins.open(ALPHA, history.snapshots[1])
+    history.run("gc", "--keep", "1", "--grace", "0s")
     with pytest.raises(SnapshotNotKept):  # before the next look at the catalogue
-        pins.open(ALPHA, kept.snapshots[0])
+        pins.open(ALPHA, history.snapshots[0])
     catalogue.refresh()
     with pytest.raises(SnapshotNotKept):
-        pins.open(ALPHA, kept.snapshots[0])
+        pins.open(ALPHA, history.snapshots[0])
 
 
-def test_nothing_of_a_withdrawn_alpha_is_opened(kept: Kept) -> None:
-    catalogue, pins = _pins(kept)
-    pins.open(ALPHA, kept.snapshots[1])
-    withdraw(open_storage(kept.root), ALPHA, Author("somebody"))
+def test_nothing_of_a_withdrawn_alpha_is_opened(history: History) -> None:
+    catalogue, pins = _pins(history)
+    pins.open(ALPHA, history.snapshots[1])
+    withdraw(open_storage(history.root), ALPHA, Author("somebody"))
     catalogue.refresh()
-    for snapshot in kept.snapshots:
+    for snapshot in history.snapshots:
         with pytest.raises(AlphaNotPublished):
             pins.open(ALPHA, snapshot)
 
 
-def test_snapshots_that_a_release_without_notes_replaced_open_as_well(kept: Kept) -> None:
-    kept.change_pointer(notes=Notes())
-    _, pins = _pins(kept)
-    moments = [pins.open(ALPHA, snapshot).published_at for snapshot in kept.snapshots]
-    replaced = kept.pointer.replaced
-    assert moments == [replaced[kept.snapshots[0]], replaced[kept.snapshots[0]], replaced[kept.snapshots[1]]]
-    place = kept.place(MANIFEST, kept.snapshots[0])
-    place.write_bytes(place.read_bytes().replace(kept.snapshots[0].encode(), b"0" * 20))
+def test_snapshots_that_a_release_without_notes_replaced_open_as_well(history: History) -> None:
+    history.change_pointer(notes=Notes())
+    _, pins = _pins(history)
+    moments = [pins.open(ALPHA, snapshot).published_at for snapshot in history.snapshots]
+    replaced = history.pointer.replaced
+    assert moments == [
+        replaced[history.snapshots[0]],
+        replaced[history.snapshots[0]],
+        replaced[history.snapshots[1]],
+    ]
+    place = history.place(MANIFEST, history.snapshots[0])
+    place.write_bytes(place.read_bytes().replace(history.snapshots[0].encode(), b"0" * 20))
     with pytest.raises(SnapshotCorrupt):
-        _pins(kept)[1].open(ALPHA, kept.snapshots[0])
+        _pins(history)[1].open(ALPHA, history.snapshots[0])
 
 
-def test_an_earlier_manifest_that_was_changed_is_refused(kept: Kept) -> None:
-    place = kept.place(MANIFEST, kept.snapshots[0])
+def test_an_earlier_manifest_that_was_changed_is_refused(history: History) -> None:
+    place = history.place(MANIFEST, history.snapshots[0])
     place.write_bytes(place.read_bytes().replace(b'"missing": []', b'"missing": [ ]'))
     with pytest.raises(SnapshotCorrupt, match="SHA-256"):
-        _pins(kept)[1].open(ALPHA, kept.snapshots[0])
+        _pins(history)[1].open(ALPHA, history.snapshots[0])
 
 
-def test_a_pointer_is_handed_on_with_what_a_later_release_wrote(kept: Kept) -> None:
-    pointer = kept.pointer
+def test_a_pointer_is_handed_on_with_what_a_later_release_wrote(history: History) -> None:
+    pointer = history.pointer
     later = replace(
         pointer, unknown={"colour": "red"}, notes=replace(pointer.notes, unknown={"shape": {"round": True}})
     )
     assert Pointer.decode(later.encode(), "x") == later
-    kept.change_pointer(unknown=later.unknown, notes=later.notes)
-    kept.run("gc", "--keep", "1", "--grace", "0s")
-    assert kept.pointer.unknown == {"colour": "red"}
-    assert kept.pointer.notes.unknown == {"shape": {"round": True}}
-    build_seal(str(kept.seals[0]), kept.root, force=True)
-    assert kept.pointer.notes.unknown == {"shape": {"round": True}}
+    history.change_pointer(unknown=later.unknown, notes=later.notes)
+    history.run("gc", "--keep", "1", "--grace", "0s")
+    assert history.pointer.unknown == {"colour": "red"}
+    assert history.pointer.notes.unknown == {"shape": {"round": True}}
+    build_seal(str(history.seals[0]), history.root, force=True)
+    assert history.pointer.notes.unknown == {"shape": {"round": True}}

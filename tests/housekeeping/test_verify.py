@@ -17,8 +17,8 @@ from pipeline.rule import Level
 from pipeline.rules import Report
 from pipeline.rules.registry import RULES
 from schemas.errors import KindNotPublished
-from tests.housekeeping.conftest import ALPHA, Kept
 from tests.rules.test_broken_seals import CASES, Case
+from tests.support.history import ALPHA, History
 from tests.support.seals import make_seal
 
 Change = Callable[[pl.DataFrame], pl.DataFrame]
@@ -34,15 +34,15 @@ def seal(lawful: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(lawful, tmp_path / lawful.name))
 
 
-def _faults(kept: Kept, *arguments: str) -> list[dict[str, str]]:
-    told = kept.run("verify", "--json", *arguments)
+def _faults(history: History, *arguments: str) -> list[dict[str, str]]:
+    told = history.run("verify", "--json", *arguments)
     faults: list[dict[str, str]] = [fault for alpha in told.json["alphas"] for fault in alpha["faults"]]
     assert told.exit_code == (4 if faults else 0)
     return faults
 
 
-def test_what_was_published_is_found_intact(kept: Kept) -> None:
-    told = kept.run("verify")
+def test_what_was_published_is_found_intact(history: History) -> None:
+    told = history.run("verify")
     assert told.exit_code == 0
     assert "1 of 1 alphas are intact" in told.output
 
@@ -61,38 +61,38 @@ def test_what_was_published_is_found_intact(kept: Kept) -> None:
 )
 def test_partial_runs_are_found_intact(tmp_path: Path, options: dict[str, object]) -> None:
     build_seal(str(make_seal(tmp_path, alpha_id=ALPHA, weeks=20, **options)), tmp_path / "root")  # type: ignore[arg-type]
-    assert _faults(Kept(tmp_path / "root", (), ())) == []
+    assert _faults(History(tmp_path / "root", (), ())) == []
 
 
 @pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("damage", ["cut", "flipped", "gone"])
-def test_a_damaged_file_is_named(kept: Kept, damage: str, quick: bool) -> None:
-    path = kept.place("positions/book=long_only/part-0.parquet")
+def test_a_damaged_file_is_named(history: History, damage: str, quick: bool) -> None:
+    path = history.place("positions/book=long_only/part-0.parquet")
     data = path.read_bytes()
     if damage == "gone":
         path.unlink()
     else:
         path.write_bytes(data[:-100] if damage == "cut" else data[:50] + bytes([data[50] ^ 1]) + data[51:])
-    faults = _faults(kept, *(["--quick"] if quick else []))
-    assert [fault["file"] for fault in faults] == [str(path.relative_to(kept.root))]
+    faults = _faults(history, *(["--quick"] if quick else []))
+    assert [fault["file"] for fault in faults] == [str(path.relative_to(history.root))]
     assert faults[0]["check"] == {"cut": "size", "flipped": "digest", "gone": "missing"}[damage]
 
 
-def test_a_manifest_with_a_wrong_digest_is_named(kept: Kept) -> None:
-    path = kept.place(MANIFEST)
+def test_a_manifest_with_a_wrong_digest_is_named(history: History) -> None:
+    path = history.place(MANIFEST)
     path.write_bytes(path.read_bytes().replace(b'"missing": []', b'"missing": [ ]'))
-    (fault,) = _faults(kept)
+    (fault,) = _faults(history)
     assert fault["file"].endswith(MANIFEST)
     assert "SHA-256" in fault["message"]
 
 
-def test_a_pointer_that_cannot_be_read_is_named_and_stops_no_other(kept: Kept, tmp_path: Path) -> None:
-    build_seal(str(make_seal(tmp_path, alpha_id="Test_sound", weeks=14)), kept.root)
-    (kept.root / pointer_path(ALPHA)).write_text("{")
-    told = kept.run("verify")
+def test_a_pointer_that_cannot_be_read_is_named_and_stops_no_other(history: History, tmp_path: Path) -> None:
+    build_seal(str(make_seal(tmp_path, alpha_id="Test_sound", weeks=14)), history.root)
+    (history.root / pointer_path(ALPHA)).write_text("{")
+    told = history.run("verify")
     assert told.exit_code == 4
     assert "1 of 2 alphas are intact" in told.output
-    assert [fault["file"] for fault in _faults(kept)] == [pointer_path(ALPHA)]
+    assert [fault["file"] for fault in _faults(history)] == [pointer_path(ALPHA)]
 
 
 def _scaled(column: str) -> Change:
@@ -122,31 +122,31 @@ def _scaled(column: str) -> Change:
     ],
 )  # fmt: skip
 def test_a_table_that_was_signed_again_still_has_to_follow_from_the_run(
-    kept: Kept, relative: str, change: Change, check: str
+    history: History, relative: str, change: Change, check: str
 ) -> None:
-    file = kept.change_table(relative, change)
-    found = [fault for fault in _faults(kept) if fault["check"] == check]
+    file = history.change_table(relative, change)
+    found = [fault for fault in _faults(history) if fault["check"] == check]
     assert found, "not noticed"
     assert any(file.startswith(fault["file"]) for fault in found)
-    assert _faults(kept, "--quick") == [], "its digests agree, which is all a quick look compares"
+    assert _faults(history, "--quick") == [], "its digests agree, which is all a quick look compares"
 
 
-def test_the_remedy_it_names_works(kept: Kept) -> None:
-    path = kept.place("trades/book=long_only/part-0.parquet")
+def test_the_remedy_it_names_works(history: History) -> None:
+    path = history.place("trades/book=long_only/part-0.parquet")
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    assert "--force" in kept.run("verify").output
-    assert not build_seal(str(kept.seals[-1]), kept.root).changed, (
+    assert "--force" in history.run("verify").output
+    assert not build_seal(str(history.seals[-1]), history.root).changed, (
         "a build does not look at what is served already"
     )
-    assert build_seal(str(kept.seals[-1]), kept.root, force=True).changed
+    assert build_seal(str(history.seals[-1]), history.root, force=True).changed
     assert path.read_bytes() == whole
-    assert _faults(kept) == []
+    assert _faults(history) == []
 
 
-def test_an_alpha_that_is_not_there_is_an_error(kept: Kept) -> None:
-    assert kept.run("verify", "Test_none").exit_code == 1
-    told = Kept(kept.root / "nowhere", (), ()).run("verify")
+def test_an_alpha_that_is_not_there_is_an_error(history: History) -> None:
+    assert history.run("verify", "Test_none").exit_code == 1
+    told = History(history.root / "nowhere", (), ()).run("verify")
     assert told.exit_code == 2
     assert "there is no folder" in told.output
 
@@ -166,12 +166,12 @@ def test_whatever_rule_on_rows_a_published_run_breaks_is_noticed(
         # No file or path can hold it, so it is never published: there is nothing to verify.
         assert broken.rule in {"table.finite", "table.null", "table.bound"}
         return
-    assert _faults(Kept(tmp_path / "root", (), ()))
+    assert _faults(History(tmp_path / "root", (), ()))
 
 
-def test_one_byte_of_any_file_is_noticed(kept: Kept) -> None:
+def test_one_byte_of_any_file_is_noticed(history: History) -> None:
     generator = random.Random(4)
-    paths = sorted(path for path in kept.place("").rglob("*") if path.is_file())
+    paths = sorted(path for path in history.place("").rglob("*") if path.is_file())
     assert len(paths) > 20
     for path in paths:
         whole = path.read_bytes()
@@ -179,7 +179,7 @@ def test_one_byte_of_any_file_is_noticed(kept: Kept) -> None:
         path.write_bytes(
             whole[:place] + bytes([whole[place] ^ (1 << generator.randrange(8))]) + whole[place + 1 :]
         )
-        (fault,) = _faults(kept, "--quick")
-        assert (kept.root / fault["file"], fault["check"]) == (path, "digest")
+        (fault,) = _faults(history, "--quick")
+        assert (history.root / fault["file"], fault["check"]) == (path, "digest")
         path.write_bytes(whole)
-    assert _faults(kept) == []
+    assert _faults(history) == []

@@ -12,7 +12,7 @@ from datasets.layout import pointer_path
 from datasets.storage import open_storage
 from pipeline.build import build_seal
 from schemas.errors import AlphaNotPublished, PublicationRefused
-from tests.housekeeping.conftest import ALPHA, Kept
+from tests.support.history import ALPHA, History
 from tests.support.seals import make_seal
 
 
@@ -20,116 +20,116 @@ def _newer(folder: Path, day: str = "2026-01-09") -> Path:
     return make_seal(folder / day, alpha_id=ALPHA, seed=9, sealed_at=f"{day}T00:00:00Z", weeks=14)
 
 
-def test_it_is_served_no_more_and_comes_back_as_it_was(kept: Kept) -> None:
-    catalogue = Catalogue(open_storage(kept.root))
+def test_it_is_served_no_more_and_comes_back_as_it_was(history: History) -> None:
+    catalogue = Catalogue(open_storage(history.root))
     catalogue.refresh()
     assert catalogue.resolve(ALPHA) is not None
-    assert kept.run("withdraw", ALPHA, "--reason", "wrong prices").exit_code == 0
+    assert history.run("withdraw", ALPHA, "--reason", "wrong prices").exit_code == 0
     assert catalogue.refresh()
     assert catalogue.resolve(ALPHA) is None
     assert catalogue.pointers() == ()
     assert list(catalogue.withdrawn) == [ALPHA]
     assert catalogue.broken == {}
     with pytest.raises(AlphaNotPublished):
-        _ = datasets.open(kept.root)[ALPHA]
-    assert (kept.root / pointer_path(ALPHA)).exists(), (
+        _ = datasets.open(history.root)[ALPHA]
+    assert (history.root / pointer_path(ALPHA)).exists(), (
         "an emptied catalogue is told from one with withdrawn alphas"
     )
-    assert kept.run("verify").exit_code == 0
-    assert kept.run("restore", ALPHA).exit_code == 0
+    assert history.run("verify").exit_code == 0
+    assert history.run("restore", ALPHA).exit_code == 0
     catalogue.refresh()
     found = catalogue.resolve(ALPHA)
     assert found is not None
-    assert found.id == kept.snapshots[2]
+    assert found.id == history.snapshots[2]
     assert found.scan("decisions").collect().height
     assert catalogue.withdrawn == {}
-    assert kept.run("verify").exit_code == 0
+    assert history.run("verify").exit_code == 0
 
 
-def test_no_build_brings_it_back(kept: Kept, tmp_path: Path) -> None:
-    kept.run("withdraw", ALPHA)
+def test_no_build_brings_it_back(history: History, tmp_path: Path) -> None:
+    history.run("withdraw", ALPHA)
     newer = _newer(tmp_path)
-    for seal in (*kept.seals, newer):
+    for seal in (*history.seals, newer):
         for force in (False, True):
             with pytest.raises(PublicationRefused, match=f"pipeline restore {ALPHA}"):
-                build_seal(str(seal), kept.root, force=force)
+                build_seal(str(seal), history.root, force=force)
     for options in ((), ("--force",)):
-        told = kept.run("build", "--from", str(newer), "--json", *options)
+        told = history.run("build", "--from", str(newer), "--json", *options)
         assert told.exit_code == 0
         assert [seal["outcome"] for seal in told.json["seals"]] == ["withdrawn"]
-    assert kept.run("rollback", ALPHA).exit_code == 3
-    assert kept.pointer.is_withdrawn
-    kept.run("restore", ALPHA)
-    assert build_seal(str(newer), kept.root).changed
+    assert history.run("rollback", ALPHA).exit_code == 3
+    assert history.pointer.is_withdrawn
+    history.run("restore", ALPHA)
+    assert build_seal(str(newer), history.root).changed
 
 
-def test_it_is_collected_in_time_and_a_build_follows_the_restoring(kept: Kept) -> None:
-    kept.run("withdraw", ALPHA)
-    kept.run("gc")
-    assert set(kept.snapshots) <= kept.there(), "within the grace period"
-    kept.run("gc", "--grace", "0s")
-    assert not kept.there() & set(kept.snapshots), "none of it is kept for its number"
-    assert kept.run("verify").exit_code == 0
-    told = kept.run("restore", ALPHA)
+def test_it_is_collected_in_time_and_a_build_follows_the_restoring(history: History) -> None:
+    history.run("withdraw", ALPHA)
+    history.run("gc")
+    assert set(history.snapshots) <= history.there(), "within the grace period"
+    history.run("gc", "--grace", "0s")
+    assert not history.there() & set(history.snapshots), "none of it is kept for its number"
+    assert history.run("verify").exit_code == 0
+    told = history.run("restore", ALPHA)
     assert told.exit_code == 0
     assert "build its seal" in told.output
     with pytest.raises(AlphaNotPublished):
-        _ = datasets.open(kept.root)[ALPHA]
-    told = kept.run("build", "--from", str(kept.seals[2]), "--json")
+        _ = datasets.open(history.root)[ALPHA]
+    told = history.run("build", "--from", str(history.seals[2]), "--json")
     assert [seal["outcome"] for seal in told.json["seals"]] == ["built"]
-    assert datasets.open(kept.root)[ALPHA].id == kept.snapshots[2]
-    assert kept.run("verify").exit_code == 0
+    assert datasets.open(history.root)[ALPHA].id == history.snapshots[2]
+    assert history.run("verify").exit_code == 0
 
 
-def test_show_tells_who_decided_when_and_why(kept: Kept) -> None:
-    kept.run("withdraw", ALPHA, "--reason", "prices of\nMarch are wrong")
-    told = kept.run("show", ALPHA, "--json").json
+def test_show_tells_who_decided_when_and_why(history: History) -> None:
+    history.run("withdraw", ALPHA, "--reason", "prices of\nMarch are wrong")
+    told = history.run("show", ALPHA, "--json").json
     assert told["withdrawn"] is True
     assert told["served"] is None
     (decision,) = told["decisions"]
     assert decision["act"] == "withdraw"
     assert decision["reason"] == "prices of March are wrong"
     assert "@" in decision["by"]
-    assert decision["snapshot"] == kept.snapshots[2]
-    output = kept.run("show", ALPHA).output
+    assert decision["snapshot"] == history.snapshots[2]
+    output = history.run("show", ALPHA).output
     assert "withdrawn: nothing is served" in output
     assert "prices of March are wrong" in output
-    kept.run("restore", ALPHA)
-    kept.run("rollback", ALPHA)
-    acts = [each["act"] for each in kept.run("show", ALPHA, "--json").json["decisions"]]
+    history.run("restore", ALPHA)
+    history.run("rollback", ALPHA)
+    acts = [each["act"] for each in history.run("show", ALPHA, "--json").json["decisions"]]
     assert acts == ["withdraw", "restore", "rollback"]
-    assert kept.run("list", "--json").json["withdrawn"] == []
-    assert kept.run("withdraw", ALPHA, "--reason", "x" * 501).exit_code == 2
+    assert history.run("list", "--json").json["withdrawn"] == []
+    assert history.run("withdraw", ALPHA, "--reason", "x" * 501).exit_code == 2
 
 
-def test_what_is_asked_twice_or_of_nothing_is_said(kept: Kept) -> None:
-    assert "not withdrawn" in kept.run("restore", ALPHA).output
-    kept.run("withdraw", ALPHA)
-    told = kept.run("withdraw", ALPHA)
+def test_what_is_asked_twice_or_of_nothing_is_said(history: History) -> None:
+    assert "not withdrawn" in history.run("restore", ALPHA).output
+    history.run("withdraw", ALPHA)
+    told = history.run("withdraw", ALPHA)
     assert (told.exit_code, "already" in told.output) == (0, True)
-    assert kept.run("list", "--json").json["withdrawn"] == [ALPHA]
-    assert kept.run("withdraw", "Test_none").exit_code == 1
-    assert kept.run("restore", "Test_none").exit_code == 1
+    assert history.run("list", "--json").json["withdrawn"] == [ALPHA]
+    assert history.run("withdraw", "Test_none").exit_code == 1
+    assert history.run("restore", "Test_none").exit_code == 1
 
 
-def test_a_damaged_snapshot_is_not_restored(kept: Kept) -> None:
-    path = kept.place("decisions/part-0.parquet")
-    kept.run("withdraw", ALPHA)
+def test_a_damaged_snapshot_is_not_restored(history: History) -> None:
+    path = history.place("decisions/part-0.parquet")
+    history.run("withdraw", ALPHA)
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    told = kept.run("restore", ALPHA)
+    told = history.run("restore", ALPHA)
     assert "decisions/part-0.parquet" in told.output
-    assert ALPHA not in datasets.open(kept.root)
-    build_seal(str(kept.seals[2]), kept.root)
-    assert datasets.open(kept.root)[ALPHA].id == kept.snapshots[2]
-    assert kept.run("verify").exit_code == 0
+    assert ALPHA not in datasets.open(history.root)
+    build_seal(str(history.seals[2]), history.root)
+    assert datasets.open(history.root)[ALPHA].id == history.snapshots[2]
+    assert history.run("verify").exit_code == 0
 
 
-def test_the_first_release_neither_serves_it_nor_publishes_over_it(kept: Kept) -> None:
+def test_the_first_release_neither_serves_it_nor_publishes_over_it(history: History) -> None:
     """It reads the pointer's own fields: an empty snapshot, sealed later than anything can be."""
-    kept.run("withdraw", ALPHA)
-    told = kept.pointer.document()
+    history.run("withdraw", ALPHA)
+    told = history.pointer.document()
     assert told["sealed_at"] > "9999"
     assert told["kinds"] == ()
     assert told["name"] == ALPHA
-    assert told["snapshot"] not in kept.snapshots
-    assert (kept.place("manifest.json")).exists()
+    assert told["snapshot"] not in history.snapshots
+    assert (history.place("manifest.json")).exists()

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from s3fs import S3FileSystem
 
-from tests.s3.conftest import Bucket
 from tests.support.application import running
+from tests.support.bucket import Bucket
 from tests.support.client import ApiClient
 from tests.support.waiting import eventually_is
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pipeline.build import build_seal
-from tests.s3.conftest import Bucket
 from tests.s3.node import node
 from tests.serving.test_telemetry import Port
+from tests.support.bucket import Bucket
 from tests.support.ports import free_port
 from tests.support.s3_requests import asked
 from tests.support.waiting import eventually

@@ -10,7 +10,7 @@ from datasets.catalogue import Catalogue
 from datasets.layout import pointer_path
 from datasets.manifest import Pointer
 from datasets.storage import open_storage
-from tests.s3.conftest import Bucket
+from tests.support.bucket import Bucket
 from tests.support.s3_requests import asked
 
 ALPHAS = 30

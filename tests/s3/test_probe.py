@@ -16,8 +16,8 @@ from datasets.publication.pointers import served
 from datasets.storage import Version, open_storage
 from pipeline.__main__ import cli
 from schemas.errors import SettingsError, StorageUnavailable
-from tests.s3.conftest import Bucket
 from tests.s3.proxy import Fault, Proxy, careless
+from tests.support.bucket import Bucket
 
 Seals = Callable[..., Path]
 

@@ -19,7 +19,7 @@ from pipeline.housekeeping.verify import verify
 from schemas import version
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.version import schema_version
-from tests.s3.conftest import Bucket
+from tests.support.bucket import Bucket
 
 Seals = Callable[..., Path]
 

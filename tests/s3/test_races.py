@@ -18,7 +18,7 @@ from datasets.manifest import Pointer, digest
 from datasets.publication.pointers import change, served
 from datasets.storage import Version, open_storage
 from schemas.errors import StorageUnavailable
-from tests.s3.conftest import Bucket
+from tests.support.bucket import Bucket
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 Seals = Callable[..., Path]

@@ -19,9 +19,9 @@ from datasets.storage import circuit_breaker, object_store, open_storage
 from pipeline.__main__ import cli
 from pipeline.build import build_seal
 from schemas.errors import StorageUnavailable
-from tests.s3.conftest import Bucket
 from tests.s3.node import node
 from tests.support.application import running
+from tests.support.bucket import Bucket
 from tests.support.waiting import eventually, eventually_is
 
 Seals = Callable[..., Path]

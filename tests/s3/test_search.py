@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from datasets.storage import open_storage
 from pipeline.__main__ import cli
-from tests.s3.conftest import Bucket
+from tests.support.bucket import Bucket
 from tests.support.seals import rewrite
 
 

@@ -24,8 +24,8 @@ from pipeline.seal import Seal
 from schemas.errors import SettingsError
 from serve import source_archive
 from serve.source_archive import SourceArchives
-from tests.s3.conftest import Bucket
 from tests.support.application import running
+from tests.support.bucket import Bucket
 from tests.support.client import ApiClient
 
 Seals = Callable[..., Path]

@@ -14,7 +14,7 @@ from datasets.storage.object_store import CONCURRENT_WRITES
 from datasets.storage.s3 import S3Storage
 from schemas.errors import StorageUnavailable
 from tests.datasets.conftest import Publish
-from tests.s3.conftest import Bucket
+from tests.support.bucket import Bucket
 
 
 class _Watched(S3Storage):

@@ -9,7 +9,6 @@ from tests.support import published
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.redis import RedisServer, redis_running
-from tests.support.server import token_for
 
 
 @pytest.fixture(scope="module")
@@ -38,21 +37,6 @@ def plain(api: ApiClient) -> str:
 def raw(api: ApiClient) -> str:
     """Return a key that sees the unconditioned signal too."""
     return api.key(raw=True)
-
-
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a root of the hand-made run for processes of its own."""
-    folder = tmp_path_factory.mktemp("processes") / "published"
-    folder.mkdir()
-    published.publish(folder, published.full())
-    return folder
-
-
-@pytest.fixture(scope="module")
-def token(here: Path) -> str:
-    """Return a key for that root."""
-    return token_for(here)
 
 
 @pytest.fixture

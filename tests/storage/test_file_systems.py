@@ -9,7 +9,7 @@ import pytest
 
 from datasets.storage import Storage, open_storage
 from schemas.errors import SettingsError, StorageUnavailable
-from tests.s3.conftest import Bucket
+from tests.support.bucket import Bucket
 
 
 @pytest.fixture(params=["folder", "bucket"])

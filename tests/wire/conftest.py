@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import published
 from tests.support.raw_http import Server
-from tests.support.server import served, token_for
+from tests.support.server import served
 from tests.support.waiting import eventually
 
 LIMITS = {
@@ -36,18 +35,3 @@ def ways(here: Path, token: str) -> Iterator[list[Server]]:
             eventually(lambda log=log: '"preloaded"' in log.read_text())  # type: ignore[misc]
             found.append(Server(base, token, log))
         yield found
-
-
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a root of the hand-made run for servers with limits of their own."""
-    folder = tmp_path_factory.mktemp("here") / "published"
-    folder.mkdir()
-    published.publish(folder, published.full())
-    return folder
-
-
-@pytest.fixture(scope="module")
-def token(here: Path) -> str:
-    """Return a key for that root."""
-    return token_for(here)

@@ -12,9 +12,9 @@ from pathlib import Path
 from datasets.cache import quota
 from datasets.cache.copies import Cache
 from datasets.manifest import digest
-from tests.cache.conftest import Remote, copies, kept_bytes
+from tests.support.processes import REPOSITORY
+from tests.support.remote_root import Remote, cached_bytes, copies
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 KILLS = int(os.environ.get("ALPHA_RESULTS_TEST_KILLS", "8"))
 
 # Uses count for moments only, so that copies are removed all the time, and digests are checked after every handing out.
@@ -84,6 +84,6 @@ def test_kills_leave_only_whole_copies_within_the_bound(remote: Remote, tmp_path
     finally:
         quota.HELD_SECONDS = held  # type: ignore[misc]
     assert not list((folder / ".filling").iterdir()), "drafts of the dead are swept"
-    assert kept_bytes(cache) <= bound
+    assert cached_bytes(cache) <= bound
     assert copies(cache)
     assert remote.snapshot(cache).scan("decisions").collect().height

@@ -1,6 +1,6 @@
 """Killed at any moment, nothing that is served is harmed, and no reader ever notices.
 
-``just kills 200`` does in earnest what the suite does a few times.
+``just kills 200`` does in earnest what `.ci/run` does a few times.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from datasets.cache import quota
 from datasets.cache.copies import Cache
 from datasets.storage import open_storage
 from pipeline.housekeeping.verify import verify
-from tests.cache.conftest import kept_bytes
-from tests.s3.conftest import Bucket
-from tests.s3.kills import ALPHA, Campaign
+from tests.kills.campaign import ALPHA, Campaign
+from tests.support.bucket import Bucket
+from tests.support.remote_root import cached_bytes
 
 # Of a number that is given each gets half. By default the folder gets most: a kill there takes a tenth of a second, in a
 # bucket more than one.
@@ -51,4 +51,4 @@ def test_kills_over_a_bucket_with_a_cache(
     monkeypatch.setattr(quota, "HELD_SECONDS", 0.0)
     cache = Cache(tmp_path / "cache", campaign.bound)
     assert not list((cache.folder / ".filling").iterdir()), "drafts of the dead are swept"
-    assert kept_bytes(cache) <= campaign.bound
+    assert cached_bytes(cache) <= campaign.bound

@@ -13,7 +13,7 @@ import datasets
 from datasets.layout import ALPHAS
 from datasets.manifest import digest
 from pipeline.build import build_seal
-from tests.s3.kills import Crew
+from tests.kills.campaign import Crew
 from tests.support.kill_schedule import KillSchedule
 from tests.support.seals import make_seal
 

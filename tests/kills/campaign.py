@@ -1,6 +1,6 @@
 """Killing builds, publications, collections and cache fills at random moments, while readers read everything served.
 
-Workers and readers are processes of their own (``tests/s3/killed.py``).
+Workers and readers are processes of their own (``tests/kills/killed.py``).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from pipeline.build import build_seal
 from tests.support.kill_schedule import KillSchedule
+from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 ALPHA = "Test_killed"
 GRACE = 3
 ATTEMPTS = 10
@@ -97,7 +97,7 @@ class Crew:
         self._complaints = complaints
         self._stderr = complaints.open("wb")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.s3.killed", *loaded],
+            [sys.executable, "-m", "tests.kills.killed", *loaded],
             cwd=REPOSITORY,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,12 +10,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.manifest import FileEntry, Manifest, Pointer, digest
-from pipeline.__main__ import cli
 from pipeline.build import build_seal
+from tests.support.pipeline_command import CommandResult, run_pipeline
 from tests.support.seals import make_seal
 
 ALPHA = "Test_kept"
@@ -24,29 +22,15 @@ DAYS = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z")
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a command printed and how it ended."""
-
-    exit_code: int
-    output: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.output)
-
-
-@dataclass(frozen=True)
-class Kept:
+class History:
     """A root of this test's own, with the seals it was built from, oldest first."""
 
     root: Path
     seals: tuple[Path, ...]
     snapshots: tuple[str, ...]
 
-    def run(self, command: str, *arguments: str) -> Told:
-        done = CliRunner().invoke(cli, [command, *arguments, "--datasets", str(self.root)])
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        return Told(done.exit_code, done.stdout if "--json" in arguments else done.output)
+    def run(self, command: str, *arguments: str) -> CommandResult:
+        return run_pipeline(command, self.root, *arguments)
 
     @property
     def pointer(self) -> Pointer:
@@ -88,18 +72,18 @@ class Kept:
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+def built(tmp_path_factory: pytest.TempPathFactory) -> History:
     folder = tmp_path_factory.mktemp("kept")
     seals = tuple(
         make_seal(folder / str(number), alpha_id=ALPHA, seed=number, sealed_at=day, weeks=20)
         for number, day in enumerate(DAYS)
     )
     snapshots = tuple(build_seal(str(seal), folder / "root").snapshot for seal in seals)
-    return Kept(folder / "root", seals, snapshots)
+    return History(folder / "root", seals, snapshots)
 
 
 @pytest.fixture
-def kept(built: Kept, tmp_path: Path) -> Kept:
+def history(built: History, tmp_path: Path) -> History:
     """Return a copy of the root; the last snapshot is served."""
     shutil.copytree(built.root, tmp_path / "root")
     return replace(built, root=tmp_path / "root")

@@ -12,7 +12,7 @@ from pathlib import Path
 import datasets
 from datasets.integrity import check_files
 from datasets.storage import open_storage
-from tests.s3.conftest import Bucket
+from tests.support.bucket import Bucket
 from tests.support.dask import Dask
 from tests.support.processes import REPOSITORY, children
 from tests.support.waiting import eventually

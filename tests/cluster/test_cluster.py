@@ -16,8 +16,8 @@ import pytest
 
 import datasets
 from pipeline.release import release
-from tests.batch.conftest import build
 from tests.support.dask import Dask
+from tests.support.pipeline_command import build
 from tests.support.processes import REPOSITORY, children
 from tests.support.waiting import eventually
 

@@ -1,0 +1,81 @@
+"""Every test is run by a recipe, and what decides whether a change lands runs every recipe."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import REPOSITORY
+
+TESTS = REPOSITORY / "tests"
+JUST = str(Path(sys.executable).with_name("just"))
+CI = (REPOSITORY / ".ci" / "run").read_text("utf-8")
+CONTRIBUTING = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
+
+
+def recipe(name: str) -> list[str]:
+    """Return the words of the commands that a recipe runs, without running them."""
+    done = subprocess.run(
+        [JUST, "--dry-run", name], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return shlex.split(done.stderr)
+
+
+def apart() -> list[str]:
+    """Name the folders of tests that are run by a recipe of their own."""
+    done = subprocess.run(
+        [JUST, "--evaluate", "apart"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def folders_of_tests() -> set[str]:
+    return {path.relative_to(TESTS).parts[0] for path in TESTS.rglob("test_*.py")}
+
+
+def ran_by_ci() -> list[str]:
+    """Name the recipes that decide whether a change lands, in their order."""
+    return re.findall(r"^uv run just ([a-z0-9-]+)", CI, re.MULTILINE)
+
+
+def test_no_test_lies_outside_of_a_folder() -> None:
+    assert list(TESTS.glob("test_*.py")) == [], "folders are what recipes name"
+
+
+def test_the_suite_runs_every_folder_that_has_no_recipe_of_its_own() -> None:
+    ignored = [word.removeprefix("--ignore=tests/") for word in recipe("test") if "ignore" in word]
+    assert ignored == apart()
+    given = [word for word in recipe("test") if word.startswith("tests")]
+    assert given == [], "without paths it collects all of `testpaths`"
+
+
+@pytest.mark.parametrize("folder", apart())
+def test_a_folder_that_the_suite_leaves_out_has_one_recipe_which_ci_runs_and_contributors_are_told_of(
+    folder: str,
+) -> None:
+    assert folder in folders_of_tests()
+    (name,) = [name for name in ran_by_ci() if f"tests/{folder}" in recipe(name)]
+    assert f"`uv run just {name}`" in CONTRIBUTING
+    assert f"`tests/{folder}`" in CONTRIBUTING
+
+
+def test_ci_runs_the_suite_and_every_cheap_check_before_it() -> None:
+    cheap = ["lint", "types", "imports", "deps", "spelling"]
+    assert ran_by_ci()[: len(cheap) + 1] == [*cheap, "test"]
+
+
+def test_a_test_that_names_what_has_a_recipe_of_its_own_lies_in_its_folder() -> None:
+    """A test in the suite that needs the S3 gateway or the cluster would start it there."""
+    needs = re.compile(r"^(?:async )?def test_\w+\([^)]*\b(bucket|s3_server|dask)\b", re.MULTILINE)
+    outside = {
+        path.relative_to(TESTS).as_posix()
+        for path in TESTS.rglob("test_*.py")
+        if needs.search(path.read_text("utf-8")) and path.relative_to(TESTS).parts[0] not in apart()
+    }
+    assert outside == set()

@@ -1,0 +1,25 @@
+"""Fixtures: a root of the hand-made run for server processes, and a key for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import published
+from tests.support.server import token_for
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a root of the hand-made run for processes of its own."""
+    folder = tmp_path_factory.mktemp("processes") / "published"
+    folder.mkdir()
+    published.publish(folder, published.full())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def token(here: Path) -> str:
+    """Return a key for that root."""
+    return token_for(here)

@@ -1,0 +1,40 @@
+"""Runs commands of the pipeline in this process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from pipeline.__main__ import cli
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What a command printed and how it ended."""
+
+    exit_code: int
+    output: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.output)
+
+    def outcomes(self) -> dict[str, str]:
+        """Return what came of each seal of a batch, by its name."""
+        return {Path(entry["seal"]).name: entry["outcome"] for entry in self.json["seals"]}
+
+
+def run_pipeline(command: str, root: Path | str, *arguments: str) -> CommandResult:
+    """Run a command on a datasets root; whatever it raises but its own end is raised here."""
+    done = CliRunner().invoke(cli, [command, *arguments, "--datasets", str(root)])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return CommandResult(done.exit_code, done.stdout if "--json" in arguments else done.output)
+
+
+def build(root: Path | str, *arguments: str) -> CommandResult:
+    """Run `build`."""
+    return run_pipeline("build", root, *arguments)
