@@ -123,12 +123,21 @@ def other_release(folder: Path) -> Path:
     return folder
 
 
+def no_project(folder: Path) -> Path:
+    """Make what is imported before the project that the suite's environment has installed, and says that there is none."""
+    (folder / "pipeline").mkdir(parents=True)
+    absent = "raise ModuleNotFoundError(\"No module named 'pipeline'\", name='pipeline')"
+    (folder / "pipeline" / "__init__.py").write_text(absent)
+    return folder
+
+
 @pytest.mark.parametrize("lacks", ["the release", "the project"])
 def test_a_worker_that_cannot_build_the_same_is_refused_by_name(
     tmp_path: Path, seal: Seal, dask: Dask, lacks: str
 ) -> None:
     seal("Test_a")
-    dask.worker("stranger", other_release(tmp_path / "other") if lacks == "the release" else None)
+    make = other_release if lacks == "the release" else no_project
+    dask.worker("stranger", make(tmp_path / "other"))
     arguments = ("--from", str(tmp_path / "seals"), "--cluster", dask.address)
     told = build(tmp_path / "root", *arguments)
     assert told.exit_code == 2

@@ -31,8 +31,8 @@ class Dask:
     def scheduler(self) -> subprocess.Popen[bytes]:
         return self._started[0]
 
-    def worker(self, name: str, checkout: Path | None = REPOSITORY) -> subprocess.Popen[bytes]:
-        """Start a worker of one thread in a checkout of the project, or in none, and wait until it is connected."""
+    def worker(self, name: str, checkout: Path = REPOSITORY) -> subprocess.Popen[bytes]:
+        """Start a worker of one thread in a checkout of the project, and wait until it is connected."""
         worker = self._start(
             name, "worker", self.address, "--no-nanny", "--nthreads", "1", "--name", name, "--host", "127.0.0.1",
             "--no-dashboard", "--local-directory", str(self._folder / f"{name}-space"), checkout=checkout,
