@@ -1,4 +1,4 @@
-"""``python -m schemas dictionary|openapi|api-docs|settings``: print the documents derived from the declarations."""
+"""``python -m schemas dictionary|openapi|api-docs|settings|client``: print what is derived from the declarations."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from schemas.api_page import api_page
+from schemas.client_code import client_declarations, client_methods
 from schemas.dictionary import data_dictionary
 from schemas.openapi import rendered
 from schemas.settings.markdown import settings_tables, with_settings
@@ -34,6 +35,16 @@ def openapi() -> None:
 def api_docs() -> None:
     """Print the description of every endpoint as Markdown."""
     echo(api_page(), nl=False)
+
+
+@main.command()
+@click.argument("module", type=click.Choice(["declared", "methods", "async_methods"]))
+def client(module: str) -> None:
+    """Print one of the Python client's generated modules, not yet formatted."""
+    if module == "declared":
+        echo(client_declarations(), nl=False)
+    else:
+        echo(client_methods(asynchronous=module == "async_methods"), nl=False)
 
 
 @main.command()

@@ -18,14 +18,15 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text("utf-8")
+OF_THE_CLIENT = (REPOSITORY / "clients" / "python" / "README.md").read_text("utf-8")
 LINE = re.compile(r"^\. (\S+/env)$", re.MULTILINE)
 STARTS_WITHIN = 240.0
 """Seconds for the demo to simulate, build and serve; it takes ten on an idle machine."""
 
 
-def blocks(language: str, heading: str = "") -> list[str]:
+def blocks(language: str, heading: str = "", text: str = README) -> list[str]:
     """Return the code of a language below a heading."""
-    text = README[README.index(heading) :]
+    text = text[text.index(heading) :]
     level = heading.partition(" ")[0]
     if level:
         text = re.split(
@@ -90,7 +91,7 @@ def test_what_the_readme_prints_is_what_its_calls_answer(told: dict[str, str], e
         assert re.fullmatch(".*".join(pieces), "".join(answer.split())), (call, answer)
 
 
-@pytest.mark.parametrize("code", blocks("python"), ids=lambda code: code.split("\n")[2])
+@pytest.mark.parametrize("code", [*blocks("python"), *blocks("python", text=OF_THE_CLIENT)])
 def test_the_readmes_python_runs_from_another_folder(
     told: dict[str, str], elsewhere: Path, code: str
 ) -> None:

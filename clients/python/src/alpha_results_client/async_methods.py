@@ -1,0 +1,419 @@
+"""A method for each endpoint, asynchronous."""
+
+# Written by `just docs` from the declarations of the interface; a test fails when it is stale.
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Literal, TypeVar, Union
+
+from alpha_results_client.values import Value, text_of
+
+F = TypeVar("F")
+Day = Union[str, dt.date]
+
+
+class AsyncClientMethods(Generic[F]):
+    """Endpoints of the service."""
+
+    async def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
+        raise NotImplementedError
+
+    async def _object(
+        self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
+    ) -> dict[str, Any]:
+        raise NotImplementedError
+
+    async def health(self) -> dict[str, Any]:
+        """Is the service up, and since which build."""
+        return await self._object("meta.health", {}, {})
+
+    async def me(self) -> dict[str, Any]:
+        """Who the calling key is, what it may do and what it has used."""
+        return await self._object("meta.me", {}, {})
+
+    async def keys(self) -> F:
+        """The keys of the caller's account, newest first."""
+        return await self._collection("meta.keys", {}, {})
+
+    async def alphas(self, *, search: str | None = None, complete_only: bool = False) -> F:
+        """The alphas this key may read, latest started first.
+
+        Parameters
+        ----------
+        search
+            Case-insensitive substring of `alpha_id`, `name` or `tldr`.
+        complete_only
+            Leave out alphas whose run lacks a required kind.
+        """
+        return await self._collection(
+            "catalog.alphas.list", {}, {"search": search, "complete_only": complete_only}
+        )
+
+    async def benchmark(self, symbol: str, *, start: Day | None = None, end: Day | None = None) -> F:
+        """A market index to compare an equity curve with.
+
+        Parameters
+        ----------
+        symbol
+            A benchmark this deployment holds, in capitals; any other is a 400 that lists those it holds.
+        start
+            First day of the window, inclusive.
+        end
+            Last day of the window, inclusive.
+        """
+        return await self._collection(
+            "benchmarks.daily", {"symbol": text_of(symbol)}, {"from": start, "to": end}
+        )
+
+    async def admin_alphas(self) -> F:
+        """Every alpha with its snapshot and what its run lacks."""
+        return await self._collection("admin.alphas.list", {}, {})
+
+    async def key_usage(self, key_id: str) -> dict[str, Any]:
+        """Owner, limits and use of one key.
+
+        Parameters
+        ----------
+        key_id
+            The id of a key.
+        """
+        return await self._object("admin.keys.usage", {"key_id": text_of(key_id)}, {})
+
+
+class AsyncRunMethods(Generic[F]):
+    """Endpoints of one alpha's run."""
+
+    async def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
+        raise NotImplementedError
+
+    async def _object(
+        self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
+    ) -> dict[str, Any]:
+        raise NotImplementedError
+
+    async def description(self, *, snapshot: str | None = None) -> dict[str, Any]:
+        """The written description of one alpha.
+
+        Parameters
+        ----------
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+        """
+        return await self._object("catalog.alphas.get", {}, {"snapshot": snapshot})
+
+    async def source_download(self, *, snapshot: str | None = None) -> dict[str, Any]:
+        """A freshly signed, short-lived address of the run's source archive.
+
+        Parameters
+        ----------
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+        """
+        return await self._object("catalog.alphas.source.download", {}, {"snapshot": snapshot})
+
+    async def rebalances(
+        self, *, start: Day | None = None, end: Day | None = None, snapshot: str | None = None
+    ) -> F:
+        """The index of weekly rebalance dates.
+
+        Parameters
+        ----------
+        start
+            First day of the window, inclusive.
+        end
+            Last day of the window, inclusive.
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+        """
+        return await self._collection(
+            "signals.rebalances.list", {}, {"from": start, "to": end, "snapshot": snapshot}
+        )
+
+    async def rebalance(
+        self,
+        date: Day,
+        *,
+        symbols: str | Sequence[str] | None = None,
+        direction: Literal["1", "long", "-1", "short", "0", "flat", "neutral"] | None = None,
+        min_abs_weight: float | None = None,
+        book: Literal["long_short", "long_only"] = "long_short",
+        sort: Literal["score", "rank", "weight", "symbol"] = "score",
+        order: Literal["asc", "desc"] | None = None,
+        snapshot: str | None = None,
+    ) -> F:
+        """The cross-section of one rebalance week.
+
+        Parameters
+        ----------
+        date
+            A rebalance date of the index.
+        symbols
+            Keep only these tickers, letter case and all; one the run never had matches nothing, and a warning says so.
+        direction
+            Keep one side of the cross-section.
+        min_abs_weight
+            Drop names whose absolute target weight, in the column chosen by `book`, is below this.
+        book
+            Whose target-weight column `min_abs_weight` and `sort=weight` act on; both columns are returned.
+        sort
+            Column the rows are ordered by; ties are ordered by ticker.
+        order
+            Direction of the order; by default descending for score and weight, ascending for rank and symbol.
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+        """
+        return await self._collection(
+            "signals.rebalances.get",
+            {"date": text_of(date)},
+            {
+                "symbol": symbols,
+                "direction": direction,
+                "min_abs_weight": min_abs_weight,
+                "book": book,
+                "sort": sort,
+                "order": order,
+                "snapshot": snapshot,
+            },
+        )
+
+    async def scores(
+        self,
+        *,
+        start: Day | None = None,
+        end: Day | None = None,
+        symbols: str | Sequence[str] | None = None,
+        fields: Literal["core", "all"] = "core",
+        snapshot: str | None = None,
+    ) -> F:
+        """The score panel: one row per name per week.
+
+        Parameters
+        ----------
+        start
+            First day of the window, inclusive.
+        end
+            Last day of the window, inclusive.
+        symbols
+            Keep only these tickers, letter case and all; one the run never had matches nothing, and a warning says so.
+        fields
+            The columns of each row: the nine core ones, or the whole decision record.
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+        """
+        return await self._collection(
+            "signals.scores",
+            {},
+            {"from": start, "to": end, "symbol": symbols, "fields": fields, "snapshot": snapshot},
+        )
+
+    async def books(self, *, snapshot: str | None = None) -> F:
+        """The books the run wrote, with the span and size of each dataset.
+
+        Parameters
+        ----------
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+        """
+        return await self._collection("portfolio.books", {}, {"snapshot": snapshot})
+
+    async def portfolio(
+        self,
+        book: str = "long_short",
+        *,
+        start: Day | None = None,
+        end: Day | None = None,
+        snapshot: str | None = None,
+    ) -> F:
+        """The daily ledger of one book.
+
+        Parameters
+        ----------
+        book
+            The book to read.
+        start
+            First day of the window, inclusive.
+        end
+            Last day of the window, inclusive.
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+        """
+        return await self._collection(
+            "portfolio.ledger", {}, {"book": book, "from": start, "to": end, "snapshot": snapshot}
+        )
+
+    async def positions(
+        self,
+        book: str = "long_short",
+        *,
+        start: Day | None = None,
+        end: Day | None = None,
+        symbols: str | Sequence[str] | None = None,
+        snapshot: str | None = None,
+    ) -> F:
+        """The names one book held at each close.
+
+        Parameters
+        ----------
+        book
+            The book to read.
+        start
+            First day of the window, inclusive.
+        end
+            Last day of the window, inclusive.
+        symbols
+            Keep only these tickers, letter case and all; one the run never had matches nothing, and a warning says so.
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+        """
+        return await self._collection(
+            "portfolio.positions",
+            {},
+            {"book": book, "from": start, "to": end, "symbol": symbols, "snapshot": snapshot},
+        )
+
+    async def pnl(
+        self,
+        book: str = "long_short",
+        *,
+        start: Day | None = None,
+        end: Day | None = None,
+        symbols: str | Sequence[str] | None = None,
+        snapshot: str | None = None,
+    ) -> F:
+        """The daily profit and loss of each name of one book.
+
+        Parameters
+        ----------
+        book
+            The book to read.
+        start
+            First day of the window, inclusive.
+        end
+            Last day of the window, inclusive.
+        symbols
+            Keep only these tickers, letter case and all; one the run never had matches nothing, and a warning says so.
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+        """
+        return await self._collection(
+            "portfolio.pnl",
+            {},
+            {"book": book, "from": start, "to": end, "symbol": symbols, "snapshot": snapshot},
+        )
+
+    async def trades(
+        self,
+        book: str,
+        *,
+        start: Day | None = None,
+        end: Day | None = None,
+        symbols: str | Sequence[str] | None = None,
+        snapshot: str | None = None,
+    ) -> F:
+        """The fills of one book.
+
+        Parameters
+        ----------
+        book
+            The book to read.
+        start
+            First day of the window, inclusive.
+        end
+            Last day of the window, inclusive.
+        symbols
+            Keep only these tickers, letter case and all; one the run never had matches nothing, and a warning says so.
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+        """
+        return await self._collection(
+            "portfolio.trades",
+            {},
+            {"book": book, "from": start, "to": end, "symbol": symbols, "snapshot": snapshot},
+        )
+
+    async def equity_curve(
+        self,
+        book: str = "long_short",
+        *,
+        start: Day | None = None,
+        end: Day | None = None,
+        snapshot: str | None = None,
+    ) -> F:
+        """Equity, return and drawdown of one book, session by session.
+
+        Parameters
+        ----------
+        book
+            The book to read.
+        start
+            First day of the window, inclusive.
+        end
+            Last day of the window, inclusive.
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+        """
+        return await self._collection(
+            "portfolio.equity_curve", {}, {"book": book, "from": start, "to": end, "snapshot": snapshot}
+        )
+
+    async def metrics(
+        self,
+        *,
+        start: Day | None = None,
+        end: Day | None = None,
+        granularity: Literal["overall", "yearly", "monthly"] = "overall",
+        doc: bool = False,
+        panel: bool = False,
+        snapshot: str | None = None,
+    ) -> dict[str, Any]:
+        """Performance and signal-quality figures.
+
+        Parameters
+        ----------
+        start
+            First day of the window, inclusive.
+        end
+            Last day of the window, inclusive.
+        granularity
+            Whether `periods` breaks the core statistics down by year or by month.
+        doc
+            Embed the documentation block.
+        panel
+            Add the weekly panel block.
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+        """
+        return await self._object(
+            "performance.metrics",
+            {},
+            {
+                "from": start,
+                "to": end,
+                "granularity": granularity,
+                "doc": doc,
+                "panel": panel,
+                "snapshot": snapshot,
+            },
+        )
+
+    async def metrics_doc(self, *, snapshot: str | None = None) -> dict[str, Any]:
+        """What every figure of the metrics means and how it is computed.
+
+        Parameters
+        ----------
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+        """
+        return await self._object("performance.metrics.doc", {}, {"snapshot": snapshot})
+
+    async def readiness(self, *, snapshot: str | None = None) -> dict[str, Any]:
+        """Kind by kind, what one alpha's snapshot holds.
+
+        Parameters
+        ----------
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+        """
+        return await self._object("admin.alphas.readiness", {}, {"snapshot": snapshot})

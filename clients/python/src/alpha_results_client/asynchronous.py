@@ -1,0 +1,195 @@
+"""The client for asyncio: the same calls, awaited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from types import TracebackType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    TypeVar,
+    overload,
+)
+
+import httpx
+
+from alpha_results_client.async_methods import AsyncClientMethods, AsyncRunMethods
+from alpha_results_client.cache import DEFAULT_BYTES, DiskCache
+from alpha_results_client.client import TIMEOUT, PathText, split, user_agent
+from alpha_results_client.collect import Rows, collect, fetch
+from alpha_results_client.errors import AlphaResultsClientError
+from alpha_results_client.exchange import Broken, Plan, Reply, Send
+from alpha_results_client.metrics import metrics_rows
+from alpha_results_client.settings import Progress, Settings
+from alpha_results_client.table import Table, frame_of
+from alpha_results_client.values import Value
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+F = TypeVar("F")
+T = TypeVar("T")
+
+
+class AsyncClient(AsyncClientMethods[F], Generic[F]):
+    """Reads the results of alpha runs, without blocking the event loop while it waits.
+
+    Parameters and errors are those of :class:`alpha_results_client.Client`.
+    """
+
+    @overload
+    def __init__(
+        self: AsyncClient[pl.DataFrame], base_url: str, key: str, *, frames: Literal["polars"] = ..., cache: PathText | None = ...,
+        cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
+        timeout: float = ..., transport: httpx.AsyncBaseTransport | None = ...,
+    ) -> None: ...  # fmt: skip
+    @overload
+    def __init__(
+        self: AsyncClient[pd.DataFrame], base_url: str, key: str, *, frames: Literal["pandas"], cache: PathText | None = ...,
+        cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
+        timeout: float = ..., transport: httpx.AsyncBaseTransport | None = ...,
+    ) -> None: ...  # fmt: skip
+    @overload
+    def __init__(
+        self: AsyncClient[list[dict[str, Any]]], base_url: str, key: str, *, frames: Literal["rows"], cache: PathText | None = ...,
+        cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
+        timeout: float = ..., transport: httpx.AsyncBaseTransport | None = ...,
+    ) -> None: ...  # fmt: skip
+    def __init__(
+        self,
+        base_url: str,
+        key: str,
+        *,
+        frames: str = "polars",
+        cache: PathText | None = None,
+        cache_bytes: int = DEFAULT_BYTES,
+        progress: bool | Progress = False,
+        retries: int = 4,
+        longest_wait: float = 65.0,
+        timeout: float = TIMEOUT,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        stored = None if cache is None else DiskCache(cache, cache_bytes)
+        self._settings = Settings(base_url, key, frames, retries, longest_wait, stored, progress)
+        self._http = httpx.AsyncClient(
+            base_url=self._settings.base_url,
+            timeout=timeout,
+            transport=transport,
+            headers={"User-Agent": user_agent()},
+        )
+
+    def __repr__(self) -> str:
+        return f"AsyncClient({self._settings!r})"
+
+    async def __aenter__(self) -> AsyncClient[F]:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    def __getitem__(self, alpha: str) -> AsyncRun[F]:
+        """Return a run by its alpha's address; nothing is asked before one of its methods is awaited."""
+        return AsyncRun(self, alpha)
+
+    def run(self, alpha: str, snapshot: str | None = None) -> AsyncRun[F]:
+        """Return a run, with every call answered from the snapshot given, where one is."""
+        return AsyncRun(self, alpha, snapshot)
+
+    async def table(self, endpoint: str, **parameters: Value) -> Table[F]:
+        """Return every row of a collection by its registry id, with its `meta`; parameters as the interface names them."""
+        path, query = split(endpoint, parameters)
+        found = await self._do(collect(self._settings, endpoint, path, query))
+        return Table(await self._frame(found), found.meta)
+
+    async def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
+        return await self._frame(await self._do(collect(self._settings, endpoint, path, query)))
+
+    async def _frame(self, found: Rows) -> F:
+        # Out of the event loop: a large table takes its time.
+        frame: F = await asyncio.get_running_loop().run_in_executor(
+            None, frame_of, found.rows, found.model, self._settings.frames
+        )
+        return frame
+
+    async def _object(
+        self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
+    ) -> dict[str, Any]:
+        found: dict[str, Any] = await self._do(fetch(self._settings, endpoint, path, query))
+        return found
+
+    async def _do(self, plan: Plan[T]) -> T:
+        """Carry a plan out, giving way to others at each step."""
+        try:
+            step = next(plan)
+            while True:
+                if isinstance(step, Send):
+                    step = plan.send(await self._send(step))
+                else:
+                    await asyncio.sleep(step.seconds)
+                    step = next(plan)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    async def _send(self, step: Send) -> Reply | Broken:
+        if self._http.is_closed:
+            raise AlphaResultsClientError("the client was closed")
+        headers = {**step.headers, "Authorization": self._settings.authorization.value}
+        try:
+            answer = await self._http.get(step.target, headers=headers)
+        except httpx.RequestError as error:
+            return Broken(f"{type(error).__name__}: {error}")
+        return Reply(answer.status_code, answer.headers, answer.content)
+
+
+class AsyncRun(AsyncRunMethods[F], Generic[F]):
+    """The results of one alpha's run, as :class:`alpha_results_client.Run`."""
+
+    def __init__(self, client: AsyncClient[F], alpha: str, snapshot: str | None = None) -> None:
+        self._client = client
+        self.alpha = alpha
+        self.snapshot = snapshot
+
+    def __repr__(self) -> str:
+        return f"AsyncRun({self.alpha!r}, snapshot={self.snapshot!r})"
+
+    async def pinned(self) -> AsyncRun[F]:
+        """Return the run with every later call answered from the snapshot that is served now."""
+        found = await self._client.table("portfolio.books", alpha=self.alpha)
+        return AsyncRun(self._client, self.alpha, str(found.meta["snapshot"]))
+
+    async def table(self, endpoint: str, **parameters: Value) -> Table[F]:
+        """Return every row of one of the run's collections by its registry id, with its `meta`."""
+        return await self._client.table(
+            endpoint, alpha=self.alpha, **{"snapshot": self.snapshot, **parameters}
+        )
+
+    async def metrics_frame(self, *, granularity: str = "overall", **parameters: Value) -> F:
+        """Return the figures of :meth:`metrics` as a long table, as :meth:`alpha_results_client.Run.metrics_frame`."""
+        query = {"snapshot": self.snapshot, "granularity": granularity, **parameters}
+        found = await self._client._object("performance.metrics", {"alpha": self.alpha}, query)  # noqa: SLF001 - of the same package
+        return await self._client._frame(Rows(metrics_rows(found), {}, "metrics_figure"))  # noqa: SLF001 - as above
+
+    async def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
+        return await self._client._collection(endpoint, {"alpha": self.alpha, **path}, self._pinned(query))  # noqa: SLF001 - as above
+
+    async def _object(
+        self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
+    ) -> dict[str, Any]:
+        return await self._client._object(endpoint, {"alpha": self.alpha, **path}, self._pinned(query))  # noqa: SLF001 - as above
+
+    def _pinned(self, query: Mapping[str, Value]) -> Mapping[str, Value]:
+        return query if query.get("snapshot") is not None else {**query, "snapshot": self.snapshot}

@@ -1,0 +1,102 @@
+"""Answers on disk, each with the entity tag it came with."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+import threading
+from pathlib import Path
+from typing import NamedTuple
+
+DEFAULT_BYTES = 1 << 30
+
+
+class Stored(NamedTuple):
+    """An answer as it was: its tag and its body."""
+
+    etag: str
+    body: bytes
+
+
+class DiskCache:
+    """A folder of answers that only its owner reads. Several processes may share it.
+
+    An entry is used only while the service confirms its entity tag, so nothing stale is ever read; an entry that is
+    damaged is none. Above `limit` bytes those longest unused are removed.
+
+    Parameters
+    ----------
+    folder
+        Made when it is missing.
+    limit
+        Bytes the entries may take together.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], limit: int = DEFAULT_BYTES) -> None:
+        self._folder = Path(folder).expanduser()
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._bytes: int | None = None
+
+    def __repr__(self) -> str:
+        return f"DiskCache({str(self._folder)!r})"
+
+    def read(self, identity: str, target: str) -> Stored | None:
+        """Return what is stored for a target; None when nothing is, or nothing whole."""
+        path = self._path(identity, target)
+        try:
+            head, _, body = path.read_bytes().partition(b"\n")
+            told = json.loads(head)
+            etag, digest = str(told["etag"]), str(told["sha256"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        if hashlib.sha256(body).hexdigest() != digest:
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return Stored(etag, body)
+
+    def write(self, identity: str, target: str, etag: str, body: bytes) -> None:
+        """Store an answer whole or not at all; a disk that is full or read-only costs the entry, not the call."""
+        head = json.dumps({"etag": etag, "sha256": hashlib.sha256(body).hexdigest()}).encode()
+        with contextlib.suppress(OSError):
+            descriptor, draft = tempfile.mkstemp(dir=self._folder, prefix=".")
+            try:
+                with os.fdopen(descriptor, "wb") as stream:
+                    stream.write(head + b"\n" + body)
+                Path(draft).replace(self._path(identity, target))
+            except OSError:
+                Path(draft).unlink()
+                raise
+            self._make_room(len(head) + 1 + len(body))
+
+    def _path(self, identity: str, target: str) -> Path:
+        return self._folder / hashlib.sha256(f"{identity} {target}".encode()).hexdigest()
+
+    def _make_room(self, written: int) -> None:
+        with self._lock:
+            if self._bytes is not None:
+                self._bytes += written
+            if self._bytes is not None and self._bytes <= self._limit:
+                return
+            entries = sorted((stat.st_mtime, stat.st_size, path) for path, stat in self._entries())
+            total = sum(size for _, size, _ in entries)
+            for _, size, path in entries[:-1]:  # the last is the one just written
+                if total <= self._limit:
+                    break
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                    total -= size
+            self._bytes = total
+
+    def _entries(self) -> list[tuple[Path, os.stat_result]]:
+        found = []
+        for path in self._folder.iterdir():
+            if len(path.name) == hashlib.sha256().digest_size * 2:
+                with contextlib.suppress(OSError):
+                    found.append((path, path.stat()))
+        return found

@@ -1,0 +1,237 @@
+"""The blocking client."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    TypeVar,
+    Union,
+    overload,
+)
+
+import httpx
+
+from alpha_results_client.cache import DEFAULT_BYTES, DiskCache
+from alpha_results_client.collect import Rows, collect, fetch
+from alpha_results_client.declared import ENDPOINTS
+from alpha_results_client.errors import AlphaResultsClientError
+from alpha_results_client.exchange import Broken, Plan, Reply, Send
+from alpha_results_client.methods import ClientMethods, RunMethods
+from alpha_results_client.metrics import metrics_rows
+from alpha_results_client.settings import VERSION, Progress, Settings
+from alpha_results_client.table import Table, frame_of
+from alpha_results_client.values import Value
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+F = TypeVar("F")
+T = TypeVar("T")
+PathText = Union[str, "os.PathLike[str]"]
+TIMEOUT = 60.0
+"""Seconds without a byte after which a connection counts as broken."""
+
+
+class Client(ClientMethods[F], Generic[F]):
+    """Reads the results of alpha runs.
+
+    Parameters
+    ----------
+    base_url
+        Of the service, such as ``https://results.example``.
+    key
+        The API key. It is in no representation, message or log of this package, and is sent to `base_url` alone.
+    frames
+        ``"polars"``, ``"pandas"``, or ``"rows"`` for lists of dicts, which needs neither.
+    cache
+        A folder for answers, used again while the service confirms their entity tag; a call is counted all the same.
+    cache_bytes
+        How much it may hold.
+    progress
+        True shows a bar for tables of several pages (needs tqdm); a function is told
+        ``(what, rows so far, rows in all)`` after each page.
+    retries
+        Further attempts where a failure may pass: no connection, 429, 502, 503, 504. ``Retry-After`` is obeyed.
+    longest_wait
+        Seconds; a longer ``Retry-After`` raises at once.
+    timeout
+        Seconds without a byte after which a connection counts as broken.
+    transport
+        Another transport of httpx, for tests and proxies.
+
+    Raises
+    ------
+    AlphaResultsClientError
+        Every call may raise what is below it: :class:`ApiError` when the service refuses, :class:`NoAnswer`,
+        :class:`UnexpectedAnswer`.
+    """
+
+    @overload
+    def __init__(
+        self: Client[pl.DataFrame], base_url: str, key: str, *, frames: Literal["polars"] = ..., cache: PathText | None = ...,
+        cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
+        timeout: float = ..., transport: httpx.BaseTransport | None = ...,
+    ) -> None: ...  # fmt: skip
+    @overload
+    def __init__(
+        self: Client[pd.DataFrame], base_url: str, key: str, *, frames: Literal["pandas"], cache: PathText | None = ...,
+        cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
+        timeout: float = ..., transport: httpx.BaseTransport | None = ...,
+    ) -> None: ...  # fmt: skip
+    @overload
+    def __init__(
+        self: Client[list[dict[str, Any]]], base_url: str, key: str, *, frames: Literal["rows"], cache: PathText | None = ...,
+        cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
+        timeout: float = ..., transport: httpx.BaseTransport | None = ...,
+    ) -> None: ...  # fmt: skip
+    def __init__(
+        self,
+        base_url: str,
+        key: str,
+        *,
+        frames: str = "polars",
+        cache: PathText | None = None,
+        cache_bytes: int = DEFAULT_BYTES,
+        progress: bool | Progress = False,
+        retries: int = 4,
+        longest_wait: float = 65.0,
+        timeout: float = TIMEOUT,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        stored = None if cache is None else DiskCache(cache, cache_bytes)
+        self._settings = Settings(base_url, key, frames, retries, longest_wait, stored, progress)
+        self._http = httpx.Client(
+            base_url=self._settings.base_url,
+            timeout=timeout,
+            transport=transport,
+            headers={"User-Agent": user_agent()},
+        )
+
+    def __repr__(self) -> str:
+        return f"Client({self._settings!r})"
+
+    def __enter__(self) -> Client[F]:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __getitem__(self, alpha: str) -> Run[F]:
+        """Return a run by its alpha's address; nothing is asked before one of its methods is called."""
+        return Run(self, alpha)
+
+    def run(self, alpha: str, snapshot: str | None = None) -> Run[F]:
+        """Return a run, with every call answered from the snapshot given, where one is."""
+        return Run(self, alpha, snapshot)
+
+    def table(self, endpoint: str, **parameters: Value) -> Table[F]:
+        """Return every row of a collection by its registry id, with its `meta`; parameters as the interface names them."""
+        path, query = split(endpoint, parameters)
+        found = self._do(collect(self._settings, endpoint, path, query))
+        return Table(frame_of(found.rows, found.model, self._settings.frames), found.meta)
+
+    def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
+        found: Rows = self._do(collect(self._settings, endpoint, path, query))
+        frame: F = frame_of(found.rows, found.model, self._settings.frames)
+        return frame
+
+    def _object(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> dict[str, Any]:
+        found: dict[str, Any] = self._do(fetch(self._settings, endpoint, path, query))
+        return found
+
+    def _do(self, plan: Plan[T]) -> T:
+        """Carry a plan out, waiting for each step."""
+        try:
+            step = next(plan)
+            while True:
+                if isinstance(step, Send):
+                    step = plan.send(self._send(step))
+                else:
+                    time.sleep(step.seconds)
+                    step = next(plan)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    def _send(self, step: Send) -> Reply | Broken:
+        if self._http.is_closed:
+            raise AlphaResultsClientError("the client was closed")
+        headers = {**step.headers, "Authorization": self._settings.authorization.value}
+        try:
+            answer = self._http.get(step.target, headers=headers)
+        except httpx.RequestError as error:
+            return Broken(f"{type(error).__name__}: {error}")
+        return Reply(answer.status_code, answer.headers, answer.content)
+
+
+class Run(RunMethods[F], Generic[F]):
+    """The results of one alpha's run. Each call is answered from the snapshot that is served then, unless one is pinned."""
+
+    def __init__(self, client: Client[F], alpha: str, snapshot: str | None = None) -> None:
+        self._client = client
+        self.alpha = alpha
+        self.snapshot = snapshot
+
+    def __repr__(self) -> str:
+        return f"Run({self.alpha!r}, snapshot={self.snapshot!r})"
+
+    def pinned(self) -> Run[F]:
+        """Return the run with every later call answered from the snapshot that is served now, for as long as it is there.
+
+        One call; it reads the list of books, which every run has.
+        """
+        found = self._client.table("portfolio.books", alpha=self.alpha)
+        return Run(self._client, self.alpha, str(found.meta["snapshot"]))
+
+    def table(self, endpoint: str, **parameters: Value) -> Table[F]:
+        """Return every row of one of the run's collections by its registry id, with its `meta`."""
+        return self._client.table(endpoint, alpha=self.alpha, **{"snapshot": self.snapshot, **parameters})
+
+    def metrics_frame(self, *, granularity: str = "overall", **parameters: Value) -> F:
+        """Return the figures of :meth:`metrics` as a long table: one row for each, with its unit, status and source.
+
+        `period` is null for the figures of the whole window; `name` is the path in the answer, such as ``core.ic``.
+        """
+        path = {"alpha": self.alpha}
+        query = {"snapshot": self.snapshot, "granularity": granularity, **parameters}
+        found = self._client._object("performance.metrics", path, query)  # noqa: SLF001 - of the same package
+        frame: F = frame_of(metrics_rows(found), "metrics_figure", self._client._settings.frames)  # noqa: SLF001 - as above
+        return frame
+
+    def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
+        return self._client._collection(endpoint, {"alpha": self.alpha, **path}, self._pinned(query))  # noqa: SLF001 - of the same package
+
+    def _object(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> dict[str, Any]:
+        return self._client._object(endpoint, {"alpha": self.alpha, **path}, self._pinned(query))  # noqa: SLF001 - as above
+
+    def _pinned(self, query: Mapping[str, Value]) -> Mapping[str, Value]:
+        return query if query.get("snapshot") is not None else {**query, "snapshot": self.snapshot}
+
+
+def user_agent() -> str:
+    """Return what the service's log sees of this client."""
+    return f"alpha-results-client/{VERSION}"
+
+
+def split(endpoint: str, parameters: Mapping[str, Value]) -> tuple[Mapping[str, str], Mapping[str, Value]]:
+    """Tell the parameters of an endpoint's path from those of its query."""
+    names = ENDPOINTS[endpoint].in_path
+    path = {name: str(parameters[name]) for name in names}
+    return path, {name: value for name, value in parameters.items() if name not in names}

@@ -1,0 +1,112 @@
+"""Whole answers: every page of a collection, or one object with real dates in it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from alpha_results_client.declared import ENDPOINTS
+from alpha_results_client.errors import ResultsWarning, SnapshotNotFound, UnexpectedAnswer
+from alpha_results_client.exchange import Plan, exchange, target_of
+from alpha_results_client.moments import with_moments
+from alpha_results_client.progress import Reporter, reporter
+from alpha_results_client.settings import Settings
+from alpha_results_client.values import Value
+
+PAGE = 5000
+"""Rows asked for at a time: the most the interface serves."""
+_TURNS = 3
+"""Times a collection is begun anew when it changed between two pages."""
+
+
+class Rows(NamedTuple):
+    """Every row of a query, as read from JSON, and the first page's `meta`."""
+
+    rows: list[Mapping[str, Any]]
+    meta: Mapping[str, Any]
+    model: str
+
+
+class _Changed(Exception):
+    """Rows were published or removed between two pages."""
+
+
+def collect(
+    settings: Settings, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
+) -> Plan[Rows]:
+    """Fetch every page of a collection, all of one snapshot where the endpoint knows snapshots.
+
+    Warnings of the answer are issued as :class:`ResultsWarning`. This is the one place at which rows are fetched: a whole
+    table that is cheaper to fetch by signed link would be chosen here.
+
+    Raises
+    ------
+    ApiError, NoAnswer, UnexpectedAnswer
+        As :func:`exchange`; `UnexpectedAnswer` as well when the collection changes under every attempt to read it.
+    """
+    named = query.get("snapshot")
+    for turn in range(_TURNS):
+        with reporter(settings.progress, f"{endpoint} {path.get('alpha', '')}".strip()) as report:
+            try:
+                found = yield from _pages(settings, endpoint, path, query, report)
+            except (_Changed, SnapshotNotFound) as error:
+                if isinstance(error, SnapshotNotFound) and (named is not None or turn == _TURNS - 1):
+                    raise
+                continue
+        announce(found.meta)
+        return found
+    raise UnexpectedAnswer(f"{endpoint} changed between two pages, {_TURNS} times in a row; try again")
+
+
+def _pages(
+    settings: Settings, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value], report: Reporter
+) -> Plan[Rows]:
+    rows: list[Mapping[str, Any]] = []
+    first: Mapping[str, Any] | None = None
+    pinned = dict(query)
+    while True:
+        body = yield from exchange(
+            settings, target_of(endpoint, path, {**pinned, "limit": PAGE, "offset": len(rows)})
+        )
+        try:
+            data, pagination, meta = body["data"], body["pagination"], body["meta"]
+            total, more = int(pagination["total"]), bool(pagination["has_more"])
+        except (KeyError, TypeError) as error:
+            raise UnexpectedAnswer(f"{endpoint} answered something that is not a page") from error
+        rows += data
+        if first is None:
+            first, of_all = meta, total
+            if ENDPOINTS[endpoint].pinned and meta.get("snapshot"):
+                pinned["snapshot"] = meta["snapshot"]
+        if total != of_all or (more and not data) or (not more and len(rows) != total):
+            raise _Changed
+        report(len(rows), total)
+        if not more:
+            return Rows(rows, with_moments(first, f"meta {endpoint}"), model_of(endpoint, query))
+
+
+def model_of(endpoint: str, query: Mapping[str, Value]) -> str:
+    """Return the row model of an answer."""
+    entry = ENDPOINTS[endpoint]
+    return entry.full_row if entry.full_row and query.get("fields") == "all" else entry.row
+
+
+def fetch(
+    settings: Settings, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
+) -> Plan[Any]:
+    """Fetch one object: the body's `data`, or the body of an endpoint without envelope, with real dates and instants."""
+    body = yield from exchange(settings, target_of(endpoint, path, query))
+    entry = ENDPOINTS[endpoint]
+    if not entry.enveloped:
+        return with_moments(body, entry.row)
+    if "data" not in body:
+        raise UnexpectedAnswer(f"{endpoint} answered something that is not an object of this interface")
+    announce(body.get("meta", {}))
+    return with_moments(body["data"], entry.row)
+
+
+def announce(meta: Mapping[str, Any]) -> None:
+    """Issue the warnings of an answer."""
+    for entry in meta.get("warnings", ()):
+        warnings.warn(f"{entry['code']}: {entry['message']}", ResultsWarning, stacklevel=6)

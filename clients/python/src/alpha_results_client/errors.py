@@ -1,0 +1,125 @@
+"""Everything this package raises, as one tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from alpha_results_client.declared import ERRORS
+
+
+class AlphaResultsClientError(Exception):
+    """Root of the tree."""
+
+
+class NoAnswer(AlphaResultsClientError):
+    """The service could not be reached, or the connection broke, as often as it was tried."""
+
+
+class UnexpectedAnswer(AlphaResultsClientError):
+    """What was received is no answer of this interface: another service, or a proxy, may have sent it."""
+
+
+class ApiError(AlphaResultsClientError):
+    """The service refused or failed.
+
+    Attributes
+    ----------
+    code
+        Which failure it is, such as ``unknown_book``.
+    message
+        One sentence for people.
+    details
+        What a program can act on; None where there is nothing to add.
+    request_id
+        Names the request: quote it to the operator.
+    status
+        The HTTP status.
+    retry_after
+        Seconds after which another attempt makes sense; None when the service did not say.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        request_id: str | None = None,
+        status: int = 0,
+        retry_after: float | None = None,
+    ) -> None:
+        self.code = code
+        self.message = message
+        self.details = details
+        self.request_id = request_id
+        self.status = status
+        self.retry_after = retry_after
+        super().__init__(code, message, details, request_id, status, retry_after)
+
+    def __str__(self) -> str:
+        told = f"{self.code}: {self.message}"
+        if self.details:
+            told += f" {dict(self.details)}"
+        return told + (f" (request {self.request_id})" if self.request_id else "")
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same call may succeed later without anybody changing anything."""
+        permanent = ERRORS.get(self.code, (self.status, False))[1]
+        return self.status in {429, 502, 503, 504} and not permanent
+
+
+class InvalidRequest(ApiError):
+    """400: a parameter breaks its rule, or names a book that is not there; `details` says which."""
+
+
+class NotAuthenticated(ApiError):
+    """401: the key is not one that works."""
+
+
+class NotAllowed(ApiError):
+    """403: the key may not do this."""
+
+
+class NotFound(ApiError):
+    """404: there is nothing at this address."""
+
+
+class SnapshotNotFound(NotFound):
+    """404: the snapshot named is no longer there; ``details["current"]`` is the one that is served."""
+
+
+class RateLimited(ApiError):
+    """429: the key's calls are used up, for longer than the client may wait."""
+
+
+class ServiceFailed(ApiError):
+    """500: an unforeseen failure of the service."""
+
+
+class Unavailable(ApiError):
+    """503: something the answer needs is away or not configured."""
+
+
+class ResultsWarning(UserWarning):
+    """Part of an answer is missing or limited; the message says which part and why."""
+
+
+_BY_STATUS: Mapping[int, type[ApiError]] = {
+    400: InvalidRequest,
+    401: NotAuthenticated,
+    403: NotAllowed,
+    404: NotFound,
+    429: RateLimited,
+    500: ServiceFailed,
+    502: Unavailable,
+    503: Unavailable,
+    504: Unavailable,
+}
+
+
+def error_class(code: str, status: int) -> type[ApiError]:
+    """Return the class of a failure; the root of them for a status this release does not know."""
+    if code == "snapshot_not_found":
+        return SnapshotNotFound
+    return _BY_STATUS.get(status, ApiError)

@@ -1,0 +1,146 @@
+"""One call and its answer, with retries and the cache, as a plan that a blocking or an asynchronous client carries out.
+
+A plan is a generator: it yields what is to be done, :class:`Send` or :class:`Sleep`, is sent the reply, and returns its
+result. So the two clients share every rule and differ in who waits.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+from collections.abc import Generator, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple, TypeVar, Union
+from urllib.parse import quote, urlencode
+
+import httpx
+
+from alpha_results_client.declared import ENDPOINTS
+from alpha_results_client.errors import ApiError, NoAnswer, UnexpectedAnswer, error_class
+from alpha_results_client.settings import Settings
+from alpha_results_client.values import Value, text_of
+
+T = TypeVar("T")
+_FIRST_WAIT = 0.5
+
+
+class Send(NamedTuple):
+    """Send a GET request with these headers; the key is added on the way."""
+
+    target: str
+    headers: Mapping[str, str]
+
+
+class Sleep(NamedTuple):
+    """Wait before the next attempt."""
+
+    seconds: float
+
+
+class Reply(NamedTuple):
+    """What came back, its body decoded from any content coding."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Broken(NamedTuple):
+    """Nothing came back, and why; without the exception, whose traceback holds the headers that were sent."""
+
+    reason: str
+
+
+Plan = Generator[Union[Send, Sleep], Union[Reply, Broken, None], T]
+
+
+def target_of(endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> str:
+    """Return path and query of a call; values that are None are left out."""
+    filled = ENDPOINTS[endpoint].path
+    for name, value in path.items():
+        filled = filled.replace(f"{{{name}}}", quote(value, safe=""))
+    pairs = [(name, text_of(value)) for name, value in query.items() if value is not None]
+    return f"{filled}?{urlencode(pairs)}" if pairs else filled
+
+
+def exchange(settings: Settings, target: str) -> Plan[Any]:
+    """Ask for one target and return the body of the answer, read from JSON.
+
+    Raises
+    ------
+    ApiError
+        When the service refuses, or fails as often as it is tried, or names a wait longer than is allowed.
+    NoAnswer
+        When it cannot be reached.
+    UnexpectedAnswer
+        When something else answers.
+    """
+    stored = None if settings.cache is None else settings.cache.read(settings.identity, target)
+    headers = {} if stored is None else {"If-None-Match": stored.etag}
+    attempt = 0
+    while True:
+        failure: ApiError | NoAnswer
+        reply = yield Send(target, headers)
+        if isinstance(reply, Broken):
+            failure, wait = NoAnswer(f"{settings.base_url} gave no answer: {reply.reason}"), None
+        else:
+            assert reply is not None
+            if reply.status == httpx.codes.NOT_MODIFIED and stored is not None:
+                return _read(settings, stored.body)
+            if reply.status == httpx.codes.OK:
+                found = _read(settings, reply.body)
+                etag = reply.headers.get("etag")
+                if settings.cache is not None and etag:
+                    settings.cache.write(settings.identity, target, etag, reply.body)
+                return found
+            failure = _failure(settings, reply)
+            wait = failure.retry_after
+            if not failure.may_pass:
+                raise failure
+        if wait is None:
+            wait = _FIRST_WAIT * 2**attempt * (1 + random.random() / 2)  # noqa: S311 - spreads callers, guards nothing
+        if attempt >= settings.retries or wait > settings.longest_wait:
+            raise failure
+        attempt += 1
+        yield Sleep(wait)
+
+
+def _read(settings: Settings, body: bytes) -> Any:
+    try:
+        found = json.loads(body)
+    except ValueError as error:
+        raise UnexpectedAnswer(f"{settings.base_url} answered something that is not JSON") from error
+    if not isinstance(found, dict):
+        raise UnexpectedAnswer(f"{settings.base_url} answered JSON that is not an object")
+    return found
+
+
+def _failure(settings: Settings, reply: Reply) -> ApiError:
+    retry_after = seconds_of(reply.headers.get("retry-after"))
+    try:
+        told = json.loads(reply.body)["error"]
+        code, message = str(told["code"]), str(told["message"])
+        details, request_id = told.get("details"), told.get("request_id")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        # A proxy's own page: its status is all there is to go by.
+        code, message = (
+            f"http_{reply.status}",
+            f"{settings.base_url} answered {reply.status} without an error envelope",
+        )
+        details, request_id = None, reply.headers.get("x-request-id")
+    return error_class(code, reply.status)(code, message, details, request_id, reply.status, retry_after)
+
+
+def seconds_of(header: str | None) -> float | None:
+    """Return how many seconds a ``Retry-After`` names, as a number or as a date; None for what is neither."""
+    if header is None:
+        return None
+    if header.strip().isdigit():
+        return float(header)
+    try:
+        at = parsedate_to_datetime(header)
+    except (TypeError, ValueError):
+        return None
+    now = dt.datetime.now(at.tzinfo or dt.timezone.utc)
+    return max(0.0, (at if at.tzinfo else at.replace(tzinfo=dt.timezone.utc)).timestamp() - now.timestamp())

@@ -1,0 +1,44 @@
+"""The figures of a metrics answer as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from alpha_results_client.declared import Column
+
+FIGURE = (
+    Column("period", "text", nullable=True),
+    Column("name", "text"),
+    Column("value", "float", nullable=True),
+    *(
+        Column(name, "text", nullable=True)
+        for name in ("unit", "status", "withheld_reason", "source", "source_kind", "signal", "annualisation")
+    ),
+)
+"""The columns of the figures as a table."""
+
+
+def metrics_rows(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return one row for each figure of a metrics answer, those of the window first, then period by period."""
+    rows: list[Mapping[str, Any]] = []
+    window = {name: part for name, part in data.items() if name not in {"periods", "doc"}}
+    rows += (_row(None, name, figure) for name, figure in _figures("", window))
+    for period in data.get("periods") or ():
+        rows += (_row(period["period"], name, figure) for name, figure in _figures("core", period["core"]))
+    return rows
+
+
+def _row(period: str | None, name: str, figure: Mapping[str, Any]) -> dict[str, Any]:
+    own = {"period": period, "name": name}
+    return {column.name: own.get(column.name, figure.get(column.name)) for column in FIGURE}
+
+
+def _figures(path: str, part: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if not isinstance(part, Mapping):
+        return
+    if "value" in part and "status" in part:
+        yield path, part
+        return
+    for name, below in part.items():
+        yield from _figures(f"{path}.{name}" if path else name, below)

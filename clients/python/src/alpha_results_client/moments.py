@@ -1,0 +1,45 @@
+"""Days and instants of an answer as values rather than texts."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from alpha_results_client.declared import MOMENTS
+
+
+def instant_of(text: str) -> dt.datetime:
+    """Read ``2020-03-27T20:00:00Z``, with or without microseconds."""
+    form = "%Y-%m-%dT%H:%M:%S.%fZ" if "." in text else "%Y-%m-%dT%H:%M:%SZ"
+    return dt.datetime.strptime(text, form).replace(tzinfo=dt.timezone.utc)
+
+
+def day_of(text: str) -> dt.date:
+    """Read ``2020-03-27``."""
+    return dt.date.fromisoformat(text)
+
+
+_READERS = {"date": day_of, "instant": instant_of}
+
+
+def with_moments(value: Any, model: str) -> Any:
+    """Return an object with every declared day and instant read."""
+    for path, kind in MOMENTS.get(model, {}).items():
+        value = _replaced(value, path.replace("[]", ".[]").replace("{}", ".{}").split("."), kind)
+    return value
+
+
+def _replaced(value: Any, path: list[str], kind: str) -> Any:
+    if not path:
+        return _READERS[kind](value) if isinstance(value, str) else value
+    step, rest = path[0], path[1:]
+    if step == "[]":
+        return [_replaced(entry, rest, kind) for entry in value] if isinstance(value, list) else value
+    if not isinstance(value, Mapping):
+        return value
+    if step == "{}":
+        return {name: _replaced(entry, rest, kind) for name, entry in value.items()}
+    if step not in value:
+        return value
+    return {**value, step: _replaced(value[step], rest, kind)}

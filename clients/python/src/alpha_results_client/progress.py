@@ -1,0 +1,44 @@
+"""How far a long download is."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Callable
+
+from alpha_results_client.settings import Progress
+
+Reporter = Callable[[int, int], None]
+"""Told after each page: rows so far, rows in all."""
+
+
+@contextlib.contextmanager
+def reporter(progress: bool | Progress, what: str) -> Iterator[Reporter]:
+    """Yield whom to tell: the caller's own function, a bar of tqdm, or nobody.
+
+    A bar appears only for tables of more than one page.
+    """
+    if callable(progress):
+        told = progress
+        yield lambda done, total: told(what, done, total)
+        return
+    if not progress:
+        yield lambda _done, _total: None
+        return
+    try:
+        from tqdm.auto import tqdm  # noqa: PLC0415 - optional, and slow to load
+    except ImportError as error:
+        raise ImportError("progress=True needs tqdm: pip install 'alpha-results-client[progress]'") from error
+    bars: list[Any] = []
+
+    def show(done: int, total: int) -> None:
+        if not bars and done < total:
+            bars.append(tqdm(total=total, desc=what, unit=" rows"))
+        for bar in bars:
+            bar.update(done - bar.n)
+
+    try:
+        yield show
+    finally:
+        for bar in bars:
+            bar.close()

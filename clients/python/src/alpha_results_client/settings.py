@@ -1,0 +1,96 @@
+"""How a client behaves, checked once."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.metadata import version
+from typing import Callable
+from urllib.parse import urlsplit
+
+from alpha_results_client.cache import DiskCache
+from alpha_results_client.errors import AlphaResultsClientError
+
+VERSION = version("alpha-results-client")
+Progress = Callable[[str, int, int], None]
+"""Told after each page: what is fetched, rows so far, rows in all."""
+FRAMES = ("polars", "pandas", "rows")
+
+
+class Settings:
+    """What every call of a client shares. Its text form holds no key.
+
+    Parameters
+    ----------
+    base_url
+        Of the service, with or without ``/v1``.
+    key
+        The API key.
+    frames
+        What tables are returned as.
+    retries
+        Further attempts after the first, where a failure may pass.
+    longest_wait
+        Seconds: a longer ``Retry-After`` raises rather than sleeps.
+    cache
+        Where answers are stored by entity tag; None stores none.
+    progress
+        Whether, or by whom, the progress of tables of several pages is shown.
+
+    Raises
+    ------
+    AlphaResultsClientError
+        When a value makes no sense; the key is in no message.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        key: str,
+        frames: str,
+        retries: int,
+        longest_wait: float,
+        cache: DiskCache | None,
+        progress: bool | Progress,
+    ) -> None:
+        parts = urlsplit(base_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise AlphaResultsClientError("base_url must be such as https://results.example")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise AlphaResultsClientError("base_url holds more than an address: give the key as key=")
+        if not key or not key.isascii() or not key.isprintable() or " " in key:
+            raise AlphaResultsClientError("key must be one word of plain characters, as it was issued")
+        if frames not in FRAMES:
+            raise AlphaResultsClientError(f"frames must be one of {', '.join(FRAMES)}")
+        self.base_url = base_url.rstrip("/")
+        self.base_url = self.base_url.removesuffix("/v1")
+        self.frames = frames
+        self.retries = retries
+        self.longest_wait = longest_wait
+        self.cache = cache
+        self.progress = progress
+        self.authorization = _Authorization(key)
+        # Two keys may see different things at one address.
+        self.identity = hashlib.sha256(f"{self.base_url} {key}".encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        return f"{self.base_url!r}, frames={self.frames!r}"
+
+
+class _Authorization:
+    """The header of the key, in a wrapper that shows in no traceback, representation or pickle."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, key: str) -> None:
+        self._value = f"Bearer {key}"
+
+    def __repr__(self) -> str:
+        return "<a key>"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a client holds a key and is not pickled: make another where it is needed")
+
+    @property
+    def value(self) -> str:
+        """The header's value."""
+        return self._value

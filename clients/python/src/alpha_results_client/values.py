@@ -1,0 +1,22 @@
+"""Values of parameters, and how the interface reads them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Union
+
+Value = Union[str, float, bool, dt.date, Sequence[str], None]
+
+
+def text_of(value: Value) -> str:
+    """Write a value as the interface reads it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dt.datetime):
+        return value.date().isoformat()
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    return ",".join(value or ())

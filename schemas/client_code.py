@@ -1,0 +1,234 @@
+"""What the Python client knows of the interface, written from the declarations: columns, endpoints, methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from schemas.endpoints import ENDPOINTS, Endpoint, Shape
+from schemas.error_codes import ERROR_CODES
+from schemas.field import Field, FieldType
+from schemas.objects import FULL_ROW, PAYLOADS
+from schemas.objects.meta import META
+from schemas.parameters import ALPHA_PATH, LIMIT, OFFSET, SNAPSHOT, Parameter, ParameterKind
+
+_TYPES: Final = {
+    FieldType.DATE: "date",
+    FieldType.INSTANT: "instant",
+    FieldType.NUMBER: "float",
+    FieldType.INTEGER: "int",
+    FieldType.BOOLEAN: "bool",
+    FieldType.TEXT: "text",
+}
+_MOMENTS: Final = {FieldType.DATE: "date", FieldType.INSTANT: "instant"}
+_METHODS: Final = {
+    "catalog.alphas.get": "description",
+    "signals.rebalances.get": "rebalance",
+    "benchmarks.daily": "benchmark",
+    "meta.keys": "keys",
+    "admin.keys.usage": "key_usage",
+}
+"""Registry id -> method, where the path would not give its name."""
+_ARGUMENTS: Final = {"from": "start", "to": "end", "symbol": "symbols"}
+"""Parameter -> argument of a method, where they differ."""
+_HEAD: Final = (
+    "# Written by `just docs` from the declarations of the interface; a test fails when it is stale."
+)
+
+
+def client_declarations() -> str:
+    """Return the module of the client that says what there is: endpoints, columns with their types, error codes."""
+    lines = [
+        '"""What the interface declares: endpoints, rows, moments and error codes."""',
+        "",
+        _HEAD,
+        "",
+        "from __future__ import annotations",
+        "",
+        "from typing import NamedTuple",
+        "",
+        "class Column(NamedTuple):",
+        '    """One column: its type, what it counts, and whether a run or a key may lack it."""',
+        "",
+        "    name: str",
+        "    type: str",
+        '    unit: str = ""',
+        "    optional: bool = False",
+        "    nullable: bool = False",
+        "",
+        "class Endpoint(NamedTuple):",
+        '    """One endpoint: its path and parameters, the row or object it answers with, and how."""',
+        "",
+        "    path: str",
+        "    row: str",
+        "    full_row: str",
+        "    collection: bool",
+        "    enveloped: bool",
+        "    pinned: bool",
+        "    in_path: tuple[str, ...]",
+        "    query: tuple[str, ...]",
+        "",
+        "ENDPOINTS: dict[str, Endpoint] = {",
+    ]
+    lines += [f"    {entry.id!r}: Endpoint({_facts(entry)})," for entry in ENDPOINTS.values()]
+    lines += ["}", "", "ROWS: dict[str, tuple[Column, ...]] = {"]
+    for model in dict.fromkeys(_row_models()):
+        lines.append(f"    {model!r}: (")
+        lines += [f"        Column({_column(name, field)})," for name, field in _columns("", PAYLOADS[model])]
+        lines.append("    ),")
+    lines += ["}", "", "MOMENTS: dict[str, dict[str, str]] = {"]
+    named = {entry.row: PAYLOADS[entry.row] for entry in ENDPOINTS.values()}
+    named |= {model: PAYLOADS[model] for model in FULL_ROW.values()}
+    named |= {f"meta {name}": field for name, field in META.items()}
+    for name, payload in named.items():
+        found = {path: _MOMENTS[field.type] for path, field in payload.walk() if field.type in _MOMENTS}
+        if found:
+            lines.append(f"    {name!r}: {found!r},")
+    lines += ["}", "", "ERRORS: dict[str, tuple[int, bool]] = {"]
+    lines += [f"    {code!r}: ({entry.status}, {entry.permanent})," for code, entry in ERROR_CODES.items()]
+    return _text([*lines, "}"])
+
+
+def client_methods(*, asynchronous: bool) -> str:
+    """Return the module of the client that has a method for each endpoint, blocking or asynchronous."""
+    prefix = "Async" if asynchronous else ""
+    define = "async def" if asynchronous else "def"
+    lines = [
+        f'"""A method for each endpoint, {"asynchronous" if asynchronous else "blocking"}."""',
+        "",
+        _HEAD,
+        "",
+        "from __future__ import annotations",
+        "",
+        "import datetime as dt",
+        "from collections.abc import Mapping, Sequence",
+        "from typing import Any, Generic, Literal, TypeVar, Union",
+        "",
+        "from alpha_results_client.values import Value, text_of",
+        "",
+        'F = TypeVar("F")',
+        "Day = Union[str, dt.date]",
+    ]
+    for owner, of_a_run, about in (
+        ("ClientMethods", False, "Endpoints of the service."),
+        ("RunMethods", True, "Endpoints of one alpha's run."),
+    ):
+        lines += ["", f"class {prefix}{owner}(Generic[F]):", f'    """{about}"""', ""]
+        for name, what in (("_collection", "F"), ("_object", "dict[str, Any]")):
+            lines += [
+                f"    {define} {name}(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> {what}:",
+                "        raise NotImplementedError",
+                "",
+            ]
+        for endpoint in ENDPOINTS.values():
+            if (ALPHA_PATH in endpoint.parameters) == of_a_run:
+                lines += _method(endpoint, define, "await " if asynchronous else "")
+    return _text(lines)
+
+
+def method_name(endpoint: Endpoint) -> str:
+    """Return what the client calls an endpoint: the words of its path after the alpha's, unless it has a name of its own."""
+    path = endpoint.path.removeprefix("/v1/").rpartition("{alpha}/")[2]
+    words = [word.strip("_").replace("-", "_") for word in path.split("/") if not word.startswith("{")]
+    return _METHODS.get(endpoint.id, "_".join(words))
+
+
+def arguments(endpoint: Endpoint) -> dict[str, Parameter]:
+    """Return the arguments of an endpoint's method; paging is the client's own business."""
+    left_out = {ALPHA_PATH.name, LIMIT.name, OFFSET.name}
+    return {
+        x.name if x.in_path else _ARGUMENTS.get(x.name, x.name): x
+        for x in endpoint.parameters
+        if x.name not in left_out and x.kind is not ParameterKind.FORBIDDEN
+    }
+
+
+def _method(endpoint: Endpoint, define: str, wait: str) -> Iterator[str]:
+    taken = arguments(endpoint)
+    positional = [name for name, x in taken.items() if x.in_path or x.kind is ParameterKind.BOOK]
+    named = [name for name in taken if name not in positional]
+    signature = ["self", *(_argument(name, taken[name]) for name in positional)]
+    signature += ["*", *(_argument(name, taken[name]) for name in named)] if named else []
+    collection = endpoint.shape is Shape.COLLECTION
+    yield f"    {define} {method_name(endpoint)}({', '.join(signature)}) -> {'F' if collection else 'dict[str, Any]'}:"
+    yield f'        """{endpoint.summary}'
+    if taken:
+        yield ""
+        yield "        Parameters"
+        yield "        ----------"
+        for name, parameter in taken.items():
+            yield f"        {name}"
+            yield f"            {parameter.meaning}"
+    yield '        """'
+    path = ", ".join(f"{x.name!r}: text_of({name})" for name, x in taken.items() if x.in_path)
+    query = ", ".join(f"{x.name!r}: {name}" for name, x in taken.items() if not x.in_path)
+    call = "_collection" if collection else "_object"
+    yield f"        return {wait}self.{call}({endpoint.id!r}, {{{path}}}, {{{query}}})"
+    yield ""
+
+
+def _argument(name: str, parameter: Parameter) -> str:
+    kind = {
+        ParameterKind.DATE: "Day",
+        ParameterKind.BOOLEAN: "bool",
+        ParameterKind.INTEGER: "int",
+        ParameterKind.NUMBER: "float",
+        ParameterKind.SYMBOLS: "str | Sequence[str]",
+    }.get(parameter.kind, "str")
+    if parameter.kind is ParameterKind.CHOICE:
+        kind = f"Literal[{', '.join(repr(text) for text, _ in parameter.choices)}]"
+    if parameter.required:
+        return f"{name}: {kind}"
+    return (
+        f"{name}: {kind} | None = None"
+        if parameter.default is None
+        else f"{name}: {kind} = {parameter.default!r}"
+    )
+
+
+def _facts(endpoint: Endpoint) -> str:
+    facts: tuple[Any, ...] = (
+        endpoint.path,
+        endpoint.row,
+        FULL_ROW.get(endpoint.row, ""),
+        endpoint.shape is Shape.COLLECTION,
+        endpoint.shape is not Shape.BARE,
+        SNAPSHOT in endpoint.parameters,
+        tuple(x.name for x in endpoint.parameters if x.in_path),
+        tuple(x.name for x in endpoint.query if x.kind is not ParameterKind.FORBIDDEN),
+    )
+    return ", ".join(map(repr, facts))
+
+
+def _row_models() -> Iterator[str]:
+    for endpoint in ENDPOINTS.values():
+        if endpoint.shape is Shape.COLLECTION:
+            yield endpoint.row
+            if endpoint.row in FULL_ROW:
+                yield FULL_ROW[endpoint.row]
+
+
+def _columns(prefix: str, field: Field) -> Iterator[tuple[str, Field]]:
+    """Yield the columns of a row; the members of an object in it are columns named after both."""
+    for member in field.fields:
+        name = f"{prefix}{member.name}"
+        if member.type is FieldType.OBJECT:
+            yield from _columns(f"{name}.", member)
+        elif member.type is FieldType.UNION:
+            merged = {part.name: part for variant in member.variants for part in variant.fields}
+            common = set.intersection(*({part.name for part in x.fields} for x in member.variants))
+            for part in merged.values():
+                yield f"{name}.{part.name}", part.called(part.name, optional=part.name not in common)
+        else:
+            yield name, member
+
+
+def _column(name: str, field: Field) -> str:
+    entries = field.items
+    listed = field.type is FieldType.ARRAY and entries is not None and entries.type is FieldType.TEXT
+    kind = "texts" if listed else _TYPES[field.type]
+    return f"{name!r}, {kind!r}, {field.counts!r}, {field.optional or field.raw}, {field.nullable}"
+
+
+def _text(lines: list[str]) -> str:
+    return "\n".join(lines).rstrip() + "\n"

@@ -1,0 +1,39 @@
+"""A served root with every sort of key, for the client to read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support import contract_app
+from tests.support.contract_app import Keys
+from tests.support.server import served
+
+
+@dataclass(frozen=True)
+class Service:
+    """A running service: its address, and the keys it knows."""
+
+    address: str
+    keys: Keys
+    root: Path
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("client")
+    root = contract_app.publish(folder)
+    prices = contract_app.market_data(folder)
+    keys = asyncio.run(contract_app.issue_keys(contract_app.access_settings(folder)))
+    variables = {
+        "ALPHA_RESULTS_ACCESS": f"sqlite:///{folder}/access.sqlite3",
+        "ALPHA_RESULTS_LIMITS_STATE": str(folder / "limits.sqlite3"),
+        "ALPHA_RESULTS_MARKET_DATA": str(prices),
+        "ALPHA_RESULTS_REFRESH_SECONDS": "0.2",
+    }
+    with served(root, variables=variables) as (_, address):
+        yield Service(address, keys, root)

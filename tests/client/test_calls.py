@@ -1,0 +1,312 @@
+"""Retries, pinning, the cache, errors and secrecy of the client's calls."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import pickle
+import time
+import traceback
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from alpha_results_client import (
+    AlphaResultsClientError,
+    ApiError,
+    AsyncClient,
+    Client,
+    InvalidRequest,
+    NoAnswer,
+    NotAllowed,
+    NotAuthenticated,
+    NotFound,
+    RateLimited,
+    SnapshotNotFound,
+    Unavailable,
+    UnexpectedAnswer,
+    collect,
+)
+
+from pipeline.build import build_seal
+from tests.client.conftest import Service
+from tests.support.contract_app import FULL, HIDDEN
+from tests.support.seals import make_seal
+from tests.support.waiting import eventually
+
+KEY = "ar_live_0123456789abcdef." + "s" * 43
+BASE = "http://service.invalid"
+
+
+class Recorder(httpx.BaseTransport):
+    """Passes requests on to the real service and writes down what was asked and answered."""
+
+    def __init__(self, between: Callable[[int], None] = lambda _: None) -> None:
+        self._inner = httpx.HTTPTransport()
+        self._between = between
+        self.requests: list[httpx.Request] = []
+        self.statuses: list[int] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self._between(len(self.requests))
+        self.requests.append(request)
+        response = self._inner.handle_request(request)
+        self.statuses.append(response.status_code)
+        return response
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    found: list[float] = []
+    monkeypatch.setattr(time, "sleep", found.append)
+    return found
+
+
+def answering(*answers: httpx.Response | Exception) -> httpx.MockTransport:
+    remaining = list(answers)
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        found = remaining.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    return httpx.MockTransport(answer)
+
+
+def refusal(status: int, code: str, **headers: str) -> httpx.Response:
+    envelope = {"code": code, "message": "A sentence.", "details": None, "request_id": "r-1"}
+    return httpx.Response(status, json={"error": envelope}, headers=headers)
+
+
+def healthy() -> httpx.Response:
+    return httpx.Response(200, json={"status": "ok"})
+
+
+def test_a_wait_that_the_service_names_is_obeyed(waits: list[float]) -> None:
+    limited = refusal(429, "rate_limit_second", **{"Retry-After": "7"})
+    with Client(BASE, KEY, transport=answering(limited, healthy())) as client:
+        assert client.health() == {"status": "ok"}
+    assert waits == [7.0]
+
+
+def test_a_wait_longer_than_allowed_raises_at_once(waits: list[float]) -> None:
+    used_up = refusal(429, "quota_exceeded", **{"Retry-After": "90000"})
+    with Client(BASE, KEY, transport=answering(used_up)) as client, pytest.raises(RateLimited) as caught:
+        client.health()
+    assert waits == []
+    assert (caught.value.code, caught.value.retry_after, caught.value.status) == (
+        "quota_exceeded",
+        90000.0,
+        429,
+    )
+
+
+def test_what_may_pass_is_tried_again_with_growing_waits_and_then_raised(waits: list[float]) -> None:
+    away: list[httpx.Response | Exception] = [
+        httpx.ConnectError("refused"),
+        refusal(503, "upstream_unavailable"),
+        httpx.Response(502, text="<html>"),
+    ]
+    with Client(BASE, KEY, transport=answering(*away, healthy())) as client:
+        assert client.health() == {"status": "ok"}
+    assert waits == sorted(waits)
+    assert len(waits) == 3
+    with Client(BASE, KEY, retries=1, transport=answering(*away)) as client, pytest.raises(Unavailable):
+        client.health()
+    with Client(BASE, KEY, retries=0, transport=answering(*away)) as client, pytest.raises(NoAnswer):
+        client.health()
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(503, "benchmark_not_configured"), (500, "internal_error"), (403, "run_not_allowed")]
+)
+def test_what_will_not_pass_is_not_tried_again(waits: list[float], status: int, code: str) -> None:
+    with (
+        Client(BASE, KEY, transport=answering(refusal(status, code))) as client,
+        pytest.raises(ApiError, match=code),
+    ):
+        client.health()
+    assert waits == []
+
+
+def test_the_limits_of_a_real_key_are_waited_for(service: Service) -> None:
+    recorder = Recorder()
+    with Client(service.address, service.keys["second"], transport=recorder) as client:  # one call a second
+        for _ in range(2):
+            client.me()
+    assert recorder.statuses.count(200) == 2
+    assert 429 in recorder.statuses
+
+
+def test_something_that_is_not_this_service_is_named_as_such() -> None:
+    for wrong in (
+        httpx.Response(200, text="<html>"),
+        httpx.Response(200, json=[1]),
+        httpx.Response(200, json={}),
+    ):
+        with Client(BASE, KEY, transport=answering(wrong)) as client, pytest.raises(UnexpectedAnswer):
+            client.alphas()
+    moved = httpx.Response(302, headers={"Location": "https://elsewhere.invalid/"})
+    with Client(BASE, KEY, transport=answering(moved)) as client, pytest.raises(ApiError, match="302"):
+        client.alphas()
+
+
+def test_errors_carry_code_message_details_and_request_id(service: Service) -> None:
+    with Client(service.address, service.keys["testing"]) as client:
+        with pytest.raises(InvalidRequest) as invalid:
+            client[FULL].positions("nothing")
+        with pytest.raises(NotFound) as missing:
+            client[FULL].rebalance("1999-01-01")
+        with pytest.raises(NotAllowed) as forbidden:
+            client[HIDDEN].scores()
+        with pytest.raises(SnapshotNotFound) as gone:
+            client.run(FULL, snapshot="0" * 20).scores()
+    with (
+        Client(service.address, service.keys["revoked"]) as client,
+        pytest.raises(NotAuthenticated) as revoked,
+    ):
+        client.me()
+    for caught, code in (
+        (invalid, "unknown_book"), (missing, "rebalance_not_found"), (forbidden, "run_not_allowed"),
+        (gone, "snapshot_not_found"), (revoked, "key_revoked"),
+    ):  # fmt: skip
+        assert caught.value.code == code
+        assert caught.value.message
+        assert caught.value.request_id
+        assert caught.value.request_id in str(caught.value)
+        assert isinstance(caught.value, AlphaResultsClientError)
+        assert pickle.loads(pickle.dumps(caught.value)).code == code
+    assert "long_short" in (invalid.value.details or {})["available"]
+
+
+def test_pages_are_of_one_snapshot_although_another_is_published_between_them(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collect, "PAGE", 100)
+    name = "Test_republished"
+    build_seal(str(make_seal(tmp_path / "1", alpha_id=name)), service.root)
+    key = {"authorization": f"Bearer {service.keys['raw']}"}
+    books = f"{service.address}/v1/alphas/{name}/books"
+    eventually(lambda: httpx.get(books, headers=key).status_code == 200)
+    first = httpx.get(books, headers=key).json()["meta"]["snapshot"]
+
+    def republish(asked: int) -> None:
+        if asked == 1:
+            build_seal(str(make_seal(tmp_path / "2", alpha_id=name, seed=2, started_at="2026-02-05T06:00:00Z",
+                                     sealed_at="2026-02-05T07:00:00Z")), service.root)  # fmt: skip
+            eventually(lambda: httpx.get(books, headers=key).json()["meta"]["snapshot"] != first)
+
+    with Client(service.address, service.keys["raw"]) as client:
+        before = client[name].scores()
+    recorder = Recorder(republish)
+    with Client(service.address, service.keys["raw"], transport=recorder) as client:
+        found = client.table("signals.scores", alpha=name)
+    assert found.meta["snapshot"] == first
+    assert found.frame.equals(before)
+    assert [request.url.params.get("snapshot") for request in recorder.requests] == [None] + [first] * (
+        len(recorder.requests) - 1
+    )
+    with Client(service.address, service.keys["raw"]) as client:
+        assert not client[name].scores().equals(before)
+        assert client.run(name, first).scores().equals(before)
+
+
+def test_a_stored_answer_is_used_while_its_entity_tag_is_confirmed(service: Service, tmp_path: Path) -> None:
+    folder = tmp_path / "answers"
+    for asked in range(3):
+        recorder = Recorder()
+        with Client(service.address, service.keys["raw"], cache=folder, transport=recorder) as client:
+            found = client[FULL].scores()
+        assert set(recorder.statuses) == {304 if asked else 200}
+        assert found.height > 100
+    other = Recorder()
+    with Client(service.address, service.keys["reader"], cache=folder, transport=other) as client:
+        assert "raw_score" not in client[FULL].scores().columns
+    assert set(other.statuses) == {200}, "an answer to one key is none for another"
+    for path in folder.iterdir():
+        assert path.stat().st_mode & 0o077 == 0
+        assert KEY.encode() not in path.read_bytes()
+        path.write_bytes(path.read_bytes()[:-5])
+    damaged = Recorder()
+    with Client(service.address, service.keys["raw"], cache=folder, transport=damaged) as client:
+        assert client[FULL].scores().equals(found)
+    assert set(damaged.statuses) == {200}
+
+
+def test_the_stored_answers_stay_within_their_bound(service: Service, tmp_path: Path) -> None:
+    bound = 200_000
+    with Client(service.address, service.keys["raw"], cache=tmp_path, cache_bytes=bound) as client:
+        for book in ("long_short", "long_only"):
+            client[FULL].positions(book)
+            client[FULL].pnl(book)
+            client[FULL].portfolio(book)
+    sizes = [path.stat().st_size for path in tmp_path.iterdir()]
+    assert sizes
+    assert sum(sizes) <= max(bound, *sizes)
+
+
+def test_progress_is_told_page_by_page(
+    service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(collect, "PAGE", 200)
+    told: list[tuple[str, int, int]] = []
+    with Client(service.address, service.keys["raw"], progress=lambda *x: told.append(x)) as client:
+        rows = client[FULL].scores().height
+    assert [done for _, done, _ in told] == [*range(200, rows, 200), rows]
+    assert {(what, total) for what, _, total in told} == {(f"signals.scores {FULL}", rows)}
+    with Client(service.address, service.keys["raw"], progress=True) as client:
+        client[FULL].scores()
+    assert f"signals.scores {FULL}: 100%" in capsys.readouterr().err
+
+
+def test_the_key_is_in_no_representation_error_or_log(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    key = service.keys["raw"]
+    secret = key.partition(".")[2]
+    shown: list[str] = []
+
+    def failing(call: Callable[[], Any], *, with_locals: bool = True) -> None:
+        with pytest.raises(AlphaResultsClientError) as caught:
+            call()
+        told = traceback.TracebackException.from_exception(caught.value, capture_locals=with_locals)
+        # What the test itself knows is not the client's to hide.
+        told.stack[:] = [frame for frame in told.stack if frame.filename != __file__]
+        shown.extend(["".join(told.format()), repr(caught.value)])
+
+    with Client(service.address, key) as client:
+        client.me()
+        shown += [
+            repr(client),
+            str(client),
+            repr(client[FULL]),
+            repr(vars(client)),
+        ]
+        failing(lambda: client[FULL].positions("nothing"))
+        with pytest.raises(TypeError):
+            pickle.dumps(client)
+    with Client("http://127.0.0.1:1", key, retries=0) as client:
+        failing(client.me)
+    failing(client.me)  # closed
+    for wrong in (f"{key}\r\nX-More: 1", f"{key} ", f"{key}é"):
+        failing(partial(Client, service.address, wrong), with_locals=False)
+    failing(partial(Client, f"http://user:{secret}@127.0.0.1", key), with_locals=False)
+    failing(partial(Client, "not an address", key), with_locals=False)
+
+    async def asynchronously() -> None:
+        async with AsyncClient("http://127.0.0.1:1", key, retries=0) as client:
+            shown.append(repr(client))
+            await client.me()
+
+    failing(lambda: asyncio.run(asynchronously()))
+    text = "\n".join([*shown, caplog.text])
+    assert "127.0.0.1" in caplog.text
+    assert secret not in text

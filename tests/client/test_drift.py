@@ -1,0 +1,127 @@
+"""The client knows what the OpenAPI document says, no more and no less."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from alpha_results_client import AsyncClient, AsyncRun, Client, Run
+from alpha_results_client.declared import ENDPOINTS, ERRORS, ROWS
+
+from schemas.client_code import client_declarations, client_methods
+from tests.support.processes import REPOSITORY
+
+SOURCE = REPOSITORY / "clients" / "python" / "src" / "alpha_results_client"
+DOCUMENT: dict[str, Any] = json.loads((REPOSITORY / "docs" / "openapi.json").read_text("utf-8"))
+OPERATIONS = {entry["get"]["operationId"]: (path, entry["get"]) for path, entry in DOCUMENT["paths"].items()}
+NAMES = {"from": "start", "to": "end", "symbol": "symbols"}
+PAGING = {"limit", "offset"}
+TYPES = {("string", "date"): "date", ("string", "date-time"): "instant", ("string", None): "text",
+         ("number", "double"): "float", ("integer", "int64"): "int", ("boolean", None): "bool", ("array", None): "texts"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("module", "written"),
+    [
+        ("declared", client_declarations()),
+        ("methods", client_methods(asynchronous=False)),
+        ("async_methods", client_methods(asynchronous=True)),
+    ],
+)
+def test_what_is_generated_is_fresh(module: str, written: str) -> None:
+    path = SOURCE / f"{module}.py"
+    formatted = subprocess.run(
+        [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(path), "-"],
+        input=written, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert path.read_text("utf-8") == formatted, "run `just docs` to write the client's modules again"
+
+
+def test_the_client_knows_every_operation_and_error_of_the_document() -> None:
+    assert {name: entry.path for name, entry in ENDPOINTS.items()} == {
+        name: path for name, (path, _) in OPERATIONS.items()
+    }
+    codes = {
+        re.sub("^Error_", "", name) for name in DOCUMENT["components"]["schemas"] if name.startswith("Error_")
+    }
+    assert codes <= set(ERRORS)
+
+
+def methods_of(kind: type) -> dict[str, tuple[str, inspect.Signature]]:
+    """Registry id -> name and signature of the method that asks it."""
+    found = {}
+    for name, method in inspect.getmembers(kind, inspect.isfunction):
+        asked = re.findall(r'self\._(?:collection|object)\(\s*"([a-z._]+)"', inspect.getsource(method))
+        if asked:
+            found[asked[0]] = (name, inspect.signature(method))
+    return found
+
+
+@pytest.mark.parametrize(("client", "run"), [(Client, Run), (AsyncClient, AsyncRun)])
+def test_every_operation_has_a_method_that_takes_its_parameters(client: type, run: type) -> None:
+    of_client, of_run = methods_of(client), methods_of(run)
+    assert {*of_client, *of_run} == set(OPERATIONS)
+    for name, (path, operation) in OPERATIONS.items():
+        about_a_run = "{alpha}" in path
+        assert (name in of_run) == about_a_run
+        _, signature = (of_run if about_a_run else of_client)[name]
+        taken = {
+            x["name"] if x["in"] == "path" else NAMES.get(x["name"], x["name"])
+            for x in operation["parameters"]
+            if x["in"] != "header"
+        }
+        assert set(signature.parameters) - {"self"} == taken - PAGING - {"alpha"}, name
+
+
+def test_both_clients_have_the_same_methods() -> None:
+    for one, other in ((Client, AsyncClient), (Run, AsyncRun)):
+        left, right = methods_of(one), methods_of(other)
+        assert {name: (method, str(signature)) for name, (method, signature) in left.items()} == {
+            name: (method, str(signature)) for name, (method, signature) in right.items()
+        }
+        assert {name for name in dir(one) if not name.startswith("_")} == {
+            name for name in dir(other) if not name.startswith("_")
+        }
+
+
+def resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in schema:
+        schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return schema
+
+
+def columns_of(prefix: str, schema: dict[str, Any]) -> dict[str, str]:
+    """Column -> type of a row, the members of its objects named after both."""
+    found: dict[str, str] = {}
+    for name, part in schema["properties"].items():
+        member = resolved(part)
+        if "oneOf" in member:
+            for variant in member["oneOf"]:
+                found |= columns_of(f"{prefix}{name}.", variant)
+        elif "properties" in member:
+            found |= columns_of(f"{prefix}{name}.", member)
+        else:
+            kind = member["type"]
+            kind = next(x for x in kind if x != "null") if isinstance(kind, list) else kind
+            found[f"{prefix}{name}"] = TYPES[kind, member.get("format")]
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name, entry in ENDPOINTS.items() if entry.collection])
+def test_a_row_has_the_columns_and_types_of_the_document(name: str) -> None:
+    entry = ENDPOINTS[name]
+    schemas = {re.sub("(?<!^)(?=[A-Z])", "_", x).lower(): x for x in DOCUMENT["components"]["schemas"]}
+    for model in filter(None, (entry.row, entry.full_row)):
+        schema = DOCUMENT["components"]["schemas"][schemas.get(f"{model}_row", schemas.get(model, ""))]
+        expected = columns_of("", schema)
+        assert {column.name: column.type for column in ROWS[model]} == expected, model
+        assert [column.name for column in ROWS[model]] == list(expected)
+        required = {x for x in schema["required"] if "." not in x}
+        assert required == {c.name.partition(".")[0] for c in ROWS[model] if not c.optional} & set(
+            schema["properties"]
+        )

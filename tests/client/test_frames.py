@@ -1,0 +1,190 @@
+"""Frames hold what the interface answers, with real dates, instants and the declared types."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import warnings
+from typing import Any
+
+import httpx
+import pandas as pd
+import polars as pl
+import pytest
+from alpha_results_client import AsyncClient, Client, ResultsWarning, Table, collect
+from alpha_results_client.declared import ENDPOINTS, ROWS
+
+from tests.client.conftest import Service
+from tests.support.contract_app import BARE, EMPTY, FULL, PLAIN
+
+POLARS = {
+    "date": pl.Date, "instant": pl.Datetime("us", "UTC"), "text": pl.String, "float": pl.Float64, "int": pl.Int64,
+    "bool": pl.Boolean, "texts": pl.List(pl.String),
+}  # fmt: skip
+PANDAS = {"date": "datetime64[us]", "instant": "datetime64[us, UTC]", "text": "string", "float": "float64", "int": "Int64",
+          "bool": "boolean", "texts": "object"}  # fmt: skip
+COLLECTIONS = [name for name, entry in ENDPOINTS.items() if entry.collection]
+QUERIES: dict[str, dict[str, Any]] = {
+    "portfolio.trades": {"book": "long_short"},
+    "benchmarks.daily": {"symbol": "SPY"},
+}
+
+
+@pytest.fixture
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collect, "PAGE", 97)
+
+
+def parameters(service: Service, endpoint: str) -> dict[str, Any]:
+    entry = ENDPOINTS[endpoint]
+    found = dict(QUERIES.get(endpoint, {}))
+    if "alpha" in entry.in_path:
+        found["alpha"] = FULL
+    if "date" in entry.in_path:
+        found["date"] = served_rows(service, "signals.rebalances.list", {"alpha": FULL})[20]["date"]
+    if endpoint == "signals.scores":
+        found["fields"] = "all"
+    return found
+
+
+def served_rows(service: Service, endpoint: str, given: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows as the interface sends them, read without the client."""
+    entry = ENDPOINTS[endpoint]
+    path = entry.path.format(**{name: given[name] for name in entry.in_path})
+    query = {name: value for name, value in given.items() if name not in entry.in_path}
+    headers = {"authorization": f"Bearer {service.keys['administrator']}"}
+    rows: list[dict[str, Any]] = []
+    while True:
+        answer = httpx.get(
+            f"{service.address}{path}", params={**query, "limit": 5000, "offset": len(rows)}, headers=headers
+        )
+        rows += answer.json()["data"]
+        if not answer.json()["pagination"]["has_more"]:
+            return rows
+
+
+def as_sent(value: Any, kind: str) -> Any:
+    if value is None:
+        return None
+    if kind == "date":
+        return dt.date.fromisoformat(value)
+    return dt.datetime.fromisoformat(value) if kind == "instant" else value
+
+
+def at(row: dict[str, Any], name: str) -> Any:
+    found: Any = row
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+@pytest.mark.usefixtures("small_pages")
+@pytest.mark.parametrize("endpoint", [name for name in COLLECTIONS if name != "meta.keys"])
+def test_a_polars_frame_is_every_row_of_the_interface_with_its_declared_type(
+    service: Service, endpoint: str
+) -> None:
+    given = parameters(service, endpoint)
+    expected = served_rows(service, endpoint, given)
+    with Client(service.address, service.keys["administrator"]) as client:
+        frame = client.table(endpoint, **given).frame
+    entry = ENDPOINTS[endpoint]
+    declared = {x.name: x.type for x in ROWS[entry.full_row if given.get("fields") == "all" else entry.row]}
+    assert frame.schema == {name: POLARS[declared[name]] for name in frame.columns}
+    assert frame.columns == [name for name in declared if any(name.split(".")[0] in row for row in expected)]
+    assert frame.rows() == [
+        tuple(as_sent(at(row, x), declared[x]) for x in frame.columns) for row in expected
+    ]
+
+
+@pytest.mark.usefixtures("small_pages")
+@pytest.mark.parametrize("endpoint", COLLECTIONS)
+def test_a_pandas_frame_holds_what_the_polars_one_does(service: Service, endpoint: str) -> None:
+    given = parameters(service, endpoint)
+    key = service.keys["administrator"]
+    with Client(service.address, key) as one, Client(service.address, key, frames="pandas") as other:
+        expected, found = one.table(endpoint, **given).frame, other.table(endpoint, **given).frame
+    assert isinstance(found, pd.DataFrame)
+    assert list(found.columns) == expected.columns
+    entry = ENDPOINTS[endpoint]
+    declared = {x.name: x.type for x in ROWS[entry.full_row if given.get("fields") == "all" else entry.row]}
+    assert {name: str(kind) for name, kind in found.dtypes.items()} == {
+        x: PANDAS[declared[x]] for x in found.columns
+    }
+    for name in found.columns:
+        if name.startswith("usage."):
+            continue  # the calls of this test are counted meanwhile
+        values = [None if not isinstance(x, list) and pd.isna(x) else x for x in found[name]]
+        values = [x.date() if declared[name] == "date" and x is not None else x for x in values]
+        assert values == expected[name].to_list(), name
+
+
+def test_a_run_that_lacks_columns_and_a_key_without_raw_access_have_fewer(service: Service) -> None:
+    with Client(service.address, service.keys["raw"]) as client:
+        whole, plain = client[FULL].scores(fields="all"), client[PLAIN].scores(fields="all")
+    with Client(service.address, service.keys["reader"]) as client:
+        seen = client[FULL].scores(fields="all")
+    assert {"entry_at", "raw_score"} <= set(whole.columns)
+    assert "entry_at" not in plain.columns
+    assert seen.columns == [name for name in whole.columns if not name.startswith("raw_")]
+
+
+def test_an_empty_table_has_its_columns_and_a_missing_one_warns(service: Service) -> None:
+    with Client(service.address, service.keys["raw"]) as client:
+        with pytest.warns(ResultsWarning, match="kind_missing"):
+            frame = client[BARE].rebalances()
+        assert frame.schema == {"date": pl.Date, "week_status": pl.String}
+        assert frame.is_empty()
+        with pytest.warns(ResultsWarning, match="kind_missing"):
+            assert client.table("signals.scores", alpha=BARE).frame.is_empty()
+        with pytest.warns(ResultsWarning, match="kind_missing"):
+            assert client[EMPTY].scores().is_empty()
+
+
+def test_objects_have_real_dates_and_instants(service: Service) -> None:
+    with Client(service.address, service.keys["raw"]) as client:
+        assert client.health()["time"].tzinfo is dt.UTC
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResultsWarning)
+            metrics = client[FULL].metrics(start="2019-06-03", panel=True)
+        assert metrics["window"]["from"] == dt.date(2019, 6, 3)
+        assert isinstance(client[FULL].table("portfolio.equity_curve").meta["summary"]["first_date"], dt.date)
+        assert client.me()["rate_limit"]["per_second"] == 1_000_000
+
+
+def test_the_figures_of_the_metrics_are_a_table(service: Service) -> None:
+    with Client(service.address, service.keys["raw"]) as client, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResultsWarning)
+        frame = client[FULL].metrics_frame(granularity="yearly")
+        told = client[FULL].metrics(granularity="yearly")
+    overall = frame.filter(pl.col("period").is_null())
+    assert overall.filter(name="core.ic")["value"].item() == told["core"]["ic"]["value"]
+    last = told["periods"][-1]
+    by_year = frame.filter(period=last["period"], name="core.pnl")
+    assert by_year["value"].item() == last["core"]["pnl"]["value"]
+    assert by_year["unit"].item() == last["core"]["pnl"]["unit"]
+
+
+def test_the_asynchronous_client_answers_the_same(service: Service) -> None:
+    key = service.keys["raw"]
+
+    async def ask() -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Any], Table[pl.DataFrame], str | None]:
+        async with AsyncClient(service.address, key) as client:
+            run = client[FULL]
+            scores, trades = await asyncio.gather(run.scores(), run.trades("long_only"))
+            pinned = await run.pinned()
+            return (
+                scores,
+                trades,
+                await client.me(),
+                await pinned.table("portfolio.equity_curve"),
+                pinned.snapshot,
+            )
+
+    scores, trades, me, equity, snapshot = asyncio.run(ask())
+    with Client(service.address, key) as client:
+        run = client[FULL]
+        assert scores.equals(run.scores())
+        assert trades.equals(run.trades("long_only"))
+        assert me["key_id"] == client.me()["key_id"]
+        assert equity.frame.equals(run.equity_curve())
+        assert snapshot == run.pinned().snapshot == equity.meta["snapshot"]

@@ -1,0 +1,78 @@
+"""The client's wheel, installed where nothing else is, reads a frame."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.client.conftest import Service
+from tests.support.contract_app import FULL
+from tests.support.processes import REPOSITORY
+
+READ = """
+import json, sys
+from alpha_results_client import Client
+with Client(sys.argv[1], sys.stdin.read(), frames=sys.argv[2]) as client:
+    frame = client[sys.argv[3]].equity_curve(book="long_only")
+kinds = frame.schema.values() if sys.argv[2] == "polars" else frame.dtypes
+print(json.dumps([sys.version_info[:2], len(frame), [str(kind) for kind in kinds][:2]]))
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    source = REPOSITORY / "clients" / "python"
+    subprocess.run(
+        ["uv", "build", "--quiet", "--out-dir", str(folder), str(source)], check=True
+    )  # sdist, then wheel
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def interpreter(version: str) -> str:
+    """Return an interpreter of a version that is installed here."""
+    found = subprocess.run(
+        ["uv", "python", "find", "--no-python-downloads", "--no-project", version],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if found.returncode:
+        pytest.skip(f"no Python {version} is installed here")
+    return found.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("version", "frames"),
+    [(f"{sys.version_info[0]}.{sys.version_info[1]}", "polars"), ("3.9", "polars"), ("3.9", "pandas")],
+)
+def test_an_installed_wheel_reads_a_frame(
+    service: Service, wheel: Path, tmp_path: Path, version: str, frames: str
+) -> None:
+    python = tmp_path / "environment" / "bin" / "python"
+    subprocess.run(
+        ["uv", "venv", "--quiet", "--python", interpreter(version), str(python.parents[1])], check=True
+    )
+    subprocess.run(
+        ["uv", "pip", "install", "--quiet", "--python", str(python), f"{wheel}[{frames}]"], check=True
+    )
+    done = subprocess.run(
+        [str(python), "-W", "error", "-c", READ, service.address, frames, FULL],
+        cwd=tmp_path, input=service.keys["reader"], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    found, rows, kinds = json.loads(done.stdout)
+    assert ".".join(map(str, found)) == version
+    assert rows > 100
+    instant = "Datetime(time_unit='us', time_zone='UTC')" if frames == "polars" else "datetime64[us, UTC]"
+    assert kinds == ["Date" if frames == "polars" else "datetime64[us]", instant]
+
+
+def test_the_wheel_says_that_it_is_typed(wheel: Path) -> None:
+    assert "alpha_results_client/py.typed" in zipfile.ZipFile(wheel).namelist()
