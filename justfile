@@ -12,7 +12,7 @@ demo *args:
     @python -m serve demo {{ args }}
 
 # folders of tests with a recipe of their own; `test` leaves them out, and .ci/run runs every one
-apart := "cluster compatibility crowds fuzz install kills s3 storage"
+apart := "cluster compatibility contributing crowds fuzz install kills s3 storage"
 in_parallel := "pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
 # the test-suite in a few minutes, or the files given; without what has a recipe of its own
@@ -35,9 +35,9 @@ compatibility:
 crowds:
     {{ in_parallel }} tests/crowds
 
-# the wheel, and the README as printed
+# the wheel, the README as printed, and the examples of CONTRIBUTING applied to a copy
 install:
-    {{ in_parallel }} tests/install
+    {{ in_parallel }} tests/install tests/contributing
 
 # kill builds, publications, collections, cache fills and PostgreSQL at random moments, on a folder and on an S3 gateway
 kills count="200":

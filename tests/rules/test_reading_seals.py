@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +21,7 @@ from pipeline.seal.paths import lexical_fault
 from pipeline.seal.store import without_secrets
 from schemas.errors import SealRefused, SealUnreadable
 from schemas.tables import SEALED_TABLES
+from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, rewrite
 
 
@@ -295,8 +298,13 @@ def test_manifests_that_are_no_json_object(tmp_path: Path, raw: bytes) -> None:
     assert broken_rule(lambda: Seal.open(str(tmp_path))) == "seal.manifest"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
 def test_a_file_that_may_not_be_read_is_not_called_broken(folder: Path) -> None:
+    """In a process without the superuser's capabilities, so that a file's mode binds it whoever runs the suite."""
     (folder / "pnl.parquet").chmod(0)
-    with pytest.raises(SealUnreadable, match="not permitted"):
-        Seal.open(str(folder)).table("pnl")
+    bound = ("setpriv", "--inh-caps=-all", "--bounding-set=-all", "--") if os.geteuid() == 0 else ()
+    check = [*bound, sys.executable, "-m", "pipeline", "check", str(folder), "--json"]
+    done = subprocess.run(check, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == SealUnreadable.exit_code, done.stderr
+    (told,) = json.loads(done.stdout)["seals"]
+    assert told["error"] == "SealUnreadable"
+    assert told["message"].endswith("reading pnl.parquet is not permitted")

@@ -144,14 +144,19 @@ def test_a_flipped_bit_costs_answers_and_never_changes_one(
         refused = 0
         for path in files:
             size = path.stat().st_size
+            concerned = paths
             for place in [0, size - 1, size - 6, *(draw.randrange(size) for _ in range(FLIPS_OF_A_FILE - 3))]:
                 bit = draw.randrange(8)
                 flip(path, place, bit)
-                now = answers(api, token, paths)
+                now = answers(api, token, concerned)
                 flip(path, place, bit)
                 for asked, answer in now.items():
                     require_right_or_withheld(asked, whole[asked], answer)
-                refused += now != whole
+                spoilt = [asked for asked in concerned if now[asked] != whole[asked]]
+                refused += bool(spoilt)
+                if place == 0:
+                    # No file can be read that begins otherwise: what was answered all the same is not read from it.
+                    concerned = spoilt
         assert refused > len(files) / 2, "most files are of some use"
         assert answers(api, token, paths) == whole, "what was mended is answered again"
         eventually(lambda: health(api) == ("ok", 0))

@@ -1,0 +1,50 @@
+"""Signals end a batch whatever it is about when they come."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from pipeline.batch.interruption import stoppable
+from tests.support.waiting import PATIENCE, eventually
+
+
+class NotInTheHandler(threading.Event):
+    """An event that the main thread may be about to wait for: it has its lock, so that a handler would wait for ever."""
+
+    def set(self) -> None:
+        assert threading.current_thread() is not threading.main_thread(), "this would hang"
+        super().set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_is_heeded_that_comes_just_as_the_batch_begins_to_wait(number: signal.Signals) -> None:
+    with stoppable(lambda: None, NotInTheHandler()) as stopping:
+        signal.raise_signal(number)
+        assert stopping.wait(PATIENCE)
+
+
+def test_the_second_signal_ends_at_once_what_the_main_thread_is_just_about() -> None:
+    ended = threading.Event()
+    builds = threading.Lock()
+
+    def end_at_once() -> None:
+        with builds:
+            ended.set()
+
+    with stoppable(end_at_once) as stopping:
+        signal.raise_signal(signal.SIGTERM)
+        assert stopping.wait(PATIENCE)
+        assert not ended.is_set()
+        with builds:  # as when a build is just started
+            signal.raise_signal(signal.SIGTERM)
+        eventually(ended.is_set)
+
+
+def test_afterwards_signals_do_what_they_did_before() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with stoppable(lambda: None):
+        assert signal.getsignal(signal.SIGTERM) is not before
+    assert signal.getsignal(signal.SIGTERM) is before
