@@ -1,4 +1,7 @@
-"""One build in a process of its own: its memory returns with its end, and its crash is only its own."""
+"""One build in a process of its own: its memory returns with its end, and its crash is only its own.
+
+Processes are forked from one that has the libraries loaded, or else are new interpreters.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,20 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeAlias
 
 import orjson
 
+from pipeline.batch.forked import ForkedProcess, ForkServer
 from pipeline.batch.request import Outcome, Request, crashed, ending
 
 ATTEMPTS: Final = 2
 """Tries of a build whose process crashes: once more, for what crashed it may have passed."""
 _REPOSITORY: Final = Path(__file__).resolve().parents[2]
 _TAIL: Final = 2000
+
+
+Process: TypeAlias = "subprocess.Popen[bytes] | ForkedProcess"
 
 
 class Processes:
@@ -30,6 +37,8 @@ class Processes:
     ----------
     threads
         Threads each build may compute with; builds side by side would otherwise fight over all cores.
+    forked
+        Whether the libraries are loaded once for all builds. It costs one start, and a second process beside each build.
 
     Attributes
     ----------
@@ -37,9 +46,11 @@ class Processes:
         None: this machine is there.
     """
 
-    def __init__(self, threads: int) -> None:
-        self._threads = threads
-        self._running: set[subprocess.Popen[bytes]] = set()
+    def __init__(self, threads: int, *, forked: bool = False) -> None:
+        # What an operator sets wins.
+        self._environment = {"POLARS_MAX_THREADS": str(threads), **os.environ}
+        self._server = ForkServer(self._environment) if forked else None
+        self._running: set[Process] = set()
         self._lock = threading.Lock()
         self._ending = False
         self.lost: str | None = None
@@ -67,6 +78,8 @@ class Processes:
             self._ending = True
             for process in self._running:
                 process.kill()
+        if self._server is not None:
+            self._server.close()
 
     def _once(self, request: Request, on_stage: Callable[[str], None]) -> tuple[Outcome | None, str]:
         with tempfile.TemporaryFile() as complaints:
@@ -84,13 +97,14 @@ class Processes:
                 return found, ""
             complaints.seek(0)
             lines = complaints.read()[-_TAIL:].decode(errors="replace").strip().splitlines()
-        return None, ending(process.returncode) + (f" ({lines[-1].strip()})" if lines else "")
+        return None, ending(process.wait()) + (f" ({lines[-1].strip()})" if lines else "")
 
-    def _start(self, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            # In the caller's folder, for addresses may be relative to it; the code is this one, whatever lies there.
-            [sys.executable, "-P", "-m", "pipeline.batch.worker"],
-            env={"POLARS_MAX_THREADS": str(self._threads), **os.environ, "PYTHONPATH": _search_path()},
+    def _start(self, complaints: IO[bytes]) -> Process:
+        forked = None if self._server is None else self._server.start(complaints)
+        return forked or subprocess.Popen(
+            [sys.executable, "-m", "pipeline.batch.worker"],
+            cwd=_REPOSITORY,
+            env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=complaints,
@@ -98,14 +112,7 @@ class Processes:
         )
 
 
-def _search_path() -> str:
-    further = os.environ.get("PYTHONPATH")
-    return os.pathsep.join([str(_REPOSITORY), *([further] if further else [])])
-
-
-def _converse(
-    process: subprocess.Popen[bytes], request: Request, on_stage: Callable[[str], None]
-) -> Outcome | None:
+def _converse(process: Process, request: Request, on_stage: Callable[[str], None]) -> Outcome | None:
     """Hand the request over and listen until the process ends; None when it ended without an answer."""
     assert process.stdin is not None
     assert process.stdout is not None

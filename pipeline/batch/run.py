@@ -200,7 +200,7 @@ def _builder(
 @contextmanager
 def _here(jobs: int) -> Iterator[tuple[Builder, Callable[[], None], int]]:
     """Build on this machine, whose cores the builds share."""
-    processes = Processes(max(1, len(os.sched_getaffinity(0)) // jobs))
+    processes = Processes(max(1, len(os.sched_getaffinity(0)) // jobs), forked=True)
     try:
         yield processes, processes.end, jobs
     finally:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -14,11 +16,12 @@ from typing import IO
 import pytest
 
 import datasets
+from pipeline.batch.forked import ForkServer
 from pipeline.batch.process import Processes
 from pipeline.batch.request import Outcome, Request
 from pipeline.batch.schedule import run
 from tests.support.pipeline_command import build
-from tests.support.processes import children
+from tests.support.processes import builds, children
 from tests.support.seals import rewrite
 from tests.support.waiting import eventually
 
@@ -107,8 +110,8 @@ def test_a_killed_build_is_tried_once_more_and_its_signal_named(
 def test_a_build_killed_once_is_published_all_the_same(tmp_path: Path, seal: Seal, program: Program) -> None:
     seal("Test_a", weeks=60, names=200)
     batch = program("--from", str(tmp_path / "seals"), "--json")
-    eventually(lambda: children(batch.pid), "a build")
-    (first,) = children(batch.pid)
+    eventually(lambda: builds(batch.pid), "a build")
+    (first,) = builds(batch.pid)
     eventually(lambda: list((tmp_path / "root/.staging").glob("build-*")), "its folder")
     os.kill(first, signal.SIGKILL)
     output, _ = batch.communicate(timeout=180)
@@ -122,9 +125,67 @@ def test_builds_end_with_a_batch_that_is_killed(tmp_path: Path, seal: Seal, prog
     seal("Test_a", weeks=60, names=200)
     batch = program("--from", str(tmp_path / "seals"))
     eventually(lambda: list((tmp_path / "root/.staging").glob("build-*")), "a build")
-    (build_,) = children(batch.pid)
+    (build_,) = builds(batch.pid)
     batch.kill()
     eventually(lambda: not Path(f"/proc/{build_}").exists(), "the end of the build")
+
+
+def test_the_libraries_are_loaded_once_for_all_builds(tmp_path: Path, seal: Seal, program: Program) -> None:
+    for number in range(6):
+        seal(f"Test_{number}", weeks=40, names=100)
+    batch = program("--from", str(tmp_path / "seals"), "--jobs", "2", "--json")
+    started: dict[int, set[int]] = {}
+    while batch.poll() is None:
+        for server in children(batch.pid):
+            started.setdefault(server, set()).update(children(server))
+    ((_, forked),) = started.items()
+    assert len(forked) == 6, "each build is a process of its own, and all are forked from one"
+    assert json.loads(batch.communicate()[0])["summary"]["built"] == 6
+
+
+def test_a_batch_goes_on_when_the_process_that_forks_is_killed(
+    tmp_path: Path, seal: Seal, program: Program
+) -> None:
+    for number in range(4):
+        seal(f"Test_{number}", weeks=40, names=100)
+    batch = program("--from", str(tmp_path / "seals"), "--json")
+    eventually(lambda: builds(batch.pid), "a build")
+    (server,) = children(batch.pid)
+    os.kill(server, signal.SIGKILL)
+    output, _ = batch.communicate(timeout=180)
+    assert batch.returncode == 0
+    assert json.loads(output)["summary"] | {"seconds": 0} == {
+        "seals": 4, "built": 4, "failures": 0, "seconds": 0,
+    }  # fmt: skip
+
+
+def test_where_nothing_can_be_forked_each_build_is_a_new_interpreter(
+    tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ForkServer, "start", lambda *_: None)
+    processes = Processes(1, forked=True)
+    try:
+        outcome = processes.build(Request(str(seal("Test_a")), str(tmp_path / "root")))
+    finally:
+        processes.end()
+    assert outcome.kind == "built"
+
+
+def test_a_build_that_is_forked_computes_with_the_threads_it_was_given(
+    tmp_path: Path, seal: Seal, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("POLARS_MAX_THREADS", raising=False)
+    seal("Test_a", weeks=60, names=200)
+    cores = len(os.sched_getaffinity(0))
+    batch = program("--from", str(tmp_path / "seals"), "--jobs", str(cores), "--json")
+    computing: set[str] = set()
+    while batch.poll() is None:
+        for build_ in builds(batch.pid):
+            for task in Path(f"/proc/{build_}/task").glob("*"):
+                with contextlib.suppress(OSError):
+                    computing.add((task / "comm").read_text().strip())
+    assert {name for name in computing if re.fullmatch(r"polars-\d+", name)} == {"polars-0"}
+    assert batch.returncode == 0
 
 
 def test_a_signal_lets_what_is_at_work_finish_and_begins_nothing(
@@ -133,7 +194,7 @@ def test_a_signal_lets_what_is_at_work_finish_and_begins_nothing(
     for number in range(4):
         seal(f"Test_{number}")
     batch = program("--from", str(tmp_path / "seals"), "--json")
-    eventually(lambda: children(batch.pid), "a build")
+    eventually(lambda: builds(batch.pid), "a build")
     batch.send_signal(signal.SIGTERM)
     output, complaints = batch.communicate(timeout=180)
     told = json.loads(output)["seals"]

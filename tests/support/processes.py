@@ -41,3 +41,8 @@ def children(pid: int) -> list[int]:
         except FileNotFoundError:
             continue
     return found
+
+
+def builds(pid: int) -> list[int]:
+    """List the builds of a batch: they are forked from the one process that it started."""
+    return [build for server in children(pid) for build in children(server)]
