@@ -98,19 +98,15 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
 NO_DETAILS: Final = Field("details", FieldType.NULL, "There is nothing to add.")
 
 
-def error_envelope(code: str) -> Field:
-    """Return the whole body of a failure with that code."""
-    entry = ERROR_CODES[code]
+def error_object(code: str) -> Field:
+    """Return the `error` of a failure with that code: what its whole body holds."""
+    meaning = ERROR_CODES[code].meaning
     return record(
-        "",
-        entry.meaning,
-        record(
-            "error",
-            entry.meaning,
-            text("code", "Which failure it is.", vocabulary=(code,)),
-            text("message", "One sentence for people; programs read `code` and `details`."),
-            ERROR_DETAILS.get(code, NO_DETAILS),
-            REQUEST_ID,
-        ),
+        "error",
+        meaning,
+        text("code", "Which failure it is.", vocabulary=(code,)),
+        text("message", "One sentence for people; programs read `code` and `details`."),
+        ERROR_DETAILS.get(code, NO_DETAILS),
+        REQUEST_ID,
         model=f"Error_{code}",
     )

@@ -12,7 +12,13 @@ from schemas.objects.meta import META
 from schemas.openapi.headers import header_definitions
 from schemas.openapi.json_schema import Schema, definitions
 from schemas.openapi.parameters import parameter_objects, refused_parameters
-from schemas.openapi.responses import error_examples, error_schemas, responses, shared_responses
+from schemas.openapi.responses import (
+    error_examples,
+    error_schemas,
+    page_schemas,
+    responses,
+    shared_responses,
+)
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 GROUPS: Final[dict[str, str]] = {
@@ -44,6 +50,8 @@ path, is answered 404 before a key is read.
 
 def document() -> dict[str, Any]:
     """Return the document: a pure function of the declarations, with no clock and no settings in it."""
+    paths = {endpoint.path: {"get": operation(endpoint)} for endpoint in ENDPOINTS.values()}
+    shared = shared_responses()
     return {
         "openapi": "3.1.0",
         "info": {
@@ -51,13 +59,15 @@ def document() -> dict[str, Any]:
             "version": "1",
             "summary": "Stored research results of trading signals, read-only.",
             "description": _INTRODUCTION,
+            "contact": {"name": "Whoever operates this deployment"},
+            "license": {"name": "No licence has been granted", "identifier": "LicenseRef-none-granted"},
             "x-registry-version": registry_version(),
         },
         "jsonSchemaDialect": DIALECT,
         "servers": [{"url": "/", "description": "The host that serves this document."}],
         "security": [{"key": []}],
         "tags": [{"name": name, "description": meaning} for name, meaning in GROUPS.items()],
-        "paths": {endpoint.path: {"get": operation(endpoint)} for endpoint in ENDPOINTS.values()},
+        "paths": paths,
         "components": {
             "securitySchemes": {
                 "key": {
@@ -67,12 +77,25 @@ def document() -> dict[str, Any]:
                     "description": "An API key, in the header only: never in an address.",
                 }
             },
-            "headers": header_definitions(),
-            "responses": shared_responses(),
+            "headers": {
+                name: x for name, x in header_definitions().items() if name in _headers_in([paths, shared])
+            },
+            "responses": shared,
             "examples": error_examples(),
             "schemas": component_schemas(),
         },
     }
+
+
+def _headers_in(node: Any) -> set[str]:
+    """Return the names of the header definitions that are referred to somewhere below."""
+    if isinstance(node, list):
+        return set().union(*map(_headers_in, node))
+    if not isinstance(node, dict):
+        return set()
+    reference = node.get("$ref", "")
+    own = {reference.rpartition("/")[2]} if reference.startswith("#/components/headers/") else set()
+    return own.union(*map(_headers_in, node.values()))
 
 
 def rendered() -> str:
@@ -114,4 +137,5 @@ def component_schemas() -> dict[str, Schema]:
     for field in (PAGINATION, *served, *META.values()):
         for model, schema in definitions(field):
             found.setdefault(model, schema)
-    return dict(sorted((found | error_schemas()).items()))
+    pages = {name: page for e in ENDPOINTS.values() for name, page in page_schemas(e).items()}
+    return dict(sorted((found | pages | error_schemas()).items()))

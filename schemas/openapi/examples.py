@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
+from schemas.endpoints import Endpoint, Shape
 from schemas.field import Field, FieldType
+from schemas.objects import FULL_ROW, PAYLOADS
+from schemas.objects.envelope import PAGINATION
+from schemas.objects.meta import META
+from schemas.parameters import DOC, FIELDS
 
 _PLAIN: Final[Mapping[FieldType, Any]] = {
     FieldType.DATE: "2020-03-27",
@@ -15,6 +21,24 @@ _PLAIN: Final[Mapping[FieldType, Any]] = {
     FieldType.NULL: None,
 }
 _TEXTS: Final[Mapping[str, str]] = {
+    "alpha": "Test_momentum",
+    "alpha_id": "Test_momentum",
+    "algo_id": "Test_momentum",
+    "run": "Test_momentum",
+    "source_alpha_id": "research-17",
+    "symbol": "AAPL",
+    "key_id": "0123456789abcdef",
+    "display_prefix": "ar_live_0123",
+    "email": "analyst@example.com",
+    "type": "string",
+    "period": "2020",
+    "filename": "Test_momentum.zip",
+    "url": "https://archives.example.com/Test_momentum.zip?signature",
+    "doc_url": "/v1/alphas/Test_momentum/metrics/_doc",
+    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "registry_version": "b025f2db4ec2",
+    "service": "alpha-results",
+    "environment": "live",
     "request_id": "req-7f3c2a",
     "ip": "203.0.113.7",
     "endpoint": "portfolio.ledger",
@@ -27,20 +51,33 @@ _TEXTS: Final[Mapping[str, str]] = {
 }
 
 
-def example_of(field: Field) -> Any:
-    """Return a value that conforms to a declaration; optional members are left out, nullable ones are filled."""
+def example_of(field: Field, *, whole: bool = False) -> Any:
+    """Return a value that conforms to a declaration; nullable members are filled.
+
+    Parameters
+    ----------
+    field
+        The declaration.
+    whole
+        Show optional members too, as far as every key may see them, rather than leave them out.
+    """
     if field.vocabulary:
         return field.vocabulary[0]
     match field.type:
         case FieldType.OBJECT:
-            return {part.name: example_of(part) for part in field.fields if not part.optional}
+            shown = (part for part in field.fields if not part.optional or (whole and not part.raw))
+            return {part.name: example_of(part, whole=whole) for part in shown}
         case FieldType.ARRAY:
             entry = field.items
-            return [] if entry is None else [example_of(entry.called(entry.name or field.name))]
+            if entry is None:
+                return []
+            return [example_of(entry.called(entry.name or field.name), whole=whole)] * max(
+                1, int(field.minimum or 0)
+            )
         case FieldType.MAP:
             return {}
         case FieldType.UNION:
-            return example_of(field.variants[0])
+            return example_of(field.variants[0], whole=whole)
         case FieldType.TEXT:
             return _TEXTS.get(field.name, "text")
         case FieldType.INTEGER | FieldType.NUMBER:
@@ -49,6 +86,48 @@ def example_of(field: Field) -> Any:
             return _PLAIN[field.type]
 
 
+def answer_examples(endpoint: Endpoint) -> dict[str, Any]:
+    """Return the examples of an endpoint's 200 by name: one, or one for each choice of `fields`."""
+    payload = PAYLOADS[endpoint.row]
+    if endpoint.shape is Shape.BARE:
+        return _named("answer", example_of(payload, whole=True))
+    meta = META[endpoint.id]
+    # Nothing is missing from an example.
+    meta = replace(meta, fields=tuple(part for part in meta.fields if part.name != "warnings"))
+    if endpoint.shape is Shape.OBJECT:
+        bare = replace(payload, fields=tuple(part for part in payload.fields if not _is_asked_for(part)))
+        return _named("answer", {"data": example_of(bare, whole=True), "meta": example_of(meta, whole=True)})
+    rows = {"answer": endpoint.row}
+    if endpoint.row in FULL_ROW:
+        rows = dict(
+            zip([name for name, _ in FIELDS.choices], [endpoint.row, FULL_ROW[endpoint.row]], strict=True)
+        )
+    found: dict[str, Any] = {}
+    for name, row in rows.items():
+        page = {
+            "data": [example_of(PAYLOADS[row], whole=True)],
+            "pagination": {**example_of(PAGINATION), "limit": 100, "returned": 1, "total": 1},
+            "meta": example_of(meta, whole=True) | ({FIELDS.name: name} if len(rows) > 1 else {}),
+        }
+        found |= _named(name, page)
+    return found
+
+
+def _is_asked_for(part: Field) -> bool:
+    """Tell whether a member only comes with a flag of its name: the documentation within the metrics, which is long."""
+    return part.name == DOC.name and part.optional
+
+
+def _named(name: str, value: Any) -> dict[str, Any]:
+    return {name: {"summary": name, "value": value}}
+
+
 def _figure(field: Field) -> int | float:
     least = field.minimum if field.minimum is not None else 0
-    return int(least) if field.type is FieldType.INTEGER else float(least)
+    if field.type is FieldType.INTEGER:
+        return int(least)
+    if field.above is not None:
+        least = field.above + 1
+    elif field.maximum is not None:
+        least = min(least, field.maximum)
+    return float(least)

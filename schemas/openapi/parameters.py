@@ -9,7 +9,6 @@ from schemas.endpoints import Endpoint, Shape
 from schemas.openapi.json_schema import Schema
 from schemas.parameters import TICKERS, Parameter, ParameterKind
 
-BOOLEANS: Final = ("1", "true", "0", "false")
 _ALPHA_EXAMPLE: Final = "Test_momentum"
 _EXAMPLES: Final[Mapping[str, str]] = {
     "alpha": _ALPHA_EXAMPLE,
@@ -96,7 +95,7 @@ def value_schema(parameter: Parameter) -> Schema:
         case ParameterKind.DATE:
             schema = {"type": "string", "format": "date"}
         case ParameterKind.BOOLEAN:
-            schema = {"type": "string", "enum": list(BOOLEANS)}
+            schema = {"type": "boolean"}
         case ParameterKind.CHOICE:
             schema = {"type": "string", "enum": [text for text, _ in parameter.choices]}
         case ParameterKind.SYMBOLS:
@@ -106,14 +105,10 @@ def value_schema(parameter: Parameter) -> Schema:
         case ParameterKind.TEXT | ParameterKind.BOOK:
             schema = {"type": "string", **({"minLength": 1} if parameter.in_path else {})}
     if parameter.default is not None:
-        schema["default"] = _spelled(parameter.default)
+        schema["default"] = parameter.default
     return schema
 
 
 def _bounds(parameter: Parameter, *, whole: bool) -> dict[str, Any]:
     bounds = {"minimum": parameter.minimum, "maximum": parameter.maximum}
     return {name: int(x) if whole else x for name, x in bounds.items() if x is not None}
-
-
-def _spelled(default: Any) -> Any:
-    return str(default).lower() if isinstance(default, bool) else default

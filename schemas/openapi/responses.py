@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from schemas.endpoints import ENDPOINTS, Endpoint, Shape
 from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES
+from schemas.field import Field
 from schemas.objects import FULL_ROW, PAYLOADS
-from schemas.objects.envelope import PAGINATION, error_envelope
+from schemas.objects.envelope import PAGINATION, error_object
 from schemas.objects.meta import META
-from schemas.openapi.examples import example_of
+from schemas.openapi.examples import answer_examples, example_of
 from schemas.openapi.headers import response_headers
 from schemas.openapi.json_schema import Schema, reference, schema_of
-from schemas.parameters import MAX_PAGE
+from schemas.parameters import FIELDS, MAX_PAGE
 
 _JSON: Final = "application/json"
 _REASONS: Final[Mapping[int, str]] = {
@@ -74,18 +76,34 @@ def payload_schema(endpoint: Endpoint) -> Schema:
     """Return the schema of the body of a 200."""
     if endpoint.shape is Shape.BARE:
         return reference(PAYLOADS[endpoint.row].model)
-    meta = schema_of(META[endpoint.id])
+    meta = META[endpoint.id]
     if endpoint.shape is Shape.OBJECT:
-        return _closed(data=reference(PAYLOADS[endpoint.row].model), meta=meta)
-    pages = [_page(endpoint.row)] + ([_page(FULL_ROW[endpoint.row])] if endpoint.row in FULL_ROW else [])
-    data = pages[0] if len(pages) == 1 else {"anyOf": pages}
-    return _closed(data=data, pagination=reference(PAGINATION.model), meta=meta)
+        return _closed(data=reference(PAYLOADS[endpoint.row].model), meta=schema_of(meta))
+    if endpoint.row not in FULL_ROW:
+        return _page(endpoint.row, meta)
+    # No answer keeps both; tools that tell alternatives apart by their own members alone would doubt it of a oneOf.
+    return {"anyOf": [reference(name) for name in page_schemas(endpoint)]}
+
+
+def page_schemas(endpoint: Endpoint) -> dict[str, Schema]:
+    """Return the definitions of the pages of an endpoint that serves few columns or all, by model.
+
+    They differ in what `meta.fields` says: a client that was made from the document knows by it which row it has.
+    """
+    if endpoint.row not in FULL_ROW:
+        return {}
+    found = {}
+    for (_, fields), row in zip(FIELDS.choices, (endpoint.row, FULL_ROW[endpoint.row]), strict=True):
+        meta = META[endpoint.id]
+        told = [replace(x, vocabulary=(fields,)) if x.name == FIELDS.name else x for x in meta.fields]
+        found[f"{PAYLOADS[row].model}Page"] = _page(row, replace(meta, fields=tuple(told)))
+    return found
 
 
 def error_schemas() -> dict[str, Schema]:
-    """Return the definition of every error envelope, by model."""
-    envelopes = (error_envelope(code) for code in _OF_OPERATIONS)
-    return {envelope.model: schema_of(envelope, define=True) for envelope in envelopes}
+    """Return the definition of the `error` of every failure, by model."""
+    objects = (error_object(code) for code in _OF_OPERATIONS)
+    return {error.model: schema_of(error, define=True) for error in objects}
 
 
 def error_examples() -> dict[str, Schema]:
@@ -93,8 +111,9 @@ def error_examples() -> dict[str, Schema]:
     return {code: {"summary": code, "value": error_example(code)} for code in _OF_OPERATIONS}
 
 
-def _page(row: str) -> Schema:
-    return {"type": "array", "maxItems": MAX_PAGE, "items": reference(PAYLOADS[row].model)}
+def _page(row: str, meta: Field) -> Schema:
+    rows = {"type": "array", "maxItems": MAX_PAGE, "items": reference(PAYLOADS[row].model)}
+    return _closed(data=rows, pagination=reference(PAGINATION.model), meta=schema_of(meta))
 
 
 def _closed(**members: Schema) -> Schema:
@@ -110,19 +129,26 @@ def _success(endpoint: Endpoint) -> Schema:
     return {
         "description": PAYLOADS[endpoint.row].meaning,
         "headers": response_headers(endpoint, 200),
-        "content": {_JSON: {"schema": payload_schema(endpoint)}},
+        "content": {_JSON: {"schema": payload_schema(endpoint), "examples": answer_examples(endpoint)}},
     }
 
 
 def _failure(endpoint: Endpoint, status: int, codes: list[str]) -> Schema:
     listed = "\n".join(f"- `{code}`: {ERROR_CODES[code].meaning}" for code in codes)
-    schemas = [reference(error_envelope(code).model) for code in codes]
+    models = {code: reference(error_object(code).model) for code in codes}
+    error: Schema = {
+        "oneOf": list(models.values()),
+        "discriminator": {
+            "propertyName": "code",
+            "mapping": {code: model["$ref"] for code, model in models.items()},
+        },
+    }
     return {
         "description": f"{_REASONS[status]}\n\n{listed}",
         "headers": response_headers(endpoint, status),
         "content": {
             _JSON: {
-                "schema": schemas[0] if len(schemas) == 1 else {"oneOf": schemas},
+                "schema": _closed(error=error if len(codes) > 1 else models[codes[0]]),
                 "examples": {code: {"$ref": f"#/components/examples/{code}"} for code in codes},
             }
         },
@@ -131,8 +157,5 @@ def _failure(endpoint: Endpoint, status: int, codes: list[str]) -> Schema:
 
 def error_example(code: str) -> dict[str, Any]:
     """Return an envelope with that code as a caller might receive it."""
-    envelope = error_envelope(code)
-    body: dict[str, Any] = example_of(envelope)
-    message = ERROR_CODES[code].meaning.replace("`", "")
-    body["error"]["message"] = message
-    return body
+    error: dict[str, Any] = example_of(error_object(code))
+    return {"error": {**error, "message": ERROR_CODES[code].meaning.replace("`", "")}}

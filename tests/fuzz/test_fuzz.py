@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, cast
 from urllib.parse import parse_qsl, urlsplit
 
@@ -106,6 +106,13 @@ def accepted_requests_keep_every_rule(_: CheckContext, response: Response, case:
         assert all(keeps_rule(parameter, text) for text in texts), query
 
 
+def flag(text: str) -> bool:
+    return {"true": True, "1": True, "false": False, "0": False}[text]
+
+
+READERS: Final[dict[str, Callable[[str], Any]]] = {"integer": int, "number": float, "boolean": flag}
+
+
 def keeps_rule(parameter: Parameter, text: str) -> bool:
     """Judge a text by the schema the document gives, rather than by the reader under test."""
     if parameter.kind is ParameterKind.SYMBOLS:
@@ -113,8 +120,8 @@ def keeps_rule(parameter: Parameter, text: str) -> bool:
     schema = value_schema(parameter)
     value: Any = text.lower() if parameter.name == "direction" else text
     try:
-        value = {"integer": int, "number": float}.get(schema.get("type", ""), str)(value)
-    except ValueError:
+        value = READERS.get(schema.get("type", ""), str)(value)
+    except (ValueError, KeyError):
         return False
     return jsonschema_rs.Draft202012Validator(schema, validate_formats=True).is_valid(value)
 

@@ -14,9 +14,9 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31
 
 from schemas.__main__ import main
 from schemas.api_page import api_page
-from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.endpoints import ENDPOINTS, Endpoint, Shape
 from schemas.error_codes import ERROR_CODES
-from schemas.objects import PAYLOADS
+from schemas.objects import FULL_ROW, PAYLOADS
 from schemas.openapi import document, rendered
 from schemas.parameters import ParameterKind
 from schemas.rows import ROWS, RowModel
@@ -104,10 +104,7 @@ def test_an_operation_has_the_endpoints_parameters_with_their_rules(
         assert found["required"] == parameter.required
         schema = found["schema"]
         if parameter.default is not None:
-            spelled = (
-                str(parameter.default).lower() if isinstance(parameter.default, bool) else parameter.default
-            )
-            assert schema["default"] == spelled
+            assert schema["default"] == parameter.default
         assert schema.get("minimum") == parameter.minimum
         assert schema.get("maximum") == parameter.maximum
         if parameter.choices:
@@ -135,6 +132,40 @@ def test_an_operation_lists_every_error_under_its_status(
         accepting = [status for status, validator in validators.items() if validator.is_valid(example)]
         assert accepting == [ERROR_CODES[code].status]
         assert not validators[ERROR_CODES[code].status].is_valid({**example, "undeclared": 1})
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS.values(), ids=lambda x: x.id)
+def test_an_operation_has_an_example_answer_that_keeps_its_schema(
+    described: dict[str, Any], endpoint: Endpoint
+) -> None:
+    body = described["paths"][endpoint.path]["get"]["responses"]["200"]["content"]["application/json"]
+    assert body["examples"]
+    for name, example in body["examples"].items():
+        problems = list(against(described, body["schema"]).iter_errors(example["value"]))
+        assert not problems, (name, [(list(x.instance_path), x.message[:200]) for x in problems[:5]])
+        if endpoint.shape is Shape.COLLECTION:
+            row = PAYLOADS[FULL_ROW[endpoint.row] if name == "all" else endpoint.row]
+            assert list(example["value"]["data"][0]) == [part.name for part in row.fields if not part.raw]
+
+
+def test_what_fields_asks_for_is_told_by_the_answer_alone(described: dict[str, Any]) -> None:
+    body = described["paths"]["/v1/alphas/{alpha}/scores"]["get"]["responses"]["200"]["content"][
+        "application/json"
+    ]
+    for name, example in body["examples"].items():
+        accepting = [x for x in body["schema"]["anyOf"] if against(described, x).is_valid(example["value"])]
+        assert len(accepting) == 1, name
+        (page,) = [resolved(described, x) for x in accepting]
+        assert page["properties"]["meta"]["properties"]["fields"]["enum"] == [name]
+
+
+def test_flags_are_booleans(described: dict[str, Any]) -> None:
+    flags = [
+        x for path in described["paths"].values() for x in path["get"]["parameters"]
+        if x["name"] in {p.name for e in ENDPOINTS.values() for p in e.query if p.kind is ParameterKind.BOOLEAN}
+    ]  # fmt: skip
+    assert flags
+    assert all(x["schema"] == {"type": "boolean", "default": False} for x in flags)
 
 
 @pytest.mark.parametrize("model", ROWS.values(), ids=lambda x: x.name)
