@@ -322,7 +322,6 @@ _ALL: Final = (
 ENDPOINTS: Final[dict[str, Endpoint]] = {entry.id: entry for entry in _ALL}
 """The registry by id, in the order of the documents."""
 
-PUBLIC_IDS: Final = tuple(entry.id for entry in _ALL if entry.public)
 ADMIN_IDS: Final = tuple(entry.id for entry in _ALL if entry.admin)
 META_IDS: Final = ("meta.health", "meta.keys", "meta.me")
 """What a key may call that was never granted anything."""

@@ -11,8 +11,6 @@ from schemas.tables import SEALED_TABLES
 
 SEAL_VERSION: Final = 1
 
-DOCUMENT_KINDS: Final = ("description", "metrics")
-"""Kinds that are one JSON document."""
 TABLE_KINDS: Final = tuple(SEALED_TABLES)
 """Kinds that are one Parquet file."""
 KINDS: Final = ("description", *TABLE_KINDS, "metrics", "source")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
-from serve.cli.group import main
+from serve.runtime import restart_with_allocator_settings
 
-main()
+if __name__ == "__main__":
+    restart_with_allocator_settings()
+    from serve.cli.group import main
+
+    main()

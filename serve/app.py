@@ -30,7 +30,7 @@ from serve.http.responses import failed
 from serve.http.router import Responder, Route, Router
 from serve.observability import instruments_of, logging
 from serve.observability.sampling import both, sampling
-from serve.runtime import settle, unsettle
+from serve.runtime import freeze_gc, unfreeze_gc
 from serve.server import closing
 from serve.settings import Settings
 from serve.state import ServerState
@@ -84,7 +84,7 @@ def create(
             yield
             with watched():
                 await stack.aclose()
-            unsettle()
+            unfreeze_gc()
 
     ways = [
         Route(
@@ -120,7 +120,7 @@ def from_environment() -> Application:
     """Assemble the application of a worker process, whose parent left the settings in its environment."""
     program = settings.resolve(os.environ)
     logging.configure(program.log_level, program.log_format)
-    settle()
+    freeze_gc()
     access = AccessSettings.from_environment(os.environ, program.datasets)
     return create(program, access, instruments_of(program), closing)
 

@@ -17,7 +17,7 @@ import shutil
 import uuid
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 from datasets.layout import MANIFEST, snapshot_path
 from datasets.manifest import FileEntry, Manifest, Pointer, digest
@@ -26,9 +26,6 @@ from datasets.storage import Storage
 from datasets.storage.disk import locked, writing
 
 __all__ = ["Publication", "Published", "file_digest", "sweep_dead_builds"]
-
-
-_LOCAL_PREFIX: Final = "build"
 
 
 class Publication:

@@ -22,7 +22,6 @@ _NEVER_SEALED: Final = "skipped"
 _WEIGHTS: Final = tuple(
     column.name for column in DECISIONS.sealed_columns if column.name.endswith("_target_weight")
 )
-_RAW_WEIGHTS: Final = tuple(name for name in _WEIGHTS if DECISIONS[name].raw)
 _FILLS: Final = ("fill_at", "raw_fill_at")
 _LONG_ONLY: Final = ("long_only_target_weight", "raw_long_only_target_weight")
 _RANKS: Final = {"average_rank": "score", "raw_average_rank": "unsmoothed_score"}

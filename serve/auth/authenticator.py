@@ -243,19 +243,6 @@ class Access:
             return {}  # the refusal stands without them
         return rate_headers(record.rate, standing)
 
-    async def usage(self, key_id: str) -> Usage:
-        """Return what a key has used, from the limiter that enforces it; nothing is charged.
-
-        Raises
-        ------
-        ApiError
-            ``key_not_found`` when there is no such key.
-        """
-        row = await self.key(key_id)
-        if row is None:
-            raise ApiError("key_not_found", "No key has this id.")
-        return row.usage
-
     async def inventory(self, account_id: str) -> list[KeyRow]:
         """Return the keys of an account that are not revoked, newest first; empty for an unknown account."""
         try:

@@ -15,7 +15,6 @@ from schemas.errors import AlphaResultsError
 from schemas.project import project_version, version_option
 from schemas.settings import SETTINGS, given
 from schemas.terminal import echo
-from serve.runtime import limit_malloc_arenas
 
 _COMMANDS: Final = {
     "run": ("serve.cli.run", "run", "Serve the published results over HTTP."),
@@ -70,7 +69,6 @@ def serve() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit: a refusal the project knows is one line on standard error and its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    limit_malloc_arenas()
     try:
         serve.main(given, prog_name="python -m serve")
     except AlphaResultsError as error:

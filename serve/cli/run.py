@@ -21,7 +21,7 @@ from serve.http.protocol.connection import Connection
 from serve.http.protocol.fast_path import FastConnection
 from serve.http.protocol.limits import allow_descriptors
 from serve.observability import exported_alone, exported_by_parent, logging
-from serve.runtime import ONE_HEAP_OF_CHILDREN, settle, unsettle
+from serve.runtime import freeze_gc, unfreeze_gc
 from serve.server import closing, serve_alone, serve_with_workers
 from serve.settings import Settings
 
@@ -66,14 +66,14 @@ def run(**flags: Any) -> None:
         # processes, unlike a command line.
         told = {SETTINGS[name].variable: text for name, text in of_access.items() if text is not None}
         told[SETTINGS["access"].variable] = access.store
-        os.environ.update({**ONE_HEAP_OF_CHILDREN, **settings.variables(program), **told})
+        os.environ.update(settings.variables(program) | told)
         with exported_by_parent(program) as draining:
-            settle()
+            freeze_gc()
             serve_with_workers(_APP, _server(program), draining)
-            unsettle()
+            unfreeze_gc()
     else:
         with exported_alone(program) as (instruments, draining):
-            settle()
+            freeze_gc()
             serve_alone(create(program, access, instruments, closing), _server(program), draining)
 
 

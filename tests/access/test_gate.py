@@ -26,6 +26,12 @@ PEER = "203.0.113.7"
 WIDE = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"
 
 
+async def used(access: Access, token: str) -> tuple[int, ...]:
+    row = await access.key(key_id(token))
+    assert row is not None
+    return row.usage.used
+
+
 def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
@@ -243,7 +249,7 @@ async def test_each_window_refuses_with_its_code_and_charges_nothing_for_it(
         assert int(error.headers["Retry-After"]) >= 1
         assert error.headers[f"X-RateLimit-Remaining-{window.title()}"] == "0"
         assert error.headers["Retry-After"] == error.headers[f"X-RateLimit-Reset-{window.title()}"]
-    assert (await access.usage(key_id(token))).used[3] == 2
+    assert (await used(access, token))[3] == 2
 
 
 async def test_the_second_refuses_with_its_code(access: Access, administration: Administration) -> None:
@@ -258,7 +264,7 @@ async def test_the_second_refuses_with_its_code(access: Access, administration: 
             refused = error
     assert (refused.code, refused.status) == ("rate_limit_second", 429)
     assert refused.headers["Retry-After"] == "1"
-    assert (await access.usage(key_id(token))).used[-1] == admitted
+    assert (await used(access, token))[-1] == admitted
 
 
 async def test_asking_charges_nothing_and_agrees_with_what_is_enforced(
@@ -277,8 +283,6 @@ async def test_asking_charges_nothing_and_agrees_with_what_is_enforced(
     assert rows[1].usage == (await access.key(key_id(token))).usage  # type: ignore[union-attr]
     assert await access.inventory("nobody") == []
     assert await access.key("0" * 16) is None
-    with pytest.raises(ApiError, match="No key"):
-        await access.usage("0" * 16)
 
 
 async def test_a_key_row_shows_what_is_in_force_and_administrators_see_revoked_ones(
@@ -478,4 +482,4 @@ async def test_64_callers_at_once_get_the_envelope_and_not_one_more(
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         assert sum(isinstance(x, Caller) for x in outcomes) == 50
         assert {x.status for x in outcomes if isinstance(x, ApiError)} == {429}
-        assert (await access.usage(key_id(token))).used[-1] == 50
+        assert (await used(access, token))[-1] == 50

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from serve.cli.group import main
+from serve.runtime import ALLOCATOR
 from serve.settings import declared
 from tests.support.redis import RedisServer
 from tests.support.server import served
@@ -136,3 +137,21 @@ def test_every_command_can_be_asked_for_help(capsys: pytest.CaptureFixture[str])
             main([name, "--help"])
         assert caught.value.code == 0
         assert capsys.readouterr().out.startswith("Usage: python -m serve")
+
+
+def environment(pid: int) -> dict[str, str]:
+    entries = Path(f"/proc/{pid}/environ").read_bytes().rstrip(b"\0").split(b"\0")
+    return dict(entry.decode().split("=", 1) for entry in entries)
+
+
+def test_every_serving_process_starts_with_one_heap_and_with_what_the_operator_set(
+    here: Path, redis_server: RedisServer
+) -> None:
+    variables = {"ALPHA_RESULTS_REDIS": redis_server.url, "MALLOC_TRIM_THRESHOLD_": "4096"}
+    with served(here, "--workers", "2", variables=variables) as (process, _):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        serving = [pid for pid in map(int, children) if "MALLOC_ARENA_MAX" in environment(pid)]
+        assert len(serving) >= 2
+        for pid in (process.pid, *serving):
+            told = {name: environment(pid)[name] for name in ALLOCATOR}
+            assert told == {**ALLOCATOR, "MALLOC_TRIM_THRESHOLD_": "4096"}
