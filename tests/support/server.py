@@ -84,8 +84,7 @@ def _answers(process: subprocess.Popen[str], base: str, log: Path) -> bool:
     return True
 
 
-def token_for(root: Path) -> str:
-    """Make an account and a key that may call everything, in the store beside a root, and return the key."""
+def token_for(root: Path, rate: str = "per_second=1000,per_minute=10000") -> str:
+    """Make a key that may call everything, in the store beside a root, and return it; all of them have one account."""
     access = AccessSettings.from_environment({}, str(root))
-    rate = "per_second=1000,per_minute=10000"
     return asyncio.run(issue_key(access, "a@example.org", alphas=None, runs=None, rate=rate))
