@@ -12,7 +12,6 @@ import os
 import resource
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -35,6 +34,7 @@ from tests.support.history import ALPHA, History
 from tests.support.remote_root import ALPHA as FAR
 from tests.support.remote_root import Remote
 from tests.support.seals import make_seal
+from tests.support.waiting import eventually_is
 
 PAGE = 4096
 DISK = 8 << 20
@@ -270,10 +270,7 @@ def test_a_cache_whose_disk_is_full_is_told_by_health_until_there_is_room(disk: 
         assert status() == "degraded"
         assert api.get(f"{ask}/scores", token).status_code == 200
         disk.make_room()
-        deadline = time.monotonic() + 60
-        while status() != "ok":
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        eventually_is(status, "ok")
         assert api.get(f"{ask}/positions?book=long_only", token).status_code == 200
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from schemas.rows import ROWS
 from tests.support.application import running
 from tests.support.client import ApiClient
+from tests.support.waiting import eventually_is
 
 File = Callable[..., bytes]
 PATH = "/v1/benchmarks/ABC/daily"
@@ -101,20 +101,16 @@ def test_health_is_degraded_while_the_market_data_cannot_be_read(tmp_path: Path,
     file = tmp_path / "market.parquet"
     file.write_bytes(b"no parquet")
 
-    def becomes(status: str) -> bool:
-        """Ask for nothing but the health, as a probe does, until it is as expected."""
-        for _ in range(200):
-            found = program.get("/v1/health")
-            assert found.status_code == 200
-            if found.json()["status"] == status:
-                return True
-            time.sleep(0.05)
-        return False
+    def health() -> str:
+        """Ask for nothing but the health, as a probe does."""
+        found = program.get("/v1/health")
+        assert found.status_code == 200
+        return str(found.json()["status"])
 
     with running(tmp_path / "published", market_data=str(file)) as program:
-        assert becomes("degraded")
+        eventually_is(health, "degraded")
         file.write_bytes(market_file())
-        assert becomes("ok")
+        eventually_is(health, "ok")
 
 
 def test_a_broken_file_is_told_to_the_operator_and_not_to_callers(

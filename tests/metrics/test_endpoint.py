@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,6 +13,7 @@ from schemas.endpoints import ENDPOINTS
 from tests.support import conformance, factories, seals
 from tests.support.application import running
 from tests.support.client import ApiClient
+from tests.support.waiting import eventually
 
 ALPHA = "Test_metrics"
 PATH = f"/v1/alphas/{ALPHA}/metrics"
@@ -227,14 +226,6 @@ def test_a_new_snapshot_is_answered_from_its_own_files(tmp_path: Path) -> None:
         before = api.json(PATH, key)
         later = {"seed": 9, "metrics": False, "sealed_at": "2026-01-06T07:30:00Z"}
         build_seal(str(seals.make_seal(tmp_path / "two", alpha_id=ALPHA, **later)), root)  # type: ignore[arg-type]
-        after = wait_for_change(api, key, before["meta"]["source"])
+        eventually(lambda: api.json(PATH, key)["meta"]["source"] != before["meta"]["source"])
+        after = api.json(PATH, key)
     assert after["data"]["core"]["pnl"]["value"] != before["data"]["core"]["pnl"]["value"]
-
-
-def wait_for_change(api: ApiClient, key: str, source: str) -> Any:
-    for _ in range(200):
-        found = api.json(PATH, key)
-        if found["meta"]["source"] != source:
-            return found
-        time.sleep(0.02)
-    return pytest.fail("the new snapshot was never served")

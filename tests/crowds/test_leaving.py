@@ -1,0 +1,52 @@
+"""Hundreds of callers who leave in the midst of what they ask for: no error, and nothing in the log."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.support import published
+from tests.support.ports import free_port
+from tests.support.raw_http import head
+from tests.support.server import served
+from tests.support.waiting import PATIENCE
+
+METRICS = f"/v1/alphas/{published.ALPHA}/metrics"
+
+
+def lines(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def reset(port: int, sent: bytes) -> None:
+    """Connect, send something, and leave with a reset."""
+    with socket.create_connection(("127.0.0.1", port), PATIENCE) as connected:
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connected.sendall(sent)
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("way", ["on", "off"])
+def test_callers_who_leave_are_no_errors(here: Path, token: str, way: str) -> None:
+    metrics_port, log = free_port(), here.parent / "server.log"
+    arguments = ("--metrics-port", str(metrics_port), "--fast-path", way)
+    with served(here, *arguments) as (_, base):
+        port = urlsplit(base).port or 0
+        for n in range(400):
+            paths = (f"{METRICS}?from=2020-01-{1 + n % 28:02}", "/v1/%6de", "/v1/alphas")
+            asked = b"".join(head(path) for path in paths[: 1 + n % 3]).replace(b"{token}", token.encode())
+            reset(port, asked[: len(asked) - n % 2])
+            reset(metrics_port, b"" if n % 2 else b"GET /metr")
+        with socket.create_connection(("127.0.0.1", metrics_port), PATIENCE) as idle:
+            assert idle.recv(1) == b""  # closed without a word after a while
+        assert httpx.get(f"{base}/v1/health").status_code == 200
+        assert httpx.get(f"http://127.0.0.1:{metrics_port}/live").status_code == 200
+    assert [line for line in lines(log) if line["level"] in {"warning", "error", "critical"}] == []
