@@ -27,11 +27,11 @@ from serve.auth.limits.redis import RedisLimiter
 from serve.auth.settings import AccessSettings
 from tests.access.oracle import DAY_US, WINDOW
 from tests.support.postgres import PostgresServer, postgres_binaries
+from tests.support.processes import REPOSITORY
 from tests.support.redis import RedisServer, redis_binaries
 
 pytestmark = pytest.mark.anyio
 
-ROOT = Path(__file__).resolve().parents[2]
 WIDE = RateLimit((10**6, 10**6, 10**6, None))
 LIMIT = 37
 WINDOWS = {
@@ -71,7 +71,7 @@ def test_64_callers_on_two_processes_get_the_limit_exactly_ten_times_in_a_row(
     ]
     workers = [
         subprocess.Popen(
-            command, stdout=subprocess.PIPE, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
+            command, stdout=subprocess.PIPE, cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}
         )
         for _ in range(2)
     ]
@@ -165,7 +165,7 @@ asyncio.run(main())
 def test_a_process_killed_outright_loses_only_calls_it_had_not_written(tmp_path: Path) -> None:
     file = tmp_path / "limits"
     command = [sys.executable, "-c", CRASH, str(file)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, text=True) as worker:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=REPOSITORY, text=True) as worker:
         assert worker.stdout is not None
         told = [int(worker.stdout.readline())]
         log = file.with_name("limits-wal")

@@ -22,8 +22,8 @@ from tests.contract.cases import CASES, asked
 from tests.support import contract_app
 from tests.support.conformance import strict
 from tests.support.contract_app import ABSENT, FULL, HIDDEN, NOWHERE, PLAIN, ContractApp, Keys
+from tests.support.processes import REPOSITORY
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 NAMED_ELSEWHERE = {
     # It takes a store that answers, and no longer has the object.
     "source_object_missing": "tests/s3/test_source_downloads.py",

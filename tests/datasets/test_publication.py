@@ -24,8 +24,8 @@ from schemas.errors import (
     PublicationRefused,
     SnapshotCorrupt,
 )
+from tests.support.processes import REPOSITORY
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 Publish = Callable[..., Published]
 
 _STAGE_AND_WAIT = """

@@ -19,8 +19,8 @@ from pipeline.__main__ import cli as pipeline
 from schemas.settings import GROUPS, PREFIX, SETTINGS
 from schemas.settings.markdown import with_settings
 from serve.cli.group import serve
+from tests.support.processes import REPOSITORY
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = REPOSITORY / "deploy"
 OPERATIONS = REPOSITORY / "docs" / "operations.md"
 DECLARED = {setting.variable for setting in SETTINGS.values()}

@@ -18,6 +18,7 @@ from pipeline.reference_engine.command import simulate as command
 from pipeline.reference_engine.record import RunRecord
 from schemas.errors import SettingsError
 from schemas.market_data import SIMULATED_KEY
+from tests.support.processes import REPOSITORY
 
 
 class Size(TypedDict):
@@ -28,7 +29,6 @@ class Size(TypedDict):
 
 SIZE: Size = {"seed": 3, "names": 24, "weeks": 16}
 OPTIONS = ["--seed", "3", "--names", "24", "--weeks", "16"]
-ROOT = Path(__file__).resolve().parents[2]
 DESCRIPTION = {
     "name", "tldr", "copyright", "classification", "thesis", "signal", "parameters", "data_requirements",
     "source_papers",
@@ -136,7 +136,12 @@ def test_the_same_arguments_give_the_same_bytes(out: Path, tmp_path: Path) -> No
 
 def test_another_process_with_one_thread_gives_the_same_bytes(out: Path, tmp_path: Path) -> None:
     call = f"from pathlib import Path; from pipeline.reference_engine import simulate; simulate(Path('x'), **{SIZE})"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "POLARS_MAX_THREADS": "1", "PYTHONHASHSEED": "5"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(REPOSITORY),
+        "POLARS_MAX_THREADS": "1",
+        "PYTHONHASHSEED": "5",
+    }
     subprocess.run([sys.executable, "-c", call], cwd=tmp_path, env=environment, check=True)
     assert contents(tmp_path / "x") == contents(out)
 

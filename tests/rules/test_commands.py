@@ -16,14 +16,17 @@ from pipeline import __main__ as program
 from pipeline.rules import RULES
 from pipeline.rules.document import rules_markdown
 from schemas.errors import SealRefused, StorageUnavailable
+from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, rewrite
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "pipeline", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "pipeline", *arguments],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -72,7 +75,7 @@ def test_help_imports_no_command() -> None:
         "assert not [m for m in sys.modules if m.split('.')[0] in ('polars', 'duckdb', 'fsspec')]"
     )
     told = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=False
     )
     assert told.returncode == 0, told.stderr
     assert all(name in told.stdout for name in program.COMMANDS)
@@ -84,7 +87,7 @@ def test_checking_loads_neither_the_builder_nor_a_query_engine() -> None:
         "assert not [m for m in sys.modules if m.startswith(('pipeline.build', 'duckdb'))]"
     )
     told = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=False
     )
     assert told.returncode == 0, told.stderr
 
@@ -130,6 +133,6 @@ def test_the_rules_are_listed() -> None:
 
 
 def test_the_document_of_the_rules_is_up_to_date() -> None:
-    written = (ROOT / "docs" / "rules.md").read_text()
+    written = (REPOSITORY / "docs" / "rules.md").read_text()
     assert written == rules_markdown(), "run: python -m pipeline rules --markdown > docs/rules.md"
     assert CliRunner().invoke(program.cli, ["rules", "--markdown"]).stdout == written

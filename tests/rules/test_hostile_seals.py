@@ -26,9 +26,8 @@ from pipeline.check_apart import Checker, answer
 from pipeline.rules import RULES
 from pipeline.seal.regular_file import NotRegular, TooLarge, read_regular
 from schemas.kinds import MAX_BYTES, MAX_ROWS
+from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, resign, rewrite
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def fifo_as_manifest(seal: Path) -> None:
@@ -146,7 +145,7 @@ def run(*arguments: str) -> Any:
     """Run a command with little memory and little time: a fault is then an end, not a hang."""
     told = subprocess.run(
         ["bash", "-c", 'ulimit -v 16000000; exec "$@"', "-", sys.executable, "-m", "pipeline", *arguments],
-        cwd=ROOT,
+        cwd=REPOSITORY,
         capture_output=True,
         text=True,
         check=False,

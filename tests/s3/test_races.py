@@ -19,8 +19,8 @@ from datasets.publication.pointers import change, served
 from datasets.storage import Version, open_storage
 from schemas.errors import StorageUnavailable
 from tests.support.bucket import Bucket
+from tests.support.processes import REPOSITORY
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 Seals = Callable[..., Path]
 
 _BUILD = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +16,8 @@ from schemas.table import Column, Table
 from schemas.tables import PUBLISHED_TABLES, TABLES
 from schemas.units import Type, Unit
 from schemas.warning_codes import WARNING_CODES
+from tests.support.processes import REPOSITORY
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = {
     path: path.read_text()
     for package in ("datasets", "pipeline", "serve")

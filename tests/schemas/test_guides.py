@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from tests.support.processes import REPOSITORY
+
 GUIDES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/glossary.md"]
 LINK = re.compile(r"\]\(([^)#:]+)\)")
 PLACE = re.compile(r"`((?:schemas|datasets|pipeline|serve|tests|docs|deploy|benchmarks)/[\w./*-]*)`")

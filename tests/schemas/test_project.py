@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from tests.support.processes import REPOSITORY
+
 STATED = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
 
 

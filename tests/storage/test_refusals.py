@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from datasets.storage import registry
 from pipeline.__main__ import cli
+from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 ADDRESS = "az://someone:hunter2@container/root?sig=hunter2"
 
 
