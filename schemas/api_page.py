@@ -30,7 +30,7 @@ A query parameter given twice is a 400, and so is a `from` after `to`; one 400 l
 rule, and every one that the endpoint does not take, with the nearest that it does.
 
 A run may be published again between two pages. Pass the first page's `meta.snapshot` on as `snapshot`, and all pages are
-of one build for as long as it is kept; then the answer is 404 `snapshot_not_found`.
+of one build until it is removed; then the answer is 404 `snapshot_not_found`.
 
 In the tables of fields, *may be null* says that the key is there with null where nothing could be determined, and
 *may be absent* that the key is left out where the run never recorded it. *Raw* fields come only with raw-book

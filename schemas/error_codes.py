@@ -84,12 +84,12 @@ _ALL: Final = (
     ErrorCode(
         "snapshot_not_found",
         404,
-        "The run has no such snapshot, or it is no longer kept; `details.current` is the one served now.",
+        "The run has no such snapshot, or it was removed; `details.current` is the one served now.",
     ),
     ErrorCode(
         "rebalance_not_found",
         404,
-        "The date is no rebalance date; `details` names the first, last, previous and next ones.",
+        "The date is not a rebalance date of the run; `details` names the first, last, previous and next ones.",
     ),
     ErrorCode(
         "alpha_description_not_found", 404, "The run sealed no written description; its data is still served."

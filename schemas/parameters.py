@@ -176,7 +176,7 @@ SNAPSHOT: Final = Parameter(
     "snapshot",
     ParameterKind.TEXT,
     "Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: "
-    "pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.",
+    "pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.",
 )
 
 ALPHA_PATH: Final = Parameter(

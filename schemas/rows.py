@@ -102,7 +102,7 @@ _ALL: Final = (
     RowModel(
         "benchmark",
         (
-            Column("date", Type.DATE, Unit.DATE, "Session held by the market data."),
+            Column("date", Type.DATE, Unit.DATE, "Session in the market data."),
             _number(
                 "close",
                 Unit.PRICE,

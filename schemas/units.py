@@ -29,7 +29,7 @@ class Unit(StrEnum):
     PERCENTAGE_POINTS = "percentage points"
     """1.0 is one per cent."""
     BASE_CURRENCY = "base currency"
-    """Money, in the unit the ledger is kept in."""
+    """Money, in the unit of the ledger."""
     PRICE = "base currency per share"
     """A price of one share."""
     SHARES = "shares"

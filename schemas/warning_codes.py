@@ -24,4 +24,4 @@ WARNING_CODES: Final[dict[str, str]] = {
     "message names the statistic and both values; the recomputed figure is served.",
     "kind_missing": "The run holds no data for this endpoint; the page is empty and `kind` names what is missing.",
 }
-"""Warning code -> meaning. The response's message is written for the case at hand; this is the definition."""
+"""Warning code -> meaning. The response's message is written for the case; this is the definition."""

@@ -1,7 +1,8 @@
 """The server's processes: how they begin, and how they end when they are asked to.
 
 The first SIGTERM or SIGINT closes the port and lets what is in flight finish, for a bounded time; a second one ends
-everything at once.
+everything at once. uvicorn alone would do so for a second SIGINT of a single process and for nothing else: its supervisor
+ignores a second signal. And it takes the Ctrl-C that a terminal sends to a group, and a parent passes on, for two.
 """
 
 from __future__ import annotations

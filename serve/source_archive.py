@@ -1,4 +1,4 @@
-"""Signed addresses of source archives, made for each call and never kept or logged."""
+"""Signed addresses of source archives, made for each call and never stored or logged."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class SourceArchives:
     Raises
     ------
     SettingsError
-        When the store is not supported, the S3 address names no bucket, or the public endpoint is no http or https URL.
+        When the store is not supported, the S3 address names no bucket, or the public endpoint is not an http or https URL.
     """
 
     def __init__(

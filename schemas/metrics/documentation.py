@@ -111,5 +111,5 @@ def _prose() -> dict[str, str]:
         "missing_values": (
             "A block that cannot be given is null and a warning names it; panel and doc are absent when not asked for."
         ),
-        "caching": "This block is the same for every alpha and may be kept for a day.",
+        "caching": "This block is the same for every alpha and may be cached for a day.",
     }

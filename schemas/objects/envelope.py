@@ -28,7 +28,7 @@ WARNING: Final = record(
     "",
     "Why part of an answer is missing or limited.",
     text("code", "What happened.", vocabulary=tuple(WARNING_CODES)),
-    text("message", "The case at hand, for people."),
+    text("message", "What happened in this case, for people."),
     text("kind", "The kind of data concerned.", optional=True, vocabulary=KINDS),
     text("block", "The block of the metrics concerned.", optional=True),
     model="Warning",

@@ -25,7 +25,7 @@ _EXAMPLES: Final[Mapping[str, str]] = {
 IF_NONE_MATCH: Final[Schema] = {
     "name": "If-None-Match",
     "in": "header",
-    "description": "Entity tags of copies already held: the answer is 304 when one of them is still right.",
+    "description": "Entity tags of cached copies: the answer is 304 when one of them is still right.",
     "required": False,
     "schema": {"type": "string"},
 }

@@ -38,7 +38,7 @@ SHARED: Final[Mapping[int, str]] = {401: "Unauthenticated", 429: "TooManyCalls",
 def codes_of(endpoint: Endpoint) -> tuple[str, ...]:
     """Return every code an operation may answer with.
 
-    The router's own answer to a path that is no route counts where a placeholder, badly filled, makes one.
+    The router's own answer to a path without a route counts where a placeholder, badly filled, makes one.
     """
     return endpoint.all_errors + (("not_found",) if "{" in endpoint.path else ())
 

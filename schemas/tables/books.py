@@ -9,7 +9,7 @@ from schemas.tables.shared_columns import BOOK
 from schemas.units import Type, Unit
 
 BOOK_KINDS: Final = ("portfolio", "positions", "pnl", "trades")
-"""The datasets that are kept by book, in the order they are listed."""
+"""The datasets that are partitioned by book, in the order they are listed."""
 CONDITIONED_BOOKS: Final = ("long_short", "long_only")
 RAW_PREFIX: Final = "raw_"
 TRADE_ONLY_SUFFIXES: Final = ("_adjustments", "_settlements")

@@ -94,9 +94,7 @@ class Access:
         settings.require_serving()
         digests = load_digests(settings)
         if digests.newest == NO_PEPPER:
-            _log.warning(
-                "digests_without_pepper", way_out="set ALPHA_RESULTS_PEPPER to 32 random bytes in hex"
-            )
+            _log.warning("digests_without_pepper", fix="set ALPHA_RESULTS_PEPPER to 32 random bytes in hex")
         store = Store(await open_database(settings, writable=False))
         try:
             strange = await store.pepper_ids() - digests.known

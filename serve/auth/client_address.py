@@ -25,7 +25,7 @@ _MAPPED_BITS: Final = 96
 
 @lru_cache(maxsize=4096)
 def parse_address(text: str) -> IPAddress | None:
-    """Read one hop's text, with or without a port, brackets and zone; None when it is no address.
+    """Read one hop's text, with or without a port, brackets and zone; None when it is not a valid address.
 
     An IPv4 address written inside IPv6 (``::ffff:10.0.0.1``) is the IPv4 address, so that one caller has one
     spelling whichever socket it arrives on.
@@ -62,7 +62,7 @@ def parse_network(text: str) -> IPNetwork:
             loose = ip_network(text, strict=False)
         except ValueError:
             raise ValueError(
-                f"{text!r} is no address or block: write 203.0.113.7, 203.0.113.0/24 or 2001:db8::/32"
+                f"{text!r} is not a valid address or block: write 203.0.113.7, 203.0.113.0/24 or 2001:db8::/32"
             ) from None
         raise ValueError(f"{text!r} has bits set outside its prefix: write {loose}") from None
     mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None

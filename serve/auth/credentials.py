@@ -11,7 +11,7 @@ RawHeaders = Mapping[str, str] | Sequence[tuple[bytes, bytes]]
 
 
 class Credentials(NamedTuple):
-    """The two headers the gate reads; nothing of the address line is looked at.
+    """The two headers that authentication reads; the request target is not one of them.
 
     Attributes
     ----------

@@ -14,14 +14,14 @@ from serve.auth.store.location import StoreLocation
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings:
-    """Where accounts, keys and counts are kept, and how tokens and addresses are read.
+    """Where accounts, keys and counts are stored, and how tokens and addresses are read.
 
     Attributes
     ----------
     store
         A file or ``sqlite:///file``, or ``postgresql://…``; may hold a password, so it is never shown whole.
     state
-        SQLite file in which the in-process limiter keeps its counts over a restart; not used with `redis`.
+        SQLite file in which the in-process limiter saves its counts over a restart; not used with `redis`.
     redis
         ``redis://…`` when several workers or machines count together; None for the in-process limiter.
     token_prefix, environment
@@ -37,7 +37,7 @@ class AccessSettings:
     Raises
     ------
     SettingsError
-        When the store's address makes no sense.
+        When the store's address is not valid.
     """
 
     store: str = field(repr=False)
@@ -68,7 +68,7 @@ class AccessSettings:
             )
         if self.redis is None and self.state is None:
             raise SettingsError(
-                "there is no place to keep the counts of calls: set ALPHA_RESULTS_LIMITS_STATE to a local file, or ALPHA_RESULTS_REDIS"
+                "the counts of calls have no file: set ALPHA_RESULTS_LIMITS_STATE to a local file, or ALPHA_RESULTS_REDIS"
             )
 
     @classmethod
@@ -93,7 +93,7 @@ class AccessSettings:
         Raises
         ------
         SettingsError
-            When a value makes no sense, or no store is named and the root is not a local folder.
+            When a value is not valid, or no store is named and the root is not a local folder.
         """
         flags = {name: value for name, value in (overrides or {}).items() if value is not None}
 
@@ -110,7 +110,7 @@ class AccessSettings:
         path = StoreLocation.parse(store).path
         if root is not None and path is not None and path.is_relative_to(root):
             raise SettingsError(
-                f"the access store {path} lies inside the published root: keep it outside, by default {root}.access.sqlite3"
+                f"the access store {path} is inside the published root: place it outside, by default {root}.access.sqlite3"
             )
         state = told("state", "limits_state")
         if state is None and root is not None:

@@ -65,7 +65,7 @@ class TokenShape:
         return Token(match[2], match[3], match[1] == self._environment) if match else None
 
     def spell(self, token: Token) -> str:
-        """Return the whole token, to be shown once to its owner and kept nowhere."""
+        """Return the whole token, to be shown once to its owner and stored nowhere."""
         return f"{self._start}{token.key_id}.{token.secret}"
 
     def mask(self, key_id: str) -> str:

@@ -132,8 +132,8 @@ def _keys(file: Path, published: Path) -> dict[str, Any]:
     """Return the demo's two keys, issued at the first run and stored in a file only its owner reads."""
     store = published.with_name(published.name + ".access.sqlite3")
     if file.exists() and store.exists():
-        kept: dict[str, Any] = json.loads(file.read_text())
-        return kept
+        stored: dict[str, Any] = json.loads(file.read_text())
+        return stored
     where = ("--datasets", str(published), "--json")
     accounts = _json("serve", "accounts", "list", *where) if store.exists() else []
     if not any(account["email"] == _EMAIL for account in accounts):
@@ -190,7 +190,7 @@ def _served(command: list[str], environment: dict[str, str]) -> Iterator[subproc
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, previous)
         if server.poll() is None:
-            # Ctrl-C reached the server too; terminate covers every other way out.
+            # Ctrl-C reached the server too; terminate covers every other exit.
             server.terminate()
         server.wait()
 

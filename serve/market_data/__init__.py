@@ -1,4 +1,4 @@
-"""Daily benchmark prices: read from Parquet files, held in memory, measured over a request's window."""
+"""Daily benchmark prices: read from Parquet files, cached in memory, measured over a request's window."""
 
 from serve.market_data.series import Benchmark
 from serve.market_data.store import MarketData

@@ -38,7 +38,7 @@ def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
     Raises
     ------
     SettingsError
-        When a file is no Parquet file or breaks a rule of :data:`schemas.market_data.MARKET_DATA`; the message
+        When a file is not a valid Parquet file or breaks a rule of :data:`schemas.market_data.MARKET_DATA`; the message
         names the file, the rule and an example.
     """
     rows = pl.concat([_rows(name, data) for name, data in sorted(files.items())])

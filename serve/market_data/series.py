@@ -1,4 +1,4 @@
-"""One benchmark, as it is held."""
+"""One benchmark, as it is cached."""
 
 from __future__ import annotations
 

@@ -22,14 +22,14 @@ _log = structlog.get_logger("serve.market_data")
 LOOK_SECONDS: Final = 15.0
 """Pause between two looks at the files, which are one listing and no read while nothing changed."""
 RETRY_SECONDS: Final = 2.0
-"""Pause after a look that failed while nothing is held."""
+"""Pause after a failed check while nothing is cached."""
 WAIT_SECONDS: Final = 5.0
 """Longest a request waits for the first look; the look goes on without it."""
 _SUFFIX: Final = ".parquet"
 
 
 class MarketData:
-    """Benchmarks from one Parquet file or a folder of them, kept in memory.
+    """Benchmarks from one Parquet file or a folder of them, cached in memory.
 
     Files are read on a thread of their own, never on the event loop. What was read is served until newer files
     have been read whole: while the store is away, and while a file breaks a rule.
@@ -88,22 +88,22 @@ class MarketData:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def benchmark(self, symbol: str) -> Benchmark:
-        """Return what is held of a symbol; symbols are in upper case, and compared as they stand.
+        """Return the cached series of a symbol; symbols are in upper case and compared exactly.
 
         Raises
         ------
         ApiError
-            ``bad_request`` for a symbol that is not held, with those that are; ``benchmark_not_configured`` when there
+            ``bad_request`` for a symbol that is not there, with those that are; ``benchmark_not_configured`` when there
             is no market data or it breaks a rule; ``benchmark_unavailable`` when its store does not answer.
         """
-        held = await self._current()
-        refused = _refused(symbol, held)
+        cached = await self._current()
+        refused = _refused(symbol, cached)
         if refused is not None:
             raise refused
-        return held[symbol]
+        return cached[symbol]
 
     def refusal(self, symbol: str) -> ApiError | None:
-        """Return the ``bad_request`` for a symbol that is not held; None when nothing is, so that nobody can say."""
+        """Return the ``bad_request`` for a symbol that is not there; None when nothing is cached, so that nobody can tell."""
         return _refused(symbol, self._held) if self._held else None
 
     async def _current(self) -> Mapping[str, Benchmark]:
@@ -165,7 +165,7 @@ class MarketData:
     def _read_if_changed(
         self,
     ) -> tuple[Mapping[str, tuple[Any, ...]], Mapping[str, Benchmark]] | None:
-        """Read the files when any differs from what is held; None when none does. Runs on the thread."""
+        """Read the files when any differs from what is cached; None when none does. Runs on the thread."""
         assert self._storage is not None
         signatures = _files(self._storage)
         if signatures == self._signatures:
@@ -187,15 +187,15 @@ def _files(storage: Storage) -> dict[str, tuple[Any, ...]]:
     files = {name: found[name] for name in sorted(found) if name.endswith(_SUFFIX) and name[0] not in "._"}
     if not files:
         raise SettingsError(
-            f"{storage.address} is no file and no folder that holds a {_SUFFIX} file: correct ALPHA_RESULTS_MARKET_DATA"
+            f"{storage.address} is not a file, nor a folder with a {_SUFFIX} file: correct ALPHA_RESULTS_MARKET_DATA"
         )
     return files
 
 
-def _refused(symbol: str, held: Mapping[str, Benchmark]) -> ApiError | None:
-    if symbol in held:
+def _refused(symbol: str, cached: Mapping[str, Benchmark]) -> ApiError | None:
+    if symbol in cached:
         return None
-    available = list(held)
+    available = list(cached)
     constraint = f"one of {', '.join(available)}"
     details = {"parameters": [{"name": "symbol", "constraint": constraint}], "available": available}
     return ApiError("bad_request", "There is no such benchmark.", details)

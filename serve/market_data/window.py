@@ -20,7 +20,7 @@ _ADJUSTED, _CLOSE = RETURN_BASES
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The rows of a whole window, and what they come to.
+    """The rows of a whole window, and their summary.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
     Parameters
     ----------
     benchmark
-        What is held of the symbol.
+        The cached series of the symbol.
     first, last
         Days of the window, inclusive; None for as far as the data goes.
 

@@ -185,7 +185,7 @@ class _Handler(WSGIRequestHandler):
     """Of a caller that says nothing more."""
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing: a probe every few seconds is no news."""
+        """Log nothing: a probe every few seconds is not an event."""
 
     def get_stderr(self) -> Any:
         """Return where the library writes what went wrong."""
@@ -221,7 +221,7 @@ class _Server(ThreadingMixIn, WSGIServer):
                     request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the library's signature
-        """Log what went wrong with a connection; that a caller left, or said nothing, is no news."""
+        """Log an error of a connection; a caller that disconnected or sent nothing is not one."""
         error = sys.exc_info()[1]
         if isinstance(error, OSError):
             _log.debug("metrics_connection_lost", reason=type(error).__name__)

@@ -28,7 +28,7 @@ class State(IntEnum):
     DOWN = 0
     """What depends on it answers 503."""
     DEGRADED = 1
-    """What is known already is answered; what is new, or not held, may not be."""
+    """What is cached is answered; what is new or not cached may not be."""
     OK = 2
 
 

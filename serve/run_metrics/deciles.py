@@ -70,7 +70,7 @@ def panel(sources: Sources, deciles: Block | Absent) -> Block | Absent:
     sources
         Cut to the window.
     deciles
-        What :func:`ic_deciles` came to: without it there is no panel, for the same reason.
+        The result of :func:`ic_deciles`: without it there is no panel, for the same reason.
     """
     sections, raw = sources.cross_sections, sources.raw
     for part in (deciles, sections, raw):

@@ -81,7 +81,7 @@ def without_returns(n_return_obs: Floats) -> Withheld | None:
     Parameters
     ----------
     n_return_obs
-        Names with a signal and a forward return, by week; no week at all is no case of this.
+        Names with a signal and a forward return, by week; an empty series is not such a case.
     """
     if n_return_obs.size and not n_return_obs.any():
         return Withheld("forward_returns_absent", "no forward return is known in the window")

@@ -42,7 +42,7 @@ def nwt_ic(whole: Sources, records: Records) -> Block | Absent:
         return sections
     found = stated_value(_IC, records)
     if found is None or found[1].value is None:
-        return Absent(_MISMATCH, "the run sealed no mean IC that the rebuilt one could be held against")
+        return Absent(_MISMATCH, "the run sealed no mean IC that the rebuilt one could be compared with")
     sealed, rebuilt = found[1].value, mean_or_null(sections.ic)
     if rebuilt is None:
         return Absent(_MISMATCH, "no weekly IC can be measured on the cross-sections of the run")

@@ -150,7 +150,7 @@ def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: 
             warnings.withheld(block, figure)
         return figure
     if not math.isfinite(figure):
-        return Absent("insufficient_data", "the figure is no finite number")
+        return Absent("insufficient_data", "the figure is not a finite number")
     return figure
 
 

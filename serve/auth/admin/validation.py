@@ -1,4 +1,4 @@
-"""What an operator may ask for. Each check returns the value to store, or refuses with the way out."""
+"""What an operator may ask for. Each check returns the value to store, or raises an error that names the fix."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def email(text: str) -> str:
     """Return an e-mail address in lower case."""
     text = text.strip()
     if len(text) > 254 or not _EMAIL.fullmatch(text):
-        raise AccessError(f"email: {text!r} is no e-mail address; write name@example.org")
+        raise AccessError(f"email: {text!r} is not a valid e-mail address; write name@example.org")
     return text.lower()
 
 
@@ -131,7 +131,7 @@ def expiry(text: str, now_us: int) -> int | None:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise AccessError(
-            f"expires: {text!r} is no day or moment; write 2030-01-31, 2030-01-31T12:00:00Z or never"
+            f"expires: {text!r} is not a valid date or time; write 2030-01-31, 2030-01-31T12:00:00Z or never"
         ) from None
     at = microseconds(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     if at <= now_us:

@@ -1,7 +1,7 @@
 """Counting calls exactly: rolling windows and the calendar month in UTC, as `schemas.limits` declares them.
 
 One set of rules in two places: :mod:`serve.auth.limits.sliding_window` for one process, and ``limiter.lua`` for
-any number of workers and machines that share a Redis. Both decide and count in one indivisible step, charge
+any number of workers and machines that share a Redis. Both decide and count in one atomic step, charge
 nothing for a refused call, and never take time backwards.
 """
 
@@ -14,16 +14,16 @@ from serve.auth.limits.policy import LimitStatus, RateLimit
 
 
 class Limiter(Protocol):
-    """What the gate asks; every call raises StorageUnavailable when the counts cannot be reached."""
+    """What :class:`~serve.auth.authenticator.Access` calls; every call raises StorageUnavailable when the counts cannot be reached."""
 
     async def take(self, key_id: str, rate: RateLimit) -> LimitStatus:
-        """Count one call of a key if every window has room, and say where the key stands."""
+        """Count one call of a key if every window has room, and return the key's status."""
         ...
 
     async def standing(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
-        """Say where keys stand, charging nothing; in the order asked."""
+        """Return the status of keys, charging nothing; in the order asked."""
         ...
 
     async def close(self) -> None:
-        """Write what is unsaved and let connections go."""
+        """Write what is unsaved and close connections."""
         ...

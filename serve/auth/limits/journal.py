@@ -1,6 +1,6 @@
-"""The file in which the in-process limiter keeps its counts over a restart.
+"""The file in which the in-process limiter saves its counts over a restart.
 
-It is no store of record: without it the counts of every window begin at zero again.
+It is not a store of record: without it the counts of every window start at zero.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _rows(rows: Iterable[tuple[str | int, ...]]) -> str:
 
 
 class Journal:
-    """The file, held by this process alone.
+    """The file, locked by this process.
 
     Parameters
     ----------
@@ -142,6 +142,6 @@ class Journal:
         self._connection.execute("DELETE FROM monthly WHERE month < ?", (before_month,))
 
     def close(self) -> None:
-        """Close the file and let another process have it."""
+        """Close and unlock the file."""
         self._connection.close()
         os.close(self._lock)

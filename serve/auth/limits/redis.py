@@ -32,10 +32,10 @@ class _Take(NamedTuple):
 
 
 class RedisLimiter:
-    """Counts kept in Redis, by the server's clock.
+    """Counts in Redis, by the server's clock.
 
     Nothing is tried again by the client: an attempt whose answer was lost may have been counted, and a second
-    one would charge twice. Redis may be away when this is made; calls fail until it is back.
+    one would charge twice. Redis may be unavailable when this is made; calls fail until it is available.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class RedisLimiter:
     namespace
         Start of every key written, so that deployments can share a server.
     wait_s
-        Seconds to wait for a connection or an answer before Redis counts as away.
+        Seconds to wait for a connection or an answer before Redis counts as unavailable.
     """
 
     def __init__(self, url: str, namespace: str, wait_s: float = ANSWER_WAIT_S) -> None:
@@ -81,12 +81,12 @@ class RedisLimiter:
 
     def _send(self) -> None:
         together, self._waiting = self._waiting, []
-        sending = asyncio.create_task(self._settle(together))
+        sending = asyncio.create_task(self._count(together))
         self._sending.add(sending)  # the loop itself holds tasks weakly
         sending.add_done_callback(self._sending.discard)
 
-    async def _settle(self, together: Sequence[_Take]) -> None:
-        """Have calls counted, and tell each what became of it."""
+    async def _count(self, together: Sequence[_Take]) -> None:
+        """Count calls, and give each its answer or error."""
         answers: Sequence[Any]
         try:
             answers = await self._ask_all([(take.key_id, take.rate) for take in together], cost=1)
@@ -107,12 +107,12 @@ class RedisLimiter:
         return [_read(answer) for answer in await self._ask_all(asked, cost=0)]
 
     async def _ask_all(self, asked: Sequence[tuple[str, RateLimit]], *, cost: int) -> list[Any]:
-        """Run the script for each in one round trip, and return what it said or how it failed."""
+        """Run the script for each in one round trip; return its answers and errors."""
         try:
             answers = await self._ask(asked, cost)
             missed = [number for number, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
             if missed:
-                # A server that was restarted: the script did not run for these, so running it now counts once.
+                # The server was restarted and has no script: nothing was counted for these, so running it now counts once.
                 await self._redis.script_load(SCRIPT)
                 late = await self._ask([asked[number] for number in missed], cost)
                 for number, answer in zip(missed, late, strict=True):
@@ -140,7 +140,7 @@ class RedisLimiter:
 
 
 def _read(answer: Any) -> LimitStatus:
-    """Return an answer as a standing; raises StorageUnavailable when it is none."""
+    """Return an answer as a status; raises StorageUnavailable when it is an error."""
     if isinstance(answer, RedisError | OSError | TimeoutError):
         raise StorageUnavailable(_SILENT) from answer
     if isinstance(answer, Exception):
@@ -150,14 +150,14 @@ def _read(answer: Any) -> LimitStatus:
 
 @lru_cache(4096)
 def question(rate: RateLimit, cost: int) -> str:
-    """Return what the script is asked, as its head says."""
+    """Return the argument of the script, as its first lines define it."""
     limits = [-1 if limit is None else limit for limit in rate.limits]
     rolling = " ".join(f"{limit} {length}" for limit, length in zip(limits[:MONTH], ROLLING_US, strict=True))
     return f"{cost} {rolling} {limits[MONTH]}"
 
 
 def standing_of(answer: bytes) -> LimitStatus:
-    """Return the script's answer as a standing."""
+    """Return the script's answer as a status."""
     refused, retry, *rest = map(int, answer.split())
     windows = len(LIMIT_WINDOWS)
     return LimitStatus(

@@ -60,7 +60,7 @@ def _steps(current: str | None, target: str) -> bool | None:
     wanted = {HEAD: known[-1], BASE: None}.get(target, target)
     if wanted is not None and wanted not in known:
         raise SettingsError(
-            f"there is no revision {target!r} of the access store: give {BASE}, {HEAD} or one of {known}"
+            f"{target!r} is not a revision of the access store: give {BASE}, {HEAD} or one of {known}"
         )
     places = [None, *known]
     distance = places.index(wanted) - places.index(current)
@@ -183,7 +183,7 @@ def _sqlite_revision(connection: sa.Connection) -> str | None:
 def _migrate_file(path: Path, target: str, *, only_if_empty: bool) -> str | None:
     create_file(path)
     try:
-        # Readers are then never kept waiting by an operator's command.
+        # Readers then never wait for an operator's command.
         with sqlite3.connect(path, timeout=WRITE_WAIT_S, isolation_level=None) as plain:
             plain.execute("PRAGMA journal_mode = WAL")
         plain.close()

@@ -17,7 +17,7 @@ def _place(store: Path) -> Path:
 
 
 def fill(store: Path) -> None:
-    """Set room aside, as much as there is up to `SIZE`; a disk that gives less is no failure."""
+    """Reserve disk space, as much as there is up to `SIZE`; getting less is not an error."""
     with contextlib.suppress(OSError):
         descriptor = os.open(_place(store), os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         try:

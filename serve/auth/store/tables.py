@@ -23,7 +23,7 @@ NAMING: Final = {
 """Every constraint has a name that migrations on both databases can call it by."""
 
 VERSION_TABLE: Final = "access_schema_version"
-"""Where the migrations note how far they came; its absence means an empty database."""
+"""Where the migrations record the revision reached; without it the database is empty."""
 REVISION: Final = "0002"
 """The last of the migrations: what this program works with."""
 
@@ -64,7 +64,7 @@ accounts = sa.Table(
     sa.Column("created_at", sa.BigInteger, nullable=False),
     _one_of("role", Role),
 )
-"""Owners of keys; an e-mail address is kept in lower case, so that it is unique whatever its spelling."""
+"""Owners of keys; an e-mail address is stored in lower case, so that it is unique whatever its spelling."""
 
 keys = sa.Table(
     "access_keys",

@@ -99,7 +99,7 @@ class AsyncRunMethods(Generic[F]):
         Parameters
         ----------
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._object("catalog.alphas.get", {}, {"snapshot": snapshot})
 
@@ -109,7 +109,7 @@ class AsyncRunMethods(Generic[F]):
         Parameters
         ----------
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._object("catalog.alphas.source.download", {}, {"snapshot": snapshot})
 
@@ -125,7 +125,7 @@ class AsyncRunMethods(Generic[F]):
         end
             Last day of the window, inclusive.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._collection(
             "signals.rebalances.list", {}, {"from": start, "to": end, "snapshot": snapshot}
@@ -162,7 +162,7 @@ class AsyncRunMethods(Generic[F]):
         order
             Direction of the order; by default descending for score and weight, ascending for rank and symbol.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._collection(
             "signals.rebalances.get",
@@ -200,7 +200,7 @@ class AsyncRunMethods(Generic[F]):
         fields
             The columns of each row: the nine core ones, or the whole decision record.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._collection(
             "signals.scores",
@@ -214,7 +214,7 @@ class AsyncRunMethods(Generic[F]):
         Parameters
         ----------
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._collection("portfolio.books", {}, {"snapshot": snapshot})
 
@@ -237,7 +237,7 @@ class AsyncRunMethods(Generic[F]):
         end
             Last day of the window, inclusive.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._collection(
             "portfolio.ledger", {}, {"book": book, "from": start, "to": end, "snapshot": snapshot}
@@ -265,7 +265,7 @@ class AsyncRunMethods(Generic[F]):
         symbols
             Keep only these tickers, letter case and all; one the run never had matches nothing, and a warning says so.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._collection(
             "portfolio.positions",
@@ -295,7 +295,7 @@ class AsyncRunMethods(Generic[F]):
         symbols
             Keep only these tickers, letter case and all; one the run never had matches nothing, and a warning says so.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._collection(
             "portfolio.pnl",
@@ -325,7 +325,7 @@ class AsyncRunMethods(Generic[F]):
         symbols
             Keep only these tickers, letter case and all; one the run never had matches nothing, and a warning says so.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._collection(
             "portfolio.trades",
@@ -352,7 +352,7 @@ class AsyncRunMethods(Generic[F]):
         end
             Last day of the window, inclusive.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._collection(
             "portfolio.equity_curve", {}, {"book": book, "from": start, "to": end, "snapshot": snapshot}
@@ -383,7 +383,7 @@ class AsyncRunMethods(Generic[F]):
         panel
             Add the weekly panel block.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._object(
             "performance.metrics",
@@ -404,7 +404,7 @@ class AsyncRunMethods(Generic[F]):
         Parameters
         ----------
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._object("performance.metrics.doc", {}, {"snapshot": snapshot})
 
@@ -414,6 +414,6 @@ class AsyncRunMethods(Generic[F]):
         Parameters
         ----------
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._object("admin.alphas.readiness", {}, {"snapshot": snapshot})

@@ -91,7 +91,7 @@ class RunMethods(Generic[F]):
         Parameters
         ----------
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._object("catalog.alphas.get", {}, {"snapshot": snapshot})
 
@@ -101,7 +101,7 @@ class RunMethods(Generic[F]):
         Parameters
         ----------
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._object("catalog.alphas.source.download", {}, {"snapshot": snapshot})
 
@@ -117,7 +117,7 @@ class RunMethods(Generic[F]):
         end
             Last day of the window, inclusive.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._collection(
             "signals.rebalances.list", {}, {"from": start, "to": end, "snapshot": snapshot}
@@ -154,7 +154,7 @@ class RunMethods(Generic[F]):
         order
             Direction of the order; by default descending for score and weight, ascending for rank and symbol.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._collection(
             "signals.rebalances.get",
@@ -192,7 +192,7 @@ class RunMethods(Generic[F]):
         fields
             The columns of each row: the nine core ones, or the whole decision record.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._collection(
             "signals.scores",
@@ -206,7 +206,7 @@ class RunMethods(Generic[F]):
         Parameters
         ----------
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._collection("portfolio.books", {}, {"snapshot": snapshot})
 
@@ -229,7 +229,7 @@ class RunMethods(Generic[F]):
         end
             Last day of the window, inclusive.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._collection(
             "portfolio.ledger", {}, {"book": book, "from": start, "to": end, "snapshot": snapshot}
@@ -257,7 +257,7 @@ class RunMethods(Generic[F]):
         symbols
             Keep only these tickers, letter case and all; one the run never had matches nothing, and a warning says so.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._collection(
             "portfolio.positions",
@@ -287,7 +287,7 @@ class RunMethods(Generic[F]):
         symbols
             Keep only these tickers, letter case and all; one the run never had matches nothing, and a warning says so.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._collection(
             "portfolio.pnl",
@@ -317,7 +317,7 @@ class RunMethods(Generic[F]):
         symbols
             Keep only these tickers, letter case and all; one the run never had matches nothing, and a warning says so.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._collection(
             "portfolio.trades",
@@ -344,7 +344,7 @@ class RunMethods(Generic[F]):
         end
             Last day of the window, inclusive.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._collection(
             "portfolio.equity_curve", {}, {"book": book, "from": start, "to": end, "snapshot": snapshot}
@@ -375,7 +375,7 @@ class RunMethods(Generic[F]):
         panel
             Add the weekly panel block.
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._object(
             "performance.metrics",
@@ -396,7 +396,7 @@ class RunMethods(Generic[F]):
         Parameters
         ----------
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._object("performance.metrics.doc", {}, {"snapshot": snapshot})
 
@@ -406,6 +406,6 @@ class RunMethods(Generic[F]):
         Parameters
         ----------
         snapshot
-            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered as long as it is kept, and then `snapshot_not_found`.
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._object("admin.alphas.readiness", {}, {"snapshot": snapshot})
