@@ -28,7 +28,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     ),
     "build": LazyCommand("pipeline.build_command", "build", "Check seals and publish them as snapshots."),
     "reconcile": LazyCommand(
-        "pipeline.reconcile_command", "reconcile", "Hold figures against the tables they come from."
+        "pipeline.reconcile_command", "reconcile", "Compare figures with the tables they come from."
     ),
     "archive": LazyCommand(
         "pipeline.archive.command", "archive", "Deliver source archives, those that failed before above all."

@@ -282,9 +282,22 @@ class Storage(ABC):
         """Say where a build writes its files before they are published: on the root's own disk if it has one."""
 
 
+_UNESCAPED: Final = re.compile(r":(?!\d*$)")
+"""A colon in a host that no port follows: what follows is the beginning of a password."""
+
+
 def without_secrets(address: str) -> str:
     """Strip user names, passwords and query strings from an address; a local path comes back as it is."""
-    return re.sub(r"(?<=://)[^/@]*@", "", address).split("?", 1)[0] if "://" in address else address
+    scheme, found, rest = address.partition("://")
+    if not found:
+        return address
+    host, slash, path = rest.partition("/")
+    if "@" not in host and _UNESCAPED.search(host):
+        # A password with a slash in it, which should have been escaped: it ends at the last @ there is.
+        host, slash, path = path.rpartition("@")[2].partition("/")
+    if "?" in host.rpartition("@")[0]:
+        return f"{scheme}://…"  # a password or a parameter: nobody can tell where it ends
+    return scheme + found + (host.rpartition("@")[2] + slash + path).split("?", 1)[0]
 
 
 def signatures(found: Mapping[str, Stored]) -> dict[str, Signature]:

@@ -13,7 +13,7 @@ from datasets.catalogue import Catalogue
 from datasets.manifest import Pointer
 from datasets.publication.made_of import is_made_of, was_rolled_back
 from datasets.storage import Signature, Storage, open_storage
-from pipeline.batch.request import Outcome, Request, left_alone
+from pipeline.batch.request import Outcome, Request, skipped
 from pipeline.folder import require_folder
 from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, parse_manifest
 from pipeline.seal.regular_file import NotRegular, TooLarge, read_regular
@@ -24,7 +24,7 @@ from schemas.version import schema_version
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class DiscoveredSeal:
     """A finished seal that was seen.
 
     Attributes
@@ -55,7 +55,7 @@ class Sighting:
 
 
 @dataclass(slots=True)
-class Found:
+class WorkPlan:
     """What is to be done, and what needs nothing.
 
     Attributes
@@ -66,7 +66,7 @@ class Found:
         One outcome for every other seal.
     """
 
-    due: list[Sighting] = field(default_factory=list)
+    due: list[DiscoveredSeal] = field(default_factory=list)
     settled: list[Outcome] = field(default_factory=list)
 
 
@@ -89,10 +89,10 @@ class Seals:
             open_storage(address), "--from", "give the folder that seals are written to"
         )
         self._address = address.rstrip("/")
-        self._known: dict[str, tuple[tuple[Any, ...], Sighting]] = {}
-        self._looked = False
+        self._known: dict[str, tuple[tuple[Any, ...], DiscoveredSeal]] = {}
+        self._scanned = False
 
-    def look(self) -> list[Sighting]:
+    def scan(self) -> list[DiscoveredSeal]:
         """Return every finished seal, by address.
 
         Raises
@@ -104,14 +104,14 @@ class Seals:
         """
         try:
             listed = self._storage.find_named(MANIFEST_FILE)
-            if not listed and not self._looked:
+            if not listed and not self._scanned:
                 self._require_prefix()
         except StorageUnavailable as error:
             # A bucket that is not there is away for ever: whoever follows it would wait in vain.
-            if self._looked or not isinstance(error.__cause__, FileNotFoundError):
+            if self._scanned or not isinstance(error.__cause__, FileNotFoundError):
                 raise
             raise SettingsError(f"--from: {error}") from error
-        self._looked = True
+        self._scanned = True
         changed = [
             path for path, signature in listed.items() if self._known.get(path, (None,))[0] != signature
         ]
@@ -123,7 +123,7 @@ class Seals:
                 found = (
                     sighting(address, raw)
                     if raw
-                    else Sighting(address, "", unread=f"{address} {listed[path]}")
+                    else DiscoveredSeal(address, "", unread=f"{address} {listed[path]}")
                 )
                 self._known[path] = listed[path], found
         return [self._known[path][1] for path in sorted(listed) if path in self._known]
@@ -153,16 +153,18 @@ class Seals:
         return found
 
 
-def sighting(address: str, raw: bytes) -> Sighting:
+def sighting(address: str, raw: bytes) -> DiscoveredSeal:
     """Describe a seal by the bytes of its manifest. Pure."""
     digest = hashlib.sha256(raw).hexdigest()
     manifest, _ = parse_manifest(raw)
     if manifest is None:
-        return Sighting(address, digest)
-    return Sighting(address, digest, manifest.alpha_id, manifest.sealed_at, FOLDER_KIND in manifest.kinds)
+        return DiscoveredSeal(address, digest)
+    return DiscoveredSeal(
+        address, digest, manifest.alpha_id, manifest.sealed_at, FOLDER_KIND in manifest.kinds
+    )
 
 
-def named(addresses: Iterable[str]) -> list[Sighting]:
+def named(addresses: Iterable[str]) -> list[DiscoveredSeal]:
     """Look at seals that were named; one that cannot be read is due all the same, for its build says why."""
     found = []
     for address in addresses:
@@ -170,20 +172,20 @@ def named(addresses: Iterable[str]) -> list[Sighting]:
             raw = SealStore(address).read(MANIFEST_FILE, MAX_BYTES["seal"])
         except (AlphaResultsError, NotRegular, TooLarge):
             raw = None
-        found.append(Sighting(address, "") if raw is None else sighting(address, raw))
+        found.append(DiscoveredSeal(address, "") if raw is None else sighting(address, raw))
     return found
 
 
 def choose(
-    seen: list[Sighting],
+    seen: list[DiscoveredSeal],
     catalogue: Catalogue,
     request: Request,
     *,
     searched: bool,
     delivered: Delivered | None = None,
-    refused: Callable[[Sighting], Outcome | None] | None = None,
+    refused: Callable[[DiscoveredSeal], Outcome | None] | None = None,
     failed: Collection[str] = (),
-) -> Found:
+) -> WorkPlan:
     """Tell the seals that are due from those that need nothing.
 
     Parameters
@@ -204,8 +206,8 @@ def choose(
         Addresses of seals that were tried in this search and cannot be published: they are left out, and the latest
         of the others is built in their place.
     """
-    found = Found()
-    left: list[tuple[Sighting, str | None, str]] = []
+    found = WorkPlan()
+    left: list[tuple[DiscoveredSeal, str | None, str]] = []
     for one in seen:
         if one.address in failed:
             continue
@@ -233,20 +235,20 @@ def choose(
             found.due.append(one)
         else:
             shown = Request(one.address, "").shown
-            found.settled.append(left_alone(shown, settled, str(one.alpha_id), snapshot))
+            found.settled.append(skipped(shown, settled, str(one.alpha_id), snapshot))
     return found
 
 
-def _pointer(catalogue: Catalogue, one: Sighting) -> Pointer | None:
+def _pointer(catalogue: Catalogue, one: DiscoveredSeal) -> Pointer | None:
     if one.alpha_id is None or one.alpha_id in catalogue.broken:
         return None
     snapshot = catalogue.resolve(one.alpha_id)
     return snapshot.pointer if snapshot else None
 
 
-def _latest(seen: Iterable[Sighting]) -> dict[str, Sighting]:
+def _latest(seen: Iterable[DiscoveredSeal]) -> dict[str, DiscoveredSeal]:
     """Return the seal of each alpha that was sealed last; of several that were sealed at once the first."""
-    latest: dict[str, Sighting] = {}
+    latest: dict[str, DiscoveredSeal] = {}
     for one in seen:
         if one.alpha_id is not None and one.sealed_at is not None:
             best = latest.get(one.alpha_id)
@@ -255,7 +257,7 @@ def _latest(seen: Iterable[Sighting]) -> dict[str, Sighting]:
     return latest
 
 
-def _settled(one: Sighting, pointer: Pointer | None, *, searched: bool) -> str | None:
+def _settled(one: DiscoveredSeal, pointer: Pointer | None, *, searched: bool) -> str | None:
     if pointer is None:
         return None
     if is_made_of(pointer, one.digest, schema_version()):
@@ -281,7 +283,7 @@ class Delivered:
         self._storage = storage
         self._known: set[str] = set()
 
-    def learn(self, seen: Iterable[Sighting]) -> None:
+    def learn(self, seen: Iterable[DiscoveredSeal]) -> None:
         """Read the states of seals whose archives are not known to be delivered."""
         paths = {
             archive_state_path(one.alpha_id, one.digest): one.digest
@@ -295,6 +297,6 @@ class Delivered:
             except SnapshotCorrupt:
                 continue  # due: the build writes it anew
 
-    def __call__(self, one: Sighting) -> bool:
+    def __call__(self, one: DiscoveredSeal) -> bool:
         """Tell whether a seal's archive is delivered, or there is nothing to deliver."""
         return not one.has_source or one.digest in self._known

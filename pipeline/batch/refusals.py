@@ -19,7 +19,7 @@ import orjson
 
 from datasets.layout import REFUSED
 from datasets.storage import Storage, open_storage
-from pipeline.batch.discover import Sighting
+from pipeline.batch.discover import DiscoveredSeal
 from pipeline.batch.request import STILL_REFUSED, Outcome
 from pipeline.release import rules_version
 from pipeline.seal.store import without_secrets
@@ -72,7 +72,7 @@ class Refusals:
         self._late: dict[str, _Late] = {}
         self._complained = False
 
-    def look(self, seen: Iterable[Sighting]) -> None:
+    def look(self, seen: Iterable[DiscoveredSeal]) -> None:
         """Read what earlier commands remembered, once, and forget what is gone.
 
         Raises
@@ -103,7 +103,7 @@ class Refusals:
             self._root.remove_files([_path(mark) for mark in gone])
         self._known = {} if self._recheck else {m: e for m, e in found.items() if m not in gone}
 
-    def known(self, one: Sighting) -> Outcome | None:
+    def known(self, one: DiscoveredSeal) -> Outcome | None:
         """Return the outcome of a seal that need not be checked again; None when it has to be."""
         entry = (self._known or {}).get(one.mark)
         if entry is None or entry["rules"] != rules_version():
@@ -123,7 +123,7 @@ class Refusals:
             STILL_REFUSED,
         )
 
-    def learn(self, one: Sighting, outcome: Outcome, files: str | None) -> None:
+    def learn(self, one: DiscoveredSeal, outcome: Outcome, files: str | None) -> None:
         """Remember a refusal, and forget one that does not hold any more.
 
         Parameters
@@ -169,7 +169,7 @@ class Refusals:
         pause = min(pause, _LONGEST_PAUSE)
         self._late[mark] = _Late(first, now + pause, pause)
 
-    def _still_late(self, one: Sighting, before: str) -> bool:
+    def _still_late(self, one: DiscoveredSeal, before: str) -> bool:
         """Tell whether nothing about the files changed, or it is not time yet to try again."""
         now = time.monotonic()
         late = self._late.get(one.mark)

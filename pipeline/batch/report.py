@@ -25,7 +25,7 @@ from rich.text import Text
 
 from datasets.archives import ArchiveState
 from pipeline.archive.command import outcome as archive_outcome
-from pipeline.batch.request import FINE, STILL_REFUSED, Outcome
+from pipeline.batch.request import STILL_REFUSED, SUCCESSES, Outcome
 from pipeline.rules.layout import Lines, violation_lines
 from schemas.screen import Screen
 from schemas.terminal import echo
@@ -150,7 +150,7 @@ class Tally:
 def tell(screen: Screen, outcome: Outcome) -> None:
     """Print one outcome for people."""
     entry = outcome.entry
-    if outcome.kind not in FINE:
+    if outcome.kind not in SUCCESSES:
         echo(f"{entry['seal']}: {entry['message']}", err=True)
         if entry.get("violations") and outcome.kind != "still refused":
             screen.print(Lines(violation_lines(entry["violations"])), soft_wrap=True)

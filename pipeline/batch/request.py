@@ -11,7 +11,7 @@ from pipeline.archive import EXIT_ARCHIVE_FAILED
 from pipeline.seal.store import printable, without_secrets
 from schemas.errors import AlphaResultsError, BuildCrashed, InternalFailure, SealRefused
 
-FINE: Final = ("built", "unchanged", "superseded", "rolled back", "withdrawn")
+SUCCESSES: Final = ("built", "unchanged", "superseded", "rolled back", "withdrawn")
 """Outcomes that are no failure; every other one is."""
 STILL_REFUSED: Final = 8
 """Exit code of a command that met nothing wrong but seals that earlier ones refused already."""
@@ -105,7 +105,7 @@ def crashed(shown: str, how: str, attempts: int) -> Outcome:
     return Outcome({**found.entry, "outcome": "crashed", "attempts": attempts}, found.exit_code)
 
 
-def left_alone(shown: str, kind: str, alpha_id: str, snapshot: str) -> Outcome:
+def skipped(shown: str, kind: str, alpha_id: str, snapshot: str) -> Outcome:
     """Report a seal that nothing had to be done for: unchanged, superseded, rolled back, or its alpha withdrawn."""
     return Outcome(
         {"seal": shown, "outcome": kind, "alpha_id": alpha_id, "snapshot": snapshot, "changed": False}

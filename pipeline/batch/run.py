@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 from pipeline.batch.batch import Batch
-from pipeline.batch.discover import Sighting
+from pipeline.batch.discover import DiscoveredSeal
 from pipeline.batch.interruption import stoppable
 from pipeline.batch.process import Processes
 from pipeline.batch.refusals import files_of
 from pipeline.batch.report import Display, Tally, print_document, print_line, tell
-from pipeline.batch.request import FINE, Outcome, Request
+from pipeline.batch.request import SUCCESSES, Outcome, Request
 from pipeline.batch.schedule import Builder, run
 from pipeline.batch.search import Search
 from schemas.errors import InternalFailure, SealUnreadable, StorageUnavailable
@@ -43,7 +43,7 @@ def build_once(batch: Batch) -> int:
     rounds = _Rounds(batch, search)
     stopping = threading.Event()
     with _builder(batch, stopping) as (builder, end, jobs), stoppable(end, stopping):
-        seen = search.look()
+        seen = search.scan()
         batch.metrics.looked()
         if not seen:
             echo(f"no finished seal lies below {batch.shown}", err=True)
@@ -53,7 +53,7 @@ def build_once(batch: Batch) -> int:
             if batch.as_json:
                 entries.append(outcome.entry)
         for place, outcome in enumerate(rounds.settled, start=len(seen)):
-            if not batch.as_json and (batch.searched is None or outcome.kind not in FINE):
+            if not batch.as_json and (batch.searched is None or outcome.kind not in SUCCESSES):
                 tell(batch.screen, outcome)
             tally.add(place, outcome)
             batch.metrics.add(outcome)
@@ -87,7 +87,7 @@ def follow(batch: Batch) -> int:
     with _builder(batch, stopping) as (builder, end, jobs), stoppable(end, stopping):
         while not stopping.is_set():
             try:
-                seen = search.look()
+                seen = search.scan()
                 batch.metrics.looked()
                 if away is not None:
                     echo("the store answers again", err=True)
@@ -103,7 +103,7 @@ def follow(batch: Batch) -> int:
                     batch.metrics.add(outcome)
                     if batch.as_json:
                         print_line(outcome.entry)
-                    if outcome.kind in FINE or _passing(outcome):
+                    if outcome.kind in SUCCESSES or _passing(outcome):
                         continue
                     if outcome.kind != "refused":
                         given_up[one.address] = one.digest
@@ -137,7 +137,7 @@ class _Rounds:
 
     def built(
         self, builder: Builder, jobs: int, stopping: threading.Event, given_up: dict[str, str]
-    ) -> Iterator[tuple[int, Sighting, Outcome]]:
+    ) -> Iterator[tuple[int, DiscoveredSeal, Outcome]]:
         """Yield each build with its place and outcome as it ends; seals at the addresses given up are not built."""
         failed, tried = set(given_up), set[str]()
         while True:
@@ -162,7 +162,7 @@ class _Rounds:
 
 
 def _outcomes(
-    batch: Batch, due: list[Sighting], builder: Builder, jobs: int, stopping: threading.Event
+    batch: Batch, due: list[DiscoveredSeal], builder: Builder, jobs: int, stopping: threading.Event
 ) -> Iterator[tuple[int, Outcome, str]]:
     """Yield what became of every seal, and the listing of its files before, telling people on the way."""
     files: dict[str, str] = {}

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from datasets.catalogue import Catalogue
 from datasets.storage import open_storage
 from pipeline.batch.batch import Batch
-from pipeline.batch.discover import Delivered, Found, Seals, Sighting, choose, named
+from pipeline.batch.discover import Delivered, DiscoveredSeal, Seals, WorkPlan, choose, named
 from pipeline.batch.refusals import Refusals
 from pipeline.batch.request import Outcome
 
@@ -33,7 +33,7 @@ class Search:
         self._delivered = Delivered(storage) if batch.common.archives is not None else None
         self._seals: Seals | None = None
         self._refusals: Refusals | None = None
-        self._seen: list[Sighting] = []
+        self._seen: list[DiscoveredSeal] = []
         if batch.searched is not None:
             self._seals = Seals(batch.searched)
             self._refusals = Refusals(
@@ -44,7 +44,7 @@ class Search:
                 recheck=batch.recheck or batch.common.force,
             )
 
-    def look(self) -> list[Sighting]:
+    def scan(self) -> list[DiscoveredSeal]:
         """Find every finished seal, and read what is served.
 
         Raises
@@ -54,7 +54,7 @@ class Search:
         StorageUnavailable
             When a store does not answer.
         """
-        self._seen = named(self._batch.seals) if self._seals is None else self._seals.look()
+        self._seen = named(self._batch.seals) if self._seals is None else self._seals.scan()
         self._catalogue.refresh()
         if self._delivered is not None:
             self._delivered.learn(self._seen)
@@ -62,7 +62,7 @@ class Search:
             self._refusals.look(self._seen)
         return self._seen
 
-    def choose(self, failed: Collection[str]) -> Found:
+    def choose(self, failed: Collection[str]) -> WorkPlan:
         """Tell what is due of the last look, but for seals at some addresses that cannot be published."""
         found = choose(
             self._seen,
@@ -77,7 +77,7 @@ class Search:
             self._storage.require_safe_writers()  # before a process is started for any of them
         return found
 
-    def learn(self, one: Sighting, outcome: Outcome, files: str) -> None:
+    def learn(self, one: DiscoveredSeal, outcome: Outcome, files: str) -> None:
         """Remember what became of a seal, whose listing was `files` before."""
         if self._refusals is not None:
             self._refusals.learn(one, outcome, files)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 
 import polars as pl
 
@@ -21,9 +21,8 @@ from datasets.storage import Storage, open_storage
 from pipeline.archive import DEFAULT_EXCLUDE, package
 from pipeline.build import books, ledgers, signals
 from pipeline.build.decisions import published_decisions
-from pipeline.build.ledgers import Books
 from pipeline.build.stages import Stages
-from pipeline.build.write import write_document, write_table
+from pipeline.build.writer import SnapshotWriter
 from pipeline.maths.row_order import ordered
 from pipeline.reconciliation.figures import Figure, declared_and_figures
 from pipeline.reconciliation.of_a_seal import (
@@ -38,7 +37,6 @@ from pipeline.rules.registry import RULES
 from pipeline.seal import Seal
 from schemas.errors import SealRefused
 from schemas.kinds import KINDS, REQUIRED_KINDS
-from schemas.tables import PUBLISHED_TABLES
 from schemas.version import declarations, schema_version
 
 
@@ -135,12 +133,12 @@ def build_seal(
     storage.require_safe_writers()  # before any work for it is done
     with stages("check"):
         report = check(seal, figures=False)
-    _require_kept(address, report.violations, report.warnings if strict else ())
+    _require_sound(seal, report.violations, report.warnings if strict else ())
     with Publication(storage, seal.alpha_id, standing.manifest) as publication:
         written = _write_all(seal, publication, stages)
         found = metrics_reproduced(written.figures)
         noticed = report.warnings if found is None else (*report.warnings, found)
-        _require_kept(address, (), noticed if strict else ())
+        _require_sound(seal, (), noticed if strict else ())
         warnings = tuple(warning.to_dict() for warning in noticed)
         manifest = _manifest(seal, written, report, warnings)
         with stages("publish"):
@@ -187,11 +185,13 @@ def _standing(storage: Storage, seal: Seal, *, force: bool) -> _Standing:
     return _Standing(current.snapshot, manifest, unchanged=same and not force)
 
 
-def _require_kept(address: str, violations: Sequence[Violation], warnings: Sequence[Violation]) -> None:
+def _require_sound(seal: Seal, violations: Sequence[Violation], warnings: Sequence[Violation]) -> None:
     broken = [violation.to_dict() for violation in violations]
     broken += [warning.to_dict() | {"strict": True} for warning in warnings]
     if broken:
-        raise SealRefused(f"{address} breaks {len(broken)} rule(s); nothing was published", tuple(broken))
+        raise SealRefused(
+            f"{seal.address} breaks {len(broken)} rule(s); nothing was published", tuple(broken)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class _Written:
 
 def _write_all(seal: Seal, publication: Publication, stages: Stages) -> _Written:
     """Write every dataset the seal allows; tables are let go as soon as nothing more needs them."""
-    writer = _Writer(publication)
+    writer = SnapshotWriter(publication)
     weekly: Future[dict[str, pl.DataFrame]] | None = None
     with writer, ThreadPoolExecutor(1, thread_name_prefix="signal") as beside:
         decisions = None
@@ -259,7 +259,7 @@ def _write_all(seal: Seal, publication: Publication, stages: Stages) -> _Written
     return _Written(writer.files, writer.columns, figures)
 
 
-def _write_metrics(seal: Seal, writer: _Writer, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:
+def _write_metrics(seal: Seal, writer: SnapshotWriter, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:
     """Write the run's own figures beside what they come to."""
     records = seal.metrics()
     if records is None:
@@ -271,49 +271,10 @@ def _write_metrics(seal: Seal, writer: _Writer, weeks: pl.DataFrame | None) -> t
     return figures
 
 
-def _write_description(seal: Seal, writer: _Writer) -> None:
+def _write_description(seal: Seal, writer: SnapshotWriter) -> None:
     description = seal.description() if seal.has("description") else None
     if description is not None:
         writer.document(DESCRIPTION, "description", encode(description))
-
-
-class _Writer:
-    """Writes files on threads while the next dataset is being derived: Parquet encoding releases the interpreter."""
-
-    def __init__(self, publication: Publication) -> None:
-        self._publication = publication
-        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="write")
-        self._written: list[Any] = []
-        self.files: list[FileEntry] = []
-        self.columns: dict[str, tuple[str, ...]] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def table(self, dataset: str, rows: pl.DataFrame) -> None:
-        self._declare(dataset, rows.columns)
-        self._written.append(self._pool.submit(write_table, self._publication, dataset, rows))
-
-    def by_book(self, dataset: str, parts: Books) -> None:
-        present = next(iter(parts.values())).columns if parts else ()
-        self._declare(dataset, ["book", *present])
-        for book, rows in parts.items():
-            self._written.append(self._pool.submit(write_table, self._publication, dataset, rows, book))
-
-    def document(self, relative: str, dataset: str, data: bytes) -> None:
-        self.files.append(write_document(self._publication, relative, dataset, data))
-
-    def finish(self) -> None:
-        self.files = [future.result() for future in self._written] + self.files
-
-    def _declare(self, dataset: str, present: Iterable[str]) -> None:
-        names = set(present)
-        self.columns[dataset] = tuple(
-            column.name for column in PUBLISHED_TABLES[dataset].published_columns if column.name in names
-        )
 
 
 def _manifest(

@@ -14,7 +14,7 @@ from pipeline.seal.casting import POLARS_TYPES
 from schemas.units import Type
 
 _OWN_ORDER = "books"
-"""Books stand in the order the API lists them; what they say, order included, is reckoned again anyway."""
+"""Books stand in the order the API lists them; what they say, order included, is recomputed anyway."""
 
 
 def check_table(

@@ -14,9 +14,9 @@ from datasets.layout import DESCRIPTION, pointer_path, snapshot_path, table_path
 from datasets.manifest import FileEntry, Manifest, Pointer
 from datasets.publication.pointers import served
 from datasets.storage import Storage
-from pipeline.housekeeping.derived_again import derived_again, differences
 from pipeline.housekeeping.published_tables import check_table
-from pipeline.housekeeping.sealed_again import RENAMED, broken_rules, sealed_tables
+from pipeline.housekeeping.recheck_sealed import RENAMED, broken_rules, sealed_tables
+from pipeline.housekeeping.recompute_derived import differences, recompute_derived
 from pipeline.reconciliation.of_a_seal import one_signal
 from schemas.errors import SnapshotCorrupt
 from schemas.tables import PUBLISHED_TABLES
@@ -113,7 +113,7 @@ class _Verification:
         if faults:
             return
         unsmoothed = one_signal(self._manifest.smoothing)
-        for dataset, book, rows in derived_again(sealed, basis, unsmoothed=unsmoothed):
+        for dataset, book, rows in recompute_derived(sealed, basis, unsmoothed=unsmoothed):
             then, now = self._declared.get(dataset), self._today[dataset]
             if then is None or not then.same_rows(now):
                 continue

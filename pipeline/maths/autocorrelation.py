@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 
 from datasets.maths.rank_correlation import spearman_by_group
-from pipeline.maths.week_clock import ClockedPanel
+from pipeline.maths.week_clock import WeeklyPanel
 from schemas.tables.weekly_signal import LAGS
 
 
 def rank_autocorrelations(
-    rebalances: pl.DataFrame, decisions: pl.DataFrame, panel: ClockedPanel | None = None
+    rebalances: pl.DataFrame, decisions: pl.DataFrame, panel: WeeklyPanel | None = None
 ) -> pl.DataFrame:
     """Rank correlation of ``raw_score`` with its own value L weeks before, over the names scored in both weeks.
 
@@ -22,7 +22,7 @@ def rank_autocorrelations(
     decisions
         One row per name and week: ``date``, ``symbol``, ``raw_score``.
     panel
-        The column on the clock, where it is at hand already.
+        The column on the clock, where it is already computed.
 
     Returns
     -------
@@ -32,15 +32,15 @@ def rank_autocorrelations(
         is constant, or the run began later.
     """
     if panel is None:
-        panel = ClockedPanel.of(rebalances, decisions, "raw_score")
+        panel = WeeklyPanel.of(rebalances, decisions, "raw_score")
     code, scored = panel.codes("raw_score"), ~np.isnan(panel.columns["raw_score"])
     rho = {lag: np.full(panel.clock.height, np.nan) for lag in LAGS}
-    for ticks, rows in panel.blocks():
+    for weeks, rows in panel.blocks():
         every = rows.start + np.flatnonzero(scored[rows])
         for lag in LAGS:
             place, before = panel.same_name(every, -lag)
             both = scored[before]
             now, before = every[place[both]], before[both]
-            week = panel.tick[now] - ticks.start
-            rho[lag][ticks], _ = spearman_by_group(code[now], code[before], week, ticks.stop - ticks.start)
+            week = panel.week_index[now] - weeks.start
+            rho[lag][weeks], _ = spearman_by_group(code[now], code[before], week, weeks.stop - weeks.start)
     return panel.weekly({f"rho_lag{lag}": values for lag, values in rho.items()})

@@ -37,7 +37,7 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
     ----------
     decisions
         One row per name and week, in any order: ``date``, ``symbol``, ``raw_score``, ``long_short_target_weight``,
-        ``long_only_target_weight``, ``forward_return``; ``raw_score_z`` as published, where it is at hand already,
+        ``long_only_target_weight``, ``forward_return``; ``raw_score_z`` as published, where it is already computed,
         computed when absent.
 
     Returns

@@ -10,12 +10,12 @@ import polars as pl
 from datasets.maths.rank_correlation import Integers, spearman_by_group
 from datasets.maths.series import Floats
 from pipeline.maths.ordering import order_codes
-from pipeline.maths.week_clock import ClockedPanel
+from pipeline.maths.week_clock import WeeklyPanel
 from schemas.tables.weekly_signal import HORIZONS
 
 
 def horizon_ics(
-    rebalances: pl.DataFrame, decisions: pl.DataFrame, panel: ClockedPanel | None = None
+    rebalances: pl.DataFrame, decisions: pl.DataFrame, panel: WeeklyPanel | None = None
 ) -> pl.DataFrame:
     """IC of ``raw_score`` by holding period.
 
@@ -31,7 +31,7 @@ def horizon_ics(
     decisions
         One row per name and week: ``date``, ``symbol``, ``raw_score``, ``forward_return``.
     panel
-        The two columns on the clock, where they are at hand already.
+        The two columns on the clock, where they are already computed.
 
     Returns
     -------
@@ -41,18 +41,18 @@ def horizon_ics(
         the run ends first.
     """
     if panel is None:
-        panel = ClockedPanel.of(rebalances, decisions, "raw_score", "forward_return")
+        panel = WeeklyPanel.of(rebalances, decisions, "raw_score", "forward_return")
     ic = {horizon: np.full(panel.clock.height, np.nan) for horizon in HORIZONS}
-    for ticks, rows in panel.blocks():
+    for weeks, rows in panel.blocks():
         for horizon, held, compounded in _compounded(panel, rows):
-            week = panel.tick[held] - ticks.start
+            week = panel.week_index[held] - weeks.start
             code = panel.codes("raw_score")[held]
             outcome = panel.codes("forward_return")[held] if horizon == 1 else order_codes(compounded, week)
-            ic[horizon][ticks], _ = spearman_by_group(code, outcome, week, ticks.stop - ticks.start)
+            ic[horizon][weeks], _ = spearman_by_group(code, outcome, week, weeks.stop - weeks.start)
     return panel.weekly({f"ic_h{horizon}": values for horizon, values in ic.items()})
 
 
-def _compounded(panel: ClockedPanel, some: slice) -> Iterator[tuple[int, Integers, Floats]]:
+def _compounded(panel: WeeklyPanel, some: slice) -> Iterator[tuple[int, Integers, Floats]]:
     """Yield each horizon with those of some rows that have their signal and all their returns, and what these make."""
     forward = panel.columns["forward_return"]
     rows = some.start + np.flatnonzero(

@@ -1,7 +1,7 @@
 """What "K weeks later" means in a run that skips weeks, and who the same name is then.
 
-The clock ticks once for every week in which a signal was in force: traded weeks, and pending ones, which carry
-scores like any other and only lack the next open. A week with a skip reason does not tick even where scores were
+The clock counts every week in which a signal was in force: traded weeks, and pending ones, which carry
+scores like any other and only lack the next open. A week with a skip reason does not count even where scores were
 sealed for it, since the engine itself declared them unfit. Horizons and lags use this one clock, so the step from a
 week to the week ``lag`` before it undoes the step of a horizon. A pending week has no forward return and so never
 enters a compounded one: horizons span traded weeks only.
@@ -38,55 +38,55 @@ def week_clock(rebalances: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        ``date``, ascending, and ``tick`` (Int64), 0 for the first; skipped weeks have no row.
+        ``date``, ascending, and ``week_index`` (Int64), 0 for the first; skipped weeks have no row.
     """
-    ticking = rebalances.filter(pl.col("week_status").is_in([TRADED, PENDING]))
-    return ticking.select("date").sort("date").with_columns(tick=pl.int_range(pl.len(), dtype=pl.Int64))
+    counted = rebalances.filter(pl.col("week_status").is_in([TRADED, PENDING]))
+    return counted.select("date").sort("date").with_columns(week_index=pl.int_range(pl.len(), dtype=pl.Int64))
 
 
 @dataclass(frozen=True)
-class ClockedPanel:
-    """Columns of the run on the clock, as arrays sorted by tick and name.
+class WeeklyPanel:
+    """Columns of the run on the clock, as arrays sorted by week and name.
 
     Attributes
     ----------
     clock
-        Dates by tick, as :func:`week_clock` gives them.
-    tick
+        Dates by week, as :func:`week_clock` gives them.
+    week_index
         Tick of each row.
     key
-        Strictly ascending: ``tick * width`` plus a number for the name.
+        Strictly ascending: ``week_index * width`` plus a number for the name.
     width
-        Distance in ``key`` from a name to the same name one tick later.
+        Distance in ``key`` from a name to the same name one week later.
     columns
         Values by column name; NaN stands for null.
     """
 
     clock: pl.DataFrame
-    tick: Integers
+    week_index: Integers
     key: Integers
     width: int
     columns: dict[str, Floats]
     _codes: dict[str, Integers] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def codes(self, column: str) -> Integers:
-        """Return :func:`pipeline.maths.ordering.order_codes` of a column by tick, found once; 0 where it is null."""
+        """Return :func:`pipeline.maths.ordering.order_codes` of a column by week, found once; 0 where it is null."""
         if column not in self._codes:
             values = self.columns[column]
             found = np.zeros(values.size, np.int64)
-            for ticks, rows in self.blocks():
+            for weeks, rows in self.blocks():
                 known = rows.start + np.flatnonzero(~np.isnan(values[rows]))
                 # There are fewer codes than rows, so that those of a block end before those of the next.
-                found[known] = rows.start + order_codes(values[known], self.tick[known] - ticks.start)
+                found[known] = rows.start + order_codes(values[known], self.week_index[known] - weeks.start)
             self._codes[column] = found
         return self._codes[column]
 
     def blocks(self) -> Iterator[tuple[slice, slice]]:
-        """Yield some ticks at a time, and their rows."""
-        return blocks_of(np.bincount(self.tick, minlength=self.clock.height))
+        """Yield some weeks at a time, and their rows."""
+        return blocks_of(np.bincount(self.week_index, minlength=self.clock.height))
 
     @classmethod
-    def of(cls, rebalances: pl.DataFrame, decisions: pl.DataFrame, *columns: str) -> ClockedPanel:
+    def of(cls, rebalances: pl.DataFrame, decisions: pl.DataFrame, *columns: str) -> WeeklyPanel:
         """Lay the decisions of a run out on the clock.
 
         Parameters
@@ -100,7 +100,7 @@ class ClockedPanel:
 
         Returns
         -------
-        ClockedPanel
+        WeeklyPanel
             Rows of skipped weeks left out.
         """
         clock = week_clock(rebalances)
@@ -108,10 +108,10 @@ class ClockedPanel:
         name = pl.col("symbol").cast(pl.String).cast(pl.Categorical).to_physical().cast(pl.Int64)
         rows = decisions.select("date", name.alias("name"), *columns).join(clock, on="date", how="inner")
         width = int(rows.select(pl.col("name").max() + 1).item() or 1)
-        rows = rows.with_columns(key=pl.col("tick") * width + pl.col("name")).sort("key")
+        rows = rows.with_columns(key=pl.col("week_index") * width + pl.col("name")).sort("key")
         return cls(
             clock=clock,
-            tick=rows["tick"].to_numpy(),
+            week_index=rows["week_index"].to_numpy(),
             key=rows["key"].to_numpy(),
             width=width,
             columns={
@@ -119,14 +119,14 @@ class ClockedPanel:
             },
         )
 
-    def same_name(self, rows: Integers, ticks: int) -> tuple[Integers, Integers]:
+    def same_name(self, rows: Integers, weeks: int) -> tuple[Integers, Integers]:
         """Find the rows of the same names some weeks away.
 
         Parameters
         ----------
         rows
             Positions of the rows to start from.
-        ticks
+        weeks
             Weeks on the clock: later when positive, earlier when negative.
 
         Returns
@@ -136,7 +136,7 @@ class ClockedPanel:
         partner : Integers
             The row each of them has.
         """
-        wanted = self.key[rows] + ticks * self.width
+        wanted = self.key[rows] + weeks * self.width
         table = self._row_of_key
         if table is not None:
             position = np.flatnonzero((wanted >= 0) & (wanted < table.size))
@@ -149,7 +149,7 @@ class ClockedPanel:
         return position, found[position]
 
     def weekly(self, figures: Mapping[str, Floats]) -> pl.DataFrame:
-        """Put figures by tick beside their ``date``; NaN becomes null."""
+        """Put figures by week beside their ``date``; NaN becomes null."""
         return self.clock.select("date").with_columns(
             pl.Series(name, values).fill_nan(None) for name, values in figures.items()
         )

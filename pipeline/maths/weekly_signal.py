@@ -9,7 +9,7 @@ from pipeline.maths.autocorrelation import rank_autocorrelations
 from pipeline.maths.deciles import decile_spread, weekly_deciles
 from pipeline.maths.horizons import horizon_ics
 from pipeline.maths.information_coefficient import weekly_ic
-from pipeline.maths.week_clock import ClockedPanel
+from pipeline.maths.week_clock import WeeklyPanel
 from pipeline.maths.weeks import Weeks, count_flags
 from schemas.tables.weekly_signal import WEEKLY_SIGNAL
 
@@ -27,7 +27,7 @@ def weekly_signal(
         One row per name and week: ``date``, ``symbol``, ``score``; ``forward_return`` and ``raw_score`` where the run
         recorded them. With ``raw_score``, also the two target weights.
     deciles
-        Result of :func:`pipeline.maths.deciles.weekly_deciles` on the same decisions, where it is at hand already;
+        Result of :func:`pipeline.maths.deciles.weekly_deciles` on the same decisions, where it is already computed;
         computed when absent.
 
     Returns
@@ -53,7 +53,7 @@ def weekly_signal(
     if "raw_score" in decisions.columns:
         if deciles is None:
             deciles = weekly_deciles(decisions)
-        panel = ClockedPanel.of(rebalances, decisions, "raw_score", "forward_return")
+        panel = WeeklyPanel.of(rebalances, decisions, "raw_score", "forward_return")
         raw = ~np.isnan(by_week.rows(decisions["raw_score"]))
         parts += [
             pl.DataFrame(

@@ -80,7 +80,7 @@ class Convention:
     compute
         From a :class:`Daily` or a :class:`Weekly`; None where the span determines nothing.
     annualised
-        Whether the figure is scaled to a year; a record that says otherwise of itself is not held against it.
+        Whether the figure is scaled to a year; a record that says otherwise of itself is not compared with it.
     units
         Units of a record that it is for; empty for any.
     """

@@ -1,4 +1,4 @@
-"""The figures of one seal held against its tables, and the rule that tells of it."""
+"""The figures of one seal compared with its tables, and the rule that tells of it."""
 
 from __future__ import annotations
 

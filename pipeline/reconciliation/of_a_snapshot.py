@@ -15,7 +15,7 @@ from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from pipeline.build.decisions import published_decisions
 from pipeline.build.signals import weekly_tables
-from pipeline.housekeeping.sealed_again import left_out, sealed_tables
+from pipeline.housekeeping.recheck_sealed import left_out, sealed_tables
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.of_a_seal import figures_from, metrics_reproduced, one_signal
 from pipeline.rule import Level, Violation

@@ -1,7 +1,8 @@
 """A reference engine: complete run seals of alphas on a simulated market.
 
-It shows what an engine hands over, feeds the demonstration and the suite, and never reads real data.
-Start at :func:`simulate`; the documentation is `docs/writing-a-seal.md`.
+An engine is upstream of the pipeline: it runs an alpha and writes the seal that the pipeline checks and publishes. This one
+shows what an engine hands over, feeds the demonstration, the benchmarks and the tests, and never reads real data. No
+command that builds or checks uses it, and it shares no code with what checks its seals. Start at :func:`simulate`; the documentation is `docs/writing-a-seal.md`.
 """
 
 from pipeline.reference_engine.alpha import DEFAULT_ALPHAS, AlphaSpec

@@ -241,7 +241,7 @@ def _sessions_finding(tables: Tables, columns: dict[str, Floats], *, money: bool
 
 
 def _nearest(tables: Tables, column: str, candidates: dict[str, Floats], floor: float) -> Finding | None:
-    """Hold a column against conventions; report it against the one that fewest sessions break."""
+    """Compare a column with conventions; report it by the one that fewest sessions break."""
     actual = tables.alignment.ledger(column)
     broken = {
         name: differing(expected, actual, floor) & ~np.isnan(expected)

@@ -37,10 +37,10 @@ def _conventions() -> str:
     lines = [
         "## Conventions",
         "",
-        "A figure of metrics.json is held against the conventions of its name in this order, and the first that gives",
+        "A figure of metrics.json is compared with the conventions of its name in this order, and the first that gives",
         f"it, to {TOLERANCE:g} of its magnitude (of 1 at least, of `equity_basis` for money), is recorded. The first is the",
-        "interface's own definition, and what is served when none fits. A record that calls itself annualised is held",
-        "against annualised conventions alone, one that does not against the others; where units are named, against",
+        "interface's own definition, and what is served when none fits. A record that calls itself annualised is compared",
+        "with annualised conventions alone, one that does not with the others; where units are named, with",
         "those of its unit. Periods take the sessions and weeks dated in them.",
         "",
         "| figure | conventions |",

@@ -31,27 +31,27 @@ def test_seals_are_found_at_any_depth_once_they_are_finished(tmp_path: Path, sea
     # What a run seals of its own folders is its own affair.
     (first / "source" / "seal.json").write_text("{}")
     seals = Seals(str(tmp_path / "seals"))
-    assert [one.address for one in seals.look()] == [str(second), str(first)]
-    assert [one.alpha_id for one in seals.look()] == ["Test_b", "Test_a"]
+    assert [one.address for one in seals.scan()] == [str(second), str(first)]
+    assert [one.alpha_id for one in seals.scan()] == ["Test_b", "Test_a"]
     (unfinished / "seal.json.part").rename(unfinished / "seal.json")
-    assert [one.alpha_id for one in seals.look()] == ["Test_b", "Test_a", "Test_c"]
+    assert [one.alpha_id for one in seals.scan()] == ["Test_b", "Test_a", "Test_c"]
 
 
 def test_a_manifest_is_read_again_only_when_it_changed(tmp_path: Path, seal: Seal) -> None:
     made = seal("Test_a")
     seals = Seals(str(tmp_path / "seals"))
-    (before,) = seals.look()
+    (before,) = seals.scan()
     manifest = made / "seal.json"
     status = manifest.stat()
     text = manifest.read_text()
     # The same size and time: whoever reads it would see another digest.
     os.utime(manifest, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert seals.look()[0] is before
+    assert seals.scan()[0] is before
     manifest.write_text(text.replace("Test_a", "Test_x"))
-    (after,) = seals.look()
+    (after,) = seals.scan()
     assert (after.alpha_id, after.digest != before.digest) == ("Test_x", True)
     manifest.unlink()
-    assert seals.look() == []
+    assert seals.scan() == []
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_what_is_served_costs_no_process(tmp_path: Path, seal: Seal, monkeypatch
 def _found(tmp_path: Path, **common: Any) -> dict[str, str]:
     catalogue = Catalogue(open_storage(tmp_path / "root"))
     catalogue.refresh()
-    seen = Seals(str(tmp_path / "seals")).look()
+    seen = Seals(str(tmp_path / "seals")).scan()
     found = choose(seen, catalogue, Request("", str(tmp_path / "root"), **common), searched=True)
     told = {Path(one.address).parent.name: "due" for one in found.due}
     return told | {Path(one.entry["seal"]).parent.name: one.kind for one in found.settled}

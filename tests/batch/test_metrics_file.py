@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from pipeline.batch.metrics_file import OUTCOMES
-from pipeline.batch.request import FINE
+from pipeline.batch.request import SUCCESSES
 from tests.support.pipeline_command import build
 from tests.support.seals import rewrite
 
@@ -48,7 +48,7 @@ def test_what_became_of_the_seals_is_counted_and_none_of_them_is_named(
     document = OPERATIONS.read_text()
     for name in re.findall(r"^# TYPE (\S+)", file.read_text(), re.MULTILINE):
         assert f"`{name}`" in document
-    assert set(FINE) < set(OUTCOMES)
+    assert set(SUCCESSES) < set(OUTCOMES)
 
 
 def test_a_store_that_is_away_is_told(tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_a_skipped_week_takes_no_step_even_with_scores_sealed_for_it() -> None:
     run = steady_run(["traded", "constant_scores", "traded", "pending"])
     assert week_clock(run.rebalances).to_dict(as_series=False) == {
         "date": [week(0), week(2), week(3)],
-        "tick": [0, 1, 2],
+        "week_index": [0, 1, 2],
     }
     reach = horizon_ics(*run)
     assert reach["ic_h1"].to_list() == [1.0, 1.0, None]

@@ -15,6 +15,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from pipeline.batch.request import failed
+from pipeline.build import build_seal
 from pipeline.seal import Seal
 from pipeline.seal.manifest import parse_manifest
 from pipeline.seal.paths import lexical_fault
@@ -183,6 +185,26 @@ def test_messages_show_no_password() -> None:
     assert without_secrets("/data/a?b@c") == "/data/a?b@c"
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "s3://me:hunter2@bucket/run",
+        "s3://me:hunt@hunter2@bucket/run",
+        "s3://me:hunter2/hunter2@bucket/run",
+        "s3://me:?hunter2@bucket/run",
+        "s3://bucket?token=hunter2@hunter2",
+        "s3://bucket/run?token=hunter2@x/y",
+    ],
+)
+def test_no_part_of_a_password_is_shown_however_it_is_written(address: str) -> None:
+    assert "hunter2" not in without_secrets(address)
+
+
+def test_what_is_no_password_is_shown() -> None:
+    assert without_secrets("s3://bucket/runs@2024/a") == "s3://bucket/runs@2024/a"
+    assert without_secrets("http://host:9000/run") == "http://host:9000/run"
+
+
 LAWFUL: dict[str, Any] = {
     "seal_version": 1,
     "alpha_id": "a",
@@ -308,3 +330,18 @@ def test_a_file_that_may_not_be_read_is_not_called_broken(folder: Path) -> None:
     (told,) = json.loads(done.stdout)["seals"]
     assert told["error"] == "SealUnreadable"
     assert told["message"].endswith("reading pnl.parquet is not permitted")
+
+
+def test_a_refusal_never_tells_the_password_of_the_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "s3://me:hunter2@bucket/run"
+    made = rewrite(make_seal(tmp_path), "pnl", lambda rows: rows[1:])
+    opened = Seal.open(str(made))
+    opened.address = without_secrets(secret)
+    monkeypatch.setattr(Seal, "open", lambda _: opened)
+    with pytest.raises(SealRefused) as refused:
+        build_seal(secret, tmp_path / "root")
+    assert "s3://bucket/run" in str(refused.value)
+    assert "hunter2" not in f"{refused.value} {refused.value.violations}"
+    assert "hunter2" not in str(failed(without_secrets(secret), refused.value).entry)

@@ -1,4 +1,4 @@
-"""Everything the pipeline derived, reckoned again from what a snapshot holds of the seal."""
+"""Everything the pipeline derived, recomputed from what a snapshot holds of the seal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Rebuilt = tuple[str, str | None, pl.DataFrame]
 """Dataset, book and rows."""
 
 
-def derived_again(
+def recompute_derived(
     sealed: Mapping[str, pl.DataFrame], equity_basis: float, *, unsmoothed: bool = False
 ) -> Iterator[Rebuilt]:
     """Build every dataset anew from sealed tables.

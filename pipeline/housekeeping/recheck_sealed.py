@@ -1,4 +1,4 @@
-"""The sealed tables of a run, as far as a snapshot still holds them, and the rules they keep."""
+"""The sealed tables of a run, as far as a snapshot still has them, and the rules checked on them."""
 
 from __future__ import annotations
 

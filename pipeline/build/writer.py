@@ -1,0 +1,66 @@
+"""The files of a snapshot, written while the next dataset is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
+
+import polars as pl
+
+from datasets.manifest import FileEntry
+from datasets.publication.publish import Publication
+from pipeline.build.ledgers import Books
+from pipeline.build.write import write_document, write_table
+from schemas.tables import PUBLISHED_TABLES
+
+
+class SnapshotWriter:
+    """Writes files on threads while the next dataset is being derived: Parquet encoding releases the interpreter.
+
+    Attributes
+    ----------
+    files
+        What was written, in the order of the calls; complete after :meth:`finish`.
+    columns
+        Dataset -> published columns that are present, in declared order.
+    """
+
+    def __init__(self, publication: Publication) -> None:
+        self._publication = publication
+        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="write")
+        self._written: list[Any] = []
+        self.files: list[FileEntry] = []
+        self.columns: dict[str, tuple[str, ...]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def table(self, dataset: str, rows: pl.DataFrame) -> None:
+        """Begin to write a dataset that is one file."""
+        self._declare(dataset, rows.columns)
+        self._written.append(self._pool.submit(write_table, self._publication, dataset, rows))
+
+    def by_book(self, dataset: str, parts: Books) -> None:
+        """Begin to write a dataset that is a file a book."""
+        present = next(iter(parts.values())).columns if parts else ()
+        self._declare(dataset, ["book", *present])
+        for book, rows in parts.items():
+            self._written.append(self._pool.submit(write_table, self._publication, dataset, rows, book))
+
+    def document(self, relative: str, dataset: str, data: bytes) -> None:
+        """Write a JSON document."""
+        self.files.append(write_document(self._publication, relative, dataset, data))
+
+    def finish(self) -> None:
+        """Wait until every file is written, or raise what kept one from it."""
+        self.files = [future.result() for future in self._written] + self.files
+
+    def _declare(self, dataset: str, present: Iterable[str]) -> None:
+        names = set(present)
+        self.columns[dataset] = tuple(
+            column.name for column in PUBLISHED_TABLES[dataset].published_columns if column.name in names
+        )
