@@ -149,13 +149,14 @@ class PinnedSnapshots:
             raise
         pointer = pointer_of(manifest, opened.description())
         notes = replace(pointer.notes, published_at=known.published_at)
-        opened.pointer = replace(
-            pointer,
-            manifest_sha256=known.manifest_sha256,
-            published_at=known.published_at,
-            notes=notes,
+        return opened.with_pointer(
+            replace(
+                pointer,
+                manifest_sha256=known.manifest_sha256,
+                published_at=known.published_at,
+                notes=notes,
+            )
         )
-        return opened
 
 
 def _not_published(storage: Storage, alpha_id: str) -> AlphaNotPublished:

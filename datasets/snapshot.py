@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 import polars as pl
@@ -39,25 +39,18 @@ class Snapshot:
     def __init__(self, storage: Storage, pointer: Pointer) -> None:
         self.pointer = pointer
         self._storage = storage
+        self.alpha_id: Final = pointer.alpha_id
+        """The alpha's address."""
+        self.id: Final = pointer.snapshot
+        """The snapshot's id, a digest of what it was built from."""
+        self.key: Final = (pointer.alpha_id, pointer.snapshot)
+        """Names the snapshot among those of all alphas."""
+        self.published_at: Final = pointer.first_published_at
+        """When it became the served one for the first time, ISO-8601 UTC; a rollback to it changes nothing of that."""
 
     @cached_property
     def _folder(self) -> str:
         return snapshot_path(self.pointer.alpha_id, self.pointer.snapshot)
-
-    @property
-    def alpha_id(self) -> str:
-        """The alpha's address."""
-        return self.pointer.alpha_id
-
-    @property
-    def id(self) -> str:
-        """The snapshot's id, a digest of what it was built from."""
-        return self.pointer.snapshot
-
-    @property
-    def published_at(self) -> str:
-        """When it became the served one for the first time, ISO-8601 UTC; a rollback to it changes nothing of that."""
-        return self.pointer.first_published_at
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -70,6 +63,13 @@ class Snapshot:
         """
         path = f"{self._folder}/{MANIFEST}"
         return Manifest.decode(self._document(path, self.pointer.manifest_sha256), path)
+
+    def with_pointer(self, pointer: Pointer) -> Snapshot:
+        """Return the same snapshot by another pointer to it, its manifest not read again."""
+        found = Snapshot(self._storage, pointer)
+        if self.opened:
+            found.__dict__["manifest"] = self.manifest
+        return found
 
     @property
     def opened(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
@@ -17,17 +16,18 @@ from schemas.errors import ApiError
 from serve import settings
 from serve.auth.settings import AccessSettings
 from serve.endpoints import account, admin, benchmarks, catalog, performance, portfolio, signals, source
-from serve.http import request as tracing
+from serve.http import request as requests
 from serve.http.access_log import recorder
-from serve.http.answer import Answerer
+from serve.http.answer import EndpointFunction
 from serve.http.asgi import Application
-from serve.http.handler import as_api_error, make_responder
-from serve.http.middleware import RequestMiddleware
+from serve.http.errors import as_api_error
+from serve.http.handler import EndpointHandler
+from serve.http.middleware import RequestMiddleware, finished
 from serve.http.protocol.connections import Connections
 from serve.http.protocol.limits import ConnectionLimits
 from serve.http.responses import Response as ServedResponse
 from serve.http.responses import failed
-from serve.http.router import Responder, Route, Router
+from serve.http.router import Router
 from serve.observability import instruments_of, logging
 from serve.observability.sampling import both, sampling
 from serve.runtime import freeze_gc, unfreeze_gc
@@ -38,7 +38,7 @@ from serve.state import ServerState
 if TYPE_CHECKING:
     from serve.observability.prometheus import Instruments
 
-ROUTES: Final[dict[str, Answerer]] = {
+ROUTES: Final[dict[str, EndpointFunction]] = {
     **account.ROUTES,
     **catalog.ROUTES,
     **source.ROUTES,
@@ -48,7 +48,7 @@ ROUTES: Final[dict[str, Answerer]] = {
     **benchmarks.ROUTES,
     **admin.ROUTES,
 }
-"""Registry id -> the function that answers it."""
+"""Registry id -> what answers it."""
 
 
 def create(
@@ -80,22 +80,15 @@ def create(
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(service)
             if instruments is not None:
-                await stack.enter_async_context(sampling(instruments, service, shell))
+                await stack.enter_async_context(sampling(instruments, service, middleware))
             yield
             with watched():
                 await stack.aclose()
             unfreeze_gc()
 
-    ways = [
-        Route(
-            ENDPOINTS[name],
-            make_responder(service, ENDPOINTS[name], answerer),
-            in_task=inspect.iscoroutinefunction(answerer),
-        )
-        for name, answerer in ROUTES.items()
-    ]
+    handlers = [EndpointHandler(service, ENDPOINTS[name], function) for name, function in ROUTES.items()]
     inner = Litestar(
-        [_handler(way.endpoint, way.responder) for way in ways],
+        [_route(handler) for handler in handlers],
         lifespan=[lifespan],
         exception_handlers={HTTPException: _unrouted, Exception: _unforeseen},
         openapi_config=None,
@@ -104,16 +97,13 @@ def create(
     )
     console = logging.for_people(program.log_format)
     record = recorder(program.log_level, console=console)
-    recording = record if instruments is None else both(record, instruments.answered)
-    limits = ConnectionLimits.of(program, behind_proxies=access.trusted_hops > 0)
-    shell = RequestMiddleware(
+    middleware = RequestMiddleware(
         cast(Any, inner),
-        Router(ways),
-        recording,
-        lambda: service.access.at_once,
-        Connections(limits),
+        Router(handlers) if program.fast_path == "on" else None,
+        record if instruments is None else both(record, instruments.answered),
+        Connections(ConnectionLimits.of(program, behind_proxies=access.trusted_hops > 0)),
     )
-    return shell
+    return middleware
 
 
 def from_environment() -> Application:
@@ -125,16 +115,18 @@ def from_environment() -> Application:
     return create(program, access, instruments_of(program), closing)
 
 
-def _handler(endpoint: Endpoint, responder: Responder) -> HTTPRouteHandler:
-    """Return the router's handler of one path; it takes OPTIONS too, which the router would answer itself."""
+def _route(handler: EndpointHandler) -> HTTPRouteHandler:
+    """Return the application's handler of one path; it takes OPTIONS too, which Litestar would answer itself."""
 
     async def answer(request: Request[Any, Any, Any]) -> ServedResponse:
         if request.method != HttpMethod.GET:
             raise MethodNotAllowedException
-        return await responder(cast(Any, request.scope))
+        ours = requests.of(cast(Any, request.scope))
+        ours.path, ours.query_string = request.scope["path_params"], request.scope["query_string"]
+        return await finished(handler.begin(ours))
 
     methods = [HttpMethod.GET, HttpMethod.OPTIONS]
-    return route(_template(endpoint), http_method=methods, name=endpoint.id)(answer)
+    return route(_template(handler.endpoint), http_method=methods, name=handler.endpoint.id)(answer)
 
 
 def _template(endpoint: Endpoint) -> str:
@@ -153,13 +145,13 @@ def _unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Response
 
 
 def _unforeseen(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    return _failure(request, as_api_error(error, tracing.of(cast(Any, request.scope))))
+    return _failure(request, as_api_error(error, requests.of(cast(Any, request.scope))))
 
 
 def _failure(request: Request[Any, Any, Any], error: ApiError) -> Response[bytes]:
-    trace = tracing.of(cast(Any, request.scope))
-    trace.code = error.code
-    made = failed(error, trace.request_id)
+    ours = requests.of(cast(Any, request.scope))
+    ours.code = error.code
+    made = failed(error, ours.id)
     return Response(
         b"".join(made.body),
         status_code=made.status,

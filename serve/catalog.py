@@ -52,6 +52,8 @@ class Catalog:
         self._changed = changed
         self._storage = storage
         self._catalogue = Catalogue(storage)
+        self.resolve: Final = self._catalogue.resolve
+        """Return the snapshot served under an address; to be asked once a request."""
         self._seconds = self._pause = seconds
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="catalogue", daemon=True)
@@ -73,10 +75,6 @@ class Catalog:
         if self._thread.is_alive():
             self._thread.join()
         self._lease.release()
-
-    def resolve(self, alpha_id: str) -> Snapshot | None:
-        """Return the snapshot served under an address; to be asked once a request."""
-        return self._catalogue.resolve(alpha_id)
 
     def pinned(self, alpha_id: str, snapshot: str) -> Snapshot | None:
         """Return a snapshot by its id without reading anything; None when it has to be opened first.

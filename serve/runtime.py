@@ -63,7 +63,7 @@ def trim_heap() -> None:
     pa.default_memory_pool().release_unused()
 
 
-def kept_bytes(setting: int, workers: int) -> int:
+def cache_bytes(setting: int, workers: int) -> int:
     """Return the bound on what one worker caches: the setting, or its part of a quarter of the memory there is."""
     return setting or _available() // _SHARE // workers
 

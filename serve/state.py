@@ -15,39 +15,29 @@ from schemas.project import project_version
 from serve.auth.authenticator import Access
 from serve.auth.settings import AccessSettings
 from serve.cache.bodies import AdmissionFilter, Body
-from serve.cache.ledgers import LedgerCache
 from serve.cache.lru import LISTING, SizedLRUCache, SnapshotKey
-from serve.cache.symbols import RunSymbols
-from serve.cache.tables import TableCache
+from serve.cache.registry import ROWS, CacheRegistry
 from serve.catalog import Catalog
 from serve.market_data import MarketData
 from serve.observability.damage import Damage
 from serve.observability.health import Components
 from serve.observability.survey import Survey
+from serve.query.alphas import AlphaPages
 from serve.query.duckdb import Reader
-from serve.query.engine import Pages
+from serve.query.engine import BookPages, CurvePages, Pages, TablePages
+from serve.query.ledgers import Ledgers
 from serve.query.prewarm import Prewarm
 from serve.query.rebalances import RebalanceIndexes
+from serve.query.symbols import RunSymbols
+from serve.query.table_cache import TableCache
 from serve.run_metrics.service import Metrics
-from serve.runtime import kept_bytes
+from serve.runtime import cache_bytes
 from serve.settings import Settings, compute_threads
 from serve.source_archive import SourceArchives
 
 T = TypeVar("T")
-_BODIES: Final = 8
-"""One part in this many of the memory is for finished bodies; cutting a page from held rows costs little."""
 _REMEMBERED: Final = 10_000
 """Pages of which it is known that they were asked for, to keep those that are asked for again."""
-_LEDGERS: Final = 16
-"""One part in this many is for the ledgers behind equity curves, some 0.7 MB for 1,500 sessions."""
-
-_SYMBOLS: Final = 64
-_SYMBOLS_BYTES: Final = 16 * 2**20
-"""One part in this many, and no more than this, is for the names of runs, some 60 kB for 500."""
-_METRICS: Final = 16
-_METRICS_BYTES: Final = 64 * 2**20
-"""One part in this many, and no more than this, is for figures of runs, and as much for answers made of them: a run of
-six years takes some 600 kB, the largest answer some 150 kB."""
 
 
 class ServerState:
@@ -80,19 +70,17 @@ class ServerState:
         self.damage = Damage(self.snapshots.resolve, local=storage.folder is not None)
         self._survey = Survey(storage, self.snapshots, self.damage)
         self.reader = Reader()
-        self.weeks = RebalanceIndexes(self.reader)
-        memory = kept_bytes(settings.memory_bytes, settings.workers)
-        self.bodies: SizedLRUCache[Body] = SizedLRUCache(memory // _BODIES)
+        self.caches = caches = CacheRegistry(cache_bytes(settings.memory_bytes, settings.workers))
+        self.bodies: SizedLRUCache[Body] = caches["bodies"]
         self.asked_again = AdmissionFilter(_REMEMBERED)
-        self.ledgers = LedgerCache(self.reader, memory // _LEDGERS)
-        self.symbols = RunSymbols(self.reader, min(_SYMBOLS_BYTES, memory // _SYMBOLS))
-        metrics = min(_METRICS_BYTES, memory // _METRICS)
-        self.metrics = Metrics(
-            self.reader, figures_kept=metrics, answers_kept=metrics, unread=self.damage.note
-        )
-        others = self.bodies.limit + self.ledgers.kept.limit + self.symbols.kept.limit + 2 * metrics
-        self.datasets = TableCache(memory - others)
-        self.pages = Pages(self.reader, self.datasets)
+        self.indexes = RebalanceIndexes(self.reader, caches["rebalances"])
+        self.ledgers = Ledgers(self.reader, caches["ledgers"])
+        self.rendered = TableCache(caches[ROWS])
+        symbols = RunSymbols(self.reader, caches["symbols"])
+        self.tables = TablePages(self.reader, self.rendered, self.indexes, symbols)
+        self.pages = Pages(self.tables, CurvePages(self.ledgers), BookPages(self.reader))
+        self.alphas = AlphaPages()
+        self.metrics = Metrics(self.reader, caches["run_figures"], caches["metrics"], self.damage.note)
         self.market_data = MarketData(settings.market_data)
         self.source_downloads = SourceArchives(storage, settings.archives, settings.archives_public_endpoint)
         self._preload = Prewarm(self, settings.preload)
@@ -118,17 +106,14 @@ class ServerState:
         await asyncio.to_thread(self.snapshots.stop)
         await self.market_data.close()
         self.source_downloads.close()
-        await asyncio.to_thread(self.datasets.close)
+        await asyncio.to_thread(self.rendered.close)
         await asyncio.to_thread(self._executor.shutdown)
         self.reader.close()
         await self.access.close()
 
     def _catalogue_changed(self) -> None:
-        """Let go what is cached of snapshots that nobody reads any more, and read those that came."""
-        for kept in (self.datasets.kept, self.ledgers.kept, self.symbols.kept, self.bodies):
-            for owner in kept.owners:
-                if not self._is_read(owner):
-                    kept.drop(owner)
+        """Drop what is cached of snapshots that nobody reads any more, and read those that came."""
+        self.caches.drop_unread(self._is_read)
         self.damage.keep_served()
         self._preload.catalogue_changed()
 

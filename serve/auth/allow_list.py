@@ -42,6 +42,11 @@ class AllowList:
     def _members(self) -> frozenset[str]:
         return frozenset(self.values)
 
+    @property
+    def is_all(self) -> bool:
+        """Whether it allows every name."""
+        return self.mode is Mode.ALL
+
     def allows(self, name: str) -> bool:
         """Whether `name` is in the set; letter case counts."""
         if self.mode is Mode.ALL:

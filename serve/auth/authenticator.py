@@ -17,12 +17,12 @@ from serve.auth.credentials import Credentials, RawHeaders
 from serve.auth.key_view import caller_of, key_row
 from serve.auth.limits import Limiter
 from serve.auth.limits.in_memory import InMemoryLimiter
-from serve.auth.limits.policy import RateLimit, Usage, rate_headers
+from serve.auth.limits.policy import LimitStatus, RateLimit, Usage, rate_headers
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import KeyRecord, Store, open_database
 from serve.auth.store.peppers import load_digests
 from serve.auth.store.tables import KeyStatus
-from serve.auth.tokens import NO_PEPPER, Digests, TokenShape, could_be_id
+from serve.auth.tokens import NO_PEPPER, Digests, Token, TokenShape, could_be_id
 
 __all__ = ["Access", "Caller", "KeyRow", "Usage"]
 
@@ -40,6 +40,16 @@ _OF_STATUS: Final = {
 }
 
 _log = structlog.get_logger(__name__)
+
+
+def _refusal(record: KeyRecord, address: IPAddress | None) -> ApiError | None:
+    """Return why a recognised key is refused for its account or the place it is used from; nothing is charged then."""
+    if not record.account_active:
+        return ApiError("account_inactive", "The account that owns this key is deactivated.", headers={})
+    if not address_allowed(address, record.addresses):
+        where = {"ip": UNKNOWN if address is None else str(address)}
+        return ApiError("ip_not_allowed", "This key may not be used from this address.", where, {})
+    return None
 
 
 class Access:
@@ -63,6 +73,8 @@ class Access:
         self._store = store
         self._limiter = limiter
         self._digests = digests
+        self.is_local: Final = isinstance(limiter, InMemoryLimiter) and store.is_local
+        """Whether keys and counts are of this machine, so that a call is checked without waiting for anything."""
         self.decisions = dict.fromkeys((ALLOWED, *(window.name for window in LIMIT_WINDOWS)), 0)
         """Calls of recognised keys since the start: allowed, or refused for want of room in a window."""
         self.unreachable = {STORE: 0, LIMITER: 0}
@@ -120,11 +132,6 @@ class Access:
         finally:
             await self._store.close()
 
-    @property
-    def at_once(self) -> bool:
-        """Whether calls are checked without waiting for anything: keys and counts are of this machine."""
-        return isinstance(self._limiter, InMemoryLimiter) and self._store.at_once
-
     async def ask_store(self) -> None:
         """Ask the store for a key that nobody has; raises StorageUnavailable when it does not answer."""
         await self._store.find(_NOBODY)
@@ -133,7 +140,7 @@ class Access:
         """Ask where a key that nobody has stands, charging nothing; raises StorageUnavailable as above."""
         await self._limiter.standing([(_NOBODY, RateLimit())])
 
-    async def admit(
+    async def authorize(
         self,
         headers: Credentials | RawHeaders,
         client: str | None,
@@ -159,54 +166,69 @@ class Access:
             With the documented code. Once the key is recognised its headers hold ``X-RateLimit-*``, and
             ``Retry-After`` on 429 and 503.
         """
-        presented = headers if isinstance(headers, Credentials) else Credentials.read(headers)
+        credentials = headers if isinstance(headers, Credentials) else Credentials.read(headers)
+        token = self._token(credentials)
         try:
-            record = await self._authenticate(presented)
+            record = self._verified(token, await self._store.find(token.key_id))
         except StorageUnavailable as error:
             raise self._away(STORE, error) from error
         recognised(record.id)
-        address = client_address(client, presented.forwarded, self._hops)
-        await self._check_circumstances(record, address)
-        rate = record.rate
+        address = client_address(client, credentials.forwarded, self._hops)
+        refusal = _refusal(record, address)
+        if refusal is not None:
+            refusal.headers.update(await self._headers_now(record))
+            raise refusal
         try:
-            standing = await self._limiter.take(record.id, rate)
+            status = await self._limiter.take(record.id, record.rate)
         except StorageUnavailable as error:
             raise self._away(LIMITER, error) from error
-        rate_limits = rate_headers(rate, standing)
-        refused = standing.refused
-        self.decisions[ALLOWED if refused is None else refused.name] += 1
-        if refused is not None:
-            limit = rate.columns()[refused.column]
-            raise ApiError(
-                refused.code,
-                f"The key's limit of {limit} calls in {refused.span} is used up.",
-                {"window": refused.name, "limit": limit},
-                rate_limits,
-            )
-        caller = caller_of(record, standing, address, rate_limits)
-        if not caller.may_call(endpoint.id):
-            raise ApiError(
-                "endpoint_not_allowed",
-                "This key may not call this endpoint.",
-                {"endpoint": endpoint.id},
-                rate_limits,
-            )
-        return caller
+        return self._counted(record, status, address, endpoint)
 
-    async def _authenticate(self, presented: Credentials) -> KeyRecord:
-        """Return the key presented, in use and with its secret verified."""
-        if presented.token is None:
+    def authorize_now(
+        self,
+        credentials: Credentials,
+        client: str | None,
+        endpoint: Endpoint,
+        recognised: Callable[[str], None],
+    ) -> Caller:
+        """Run the same checks without waiting for anything; only where `is_local`.
+
+        Raises
+        ------
+        ApiError
+            As :meth:`authorize`.
+        """
+        limiter = self._limiter
+        assert isinstance(limiter, InMemoryLimiter), "counts are of this process"
+        token = self._token(credentials)
+        try:
+            record = self._verified(token, self._store.find_now(token.key_id))
+        except StorageUnavailable as error:
+            raise self._away(STORE, error) from error
+        recognised(record.id)
+        address = client_address(client, credentials.forwarded, self._hops)
+        refusal = _refusal(record, address)
+        if refusal is not None:
+            refusal.headers.update(rate_headers(record.rate, limiter.status_now(record.id, record.rate)))
+            raise refusal
+        return self._counted(record, limiter.take_now(record.id, record.rate), address, endpoint)
+
+    def _token(self, credentials: Credentials) -> Token:
+        if credentials.token is None:
             raise ApiError(
                 "missing_api_key",
                 "Send the key as `Authorization: Bearer <key>`.",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        token = self._shape.parse(presented.token)
+        token = self._shape.parse(credentials.token)
         if token is None:
             raise ApiError(
                 "malformed_api_key", "The bearer value is not of the shape of a key.", headers=_NOT_A_KEY
             )
-        record = await self._store.find(token.key_id)
+        return token
+
+    def _verified(self, token: Token, record: KeyRecord | None) -> KeyRecord:
+        """Return the record of the key presented, in use and with its secret verified."""
         digest, made_with = (record.digest, record.pepper_id) if record else (None, None)
         # First the work, whatever else there is to say: how long it takes tells nobody which it was.
         if not self._digests.verify(token, digest, made_with) or record is None or not token.ours:
@@ -218,21 +240,30 @@ class Access:
             raise ApiError("key_expired", "This key's expiry has passed; issue another.", headers=_NOT_A_KEY)
         return record
 
-    async def _check_circumstances(self, record: KeyRecord, address: IPAddress | None) -> None:
-        """Refuse a recognised key for its account or the place it is used from; nothing is charged then."""
-        if not record.account_active:
+    def _counted(
+        self, record: KeyRecord, status: LimitStatus, address: IPAddress | None, endpoint: Endpoint
+    ) -> Caller:
+        """Return the caller of a call that was counted, unless a limit or the endpoint list refuses it."""
+        rate, refused = record.rate, status.refused
+        headers = rate_headers(rate, status)
+        self.decisions[ALLOWED if refused is None else refused.name] += 1
+        if refused is not None:
+            limit = rate.columns()[refused.column]
             raise ApiError(
-                "account_inactive",
-                "The account that owns this key is deactivated.",
-                headers=await self._headers_now(record),
+                refused.code,
+                f"The key's limit of {limit} calls in {refused.span} is used up.",
+                {"window": refused.name, "limit": limit},
+                headers,
             )
-        if not address_allowed(address, record.addresses):
+        caller = caller_of(record, status, address, headers)
+        if endpoint.id not in caller.callable_ids:
             raise ApiError(
-                "ip_not_allowed",
-                "This key may not be used from this address.",
-                {"ip": UNKNOWN if address is None else str(address)},
-                await self._headers_now(record),
+                "endpoint_not_allowed",
+                "This key may not call this endpoint.",
+                {"endpoint": endpoint.id},
+                headers,
             )
+        return caller
 
     async def _headers_now(self, record: KeyRecord) -> dict[str, str]:
         try:

@@ -29,6 +29,8 @@ class Caller:
         Whether fields and books of the unconditioned signal are visible.
     rate_limit, standing
         The envelope, and where the key stands in it with this call counted.
+    callable_ids
+        The registry ids in force; administrative ones for administrators only.
     address
         The caller's behind the trusted proxies, None when none could be read.
     headers
@@ -46,6 +48,7 @@ class Caller:
     runs: AllowList
     expose_raw: bool
     rate_limit: RateLimit
+    callable_ids: frozenset[str]
     standing: LimitStatus
     address: IPAddress | None = None
     headers: dict[str, str] = field(default_factory=dict)
@@ -63,7 +66,7 @@ class Caller:
     @property
     def callable_endpoints(self) -> list[str]:
         """The registry ids in force, in the order of the registry; administrative ones for administrators only."""
-        return [name for name in ENDPOINTS if self.may_call(name)]
+        return [name for name in ENDPOINTS if name in self.callable_ids]
 
     @property
     def allow(self) -> dict[str, dict[str, Any]]:
@@ -76,8 +79,7 @@ class Caller:
 
     def may_call(self, endpoint_id: str) -> bool:
         """Whether the endpoint is in the registry and in force for this key."""
-        entry = ENDPOINTS.get(endpoint_id)
-        return entry is not None and (self.is_admin or not entry.admin) and self.endpoints.allows(endpoint_id)
+        return endpoint_id in self.callable_ids
 
     def may_read_alpha(self, alpha_id: str) -> bool:
         """Whether the key may list this alpha and read its description, whether or not it exists."""

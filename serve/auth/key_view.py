@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from typing import Final
 
-from schemas.endpoints import ADMIN_IDS
+from schemas.endpoints import ADMIN_IDS, ENDPOINTS
 from serve.auth.allow_list import AllowList, clamp
 from serve.auth.caller import Caller, KeyRow
 from serve.auth.client_address import IPAddress
@@ -52,7 +52,13 @@ def _caller_with(record: KeyRecord) -> partial[Caller]:
         clamp(record.runs, record.ceiling_runs),
         bool(record.expose_raw),
         record.rate,
+        _callable_ids(record),
     )
+
+
+def _callable_ids(record: KeyRecord) -> frozenset[str]:
+    endpoints, is_admin = endpoints_in_force(record), record.role == Role.ADMIN
+    return frozenset(x.id for x in ENDPOINTS.values() if (is_admin or not x.admin) and endpoints.allows(x.id))
 
 
 def caller_of(

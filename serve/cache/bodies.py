@@ -26,7 +26,7 @@ class Body:
     coding
         The content coding it has in the end; a small body stays as it is, whatever was negotiated.
     tag
-        Its entity tag, where that is not what the body is kept under; the coding is no part of either.
+        Its entity tag, where that is not what the body is cached under; the coding is no part of either.
     """
 
     pieces: BodyChunks
@@ -38,10 +38,10 @@ class Body:
         """Memory taken."""
         return sum(map(len, self.pieces)) + _OVERHEAD
 
-    def to_keep(self, tag: str | None = None) -> Body:
+    def copied(self, tag: str | None = None) -> Body:
         """Return the same body in memory of its own, and no more of it than the body has bytes.
 
-        A slice keeps all of what it was cut from, and what an encoder returns the whole of its buffer.
+        A slice holds on to all of what it was cut from, and what an encoder returns the whole of its buffer.
         """
         return Body((b"".join(map(memoryview, self.pieces)),), self.coding, tag)
 

@@ -1,29 +1,33 @@
-"""A bounded memory: what was used longest ago makes room for what is new."""
+"""The one cache type: values with the bytes they take, bounded; what was used longest ago makes room for what is new."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
-from typing import Final, Generic, TypeVar
-
-from datasets.snapshot import Snapshot
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Final, Generic, NamedTuple, TypeVar
 
 V = TypeVar("V")
 
 SnapshotKey = tuple[str, str]
-"""An alpha and the id of its snapshot; what is kept of it goes when another snapshot is served."""
+"""An alpha and the id of its snapshot: entries made from a snapshot are dropped with it."""
 LISTING: Final = ""
-"""Stands for the alpha where a list of alphas is kept, with its edition: no alpha has this address."""
+"""Stands for the alpha in the key of a list of alphas, beside the edition of the list: no alpha has this address."""
 
 
-def snapshot_key(snapshot: Snapshot) -> SnapshotKey:
-    """Return what the kept parts of a snapshot go with."""
-    return (snapshot.alpha_id, snapshot.id)
+class CacheCounts(NamedTuple):
+    """How a cache did since it was made, and what it holds now."""
+
+    hits: int
+    misses: int
+    entries: int
+    bytes: int
+    limit: int
 
 
 class SizedLRUCache(Generic[V]):
-    """Values with the bytes they take, never more than a bound in all. Safe to share between threads.
+    """Values made from snapshots, never more than a bound in bytes. Safe to share between threads.
 
     Parameters
     ----------
@@ -34,8 +38,10 @@ class SizedLRUCache(Generic[V]):
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._values: OrderedDict[tuple[SnapshotKey, Hashable], tuple[V, int]] = OrderedDict()
-        self._of: dict[SnapshotKey, set[Hashable]] = {}
+        self._names: dict[SnapshotKey, set[Hashable]] = {}
+        self._loading: dict[tuple[SnapshotKey, Hashable], Future[V]] = {}
         self._bytes = 0
+        self._hits = self._misses = 0
         self._lock = threading.Lock()
 
     @property
@@ -49,46 +55,95 @@ class SizedLRUCache(Generic[V]):
         return self._limit
 
     @property
+    def counts(self) -> CacheCounts:
+        """Hits and misses of :meth:`get` and :meth:`get_or_load`, and the size."""
+        return CacheCounts(self._hits, self._misses, len(self._values), self._bytes, self._limit)
+
+    @property
     def owners(self) -> tuple[SnapshotKey, ...]:
-        """The snapshots of which anything is kept."""
+        """The snapshots that have entries."""
         with self._lock:
-            return tuple(self._of)
+            return tuple(self._names)
 
     def get(self, owner: SnapshotKey, name: Hashable) -> V | None:
-        """Return a value and note that it was used; None when it is not kept."""
+        """Return an entry and note that it was used; None on a miss."""
+        key = (owner, name)
         with self._lock:
-            found = self._values.get((owner, name))
+            found = self._values.get(key)
             if found is None:
+                self._misses += 1
                 return None
-            self._values.move_to_end((owner, name))
+            self._hits += 1
+            self._values.move_to_end(key)
             return found[0]
 
+    def get_or_load(
+        self,
+        owner: SnapshotKey,
+        name: Hashable,
+        load: Callable[[], V],
+        size: Callable[[V], int | None],
+    ) -> V:
+        """Return an entry, or load it; threads that ask for the same one meanwhile wait for the first.
+
+        Parameters
+        ----------
+        load
+            Makes the value. What it raises is raised for every thread that waited, and nothing is cached.
+        size
+            Bytes of a value; None when it is not to be cached.
+        """
+        found = self.get(owner, name)
+        if found is not None:
+            return found
+        key = (owner, name)
+        with self._lock:
+            loading = self._loading.get(key)
+            if loading is None:
+                mine = self._loading[key] = Future()
+        if loading is not None:
+            return loading.result()
+        try:
+            value = load()
+        except BaseException as error:
+            mine.set_exception(error)
+            raise
+        else:
+            taken = size(value)
+            if taken is not None:
+                self.put(owner, name, value, taken)
+            mine.set_result(value)
+            return value
+        finally:
+            with self._lock:
+                del self._loading[key]
+
     def put(self, owner: SnapshotKey, name: Hashable, value: V, size: int) -> bool:
-        """Keep a value, and let others go until all fit; False when it is larger than the bound by itself."""
+        """Cache a value and evict others until all fit; False when it is larger than the bound by itself."""
         if size > self._limit:
             return False
         with self._lock:
             self._remove((owner, name))
-            self._let_go(size)
+            self._evict(size)
             self._values[owner, name] = (value, size)
-            self._of.setdefault(owner, set()).add(name)
+            self._names.setdefault(owner, set()).add(name)
             self._bytes += size
         return True
 
     def make_room(self, size: int) -> None:
-        """Let others go until so many bytes, no more than the bound, would fit."""
+        """Evict others until so many bytes, no more than the bound, would fit."""
         with self._lock:
-            self._let_go(size)
-
-    def _let_go(self, size: int) -> None:
-        while self._values and self._bytes + size > self._limit:
-            self._remove(next(iter(self._values)))
+            self._evict(size)
 
     def drop(self, owner: SnapshotKey) -> None:
-        """Let everything of one snapshot go."""
+        """Drop all entries of one snapshot."""
         with self._lock:
-            for name in tuple(self._of.get(owner, ())):
+            for name in tuple(self._names.get(owner, ())):
                 self._remove((owner, name))
+
+    def _evict(self, size: int) -> None:
+        while self._values and self._bytes + size > self._limit:
+            self._remove(next(iter(self._values)))
 
     def _remove(self, key: tuple[SnapshotKey, Hashable]) -> None:
         found = self._values.pop(key, None)
@@ -96,7 +151,7 @@ class SizedLRUCache(Generic[V]):
             return
         self._bytes -= found[1]
         owner, name = key
-        names = self._of[owner]
+        names = self._names[owner]
         names.discard(name)
         if not names:
-            del self._of[owner]
+            del self._names[owner]

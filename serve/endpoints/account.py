@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from schemas.endpoints import registry_version
 from schemas.project import NAME
 from serve.auth.caller import KeyRow
-from serve.http.answer import Answerer, Bare, Page, Single
-from serve.http.context import Context
+from serve.http.answer import Answer, Bare, EndpointFunction, Page, Pending, Single
 from serve.http.envelope import page_of
+from serve.http.request import Request
 from serve.query.instants import instant, instant_or_null, now
+from serve.state import ServerState
 
 ACCESS: Final = "access store"
 """Source of answers about keys."""
 
 
-async def health(context: Context) -> Bare:
+def health(service: ServerState, _: Request) -> Bare:
     """Tell whether anything that answers depend on is amiss; what it is, is for those who run the service."""
-    service = context.service
     body: dict[str, Any] = {
         "status": "ok" if service.components.healthy else "degraded",
         "service": NAME,
@@ -32,9 +33,9 @@ async def health(context: Context) -> Bare:
     return Bare({**body, "affected_alphas": affected} if affected else body)
 
 
-async def me(context: Context) -> Single:
+def me(_: ServerState, request: Request) -> Single:
     """Describe the calling key as it was read for this very call."""
-    caller = context.caller
+    caller = request.the_caller
     return Single(
         {
             "key_id": caller.key_id,
@@ -55,13 +56,16 @@ async def me(context: Context) -> Single:
     )
 
 
-async def keys(context: Context) -> Page:
+def keys(service: ServerState, request: Request) -> Pending[Answer]:
     """List the keys of the caller's account, newest first."""
-    found = await context.service.access.inventory(context.caller.user_id)
-    rows, returned = page_of(
-        [inventory_row(key) for key in found], context.values["limit"], context.values["offset"]
-    )
-    return Page(rows, returned, len(found), {"key_id": context.caller.key_id})
+    return Pending(partial(_keys, service, request))
+
+
+async def _keys(service: ServerState, request: Request) -> Page:
+    caller, values = request.the_caller, request.values
+    found = await service.access.inventory(caller.user_id)
+    rows, returned = page_of([inventory_row(key) for key in found], values["limit"], values["offset"])
+    return Page(rows, returned, len(found), {"key_id": caller.key_id})
 
 
 def inventory_row(key: KeyRow) -> dict[str, Any]:
@@ -87,4 +91,4 @@ def standing(key: KeyRow) -> dict[str, Any]:
     }
 
 
-ROUTES: Final[Mapping[str, Answerer]] = {"meta.health": health, "meta.me": me, "meta.keys": keys}
+ROUTES: Final[Mapping[str, EndpointFunction]] = {"meta.health": health, "meta.me": me, "meta.keys": keys}

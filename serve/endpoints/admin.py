@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from datasets.manifest import Manifest, Pointer
@@ -11,30 +12,39 @@ from schemas.errors import ApiError
 from schemas.kinds import KINDS, REQUIRED_KINDS, TABLE_KINDS
 from serve.endpoints.account import ACCESS, standing
 from serve.endpoints.manifest_view import visible
-from serve.http.answer import Answerer, Page, Single
-from serve.http.context import Context
+from serve.http.answer import Answer, EndpointFunction, Page, Pending, Single
 from serve.http.envelope import page_of
+from serve.http.request import Request
+from serve.state import ServerState
 
 
-def alphas(context: Context) -> Page:
+def alphas(service: ServerState, request: Request) -> Pending[Answer]:
     """List every alpha, whatever the key's own lists say of it."""
-    pointers = context.service.snapshots.pointers()
-    start, limit = context.values["offset"], context.values["limit"]
+    return Pending(partial(service.compute, partial(_alphas, service, request)))
+
+
+def _alphas(service: ServerState, request: Request) -> Page:
+    pointers = service.snapshots.pointers()
+    start, limit = request.values["offset"], request.values["limit"]
     rows, returned = page_of([_published(x) for x in pointers[start : start + limit]], limit, 0)
     return Page(rows, returned, len(pointers), {})
 
 
-def readiness(context: Context) -> Single:
+def readiness(service: ServerState, request: Request) -> Pending[Answer]:
     """Say kind by kind what one alpha's snapshot holds."""
-    snapshot = context.snapshot
-    manifest, archive = snapshot.manifest, context.service.source_downloads.state(snapshot)
+    return Pending(partial(service.compute, partial(_readiness, service, request)))
+
+
+def _readiness(service: ServerState, request: Request) -> Single:
+    snapshot = request.the_snapshot
+    manifest, archive = snapshot.manifest, service.source_downloads.state(snapshot)
     return Single(
         {
             **_published(snapshot.pointer),
             "kinds": [_kind(snapshot, kind) for kind in KINDS],
             **visible(
                 {"warnings": list(manifest.warnings), "reconciliation": _reconciliation(manifest)},
-                raw=context.raw,
+                raw=request.raw,
             ),
             "source_status": None if archive is None else archive.status,
             "description": "description" in manifest.kinds,
@@ -72,9 +82,13 @@ def _kind(snapshot: Snapshot, kind: str) -> dict[str, Any]:
     }
 
 
-async def usage(context: Context) -> Single:
+def usage(service: ServerState, request: Request) -> Pending[Answer]:
     """Return the owner, the standing, the limits and the use of one key."""
-    key = await context.service.access.key(context.values["key_id"])
+    return Pending(partial(_usage, service, request))
+
+
+async def _usage(service: ServerState, request: Request) -> Single:
+    key = await service.access.key(request.values["key_id"])
     if key is None:
         raise ApiError("key_not_found", "No key has this id.")
     return Single(
@@ -95,7 +109,7 @@ async def usage(context: Context) -> Single:
     )
 
 
-ROUTES: Final[Mapping[str, Answerer]] = {
+ROUTES: Final[Mapping[str, EndpointFunction]] = {
     "admin.alphas.list": alphas,
     "admin.alphas.readiness": readiness,
     "admin.keys.usage": usage,

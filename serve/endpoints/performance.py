@@ -3,42 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from schemas.metrics.statistic import SOURCES
-from serve.http.answer import Answerer, Single
-from serve.http.context import Context
-from serve.run_metrics.assemble import Question
-from serve.run_metrics.service import encoded_documentation
+from serve.http.answer import Answer, EndpointFunction, Pending, Single
+from serve.http.request import Request
+from serve.run_metrics.assemble import MetricsQuery
+from serve.run_metrics.service import EncodedAnswer, encoded_documentation
 from serve.run_metrics.window import Window
+from serve.state import ServerState
 
 DOC_CACHE_CONTROL: Final = "public, max-age=86400, immutable"
 """The documentation is the same for everybody until the build changes."""
 
 
-def metrics(context: Context) -> Single:
+def metrics(service: ServerState, request: Request) -> Answer | Pending[Answer]:
     """Return the figures of a run, narrowed to a window where that makes sense."""
-    values, snapshot = context.values, context.snapshot
-    question = Question(
-        may_call=frozenset(x.endpoint for x in SOURCES if context.caller.may_call(x.endpoint)),
+    values, snapshot, caller = request.values, request.the_snapshot, request.the_caller
+    query = MetricsQuery(
+        may_call=frozenset(x.endpoint for x in SOURCES if caller.may_call(x.endpoint)),
         window=Window(values["from"], values["to"]),
         granularity=values["granularity"],
         panel=values["panel"],
-        raw=context.raw,
+        raw=request.raw,
     )
-    answer = context.service.metrics.answer(snapshot, question, hurried=context.hurried)
+    found = service.metrics.cached(snapshot, query) if snapshot.opened else None
+    if found is not None:
+        return _single(request, found)
+
+    def load() -> Single:
+        return _single(request, service.metrics.load(snapshot, query))
+
+    return Pending(partial(service.compute, load))
+
+
+def _single(request: Request, answer: EncodedAnswer) -> Single:
+    snapshot = request.the_snapshot
     data: dict[str, Any] = dict(answer.data)
-    if values["doc"]:
+    if request.values["doc"]:
         data["doc"] = encoded_documentation()
     return Single(
         data,
         source=f"snapshot {snapshot.id}",
-        meta={**context.run_meta, "source_alpha_id": snapshot.manifest.source_alpha_id},
+        meta={**request.run_meta, "source_alpha_id": snapshot.manifest.source_alpha_id},
         warnings=answer.warnings,
     )
 
 
-def documentation(_: Context) -> Single:
+def documentation(_: ServerState, __: Request) -> Single:
     """Return the documentation block, which depends on neither the alpha nor the key."""
     return Single(
         encoded_documentation(),
@@ -47,7 +60,7 @@ def documentation(_: Context) -> Single:
     )
 
 
-ROUTES: Final[Mapping[str, Answerer]] = {
+ROUTES: Final[Mapping[str, EndpointFunction]] = {
     "performance.metrics": metrics,
     "performance.metrics.doc": documentation,
 }

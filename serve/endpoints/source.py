@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
-from serve.http.answer import Answerer, Single
-from serve.http.context import Context
+from serve.http.answer import Answer, EndpointFunction, Pending, Single
+from serve.http.request import Request
+from serve.state import ServerState
 
 
-async def download(context: Context) -> Single:
-    """Sign an address of the archive; the answer is a credential, so nothing on the way may keep it."""
-    snapshot = context.snapshot
+def download(service: ServerState, request: Request) -> Pending[Answer]:
+    """Sign an address of the archive; the answer is a credential, so nothing on the way may cache it."""
+    return Pending(partial(_download, service, request))
+
+
+async def _download(service: ServerState, request: Request) -> Single:
     return Single(
-        await context.service.source_downloads.offer(snapshot),
+        await service.source_downloads.offer(request.the_snapshot),
         source="archive store",
-        meta=context.run_meta,
+        meta=request.run_meta,
         cache_control="no-store",
     )
 
 
-ROUTES: Final[Mapping[str, Answerer]] = {"catalog.alphas.source.download": download}
+ROUTES: Final[Mapping[str, EndpointFunction]] = {"catalog.alphas.source.download": download}

@@ -1,23 +1,26 @@
-"""What a route hands back, before it becomes bytes and headers."""
+"""What an endpoint hands back, before it becomes bytes and headers."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from serve.query.json import BodyChunks
 
 if TYPE_CHECKING:
-    from serve.http.context import Context
+    from serve.http.request import Request
+    from serve.query.found import Found
+    from serve.state import ServerState
 
+T = TypeVar("T")
 PRIVATE: Final = "private, no-cache"
 """Answers depend on the key, and must be asked again each time; the entity tag makes that cheap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a collection.
+    """A page of a collection that is made anew for each request.
 
     Attributes
     ----------
@@ -27,18 +30,12 @@ class Page:
         Its length, and the rows of all pages.
     meta
         Nothing that changes between two calls for the same thing: the body has an entity tag.
-    warnings
-        Shown in ``meta.warnings`` when there are any.
-    shared
-        Whether the rows lie in memory that is held anyway: cutting them anew costs less than keeping them twice.
     """
 
     rows: bytes | BodyChunks
     returned: int
     total: int
     meta: Mapping[str, Any]
-    warnings: tuple[Mapping[str, str], ...] = ()
-    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +65,41 @@ class Bare:
 
 
 Answer: TypeAlias = Page | Single | Bare
-Answerer: TypeAlias = Callable[["Context"], Answer | Awaitable[Answer]]
-"""A route: a plain function is run on a compute thread, a coroutine function on the event loop."""
 
 
-def empty(meta: Mapping[str, Any], *warnings: Mapping[str, str]) -> Page:
-    """Return a page without rows."""
-    return Page(b"[]", 0, 0, meta, warnings)
+class Pending(NamedTuple, Generic[T]):
+    """Something that has to be waited for.
+
+    Attributes
+    ----------
+    wait
+        Waits for it; called once.
+    """
+
+    wait: Callable[[], Awaitable[T]]
+
+
+class PageEndpoint(NamedTuple):
+    """An endpoint whose pages are determined by a query alone.
+
+    Attributes
+    ----------
+    query
+        A pure function from a checked request to the hashable query.
+    meta
+        The page's meta, from the request and what was found.
+    source
+        The part of the service that answers the query.
+    tag_by_body
+        Whether the page is tagged by its bytes, because its query tells of more than the caller sees.
+    """
+
+    query: Callable[[Request], Any]
+    meta: Callable[[Request, Any, Found], Mapping[str, Any]]
+    source: str = "pages"
+    tag_by_body: bool = False
+
+
+ObjectEndpoint: TypeAlias = Callable[["ServerState", "Request"], "Answer | Pending[Answer]"]
+"""Any other endpoint: it answers at once, or says what has to be waited for."""
+EndpointFunction: TypeAlias = PageEndpoint | ObjectEndpoint

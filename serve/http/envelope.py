@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from schemas.errors import ApiError
 from schemas.warning_codes import WARNING_CODES
+from serve.query.found import UnknownSymbol
 from serve.query.instants import now
 from serve.query.json import BodyChunks
+
+_TOLD: Final = 10
+"""Unknown symbols named one by one."""
 
 
 def collection(
@@ -93,7 +97,17 @@ def kind_missing(kind: str) -> dict[str, str]:
     return warning("kind_missing", f"The run holds no {kind} data for this request.", kind=kind)
 
 
+def unknown_symbols(unknown: Sequence[UnknownSymbol]) -> dict[str, str]:
+    """Return the warning that names symbols the run never had: they are more often misspelt than meant."""
+    told = [
+        x.asked if x.nearest is None else f"{x.asked} (did you mean {x.nearest}?)" for x in unknown[:_TOLD]
+    ]
+    if len(unknown) > _TOLD:
+        told.append(f"{len(unknown) - _TOLD} more")
+    return warning("unknown_symbol", f"The run never scored or traded {', '.join(told)}.")
+
+
 def page_of(items: Sequence[Mapping[str, Any]], limit: int, offset: int) -> tuple[bytes, int]:
-    """Slice a list held in memory, and return the page's JSON and its number of rows."""
+    """Slice a list, and return the page's JSON and its number of rows."""
     chosen = items[offset : offset + limit]
     return orjson.dumps(chosen), len(chosen)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
@@ -12,21 +11,15 @@ _NOTHING: Final = hashlib.sha256()
 """Copied for each name: beginning anew has the library look the algorithm up every time."""
 
 
-def tag_of_request(
-    *, snapshot: str, endpoint: str, values: Mapping[str, Any], view: Mapping[str, Any], build: str
-) -> str:
-    """Name the answer to a request by everything that determines it.
+def tag_of_query(endpoint: str, query: tuple[Any, ...], build: str) -> str:
+    """Name the page of a query by everything that determines it.
 
     Parameters
     ----------
-    snapshot
-        Id of the snapshot, with the alpha's address.
     endpoint
         Registry id.
-    values
-        Parsed parameters, so that spellings of one question share a tag.
-    view
-        What of the key changes the body.
+    query
+        Spellings of one request come to one query, and so share a tag.
     build
         Version of the running program.
 
@@ -35,9 +28,7 @@ def tag_of_request(
     str
         The opaque part of the tag, without quotes.
     """
-    return tag_of_body(
-        orjson.dumps([snapshot, endpoint, dict(values), dict(view), build], option=orjson.OPT_SORT_KEYS)
-    )
+    return tag_of_body(orjson.dumps((endpoint, build, *query)))
 
 
 def tag_of_body(body: bytes) -> str:
@@ -53,7 +44,7 @@ def quoted(tag: str, coding: str) -> str:
 
 
 def matches(if_none_match: str | None, etag: str) -> bool:
-    """Tell whether an ``If-None-Match`` header names this entity tag, weakly compared; ``*`` does not count.
+    """Whether an ``If-None-Match`` header names this entity tag, weakly compared; ``*`` does not count.
 
     ``*`` asks whether anything is there, which is only known once the answer is made; see :func:`matches_any`.
     """
@@ -63,5 +54,5 @@ def matches(if_none_match: str | None, etag: str) -> bool:
 
 
 def matches_any(if_none_match: str | None) -> bool:
-    """Tell whether the header asks for any representation at all."""
+    """Whether the header asks for any representation at all."""
     return if_none_match is not None and if_none_match.strip() == "*"

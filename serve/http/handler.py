@@ -1,327 +1,309 @@
-"""The way of every request, in the one order of its checks."""
+"""The checks of every request, in their one order, and the answer.
+
+A request is handled in two halves. :meth:`EndpointHandler.begin` never waits: it returns the response where everything it
+takes lies in memory, and otherwise what has to be waited for.
+"""
 
 from __future__ import annotations
 
-import errno
-import inspect
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-import structlog
 from polars.exceptions import PanicException
 
-from datasets.listing import Listing
-from datasets.snapshot import Snapshot
-from schemas.endpoints import Endpoint, Gate, Shape
-from schemas.errors import (
-    AlphaNotPublished,
-    ApiError,
-    SnapshotCorrupt,
-    SnapshotError,
-    SnapshotNotKept,
-    StorageUnavailable,
-)
+from schemas.endpoints import Endpoint, Gate
+from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
 from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
-from serve.auth.caller import Caller
 from serve.auth.credentials import Credentials
-from serve.cache.lru import LISTING, SnapshotKey, snapshot_key
-from serve.cache.miss import CacheMiss
-from serve.http import request as tracing
-from serve.http.answer import Answer, Answerer
-from serve.http.asgi import Scope
-from serve.http.context import Context
+from serve.cache.bodies import JOINED_BYTES, Body, coded
+from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Pending
 from serve.http.encoding import IDENTITY, negotiate
-from serve.http.etag import matches, matches_any, quoted, tag_of_request
-from serve.http.params import refusal
-from serve.http.parsed_query import Question, parse_query
-from serve.http.request import RequestInfo
-from serve.http.responses import Response, answered, failed, not_modified, page_response
+from serve.http.errors import as_api_error
+from serve.http.etag import matches, quoted, tag_of_body, tag_of_query
+from serve.http.params import parse_query, refusal
+from serve.http.request import Request
+from serve.http.responses import (
+    Response,
+    failed,
+    not_modified,
+    object_response,
+    page_body,
+    page_response,
+    unless_unchanged,
+)
+from serve.query.found import Found, Rows
 from serve.query.readable_books import visible_books
-from serve.state import ServerState
 
-_log = structlog.get_logger("serve.http.handler")
+if TYPE_CHECKING:
+    from serve.state import ServerState
+
 _LIST: Final = "catalog.alphas.list"
 """The endpoint whose pages the catalogue determines."""
-_KEPT_WHOLE: Final = frozenset({"performance.metrics"})
-"""Endpoints of one object whose answers are kept by their own part."""
-_NOTHING: Final = Question({}, {})
-"""What a request asks before it was read."""
+
+Begun: TypeAlias = Response | Pending[Response]
+_Step: TypeAlias = Response | Pending[Any]
+"""What a check comes to: the response, or what has to be waited for, which is another step."""
 
 
-def make_responder(
-    service: ServerState, endpoint: Endpoint, answerer: Answerer
-) -> Callable[[Scope], Coroutine[Any, Any, Response]]:
-    """Return the function that makes the response to a request for one endpoint; it never raises.
+class EndpointHandler:
+    """Handles the requests to one endpoint.
 
     Parameters
     ----------
-    answerer
-        The endpoint's own part: called only when every check before it has passed.
+    service
+        What answers are made with.
+    endpoint
+        The declaration.
+    function
+        The endpoint's own part: asked only when every check before it has passed.
     """
 
-    async def respond(scope: Scope) -> Response:
-        passage = _RequestHandler(service, endpoint, answerer, scope)
+    def __init__(self, service: ServerState, endpoint: Endpoint, function: EndpointFunction) -> None:
+        self.endpoint: Final = endpoint
+        self._service = service
+        self._function = function
+        self._takes_snapshot = SNAPSHOT in endpoint.parameters
+
+    # The two halves
+
+    def begin(self, request: Request) -> Begun:
+        """Respond to a request, or return what has to be waited for; never waits and never raises."""
+        request.endpoint = self.endpoint.id
         try:
-            return await passage.response()
+            if self.endpoint.public:
+                step = self._authorized(request)
+            elif self._service.access.is_local:
+                request.caller = self._service.access.authorize_now(
+                    Credentials.of(request.headers), request.client, self.endpoint, request.recognised
+                )
+                step = self._authorized(request)
+            else:
+                step = Pending(partial(self._authorize, request))
         except (Exception, PanicException) as error:  # noqa: BLE001 - the last line: nothing of an unforeseen failure may leak
-            if passage.snapshot is not None:
-                service.damage.note(passage.snapshot.pointer, error)
-            known = as_api_error(error, passage.trace)
-            passage.trace.code = known.code
-            return failed(known, passage.trace.request_id, passage.headers)
+            return self._failed(request, error)
+        return Pending(partial(self._finish, request, step.wait)) if isinstance(step, Pending) else step
 
-    return respond
-
-
-def as_api_error(error: BaseException, trace: RequestInfo) -> ApiError:
-    """Say what a failure is to the caller; whatever is not the caller's doing is logged."""
-    if isinstance(error, ApiError):
-        return error
-    if isinstance(error, StorageUnavailable | SnapshotError | PanicException):
-        _log.error(
-            "published_data_unavailable",
-            request_id=trace.request_id,
-            endpoint=trace.endpoint,
-            kind=type(error).__name__,
-            reason=str(error),
-        )
-        return ApiError("upstream_unavailable", "The results cannot be read for now; try again later.")
-    if _is_short_of_descriptors(error):
-        _log.error("file_descriptors_exhausted", request_id=trace.request_id, endpoint=trace.endpoint)
-        return ApiError("upstream_unavailable", "The results cannot be read for now; try again later.")
-    _log.exception("unforeseen_failure", request_id=trace.request_id, endpoint=trace.endpoint)
-    return ApiError("internal_error", "Something failed here; quote the request id to the operator.")
-
-
-def _is_short_of_descriptors(error: BaseException | None) -> bool:
-    """Tell whether a failure comes of too many open files, here or on the whole machine: it passes by itself."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
-class _RequestHandler:
-    """One request on its way through the checks."""
-
-    def __init__(self, service: ServerState, endpoint: Endpoint, answerer: Answerer, scope: Scope) -> None:
-        self.service = service
-        self.endpoint = endpoint
-        self.answerer = answerer
-        self.scope = scope
-        self.path: Mapping[str, str] = scope["path_params"]
-        self.trace = tracing.of(scope)
-        self.trace.endpoint = endpoint.id
-        self.caller: Caller | None = None
-        self.question: Question = _NOTHING
-        self.snapshot: Snapshot | None = None
-        self.listing: Listing | None = None
-        self.pinned = False
-        """Whether the snapshot is another than the one served."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """What is sent with any answer, errors included: the state of the caller's limits."""
-        return {} if self.caller is None else self.caller.headers
-
-    async def response(self) -> Response:
-        """Run the checks in their order, then answer."""
-        if not self.endpoint.public:
-            await self._admit()
-        if self.endpoint.gate is not Gate.NONE:
-            # Before any parameter is judged: what a key may not read, it is told nothing else about.
-            self._authorise()
-        await self._read_parameters()
-        values = self.question.values
-        if SNAPSHOT.name in values:
-            self._resolve()
-            if values[SNAPSHOT.name] is not None:
-                await self._pin(values[SNAPSHOT.name])
-        elif self.endpoint.id == _LIST:
-            self.listing = self.service.snapshots.listing
-            if not self.listing.pointers:
-                self.service.snapshots.require_known()
+    async def _finish(self, request: Request, wait: Callable[[], Awaitable[_Step]]) -> Response:
+        """Wait for the rest of what was begun; never raises."""
         try:
-            return await self._answer()
+            step = await self._unless_collected(request, wait)
+            while isinstance(step, Pending):
+                step = await self._unless_collected(request, step.wait)
+        except (Exception, PanicException) as error:  # noqa: BLE001 - as above
+            return self._failed(request, error)
+        return step
+
+    async def _unless_collected(self, request: Request, wait: Callable[[], Awaitable[_Step]]) -> _Step:
+        try:
+            return await wait()
         except SnapshotCorrupt:
-            if self.pinned:  # gc may have removed it since the pointer was read last
-                await self._look_for(values[SNAPSHOT.name])
+            if request.pinned:  # gc may have removed it since the pointer was read last
+                await self._look_for(request)
             raise
 
-    async def _admit(self) -> None:
-        """The key, its account, the caller's address, rate and quota, the endpoint allow-list."""
-        client = self.scope["client"][0] if self.scope.get("client") else None
-        self.caller = await self.service.access.admit(
-            Credentials.of(self.trace.headers), client, self.endpoint, self._recognised
+    def _failed(self, request: Request, error: BaseException) -> Response:
+        if request.snapshot is not None:
+            self._service.damage.note(request.snapshot.pointer, error)
+        known = as_api_error(error, request)
+        request.code = known.code
+        return failed(known, request.id, request.answer_headers)
+
+    # The checks
+
+    async def _authorize(self, request: Request) -> _Step:
+        request.caller = await self._service.access.authorize(
+            Credentials.of(request.headers), request.client, self.endpoint, request.recognised
         )
+        return self._authorized(request)
 
-    def _recognised(self, key_id: str) -> None:
-        self.trace.key_id = key_id
-
-    async def _read_parameters(self) -> None:
+    def _authorized(self, request: Request) -> _Step:
+        """Go on with a request whose key may call the endpoint."""
+        if self.endpoint.gate is not Gate.NONE:
+            # Before any parameter is judged: what a key may not read, it is told nothing else about.
+            request.the_caller.require(self.endpoint, request.path["alpha"])
         try:
-            self.question = parse_query(self.endpoint, self.path, self.scope["query_string"])
+            request.parsed = parse_query(self.endpoint, request.path, request.query_string)
         except ApiError as error:
-            raise await self._with_books(self._with_symbol(error)) from None
+            return self._refused(request, error)
+        if self._takes_snapshot:
+            self._resolve(request)
+            wanted = request.parsed.values[SNAPSHOT.name]
+            if wanted is not None and not self._is_pinned(request, wanted):
+                return Pending(partial(self._open_pinned, request, wanted))
+        elif self.endpoint.id == _LIST:
+            request.listing = self._service.snapshots.listing
+            if not request.listing.pointers:
+                self._service.snapshots.require_known()
+        return self._respond(request)
 
-    def _with_symbol(self, error: ApiError) -> ApiError:
-        """Refuse an unknown benchmark together with the other parameters."""
-        known = SYMBOL_PATH not in self.endpoint.parameters
-        refused = None if known else self.service.market_data.refusal(self.path[SYMBOL_PATH.name])
-        if refused is None or refused.details is None or error.details is None:
-            return error
-        listed = [*refused.details["parameters"], *error.details["parameters"]]
-        both = refusal(listed)
-        return ApiError(both.code, both.message, {**refused.details, "parameters": listed})
+    def _refused(self, request: Request, error: ApiError) -> _Step:
+        """Refuse broken parameters: an unknown benchmark with the others, and the books beside a missing one."""
+        if SYMBOL_PATH in self.endpoint.parameters and error.details is not None:
+            also = self._service.market_data.refusal(request.path[SYMBOL_PATH.name])
+            if also is not None and also.details is not None:
+                listed = [*also.details["parameters"], *error.details["parameters"]]
+                both = refusal(listed)
+                error = ApiError(both.code, both.message, {**also.details, "parameters": listed})
+        named = {entry["name"] for entry in (error.details or {}).get("parameters", ())}
+        if any(
+            x.kind is ParameterKind.BOOK and x.required and x.name in named for x in self.endpoint.parameters
+        ):
+            return Pending(partial(self._refused_with_books, request, error))
+        raise error
 
-    async def _with_books(self, error: ApiError) -> ApiError:
-        """List the books beside the refusal of a missing one; the caller may read the run."""
-        details = error.details or {}
-        named = {entry["name"] for entry in details.get("parameters", ())}
-        missing = any(
-            p.kind is ParameterKind.BOOK and p.required and p.name in named for p in self.endpoint.parameters
-        )
-        if not missing or self.caller is None:
-            return error
-        snapshot = self.service.snapshots.resolve(self.path["alpha"])
+    async def _refused_with_books(self, request: Request, error: ApiError) -> _Step:
+        snapshot = self._service.snapshots.resolve(request.path["alpha"])
         if snapshot is None:
-            return error
-        readable = partial(visible_books, snapshot, raw=self.caller.expose_raw)
-        available = list(await self.service.compute(readable))
-        return ApiError(error.code, error.message, {**details, "available": available})
+            raise error
+        books = await self._service.compute(partial(visible_books, snapshot, raw=request.raw))
+        raise ApiError(error.code, error.message, {**(error.details or {}), "available": list(books)})
 
-    def _authorise(self) -> None:
-        """Whether the key may read the alpha; whether there is one is not asked."""
-        assert self.caller is not None
-        self.caller.require(self.endpoint, self.path["alpha"])
-
-    def _resolve(self) -> None:
-        """Whether there is such an alpha."""
-        self.snapshot = self.service.snapshots.resolve(self.path["alpha"])
-        if self.snapshot is None:
-            self.service.snapshots.require_known(self.path["alpha"])
+    def _resolve(self, request: Request) -> None:
+        """Find the alpha's snapshot."""
+        request.snapshot = self._service.snapshots.resolve(request.path["alpha"])
+        if request.snapshot is None:
+            self._service.snapshots.require_known(request.path["alpha"])
             raise self._no_alpha()
 
     def _no_alpha(self) -> ApiError:
         code = "run_not_found" if self.endpoint.gate is Gate.RUNS else "alpha_not_found"
         return ApiError(code, "There is no alpha at this address.")
 
-    async def _pin(self, wanted: str) -> None:
-        """Answer from the snapshot that is asked for by its id."""
-        snapshots, alpha_id = self.service.snapshots, self.path["alpha"]
-        served = self.snapshot
+    def _is_pinned(self, request: Request, wanted: str) -> bool:
+        """Find the snapshot that is asked for by its id, if that takes no reading."""
+        served = request.snapshot
         try:
-            self.snapshot = snapshots.pinned(alpha_id, wanted)
-            if self.snapshot is None:
-                self.snapshot = await self.service.compute(partial(snapshots.open_pinned, alpha_id, wanted))
+            found = self._service.snapshots.pinned(request.path["alpha"], wanted)
         except SnapshotNotKept:
-            # Another worker may have seen a newer one already, and told the caller of it.
-            self.snapshot = await self._look_for(wanted)
+            return False
         except AlphaNotPublished:  # withdrawn this very moment
             raise self._no_alpha() from None
-        self.pinned = self.snapshot is not served
+        if found is None:
+            return False
+        request.snapshot, request.pinned = found, found is not served
+        return True
 
-    async def _look_for(self, wanted: str) -> Snapshot:
+    async def _open_pinned(self, request: Request, wanted: str) -> _Step:
+        """Read the snapshot that is asked for by its id, and go on."""
+        snapshots, alpha_id, served = self._service.snapshots, request.path["alpha"], request.snapshot
         try:
-            return await self.service.compute(
-                partial(self.service.snapshots.look_for, self.path["alpha"], wanted)
-            )
+            request.snapshot = await self._service.compute(partial(snapshots.open_pinned, alpha_id, wanted))
+        except SnapshotNotKept:
+            # Another worker may have seen a newer one already, and told the caller of it.
+            await self._look_for(request)
+        except AlphaNotPublished:
+            raise self._no_alpha() from None
+        request.pinned = request.snapshot is not served
+        return self._respond(request)
+
+    async def _look_for(self, request: Request) -> None:
+        """Find the snapshot that is asked for by its id, by the pointer as it is now."""
+        look = self._service.snapshots.look_for
+        work = partial(look, request.path["alpha"], request.values[SNAPSHOT.name])
+        try:
+            request.snapshot = await self._service.compute(work)
         except SnapshotNotKept as error:
             message = "This run has no such snapshot, or it is no longer kept."
             raise ApiError("snapshot_not_found", message, {"current": error.current}) from None
         except AlphaNotPublished:
             raise self._no_alpha() from None
 
-    async def _answer(self) -> Response:
-        wanted = self.trace.header(b"if-none-match")
-        coding = negotiate(self.trace.header(b"accept-encoding"))
-        owner = self._owner()
-        tag = None if owner is None else self._tag_beforehand(owner)
-        # The tag of a list of alphas is that of its body, for what else it is made from the caller may not see.
-        named = tag if self.listing is None else None
-        if wanted is not None and named is not None and matches(wanted, quoted(named, coding)):
-            return not_modified(quoted(named, coding), self.headers)
-        if tag is not None and owner is not None:
-            finished = self.service.bodies.get(owner, (tag, coding))
-            if finished is not None:
-                response = page_response(finished, finished.tag or tag, coding, self.headers)
-                return self._unless_held_by_caller(response, wanted)
-        encode = partial(answered, owner=owner, tag=tag, coding=coding, headers=self.headers)
-        hurried = self._context(hurried=True)
-        answer = self._at_hand(hurried)
-        if answer is not None and coding == IDENTITY:
-            return self._unless_held_by_caller(encode(hurried, answer), wanted)
-        context = self._context()
-        if answer is not None:
-            # Cutting a page is nothing; packing a large one is.
-            response = await self.service.compute(partial(encode, context, answer))
-        elif inspect.iscoroutinefunction(self.answerer):
-            response = encode(context, await self.answerer(context))
+    # The answer
+
+    def _respond(self, request: Request) -> _Step:
+        if isinstance(self._function, PageEndpoint):
+            return self._page(request, self._function)
+        answer = self._function(self._service, request)
+        if isinstance(answer, Pending):
+            return Pending(partial(self._when_answered, request, answer.wait))
+        return self._answered(request, answer)
+
+    async def _when_answered(self, request: Request, wait: Callable[[], Awaitable[Answer]]) -> _Step:
+        return self._answered(request, await wait())
+
+    def _answered(self, request: Request, answer: Answer) -> _Step:
+        coding = negotiate(request.header(b"accept-encoding"))
+        respond = partial(object_response, request, self.endpoint, answer, coding)
+        if coding == IDENTITY:
+            return respond()
+        return Pending(partial(self._service.compute, respond))
+
+    def _page(self, request: Request, function: PageEndpoint) -> _Step:
+        """Answer with a finished body, else with one made of rows in memory, else of what a thread reads."""
+        service, headers = self._service, request.answer_headers
+        wanted = request.header(b"if-none-match")
+        coding = negotiate(request.header(b"accept-encoding"))
+        query, tag = self._query(request, function)
+        if wanted is not None and not function.tag_by_body and matches(wanted, quoted(tag, coding)):
+            return not_modified(quoted(tag, coding), headers)
+        body = service.bodies.get(query.snapshot, (tag, coding))
+        if body is not None:
+            response = page_response(body, body.tag or tag, coding, headers)
+            return response if wanted is None else unless_unchanged(response, wanted, headers)
+
+        source = getattr(service, function.source)
+        made_from = request.snapshot or request.listing
+        found = source.cached(query, made_from)
+        if found is not None and coding == IDENTITY:
+            return self._of_found(request, function, (query, tag, coding), found, in_memory=True)
+
+        def work() -> Response:
+            rows = source.load(query, made_from) if found is None else found
+            return self._of_found(request, function, (query, tag, coding), rows, in_memory=False)
+
+        return Pending(partial(service.compute, work))
+
+    def _query(self, request: Request, function: PageEndpoint) -> tuple[Any, str]:
+        """Return what a request asks for, and the tag of that."""
+        parsed, snapshot, listing = request.parsed, request.snapshot, request.listing
+        assert parsed is not None
+        build = self._service.build
+        if snapshot is not None:
+            # A snapshot that was removed, built and published once more has the same id, and tells another time.
+            view: tuple[object, ...] = (snapshot.key, snapshot.published_at, request.raw, build)
         else:
-            response = await self.service.compute(
-                lambda: encode(context, cast(Answer, self.answerer(context)))
-            )
-        return self._unless_held_by_caller(response, wanted)
+            assert listing is not None
+            view = (listing.edition, request.the_caller.alphas, build)
+        known = parsed.queries.get(view)
+        if known is not None:
+            return known
+        query = function.query(request)
+        tag = tag_of_query(self.endpoint.id, query, build)
+        parsed.remember(view, query, tag)
+        return query, tag
 
-    def _context(self, *, hurried: bool = False) -> Context:
-        return Context(
-            self.service,
-            self.endpoint,
-            self.question.values,
-            self.trace.request_id,
-            self.caller,
-            self.snapshot,
-            hurried,
-            self.listing,
-        )
+    def _of_found(
+        self,
+        request: Request,
+        function: PageEndpoint,
+        named: tuple[Any, str, str],
+        found: Found,
+        *,
+        in_memory: bool,
+    ) -> Response:
+        """Make the response of what was found, and cache its body where that pays.
 
-    def _at_hand(self, context: Context) -> Answer | None:
-        """Ask the route to answer from memory; None when it cannot, or when nothing of the snapshot was read yet."""
-        known = self.listing is not None or (self.snapshot is not None and self.snapshot.opened)
-        from_memory = self.endpoint.shape is Shape.COLLECTION or self.endpoint.id in _KEPT_WHOLE
-        if not known or not from_memory:
-            return None
-        try:
-            return cast(Answer, self.answerer(context))
-        except CacheMiss:
-            return None
+        Parameters
+        ----------
+        named
+            The query, its tag and the content coding.
+        """
+        query, tag, coding = named
+        pieces = page_body(query, found, function.meta(request, query, found))
+        name = tag_of_body(b"".join(pieces)) if function.tag_by_body else tag
+        body = coded(pieces, coding)
+        if self._is_cached(found.rows, body, tag, in_memory=in_memory):
+            self._service.bodies.put(query.snapshot, (tag, coding), body.copied(name), body.bytes)
+        response = page_response(body, name, coding, request.answer_headers)
+        wanted = request.header(b"if-none-match")
+        return response if wanted is None else unless_unchanged(response, wanted, request.answer_headers)
 
-    def _unless_held_by_caller(self, response: Response, wanted: str | None) -> Response:
-        etag = None if wanted is None else response.headers.get("etag")
-        if etag is not None and (matches(wanted, etag) or matches_any(wanted)):
-            return not_modified(etag, self.headers)
-        return response
-
-    def _owner(self) -> SnapshotKey | None:
-        """Return what a page is made from, where that and the request determine it."""
-        if self.listing is not None:
-            return LISTING, self.listing.edition
-        if self.snapshot is not None and self.endpoint.shape is Shape.COLLECTION:
-            return snapshot_key(self.snapshot)
-        return None
-
-    def _tag_beforehand(self, owner: SnapshotKey) -> str:
-        """Name a page before it is made."""
-        assert self.caller is not None
-        alphas = None if self.listing is None else self.caller.alphas
-        build = self.service.build
-        # A snapshot that was removed, built and published once more has the same id, and tells another time.
-        published = "" if self.snapshot is None else self.snapshot.published_at
-        name = (owner, published, self.caller.expose_raw, alphas, build)
-        tag = self.question.names.get(name)
-        if tag is None:
-            view: dict[str, Any] = {"raw": self.caller.expose_raw}
-            if alphas is not None:
-                view["alphas"] = alphas.to_json()
-            tag = tag_of_request(
-                snapshot="/".join((*owner, published)),
-                endpoint=self.endpoint.id,
-                # Named or served, a snapshot answers the same.
-                values={k: v for k, v in self.question.values.items() if k != SNAPSHOT.name},
-                view=view,
-                build=build,
-            )
-            self.question.call(name, tag)
-        return tag
+    def _is_cached(self, rows: Rows, body: Body, tag: str, *, in_memory: bool) -> bool:
+        """Whether a body is worth its memory."""
+        if not in_memory or body.coding != IDENTITY:
+            return True
+        # Cut from rows in memory: what lies there already is not cached twice, and the rest when it is asked again, for
+        # a body that goes at once leaves the processor's caches as they are.
+        small = body.bytes <= JOINED_BYTES
+        return (small or not rows.shared) and self._service.asked_again.note(tag)

@@ -1,62 +1,43 @@
-"""The outermost layer: request ids, the access log, and paths that are no path."""
+"""The outermost layer: request ids, the access log, and the way to an endpoint's handler."""
 
 from __future__ import annotations
 
 import re
 import time
-import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote
 
 from schemas.errors import ApiError
-from serve.http import request as tracing
+from serve.http import request as requests
 from serve.http.access_log import Recorder
+from serve.http.answer import Pending
 from serve.http.asgi import Application, Message, Receive, Scope, Send
-from serve.http.handler import as_api_error
+from serve.http.errors import as_api_error
+from serve.http.handler import Begun
 from serve.http.protocol.connections import Connections
 from serve.http.protocol.limits import ConnectionLimits
-from serve.http.request import RequestInfo
+from serve.http.request import Request
 from serve.http.responses import Response, failed
 from serve.http.router import Router
 
 _BEGUN: Final = "alpha_results.begun"
 AS_SENT: Final = "alpha_results.as_sent"
 """In a scope: the method and the target of a request line that the server's parser could not be given."""
-
-
-_OF_A_TARGET: Final = re.compile(rb"/[\x21-\x7e]*\Z")
-
-
-class ImmediateResponse(NamedTuple):
-    """What was answered while the request was read, and when that began."""
-
-    response: Response
-    started: float
-    trace: RequestInfo
-
-
-class _Begun(NamedTuple):
-    """An answer that has to be waited for, and when it was begun."""
-
-    started: float
-    rest: Awaitable[Response]
+_TARGET: Final = re.compile(rb"/[\x21-\x7e]*\Z")
 
 
 class RequestMiddleware:
-    """Wraps the application so that every answer, whoever makes it, has a request id and a log line.
+    """Gives every answer, whoever makes it, a request id and a log line.
 
     Parameters
     ----------
     inner
         The application with the routes.
-    shortcut
-        Knows the endpoints of plain requests, which need not pass through the application.
+    router
+        The same routes, for plain requests: they need nothing of what the application prepares. None takes every request
+        through the application.
     record
         Writes a request's log line.
-    without_task
-        Tells whether a request may be begun outside of a task of the event loop.
     connections
         Counts and watches callers' connections; by default within the declared limits.
     """
@@ -64,14 +45,12 @@ class RequestMiddleware:
     def __init__(
         self,
         inner: Application,
-        shortcut: Router,
+        router: Router | None,
         record: Recorder,
-        without_task: Callable[[], bool] = lambda: False,
         connections: Connections | None = None,
     ) -> None:
         self._inner = inner
-        self._without_task = without_task
-        self._shortcut = shortcut
+        self._router = router
         self._record = record
         self.in_flight = 0
         """Requests being answered now."""
@@ -83,137 +62,123 @@ class RequestMiddleware:
             await self._inner(scope, receive, send)
             return
         as_sent = scope.pop(AS_SENT, None)
-        known = as_sent is None or _restore(scope, *as_sent)
-        begun: _Begun | None = scope.pop(_BEGUN, None)
-        started = time.perf_counter() if begun is None else begun.started
+        is_target = as_sent is None or _restore(scope, *as_sent)
+        pending: Pending[Response] | None = scope.pop(_BEGUN, None)
+        request = requests.begin(scope) if pending is None else requests.of(scope)
         self.in_flight += 1
-        sent = _Sent(send, tracing.begin(scope) if begun is None else tracing.of(scope))
-        raw_path = _raw_path(scope)
+        out = _Sender(send, request)
         try:
-            if begun is None:
-                await self._answer(scope, receive, sent, raw_path if known else b"")
+            if pending is not None:
+                await out.response(await pending.wait())
             else:
-                await sent.whole(await begun.rest)
+                await self._answer(scope, receive, out, _raw_path(scope) if is_target else b"")
         finally:
             self.in_flight -= 1
-            self._line(scope, sent.status, sent.size, started, sent.trace)
+            self._line(scope["method"], _raw_path(scope), out.status, out.size, request)
 
-    def at_once(self, scope: Scope) -> ImmediateResponse | None:
-        """Answer a plain GET, outside of any task, unless there is something to wait for.
+    def begin(self, scope: Scope) -> Response | None:
+        """Answer a plain GET outside of any task, unless there is something to wait for.
 
         Parameters
         ----------
         scope
-            Of a request for which nothing was done yet, with its path as received and its query string.
+            Of a request for which nothing was done yet, with its path as received and its query string. The request
+            that was begun is left in it.
 
         Returns
         -------
-        ImmediateResponse or None
-            None leaves the request to :meth:`__call__`, to be called with the same scope: what was begun goes on there.
+        Response or None
+            None leaves the rest to :meth:`__call__` with the same scope.
         """
-        found = self._shortcut.find(scope["method"], scope["raw_path"])
-        if found is None or found[0].in_task or not self._without_task():
+        if self._router is None:
             return None
-        started = time.perf_counter()
-        trace = tracing.begin(scope)
-        way, scope["path_params"] = found
-        steps = way.responder(scope)
-        try:
-            waited_for = steps.send(None)
-        except StopIteration as end:
-            return ImmediateResponse(end.value, started, trace)
-        scope[_BEGUN] = _Begun(started, _resumed(steps, waited_for))
-        return None
-
-    def answered(self, scope: Scope, answer: ImmediateResponse) -> None:
-        """Record a request that was answered at once."""
-        response = answer.response
-        self._line(scope, response.status, response.size, answer.started, answer.trace)
+        raw_path = scope["raw_path"]
+        route = self._router.find(raw_path)
+        if route is None:
+            return None
+        request = requests.begin(scope)
+        request.path, request.query_string = route.path, scope["query_string"]
+        begun = route.handler.begin(request)
+        if isinstance(begun, Pending):
+            scope[_BEGUN] = begun
+            return None
+        self._line("GET", raw_path, begun.status, begun.size, request)
+        return begun
 
     def refuse(self, error: ApiError) -> tuple[Response, str]:
         """Return and record the answer to what never became a request, and the id it is given."""
-        started = time.perf_counter()
-        nothing: Scope = {"method": None, "raw_path": b"", "headers": ()}
-        trace = tracing.begin(nothing)
-        trace.code = error.code
-        response = failed(error, trace.request_id)
-        self._line(nothing, response.status, response.size, started, trace)
-        return response, trace.request_id
+        request = requests.begin({"headers": ()})
+        request.code = error.code
+        response = failed(error, request.id)
+        self._line(None, b"", response.status, response.size, request)
+        return response, request.id
 
-    def _line(self, scope: Scope, status: int, size: int, started: float, trace: RequestInfo) -> None:
+    def _line(self, method: str | None, path: bytes, status: int, size: int, request: Request) -> None:
         # The query string stays out: whoever puts a key there must not find it in a log as well.
         self._record(
             {
-                "method": scope["method"],
-                "path": _raw_path(scope).decode("ascii", "backslashreplace"),
+                "method": method,
+                "path": path.decode("ascii", "backslashreplace"),
                 "status": status,
-                "code": trace.code,
+                "code": request.code,
                 "bytes": size,
-                "ms": round((time.perf_counter() - started) * 1e3, 3),
-                "request_id": trace.request_id,
-                "endpoint": trace.endpoint,
-                "key_id": trace.key_id,
+                "ms": round((time.perf_counter() - request.started) * 1e3, 3),
+                "request_id": request.id,
+                "endpoint": request.endpoint,
+                "key_id": request.key_id,
             }
         )
 
-    async def _answer(self, scope: Scope, receive: Receive, sent: _Sent, raw_path: bytes) -> None:
-        found = self._shortcut.find(scope["method"], raw_path)
-        if found is not None:
-            way, scope["path_params"] = found
-            await sent.whole(await way.responder(scope))
+    async def _answer(self, scope: Scope, receive: Receive, out: _Sender, raw_path: bytes) -> None:
+        request = out.request
+        route = None
+        if self._router is not None and scope["method"] == "GET":
+            route = self._router.find(raw_path)
+        if route is not None:
+            request.path, request.query_string = route.path, scope["query_string"]
+            await out.response(await finished(route.handler.begin(request)))
             return
         try:
-            if _plain(raw_path):
-                await self._inner(scope, receive, sent.message)
+            if _could_be_ours(raw_path):
+                await self._inner(scope, receive, out.message)
             else:
-                sent.trace.code = "not_found"
-                await sent.whole(failed(ApiError("not_found", "No such path."), sent.trace.request_id))
+                request.code = "not_found"
+                await out.response(failed(ApiError("not_found", "No such path."), request.id))
         except Exception as error:
-            if sent.status:  # too late for another answer: the server cuts the connection
+            if out.status:  # too late for another answer: the server cuts the connection
                 raise
-            known = as_api_error(error, sent.trace)
-            sent.trace.code = known.code
-            await sent.whole(failed(known, sent.trace.request_id))
+            known = as_api_error(error, request)
+            request.code = known.code
+            await out.response(failed(known, request.id))
 
 
-@types.coroutine
-def _resumed(steps: Coroutine[Any, Any, Response], waited_for: Any) -> Generator[Any, Any, Response]:
-    """Go on with a coroutine that was begun by hand and waits for something, in the task that awaits this."""
-    while True:
-        try:
-            sent = yield waited_for
-            go_on = partial(steps.send, sent)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is for the coroutine to judge
-            go_on = partial(steps.throw, error)
-        try:
-            waited_for = go_on()
-        except StopIteration as end:
-            response: Response = end.value
-            return response
+async def finished(begun: Begun) -> Response:
+    """Return a response, waiting for it where it must be."""
+    return await begun.wait() if isinstance(begun, Pending) else begun
 
 
-class _Sent:
-    """What was sent of one answer."""
+class _Sender:
+    """Sends one answer, and counts what was sent."""
 
-    __slots__ = ("_send", "size", "status", "trace")
+    __slots__ = ("_send", "request", "size", "status")
 
-    def __init__(self, send: Send, trace: RequestInfo) -> None:
+    def __init__(self, send: Send, request: Request) -> None:
         self._send = send
-        self.trace = trace
+        self.request = request
         self.status = 0
         self.size = 0
 
-    async def whole(self, response: Response) -> None:
+    async def response(self, response: Response) -> None:
         """Send a response of ours."""
         self.status, self.size = response.status, response.size
-        await response.send(self._send, self.trace.request_id)
+        await response.send(self._send, self.request.id)
 
     async def message(self, message: Message) -> None:
         """Send a message of the application behind."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            if not self.trace.shared:
-                named = (b"x-request-id", self.trace.request_id.encode("ascii"))
+            if not self.request.shared:
+                named = (b"x-request-id", self.request.id.encode("ascii"))
                 message = {**message, "headers": [*message["headers"], named]}
         elif message["type"] == "http.response.body":
             self.size += len(message.get("body", b""))
@@ -225,7 +190,7 @@ def _restore(scope: Scope, method: bytes, target: bytes) -> bool:
     raw_path, _, query = target.partition(b"?")
     scope["method"], scope["raw_path"], scope["query_string"] = method.decode("ascii"), raw_path, query
     scope["path"] = unquote(raw_path.decode("latin-1"))
-    return _OF_A_TARGET.match(target) is not None
+    return _TARGET.match(target) is not None
 
 
 def _raw_path(scope: Scope) -> bytes:
@@ -233,8 +198,8 @@ def _raw_path(scope: Scope) -> bytes:
     return raw if isinstance(raw, bytes) else str(scope["path"]).encode()
 
 
-def _plain(raw_path: bytes) -> bool:
-    """Tell whether a path can be one of ours: the router behind would take several spellings of each.
+def _could_be_ours(raw_path: bytes) -> bool:
+    """Whether a path can be one of ours: the application would take several spellings of each.
 
     An encoded slash would move the borders between segments, and doubled or trailing ones would give a
     resource a second address.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -30,6 +30,37 @@ Values = Mapping[str, Any]
 """Parameter name -> value, defaults filled in. Every declared parameter that is not forbidden is there."""
 
 
+_REMEMBERED: Final = 4096
+"""Requests whose parsing is remembered: the same page is often asked for again."""
+_LONGEST: Final = 512
+"""Bytes of a request's path and query up to which that is done, so that what is remembered stays small."""
+_VIEWS: Final = 8
+"""Queries remembered of one request, by the snapshot and the view of the key."""
+
+
+class ParsedQuery:
+    """A request that keeps every rule, without who asks it.
+
+    Parameters
+    ----------
+    values
+        Its parameters, read; shared between requests, so never to be changed.
+    """
+
+    __slots__ = ("queries", "values")
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.queries: dict[Hashable, tuple[Any, str]] = {}
+        """What is asked of a snapshot, and the tag of that, by all that they depend on besides."""
+
+    def remember(self, view: Hashable, query: Any, tag: str) -> None:
+        """Remember what is asked, for the next request like this."""
+        if len(self.queries) >= _VIEWS:
+            self.queries.clear()
+        self.queries[view] = query, tag
+
+
 class Broken(ValueError):
     """A text that does not keep its parameter's rule."""
 
@@ -44,6 +75,31 @@ def query_pairs(query_string: bytes) -> list[tuple[str, str]]:
     # Nothing to decode, as in most: the same by half of the way.
     parts = [part.partition("=") for part in query_string.decode("ascii").split("&") if part]
     return [(name, text) for name, _, text in parts]
+
+
+def parse_query(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> ParsedQuery:
+    """Read a request's parameters; a pure function, so that what is remembered is never out of date.
+
+    Parameters
+    ----------
+    path
+        Text of the path's placeholders, decoded.
+    query_string
+        As received.
+
+    Raises
+    ------
+    ApiError
+        As :func:`parse`.
+    """
+    if len(query_string) + sum(map(len, path.values())) > _LONGEST:
+        return ParsedQuery(parse(endpoint, path, query_pairs(query_string)))
+    return _remembered(endpoint.id, tuple(path.items()), query_string)
+
+
+@lru_cache(_REMEMBERED)
+def _remembered(endpoint_id: str, path: tuple[tuple[str, str], ...], query_string: bytes) -> ParsedQuery:
+    return ParsedQuery(parse(ENDPOINTS[endpoint_id], dict(path), query_pairs(query_string)))
 
 
 def parse(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str, str]]) -> Values:
@@ -69,7 +125,7 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str
         ``bad_request`` whose details list every parameter that breaks a rule, with the rule, and every name that the
         endpoint does not know, with the nearest one it does.
     """
-    values = _read_at_once(_declared(endpoint.id), path, query)
+    values = _read_all(_declared(endpoint.id), path, query)
     return read_one_by_one(endpoint, path, query) if values is None else values
 
 
@@ -105,7 +161,7 @@ def _declared(endpoint_id: str) -> _Declared:
     )
 
 
-def _read_at_once(
+def _read_all(
     declared: _Declared, path: Mapping[str, str], query: Sequence[tuple[str, str]]
 ) -> dict[str, Any] | None:
     """Read the parameters of a request that keeps every rule; None when it breaks any."""
@@ -194,7 +250,7 @@ def _day(_: Parameter, text: str) -> dt.date | None:
         return None
     try:
         return dt.date.fromisoformat(text)
-    except ValueError:  # a day no calendar has
+    except ValueError:  # such as the 30th of February
         return None
 
 

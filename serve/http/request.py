@@ -1,46 +1,125 @@
-"""What is known of a request while it is answered: its headers, and what its log line and ``X-Request-Id`` say."""
+"""A request as it passes the checks, from its head to its log line."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 from serve.http.asgi import Scope
+from serve.http.params import ParsedQuery, Values
 
-_SCOPE: Final = "alpha_results.trace"
+if TYPE_CHECKING:
+    from datasets.listing import Listing
+    from datasets.snapshot import Snapshot
+    from serve.auth.caller import Caller
+
+_SCOPE: Final = "alpha_results.request"
 _CALLERS_OWN: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}\Z")
 
 
 @dataclass(slots=True)
-class RequestInfo:
-    """Filled in as the request passes the checks.
+class Request:
+    """Filled in check by check.
 
     Attributes
     ----------
-    request_id
-        The caller's own when it was well formed, else a new one.
+    id
+        The caller's own ``X-Request-Id`` when it was well formed, else a new one.
     headers
-        Of the request, by name.
+        By name in small letters.
+    client
+        Address of the other end of the connection; None when it has none.
+    path, query_string
+        Text of the path's placeholders, decoded, and what follows the question mark, as received.
     endpoint, key_id, code
-        Registry id, key and error code once known.
+        Registry id, key and error code once known: what the log line says.
+    caller
+        The authorised caller; None before that, and on the public endpoint.
+    parsed
+        Its parameters, once read.
+    snapshot
+        The one snapshot this request sees, on the endpoints of an alpha.
+    pinned
+        Whether that is another than the one served.
+    listing
+        The alphas this request sees, on the endpoint that lists them.
+    started
+        When it was begun, by the performance counter.
     shared
-        Whether the answer may be kept by shared caches, so that it must not name the request.
+        Whether the answer may be cached by others, so that it must not name the request.
     """
 
-    request_id: str
-    headers: dict[bytes, bytes]
+    id: str
+    headers: Mapping[bytes, bytes]
+    client: str | None = None
+    path: Mapping[str, str] = field(default_factory=dict)
+    query_string: bytes = b""
     endpoint: str | None = None
     key_id: str | None = None
     code: str | None = None
+    caller: Caller | None = None
+    parsed: ParsedQuery | None = None
+    snapshot: Snapshot | None = None
+    pinned: bool = False
+    listing: Listing | None = None
+    started: float = 0.0
     shared: bool = False
+
+    def recognised(self, key_id: str) -> None:
+        """Note whose key it is, for the log line."""
+        self.key_id = key_id
 
     def header(self, name: bytes) -> str | None:
         """Return a header's value, None when there is none."""
         found = self.headers.get(name)
         return None if found is None else found.decode("latin-1")
+
+    @property
+    def values(self) -> Values:
+        """The parameters, typed, defaults filled in."""
+        assert self.parsed is not None
+        return self.parsed.values
+
+    @property
+    def the_caller(self) -> Caller:
+        """The authorised caller; every endpoint but the public one has one."""
+        assert self.caller is not None
+        return self.caller
+
+    @property
+    def the_snapshot(self) -> Snapshot:
+        """The snapshot; endpoints of an alpha have one."""
+        assert self.snapshot is not None
+        return self.snapshot
+
+    @property
+    def raw(self) -> bool:
+        """Whether the key sees the unconditioned signal and its books."""
+        return self.caller is not None and self.caller.expose_raw
+
+    @property
+    def answer_headers(self) -> Mapping[str, str]:
+        """What is sent with any answer, errors included: the state of the caller's limits."""
+        return {} if self.caller is None else self.caller.headers
+
+    @property
+    def run_meta(self) -> dict[str, Any]:
+        """The meta of a run's signals: its address, the research source's label, and the snapshot that answers."""
+        return self.named(self.the_snapshot.manifest.source_alpha_id)
+
+    def named(self, alpha_id: str) -> dict[str, Any]:
+        """Return what the meta of every answer about a run says; `alpha_id` is the label it gives to the source."""
+        snapshot = self.the_snapshot
+        return {
+            "run": snapshot.alpha_id,
+            "alpha_id": alpha_id,
+            "snapshot": snapshot.id,
+            "published_at": snapshot.published_at,
+        }
 
 
 _ID_BYTES: Final = 16
@@ -68,17 +147,24 @@ def by_name(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     return found
 
 
-def begin(scope: Scope) -> RequestInfo:
-    """Start the trace of a request and leave it in its scope."""
+def begin(scope: Scope) -> Request:
+    """Begin a request, and leave it in its scope."""
+    started = time.perf_counter()
     headers = by_name(scope["headers"])
     given = headers.get(b"x-request-id")
     own = given is not None and _CALLERS_OWN.match(given)
-    trace = RequestInfo(given.decode("ascii") if own and given is not None else _new_id(), headers)
-    scope[_SCOPE] = trace
-    return trace
+    client = scope.get("client")
+    request = Request(
+        given.decode("ascii") if own and given is not None else _new_id(),
+        headers,
+        client[0] if client else None,
+        started=started,
+    )
+    scope[_SCOPE] = request
+    return request
 
 
-def of(scope: Scope) -> RequestInfo:
-    """Return the trace of a request."""
-    trace: RequestInfo = scope[_SCOPE]
-    return trace
+def of(scope: Scope) -> Request:
+    """Return the request of a scope."""
+    request: Request = scope[_SCOPE]
+    return request

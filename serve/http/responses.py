@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from schemas.endpoints import Endpoint
 from schemas.error_codes import ERROR_CODES
 from schemas.errors import ApiError
 from serve.cache.bodies import JOINED_BYTES, Body, coded
-from serve.cache.lru import SnapshotKey
 from serve.http import encoding, envelope
-from serve.http import request as tracing
+from serve.http import request as requests
 from serve.http.answer import PRIVATE, Answer, Bare, Page
 from serve.http.asgi import Receive, Scope, Send
-from serve.http.context import Context
-from serve.http.etag import quoted, tag_of_body
+from serve.http.envelope import kind_missing, unknown_symbols
+from serve.http.etag import matches, matches_any, quoted, tag_of_body
+from serve.http.request import Request
+from serve.query.found import Found
 from serve.query.json import BodyChunks
 
 RETRY_SECONDS: Final = 2
@@ -50,8 +52,8 @@ class Response(NamedTuple):
         return found
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        """Hand it to the server; the request's id is added on the way, unless the trace says otherwise."""
-        tracing.of(scope).shared = self.shared
+        """Hand it to the server; the request's id is added on the way, unless the response is shared."""
+        requests.of(scope).shared = self.shared
         await self.send(send, None)
 
     async def send(self, send: Send, request_id: str | None) -> None:
@@ -65,7 +67,7 @@ class Response(NamedTuple):
 
 
 def not_modified(etag: str, headers: Mapping[str, str]) -> Response:
-    """Return the 304 of a page the caller holds already."""
+    """Return the 304 of a page the caller has already."""
     sent = {**headers, "etag": etag, "cache-control": PRIVATE, "vary": "Accept-Encoding"}
     return Response(304, (), sent)
 
@@ -84,37 +86,42 @@ def page_response(body: Body, tag: str, coding: str, headers: Mapping[str, str])
     return Response(200, body.pieces, sent)
 
 
-def answered(
-    context: Context,
-    answer: Answer,
-    *,
-    owner: SnapshotKey | None,
-    tag: str | None,
-    coding: str,
-    headers: Mapping[str, str],
-) -> Response:
-    """Turn an answer into its response; runs on a compute thread, for large bodies are encoded here.
+def unless_unchanged(response: Response, if_none_match: str, headers: Mapping[str, str]) -> Response:
+    """Return the 304 in place of a page that the caller has already."""
+    etag = response.headers["etag"]
+    if matches(if_none_match, etag) or matches_any(if_none_match):
+        return not_modified(etag, headers)
+    return response
+
+
+def page_body(query: Any, found: Found, meta: Mapping[str, Any]) -> BodyChunks:
+    """Assemble a page's body: a pure function of the snapshot, the query and the key's view.
 
     Parameters
     ----------
-    owner, tag
-        What a page is made from and the name it is kept under, when they were known beforehand. That name is its entity
-        tag too, but for a list of alphas: the catalogue it is made from changes with alphas that the caller does not see.
-        Such a list, and a page of which nothing was known beforehand, is tagged by its bytes.
-    coding
-        As negotiated.
-    headers
-        To be sent whatever the answer is.
+    query
+        Of it the limit and the offset.
     """
+    warnings = [kind_missing(kind) for kind in found.missing]
+    if found.unknown:
+        warnings.append(unknown_symbols(found.unknown))
+    rows = found.rows
+    return envelope.collection(
+        rows.pieces,
+        returned=rows.returned,
+        total=rows.total,
+        limit=query.limit,
+        offset=query.offset,
+        meta={**meta, "warnings": warnings} if warnings else meta,
+    )
+
+
+def object_response(request: Request, endpoint: Endpoint, answer: Answer, coding: str) -> Response:
+    """Turn the answer of an endpoint that is not of cached pages into its response; large bodies are encoded here."""
     if isinstance(answer, Page):
-        pieces = page_body(context, answer)
-        name = tag if tag is not None and context.listed is None else tag_of_body(b"".join(pieces))
-        body = coded(pieces, coding)
-        if tag is not None and owner is not None and _is_kept(context, answer, body, tag):
-            context.service.bodies.put(owner, (tag, coding), body.to_keep(name), body.bytes)
-        return page_response(body, name, coding, headers)
-    shared = context.endpoint.shared
-    sent = {**({} if shared else headers), "vary": "Accept-Encoding", "cache-control": PRIVATE}
+        return _uncached_page(request, answer, coding)
+    shared = endpoint.shared
+    sent = {**({} if shared else request.answer_headers), "vary": "Accept-Encoding", "cache-control": PRIVATE}
     if isinstance(answer, Bare):
         content = envelope.bare(answer.body)
         sent["cache-control"] = "no-store"
@@ -122,7 +129,7 @@ def answered(
         meta = dict(answer.meta)
         if answer.warnings:
             meta["warnings"] = list(answer.warnings)
-        request_id = None if shared else context.request_id
+        request_id = None if shared else request.id
         content = envelope.single(answer.data, request_id=request_id, source=answer.source, meta=meta)
         sent["cache-control"] = answer.cache_control
     packed = coded((content,), coding)
@@ -131,29 +138,22 @@ def answered(
     return Response(200, packed.pieces, sent, shared)
 
 
-def _is_kept(context: Context, page: Page, body: Body, tag: str) -> bool:
-    """Tell whether a page's body is worth its memory."""
-    if not context.hurried or body.coding != encoding.IDENTITY:
-        return True
-    # Cut from rows in memory: what lies there already is not kept twice, and the rest when it is asked again, for
-    # a body that goes at once leaves the processor's caches as they are.
-    small = body.bytes <= JOINED_BYTES
-    return (small or not page.shared) and context.service.asked_again.note(tag)
-
-
-def page_body(context: Context, page: Page) -> BodyChunks:
-    """Assemble a page's body: a pure function of the snapshot, the request and the key's view."""
-    meta = dict(page.meta)
-    if page.warnings:
-        meta["warnings"] = list(page.warnings)
-    return envelope.collection(
+def _uncached_page(request: Request, page: Page, coding: str) -> Response:
+    """Return a page of which nothing was known beforehand: it is tagged by its bytes."""
+    values = request.values
+    pieces = envelope.collection(
         page.rows,
         returned=page.returned,
         total=page.total,
-        limit=context.values["limit"],
-        offset=context.values["offset"],
-        meta=meta,
+        limit=values["limit"],
+        offset=values["offset"],
+        meta=page.meta,
     )
+    response = page_response(
+        coded(pieces, coding), tag_of_body(b"".join(pieces)), coding, request.answer_headers
+    )
+    wanted = request.header(b"if-none-match")
+    return response if wanted is None else unless_unchanged(response, wanted, request.answer_headers)
 
 
 def failed(error: ApiError, request_id: str, headers: Mapping[str, str] | None = None) -> Response:

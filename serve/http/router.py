@@ -1,41 +1,36 @@
-"""The short way of plain requests to their endpoints, past the router that would come to the same."""
+"""Finds the handler of a plain request by its path."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from schemas.endpoints import Endpoint
-from serve.http.asgi import Scope
-from serve.http.responses import Response
+if TYPE_CHECKING:
+    from serve.http.handler import EndpointHandler
 
-Responder: TypeAlias = Callable[[Scope], Coroutine[Any, Any, Response]]
 _PLACEHOLDER: Final = ""
-"""Stands for any one segment; a path that comes this way has no empty ones."""
+"""Stands for any one segment; a path that is found here has no empty ones."""
 _PATHS: Final = 4096
-"""Paths whose way is remembered."""
+"""Paths whose route is remembered."""
 _LONGEST: Final = 256
 """Bytes of a path up to which it is, so that what is remembered stays small."""
 
 
 class Route(NamedTuple):
-    """To one endpoint.
+    """What a path leads to.
 
     Attributes
     ----------
-    endpoint
-        Its declaration.
-    responder
-        What makes its responses.
-    in_task
-        Whether that has to run in a task of the event loop from its beginning.
+    handler
+        Of the endpoint.
+    path
+        Text of the path's placeholders by their names.
     """
 
-    endpoint: Endpoint
-    responder: Responder
-    in_task: bool
+    handler: EndpointHandler
+    path: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -44,26 +39,26 @@ class _Node:
 
     next: dict[str, _Node] = field(default_factory=dict)
     names: tuple[str, ...] = ()
-    way: Route | None = None
+    handler: EndpointHandler | None = None
 
 
 class Router:
-    """Finds the endpoint of a GET whose path is spelled as it is declared; all others are the router's to judge.
+    """Finds the endpoint of a GET whose path is spelled as it is declared; all others are for the application to judge.
 
-    Of a request's time the router's generality is a good part: it makes objects, middleware and state that these
+    Of a request's time the application's generality is a good part: it makes objects, middleware and state that these
     endpoints never look at. What it would find is the same, and the tests ask both ways.
 
     Parameters
     ----------
-    ways
-        To every endpoint.
+    handlers
+        Of every endpoint.
     """
 
-    def __init__(self, ways: Sequence[Route]) -> None:
+    def __init__(self, handlers: Sequence[EndpointHandler]) -> None:
         self._root = _Node()
-        for way in ways:
+        for handler in handlers:
             node, names = self._root, []
-            for segment in way.endpoint.path.split("/")[1:]:
+            for segment in handler.endpoint.path.split("/")[1:]:
                 placeholder = segment.startswith("{")
                 if placeholder:
                     names.append(segment[1:-1])
@@ -72,23 +67,21 @@ class Router:
                     "one path must not be two endpoints'"
                 )
                 node = after
-            node.names, node.way = tuple(names), way
+            node.names, node.handler = tuple(names), handler
 
-        self._remembered = lru_cache(_PATHS)(self._look)
+        self._remembered = lru_cache(_PATHS)(self._look_up)
 
-    def find(self, method: str, raw_path: bytes) -> tuple[Route, Mapping[str, str]] | None:
-        """Return what answers a request and its path's parameters, None when that is not for this way to say.
+    def find(self, raw_path: bytes) -> Route | None:
+        """Return the route of a GET; None when its path is for the application to judge.
 
         Parameters
         ----------
         raw_path
             As received; a path with anything in it that has to be decoded is left alone.
         """
-        if method != "GET":
-            return None
-        return self._remembered(raw_path) if len(raw_path) <= _LONGEST else self._look(raw_path)
+        return self._remembered(raw_path) if len(raw_path) <= _LONGEST else self._look_up(raw_path)
 
-    def _look(self, raw_path: bytes) -> tuple[Route, Mapping[str, str]] | None:
+    def _look_up(self, raw_path: bytes) -> Route | None:
         if b"%" in raw_path or not raw_path.isascii():
             return None
         node, values = self._root, []
@@ -102,6 +95,6 @@ class Router:
                     return None
                 values.append(segment)
             node = found
-        if node.way is None:
+        if node.handler is None:
             return None
-        return node.way, dict(zip(node.names, values, strict=True))
+        return Route(node.handler, dict(zip(node.names, values, strict=True)))

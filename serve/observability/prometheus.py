@@ -62,7 +62,7 @@ class Instruments:
         self._unreachable = Counter(
             "access_unreachable", "Calls that a store of keys or counts did not answer.", ["part"], **into
         )
-        self._memory = Gauge("memory_kept_bytes", "Memory taken by what is kept.", ["kept"], **summed)
+        self._caches = _MemoryCaches(into, summed)
         self._age = Gauge(
             "catalogue_age_seconds", "Seconds since the catalogue was last looked at with success.", **most
         )
@@ -111,8 +111,12 @@ class Instruments:
             self._rise(self._decisions.labels(name), f"decision {name}", count)
         for name, count in service.access.unreachable.items():
             self._rise(self._unreachable.labels(name), f"unreachable {name}", count)
-        self._memory.labels("rows").set(service.datasets.kept.bytes)
-        self._memory.labels("bodies").set(service.bodies.bytes)
+        for name, counts in service.caches.counts.items():
+            self._rise(self._caches.reads.labels(name, "hit"), f"{name} hits", counts.hits)
+            self._rise(self._caches.reads.labels(name, "miss"), f"{name} misses", counts.misses)
+            self._caches.bytes.labels(name).set(counts.bytes)
+            self._caches.entries.labels(name).set(counts.entries)
+            self._caches.limit.labels(name).set(counts.limit)
         self._build.labels(service.build).set(1)
         self.sampled.set(time.time())
 
@@ -137,6 +141,17 @@ class Instruments:
         """Bring a counter up to a count that is kept elsewhere."""
         counter.inc(count - self._seen.get(name, 0))
         self._seen[name] = count
+
+
+class _MemoryCaches:
+    """The measurements of the caches in memory."""
+
+    def __init__(self, into: dict[str, Any], summed: dict[str, Any]) -> None:
+        labels = ["cache"]
+        self.reads = Counter("memory_cache_reads", "Entries asked of a cache.", [*labels, "result"], **into)
+        self.bytes = Gauge("memory_cache_bytes", "Memory a cache takes.", labels, **summed)
+        self.entries = Gauge("memory_cache_entries", "Entries of a cache.", labels, **summed)
+        self.limit = Gauge("memory_cache_limit_bytes", "Memory a cache may take.", labels, **summed)
 
 
 class _OfCache:

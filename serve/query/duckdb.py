@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 import duckdb
 import polars as pl
@@ -13,7 +13,8 @@ import pyarrow as pa
 from polars.exceptions import PanicException
 
 from schemas.errors import SnapshotUnreadable, StorageUnavailable
-from serve.query.json import BodyChunks, to_json
+from serve.query.found import Rows
+from serve.query.json import to_json
 from serve.query.sql import Paged, Statement
 
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
@@ -35,25 +36,6 @@ _OURS: Final = (
 """What the engine raises for a statement that is wrong whatever the file holds."""
 _LOST: Final = (duckdb.FatalException, duckdb.InternalException)
 """What may leave the whole database unusable."""
-
-
-class Rows(NamedTuple):
-    """A page as it is sent.
-
-    Attributes
-    ----------
-    pieces
-        Of a JSON array.
-    returned, total
-        Its length, and the rows of all pages.
-    shared
-        Whether the pieces lie in memory that is held anyway, and that keeping them would keep whole.
-    """
-
-    pieces: BodyChunks
-    returned: int
-    total: int
-    shared: bool = False
 
 
 class Reader:

@@ -1,197 +1,280 @@
-"""Pages of stored rows: cut from what is held, else asked of the engine."""
+"""Answers page queries: from memory at once, from the files on a thread."""
 
 from __future__ import annotations
 
-import datetime as dt
 import time
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, Protocol
+
+import numpy as np
 
 from datasets.snapshot import Snapshot
-from schemas.rows import RowModel
-from serve.cache.lru import snapshot_key
-from serve.cache.miss import CacheMiss
-from serve.cache.tables import TableCache
-from serve.query.duckdb import Reader, Rows
-from serve.query.rendered_table import RenderedTable, Stored, estimated_bytes, held
-from serve.query.signals import WeekFilter
-from serve.query.sql import Paged
+from schemas.rows import ROWS
+from schemas.tables import TABLES
+from schemas.tables.books import BOOK_KINDS
+from serve.query.compile import compile_books, compile_page
+from serve.query.duckdb import Reader
+from serve.query.equity import Ledger, curve, summary_of_nothing
+from serve.query.found import NO_ROWS, Found, Rows, UnknownSymbol, Week
+from serve.query.ledgers import Ledgers
+from serve.query.page_query import BOOK, DECISION, EQUITY, PageQuery, TableView
+from serve.query.readable_books import holds_book, visible_books
+from serve.query.rebalances import RebalanceIndex, RebalanceIndexes
+from serve.query.rendered_table import RenderedTable, estimated_bytes, read_table
+from serve.query.symbols import RunSymbols
+from serve.query.table_cache import TableCache
+from serve.query.views import has_rows, parquet_source
 
-_AT_ONCE: Final = 50_000
+_MAX_ROWS: Final = 50_000
 """Rows that may be gone through on the event loop; more would keep other requests waiting."""
+_MAX_SESSIONS: Final = 5_000
+"""Sessions that may be measured there."""
 
 
-class Asked(NamedTuple):
-    """A dataset, and how its rows are shown.
+class Source(Protocol):
+    """Answers the queries of some kinds of row."""
 
-    Attributes
-    ----------
-    snapshot, dataset, book
-        Whose file; `book` is None for a dataset that is not kept by book.
-    model
-        What a row shows.
-    raw
-        Whether the key sees the columns of the unconditioned signal.
-    figures
-        Columns the rows may be filtered and sorted by, besides day and name.
-    laid_by
-        The one of them by which a day's rows mostly are; None for those that are asked for as they lie in the file.
-    """
+    def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
+        """Answer from memory alone and at once; None when that takes more."""
+        ...
 
-    snapshot: Snapshot
-    dataset: str
-    model: RowModel
-    raw: bool
-    book: str | None = None
-    figures: tuple[str, ...] = ()
-    laid_by: str | None = None
-
-    @property
-    def name(self) -> Hashable:
-        """Tells the datasets and views of a snapshot apart."""
-        return (self.dataset, self.book, self.model.name, self.raw)
+    def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
+        """Answer, from the files where it must be; may take long."""
+        ...
 
 
 class Pages:
-    """Answers pages of stored rows. Safe to share between threads.
+    """Answers page queries. Safe to share between threads.
+
+    Parameters
+    ----------
+    tables, curves, books
+        The sources of stored rows, of equity curves and of the list of books.
+    """
+
+    def __init__(self, tables: Source, curves: Source, books: Source) -> None:
+        self._tables = tables
+        self._others = {EQUITY: curves, BOOK: books}
+
+    def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
+        """Answer from memory alone and at once; None when that takes more.
+
+        Parameters
+        ----------
+        snapshot
+            The one the query names.
+
+        Raises
+        ------
+        ApiError
+            ``rebalance_not_found`` or ``unknown_book``.
+        """
+        if not snapshot.opened:
+            return None
+        return self._others.get(query.row, self._tables).cached(query, snapshot)
+
+    def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
+        """Answer, from the files where it must be; may take long.
+
+        Raises
+        ------
+        ApiError
+            As above.
+        SnapshotCorrupt, StorageUnavailable
+            When a file is gone or cannot be read.
+        """
+        return self._others.get(query.row, self._tables).load(query, snapshot)
+
+
+class TablePages:
+    """Pages of stored rows: cut from a rendered table, else asked of the engine.
 
     Parameters
     ----------
     reader
         What reads the files.
-    datasets
-        What is held of them.
+    tables, indexes, symbols
+        What is cached of them.
     """
 
-    def __init__(self, reader: Reader, datasets: TableCache) -> None:
+    def __init__(
+        self, reader: Reader, tables: TableCache, indexes: RebalanceIndexes, symbols: RunSymbols
+    ) -> None:
         self._reader = reader
-        self._datasets = datasets
+        self._tables = tables
+        self._indexes = indexes
+        self._symbols = symbols
 
-    def window(
-        self, asked: Asked, values: Mapping[str, Any], direct: Callable[[], Paged], *, hurried: bool
-    ) -> Rows:
-        """Return a page of the rows of some days, of some names where they are given, in the order of the file.
+    def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
+        """Cut a page from a rendered table."""
+        week = None
+        if query.row == DECISION and has_rows(snapshot, "rebalances"):
+            index = self._indexes.cached(snapshot)
+            if index is None:
+                return None
+            week = _week(query, index)
+        nothing = _nothing(query, snapshot, week)
+        if nothing is not None:
+            return nothing
+        table = self._tables.get(query.snapshot, query.view)
+        if table is None:
+            return None
+        if query.symbols is None:
+            return Found(table.cut(query), week=week)
+        unknown = self._symbols.cached_unknown(snapshot, query.symbols, raw=query.raw)
+        if unknown is None or table.index.rows_of(query.symbols) > _MAX_ROWS:
+            return None
+        return Found(table.cut(query), unknown=unknown, week=week)
 
-        Parameters
-        ----------
-        values
-            Parsed parameters: ``from``, ``to``, ``limit``, ``offset``, and ``symbol`` where the route has it.
-        direct
-            Makes the query that answers the same from the file.
-        hurried
-            Answer from memory alone.
+    def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
+        """Cut a page from a rendered table, or run its SQL."""
+        index = self._index(query, snapshot)
+        week = None if index is None or query.row != DECISION else _week(query, index)
+        nothing = _nothing(query, snapshot, week)
+        if nothing is not None:
+            return nothing
+        unknown: tuple[UnknownSymbol, ...] = ()
+        if query.symbols is not None:
+            unknown = self._symbols.unknown(snapshot, query.symbols, raw=query.raw)
+        table = self._tables.get(query.snapshot, query.view)
+        rows = self._run(query, snapshot, index) if table is None else table.cut(query)
+        return Found(rows, unknown=unknown, week=week)
 
-        Raises
-        ------
-        CacheMiss
-            When `hurried` and the answer is not at hand.
-        SnapshotCorrupt
-            When the file is gone or cannot be read.
-        """
-        found = self._datasets.find(snapshot_key(asked.snapshot), asked.name)
-        if found is None:
-            return self._directly(asked, direct, hurried=hurried)
-        start, end = found.index.between(values["from"], values["to"])
-        offset, limit, symbols = values["offset"], values["limit"], values.get("symbol")
-        if symbols is None:
-            return _neighbours(found, start, end, offset, limit)
-        if hurried and found.index.rows_of(symbols) > _AT_ONCE:
-            raise CacheMiss
-        numbers = found.index.of(symbols, start, end)
-        page = numbers[offset : offset + limit]
-        return Rows(found.rows.chosen(page), len(page), len(numbers))
-
-    def week(
-        self,
-        asked: Asked,
-        values: Mapping[str, Any],
-        day: dt.date,
-        direct: Callable[[], Paged],
-        *,
-        conditions: WeekFilter,
-        hurried: bool,
-    ) -> Rows:
-        """Return a page of one day's rows, filtered and sorted.
-
-        Parameters
-        ----------
-        values
-            Parsed parameters; of these ``limit`` and ``offset``.
-        conditions
-            What the others come to.
-        direct, hurried
-            As of :meth:`window`.
-
-        Raises
-        ------
-        CacheMiss, SnapshotCorrupt
-            As :meth:`window`.
-        """
-        found = self._datasets.find(snapshot_key(asked.snapshot), asked.name)
-        if found is None:
-            return self._directly(asked, direct, hurried=hurried)
-        start, end = found.index.between(day, day)
-        offset, limit = values["offset"], values["limit"]
-        if found.index.is_stored_order(conditions):
-            return _neighbours(found, start, end, offset, limit)
-        numbers = found.index.week(start, end, conditions)
-        page = numbers[offset : offset + limit]
-        return Rows(found.rows.chosen(page), len(page), len(numbers))
-
-    def _directly(self, asked: Asked, direct: Callable[[], Paged], *, hurried: bool) -> Rows:
-        if hurried:
-            raise CacheMiss
-        started = time.perf_counter()
-        rows = self._reader.page(direct())
-        self._datasets.record_miss(
-            snapshot_key(asked.snapshot),
-            asked.name,
-            seconds=time.perf_counter() - started,
-            size=estimated_bytes(asked.model, asked.snapshot.entry(asked.dataset, asked.book).rows),
-            build=lambda: self._read(asked),
-        )
-        return rows
-
-    def hold(self, asked: Asked, most: int) -> bool:
-        """Hold a dataset before anybody asks for it, unless it is held; wait until it is.
+    def prewarm(self, snapshot: Snapshot, view: TableView, most: int) -> bool:
+        """Render a table before anybody asks for it, and wait until it is cached.
 
         Parameters
         ----------
         most
-            Bytes that all held datasets may come to by this.
+            Bytes that all rendered tables may come to by this.
 
         Returns
         -------
-        Whether there was room.
+        bool
+            Whether there was room.
         """
-        owner = snapshot_key(asked.snapshot)
-        if self._datasets.find(owner, asked.name) is not None:
+        if self._tables.get(snapshot.key, view) is not None:
             return True
-        size = estimated_bytes(asked.model, asked.snapshot.entry(asked.dataset, asked.book).rows)
-        if self._datasets.kept.bytes + size > most:
+        size = estimated_bytes(ROWS[view.row], snapshot.entry(view.table, view.book).rows)
+        if self._tables.bytes + size > most:
             return False
-        self._datasets.hold(owner, asked.name, size=size, build=lambda: self._read(asked))
+        self._tables.prewarm(snapshot.key, view, size=size, build=lambda: self._render(snapshot, view))
         return True
 
-    def _read(self, asked: Asked) -> RenderedTable | None:
-        snapshot = asked.snapshot
-        present = snapshot.columns(asked.dataset)
-        if not set(asked.figures) <= set(present):
-            return None
-        stored = Stored(
-            asked.model,
-            snapshot.file(asked.dataset, asked.book),
-            present,
-            asked.raw,
-            constants=None if asked.book is None else {"book": asked.book},
-            figures=asked.figures,
-            laid_by=asked.laid_by,
+    def _index(self, query: PageQuery, snapshot: Snapshot) -> RebalanceIndex | None:
+        """Return the rebalance index where the answer or its SQL is made with it."""
+        days = query.first is not None or query.last is not None
+        wanted = query.row == DECISION or (query.table == "decisions" and days)
+        return self._indexes.load(snapshot) if wanted and has_rows(snapshot, "rebalances") else None
+
+    def _run(self, query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | None) -> Rows:
+        started = time.perf_counter()
+        rows = self._reader.page(compile_page(query, snapshot, index))
+        view = query.view
+        self._tables.record_miss(
+            query.snapshot,
+            view,
+            seconds=time.perf_counter() - started,
+            size=estimated_bytes(ROWS[view.row], snapshot.entry(view.table, view.book).rows),
+            build=lambda: self._render(snapshot, view),
         )
-        return held(self._reader, stored)
+        return rows
+
+    def _render(self, snapshot: Snapshot, view: TableView) -> RenderedTable | None:
+        source = parquet_source(view, snapshot)
+        return None if source is None else read_table(self._reader, source)
 
 
-def _neighbours(found: RenderedTable, start: int, end: int, offset: int, limit: int) -> Rows:
-    """Return a page of a stretch as it is held."""
-    first = min(start + offset, end)
-    last = min(first + limit, end)
-    return Rows(found.rows.between(first, last), last - first, end - start, shared=True)
+def _week(query: PageQuery, index: RebalanceIndex) -> Week:
+    assert query.first is not None, "a cross-section is of one day"
+    return index.week(query.first)
+
+
+def _nothing(query: PageQuery, snapshot: Snapshot, week: Week | None) -> Found | None:
+    """Return what is found where the run holds no rows for a query; None where it holds some."""
+    if query.row == DECISION:
+        if not has_rows(snapshot, "rebalances"):
+            return Found(NO_ROWS, missing=("rebalances",))
+        if week is not None and week.symbols is None:
+            return Found(NO_ROWS, missing=("decisions",), week=week)
+    if TABLES[query.table].partition:
+        has_any = holds_book(snapshot, query.table, query.book or "", raw=query.raw)
+    else:
+        has_any = has_rows(snapshot, query.table)
+    return None if has_any else Found(NO_ROWS, missing=(query.table,), week=week)
+
+
+class CurvePages:
+    """Pages of equity curves: measured over the window before it is paged.
+
+    Parameters
+    ----------
+    ledgers
+        What they are made of.
+    """
+
+    def __init__(self, ledgers: Ledgers) -> None:
+        self._ledgers = ledgers
+
+    def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
+        """Measure a window that is not too long of a ledger in memory."""
+        book = query.book or ""
+        if not holds_book(snapshot, query.table, book, raw=query.raw):
+            return _no_curve(query)
+        ledger = self._ledgers.cached(snapshot, book)
+        if ledger is None:
+            return None
+        start, end = _window(query, ledger)
+        return None if end - start > _MAX_SESSIONS else _measured(query, ledger, start, end)
+
+    def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
+        """Measure a window."""
+        book = query.book or ""
+        if not holds_book(snapshot, query.table, book, raw=query.raw):
+            return _no_curve(query)
+        ledger = self._ledgers.load(snapshot, book)
+        return _measured(query, ledger, *_window(query, ledger))
+
+
+def _window(query: PageQuery, ledger: Ledger) -> tuple[int, int]:
+    """Return the number of the window's first session, and of the one after its last."""
+    days, first, last = ledger.dates, query.first, query.last
+    start = 0 if first is None else int(days.searchsorted(np.datetime64(first, "D"), "left"))
+    end = len(days) if last is None else int(days.searchsorted(np.datetime64(last, "D"), "right"))
+    return start, max(start, end)
+
+
+def _measured(query: PageQuery, ledger: Ledger, start: int, end: int) -> Found:
+    found = curve(ledger, query.book or "", (start, end), offset=query.offset, limit=query.limit)
+    return Found(Rows(found.rows, found.returned, found.total), summary=found.summary)
+
+
+def _no_curve(query: PageQuery) -> Found:
+    return Found(NO_ROWS, missing=(query.table,), summary=summary_of_nothing(query.book or ""))
+
+
+class BookPages:
+    """Pages of the list of books, asked of the engine each time: it is short, and finished pages are cached.
+
+    Parameters
+    ----------
+    reader
+        What reads the files.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
+        """Answer for a run without books; any other takes the engine."""
+        return None if _books(query, snapshot) else Found(NO_ROWS, missing=BOOK_KINDS)
+
+    def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
+        """Run the query."""
+        books = _books(query, snapshot)
+        if not books:
+            return Found(NO_ROWS, missing=BOOK_KINDS)
+        return Found(self._reader.page(compile_books(query, snapshot, books)))
+
+
+def _books(query: PageQuery, snapshot: Snapshot) -> tuple[str, ...]:
+    return visible_books(snapshot, raw=query.raw) if snapshot.has("books") else ()

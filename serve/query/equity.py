@@ -94,7 +94,7 @@ class Curve:
     summary: dict[str, Any]
 
 
-def ledger_of(frame: pl.DataFrame) -> Ledger:
+def make_ledger(frame: pl.DataFrame) -> Ledger:
     """Prepare a ledger.
 
     Parameters

@@ -20,7 +20,7 @@ _log = structlog.get_logger("serve.query.prewarm")
 _BOOK: Final = CONDITIONED_BOOKS[0]
 """The book questions are about that name none."""
 _SHARE: Final = 2
-"""One part in this many of the memory for held datasets is filled beforehand; the rest is for what is asked."""
+"""One part in this many of the memory for rendered tables is filled beforehand; the rest is for what is asked."""
 
 
 class Prewarm:
@@ -41,7 +41,7 @@ class Prewarm:
         self._alphas = alphas
         self._again = threading.Event()
         self._stopped = False
-        self._thread = threading.Thread(target=self._run, name="preload", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="prewarm", daemon=True)
 
     def start(self) -> None:
         """Begin."""
@@ -65,7 +65,7 @@ class Prewarm:
             self._again.wait()
             self._again.clear()
             if self._pass():
-                _log.info("preloaded", held_bytes=self._service.datasets.kept.bytes)
+                _log.info("preloaded", cached_bytes=self._service.rendered.bytes)
 
     def _pass(self) -> bool:
         """Go through the alphas once; False when that was broken off."""
@@ -89,9 +89,9 @@ class Prewarm:
     def _read(self, snapshot: Snapshot) -> None:
         service = self._service
         if snapshot.has("rebalances"):
-            service.weeks.of(snapshot)
+            service.indexes.load(snapshot)
         if snapshot.has("portfolio", _BOOK):
-            service.ledgers.window(snapshot, _BOOK, None, None, hurried=False)
+            service.ledgers.load(snapshot, _BOOK)
         for view in usual_views(snapshot):
-            if self._stopped or not service.pages.hold(view, service.datasets.kept.limit // _SHARE):
+            if self._stopped or not service.tables.prewarm(snapshot, view, service.rendered.limit // _SHARE):
                 return

@@ -1,27 +1,12 @@
-"""Which books of a run a key can read, and what asking for one of them comes to."""
+"""Which books of a run a key can read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.tables.books import BOOK_KINDS, RAW_PREFIX, book_order
-
-
-@dataclass(frozen=True, slots=True)
-class Readable:
-    """A book that has rows of the kind asked for."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class NothingOfKind:
-    """A request in order, of which the run holds no rows: the page is empty and says why."""
-
-    kind: str
 
 
 def visible_books(snapshot: Snapshot, *, raw: bool) -> tuple[str, ...]:
@@ -36,13 +21,13 @@ def _listed(by_kind: tuple[tuple[str, ...], ...], *, raw: bool) -> tuple[str, ..
     return tuple(sorted((x for x in found if raw or not x.startswith(RAW_PREFIX)), key=book_order))
 
 
-def choose_book(snapshot: Snapshot, kind: str, book: str, *, raw: bool) -> Readable | NothingOfKind:
-    """Decide what a request for a book of one dataset comes to.
+def holds_book(snapshot: Snapshot, kind: str, book: str, *, raw: bool) -> bool:
+    """Whether a run has rows of a kind for a book.
 
     Parameters
     ----------
     kind
-        The dataset: portfolio, positions, pnl or trades.
+        The table: portfolio, positions, pnl or trades.
     book
         As asked for.
     raw
@@ -51,14 +36,14 @@ def choose_book(snapshot: Snapshot, kind: str, book: str, *, raw: bool) -> Reada
     Raises
     ------
     ApiError
-        ``unknown_book``, with the books that could have been asked for.
+        ``unknown_book``, with the books that could have been asked for, when the run has others.
     """
     visible = visible_books(snapshot, raw=raw)
     if book in visible:
-        return Readable(book) if book in snapshot.books(kind) else NothingOfKind(kind)
+        return book in snapshot.books(kind)
     if not visible:
         # A run without books holds no data for any of them, whichever is asked for.
-        return NothingOfKind(kind)
+        return False
     raise ApiError(
         "unknown_book",
         "The run has no such book among those this key can read.",

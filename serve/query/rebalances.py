@@ -1,22 +1,23 @@
-"""The rebalance index of a snapshot, held in memory: a few hundred days that many requests ask about."""
+"""The rebalance index of a snapshot, cached: a few hundred days that many requests ask about."""
 
 from __future__ import annotations
 
 import datetime as dt
-import threading
 from bisect import bisect_left, bisect_right
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final
 
 from datasets.snapshot import Snapshot
+from schemas.errors import ApiError
+from serve.cache.lru import SizedLRUCache
 from serve.query.duckdb import Reader
-from serve.query.signals import all_weeks
+from serve.query.found import Week
+from serve.query.statements import select_weeks
 
-_KEPT: Final = 512
-"""Indices kept at once: 300 weeks take some 50 kB, so about 25 MB."""
+_WEEK_BYTES: Final = 170
+"""What a week takes in memory, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +28,36 @@ class RebalanceIndex:
     ----------
     dates, statuses
         Day and status of each week.
-    names
+    symbols
         Rows of each week's cross-section; None when the run sealed no decisions.
     """
 
     dates: Sequence[dt.date]
     statuses: Sequence[str]
-    names: Sequence[int] | None
+    symbols: Sequence[int] | None
     _ends: Sequence[int] | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Sum the rows once: entry n is how many the weeks before the n-th have."""
-        ends = None if self.names is None else list(accumulate(self.names, initial=0))
+        ends = None if self.symbols is None else list(accumulate(self.symbols, initial=0))
         object.__setattr__(self, "_ends", ends)
 
-    def position(self, day: dt.date) -> int | None:
-        """Return the place of a rebalance day, None when it is none."""
+    def week(self, day: dt.date) -> Week:
+        """Return the week of a rebalance day.
+
+        Raises
+        ------
+        ApiError
+            ``rebalance_not_found`` with the rebalance days around a day that is none.
+        """
         place = bisect_left(self.dates, day)
-        return place if place < len(self.dates) and self.dates[place] == day else None
+        if place < len(self.dates) and self.dates[place] == day:
+            return Week(self.statuses[place], None if self.symbols is None else self.symbols[place])
+        raise ApiError(
+            "rebalance_not_found",
+            f"{day.isoformat()} is not a rebalance date of this run.",
+            self._around(day),
+        )
 
     @property
     def rows(self) -> int | None:
@@ -65,7 +78,7 @@ class RebalanceIndex:
         end = len(self.dates) if last is None else bisect_right(self.dates, last)
         return self._ends[start], self._ends[end] - self._ends[start]
 
-    def around(self, day: dt.date) -> dict[str, str | None]:
+    def _around(self, day: dt.date) -> dict[str, str | None]:
         """Return the first and last rebalance days, and those before and after a day that is none."""
         before = bisect_left(self.dates, day) - 1
         after = bisect_right(self.dates, day)
@@ -81,44 +94,37 @@ class RebalanceIndex:
 
 
 class RebalanceIndexes:
-    """Reads the index of a snapshot once, and keeps the most recently used ones.
+    """Reads the index of a snapshot once.
 
     Parameters
     ----------
     reader
         What reads the files.
+    cache
+        Where indexes stay.
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, cache: SizedLRUCache[RebalanceIndex]) -> None:
         self._reader = reader
-        self._known: OrderedDict[tuple[str, str], RebalanceIndex] = OrderedDict()
-        self._lock = threading.Lock()
+        self._cache = cache
 
-    def known(self, snapshot: Snapshot) -> RebalanceIndex | None:
-        """Return the weeks of a snapshot when they were read before."""
-        key = (snapshot.alpha_id, snapshot.id)
-        with self._lock:
-            found = self._known.get(key)
-            if found is not None:
-                self._known.move_to_end(key)
-            return found
+    def cached(self, snapshot: Snapshot) -> RebalanceIndex | None:
+        """Return the index of a snapshot when it was read before."""
+        return self._cache.get(snapshot.key, None)
 
-    def of(self, snapshot: Snapshot) -> RebalanceIndex:
-        """Return the weeks of a snapshot that has the dataset.
+    def load(self, snapshot: Snapshot) -> RebalanceIndex:
+        """Return the index of a snapshot that has the table.
 
         Raises
         ------
         SnapshotCorrupt
             When the file cannot be read.
         """
-        known = self.known(snapshot)
-        if known is not None:
-            return known
-        frame = self._reader.frame(all_weeks(snapshot.file("rebalances"), snapshot.columns("rebalances")))
-        names = frame["n_symbols"].to_list() if "n_symbols" in frame.columns else None
-        weeks = RebalanceIndex(frame["date"].to_list(), frame["week_status"].to_list(), names)
-        with self._lock:
-            self._known[snapshot.alpha_id, snapshot.id] = weeks
-            while len(self._known) > _KEPT:
-                self._known.popitem(last=False)
-        return weeks
+
+        def read() -> RebalanceIndex:
+            file, columns = snapshot.file("rebalances"), snapshot.columns("rebalances")
+            frame = self._reader.frame(select_weeks(file, columns))
+            symbols = frame["n_symbols"].to_list() if "n_symbols" in frame.columns else None
+            return RebalanceIndex(frame["date"].to_list(), frame["week_status"].to_list(), symbols)
+
+        return self._cache.get_or_load(snapshot.key, None, read, lambda x: _WEEK_BYTES * len(x.dates))

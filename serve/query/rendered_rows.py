@@ -63,7 +63,7 @@ class RenderedRows:
             return (b"[]",)
         return (b"[", self._text[self._ends[first] : self._ends[end] - 1], b"]")
 
-    def chosen(self, numbers: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> BodyChunks:
+    def take(self, numbers: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> BodyChunks:
         """Return the JSON array of some rows, in the order given; nothing of no rows."""
         if not len(numbers):
             return (b"[]",)

@@ -1,4 +1,4 @@
-"""One dataset in memory, as the engine read it from its file."""
+"""A whole table as JSON rows with an index: a page is a slice of it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import polars as pl
 from schemas.rows import RowModel
 from schemas.units import Type
 from serve.query.duckdb import Reader
+from serve.query.found import Rows
+from serve.query.page_query import PageQuery
 from serve.query.rendered_rows import RenderedRows, render
-from serve.query.row_index import Index, RowNumbers, index_of, laid_out
+from serve.query.row_index import RowIndex, RowNumbers, make_index, sort_days
 from serve.query.sql import Statement, projection, quoted, source
 
 _NUMBER: Final = "#row"
@@ -28,25 +30,37 @@ _BYTES_A_VALUE: Final = 28
 
 @dataclass(frozen=True, slots=True)
 class RenderedTable:
-    """Every row of a dataset (of one book) as one view of keys sees it, and where they stand."""
+    """Every row of a table (of one book) as one kind of key sees it, and where each stands."""
 
     rows: RenderedRows
-    index: Index
+    index: RowIndex
 
     @property
     def bytes(self) -> int:
         """Memory taken."""
         return self.rows.bytes + self.index.bytes
 
+    def cut(self, query: PageQuery) -> Rows:
+        """Return the page of a query of this table."""
+        index, limit, offset = self.index, query.limit, query.offset
+        start, end = index.between(query.first, query.last)
+        if index.is_stored_order(query):
+            first = min(start + offset, end)
+            last = min(first + limit, end)
+            return Rows(self.rows.between(first, last), last - first, end - start, shared=True)
+        numbers = index.select(query, start, end)
+        page = numbers[offset : offset + limit]
+        return Rows(self.rows.take(page), len(page), len(numbers))
+
 
 def estimated_bytes(model: RowModel, rows: int) -> int:
-    """Guess what :class:`RenderedTable` will take."""
+    """Estimate what a :class:`RenderedTable` will take."""
     return rows * len(model.columns) * _BYTES_A_VALUE
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A published file, and what is to be held of it.
+class ParquetSource:
+    """A published file, and what is to be rendered of it.
 
     Attributes
     ----------
@@ -62,8 +76,8 @@ class Stored:
         Columns that stand in the path of the file: name -> value.
     figures
         Numeric columns rows are filtered and sorted by, all present.
-    laid_by
-        The figure by which a day's rows are laid out, falling; None leaves them as the file has them.
+    sorted_by
+        The figure by which a day's rows are sorted, descending; None leaves them as the file has them.
     """
 
     model: RowModel
@@ -72,7 +86,7 @@ class Stored:
     raw: bool
     constants: Mapping[str, str] | None = None
     figures: Collection[str] = ()
-    laid_by: str | None = None
+    sorted_by: str | None = None
 
     @property
     def found_by(self) -> tuple[str, ...]:
@@ -108,10 +122,10 @@ class Stored:
 
 
 class _OutOfOrder(Exception):
-    """No error: rows came in another order than that of the file."""
+    """Rows came in another order than that of the file."""
 
 
-def held(reader: Reader, stored: Stored) -> RenderedTable | None:
+def read_table(reader: Reader, stored: ParquetSource) -> RenderedTable | None:
     """Read, index and render a file; None when its days do not ascend.
 
     Raises
@@ -129,24 +143,24 @@ def held(reader: Reader, stored: Stored) -> RenderedTable | None:
     return None
 
 
-def _placed(frame: pl.DataFrame, stored: Stored) -> tuple[Index, RowNumbers | None] | None:
+def _placed(frame: pl.DataFrame, stored: ParquetSource) -> tuple[RowIndex, RowNumbers | None] | None:
     """Return the index, and the numbers of the rows in the order they are to have, None for theirs."""
     numbers = frame[_NUMBER].to_numpy()
     if not np.array_equal(numbers, np.arange(len(numbers))):
         frame = frame.sort(_NUMBER)
     day, *name = stored.found_by
-    index = index_of(
+    index = make_index(
         days=frame[day],
         symbols=frame[name[0]] if name else None,
         figures={name: frame[name] for name in stored.figures},
     )
     if index is None:
         return None
-    return (index, None) if stored.laid_by is None else laid_out(index, stored.laid_by)
+    return (index, None) if stored.sorted_by is None else sort_days(index, stored.sorted_by)
 
 
 def _arranged(
-    parts: Iterator[pl.DataFrame], index: Index, order: RowNumbers | None
+    parts: Iterator[pl.DataFrame], index: RowIndex, order: RowNumbers | None
 ) -> Iterator[pl.DataFrame]:
     """Yield the rows in the order they are to have, cut at the end of a day, as none is moved to another."""
     come = gone = 0

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from serve.query.signals import WeekFilter
+from serve.query.page_query import PageQuery
 
 RowNumbers = npt.NDArray[np.int64]
 """Numbers of rows as they are held, from 0."""
@@ -28,7 +28,7 @@ _NONE: Final = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class RowIndex:
     """The columns that rows are found and ordered by, held as arrays as long as the file.
 
     Attributes
@@ -47,8 +47,8 @@ class Index:
         int64: rows of code c are ``by_name[name_ends[c]:name_ends[c + 1]]``.
     figures
         float64 columns to filter and sort by, NaN for null.
-    laid_by
-        The figure by which a day's rows fall, tied names ascending; None when names ascend, as in a file.
+    sorted_by
+        The figure by which a day's rows are sorted, descending, tied names ascending; None when names ascend, as in a file.
     """
 
     days: Sequence[int]
@@ -58,7 +58,7 @@ class Index:
     by_name: RowNumbers = field(default_factory=lambda: _NONE)
     name_ends: RowNumbers = field(default_factory=lambda: np.zeros(1, np.int64))
     figures: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
-    laid_by: str | None = None
+    sorted_by: str | None = None
     _orders: dict[tuple[int, int, str, bool], SortOrder] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -116,61 +116,63 @@ class Index:
             return _NONE
         return parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
 
-    def is_stored_order(self, wanted: WeekFilter) -> bool:
-        """Tell whether the rows of a week, as they are held, are what is wanted of it."""
-        everything = wanted.symbols is None and wanted.direction is None and wanted.min_abs_weight is None
-        return everything and wanted.falling and wanted.sort == self.laid_by
+    def is_stored_order(self, query: PageQuery) -> bool:
+        """Whether the query is exactly the stored order: no filter, default sort."""
+        return (
+            query.symbols is None
+            and query.direction is None
+            and query.min_abs_weight is None
+            and query.sort == self.sorted_by
+            and (query.sort is None or query.descending)
+        )
 
-    def week(
-        self,
-        start: int,
-        end: int,
-        wanted: WeekFilter,
-    ) -> RowNumbers | SortOrder:
-        """Return the numbers of one week's rows that meet the conditions, in the order asked for.
+    def select(self, query: PageQuery, start: int, end: int) -> RowNumbers | SortOrder:
+        """Return the numbers of the rows that a query is about, in the order it asks for.
 
         Parameters
         ----------
+        query
+            Its columns are among the figures. One that sorts is about a single day.
         start, end
-            The week's stretch.
-        wanted
-            Conditions and order; its columns are among the figures.
+            Where its days lie, as of :meth:`between`.
         """
-        if wanted.symbols is None and wanted.direction is None and wanted.min_abs_weight is None:
-            return self._order(start, end, wanted.sort, falling=wanted.falling)
-        kept = np.arange(start, end) if wanted.symbols is None else self.of(wanted.symbols, start, end)
-        if wanted.direction is not None:
-            kept = kept[self.figures["direction"][kept] == wanted.direction]
-        if wanted.min_abs_weight is not None:
-            kept = kept[np.abs(self.figures[wanted.weight][kept]) >= wanted.min_abs_weight]
-        return self._sorted(kept, wanted.sort, falling=wanted.falling)
+        if query.sort is None:
+            return self.of(query.symbols or (), start, end)
+        if not query.filters_rows:
+            return self._order(start, end, query.sort, descending=query.descending)
+        rows = np.arange(start, end) if query.symbols is None else self.of(query.symbols, start, end)
+        if query.direction is not None:
+            rows = rows[self.figures["direction"][rows] == query.direction]
+        if query.min_abs_weight is not None:
+            rows = rows[np.abs(self.figures[query.weight][rows]) >= query.min_abs_weight]
+        return self._sorted(rows, query.sort, descending=query.descending)
 
-    def _sorted(self, kept: RowNumbers, column: str, *, falling: bool) -> RowNumbers:
+    def _sorted(self, rows: RowNumbers, column: str, *, descending: bool) -> RowNumbers:
         assert self.codes is not None, "weeks are of names"
-        codes = self.codes[kept]
+        codes = self.codes[rows]
         if column == "symbol":
             order = np.argsort(codes, kind="stable")
-            return kept[order[::-1] if falling else order]
-        values = self.figures[column][kept]
+            return rows[order[::-1] if descending else order]
+        values = self.figures[column][rows]
         # NaN goes last either way, and tied names ascend.
-        return kept[np.lexsort((codes, -values if falling else values))]
+        return rows[np.lexsort((codes, -values if descending else values))]
 
-    def _order(self, start: int, end: int, column: str, *, falling: bool) -> SortOrder:
+    def _order(self, start: int, end: int, column: str, *, descending: bool) -> SortOrder:
         """Return a whole week in some order: as sorting takes as long as cutting the page does, it is remembered."""
-        name = (start, end, column, falling)
+        name = (start, end, column, descending)
         order = self._orders.get(name)
         if order is None:
-            order = self._sorted(np.arange(start, end), column, falling=falling).astype(np.int32)
+            order = self._sorted(np.arange(start, end), column, descending=descending).astype(np.int32)
             if sum(map(len, tuple(self._orders.values()))) + len(order) > _ORDERS * self.rows:
                 self._orders.clear()
             self._orders[name] = order
         return order
 
 
-def laid_out(index: Index, figure: str) -> tuple[Index, RowNumbers]:
-    """Lay the rows of each day out by a falling figure; return their index then, and their numbers before."""
+def sort_days(index: RowIndex, figure: str) -> tuple[RowIndex, RowNumbers]:
+    """Sort the rows of each day by a figure, descending; return their index then, and their numbers before."""
     codes = index.codes
-    assert codes is not None, "only rows with names are laid out"
+    assert codes is not None, "only rows with names are sorted"
     days = np.repeat(np.arange(len(index.days)), np.diff(index.day_ends))
     order = np.lexsort((codes, -index.figures[figure], days))
     placed = np.empty_like(order)
@@ -178,10 +180,12 @@ def laid_out(index: Index, figure: str) -> tuple[Index, RowNumbers]:
     # A day stays where it was, and so a name's rows still ascend.
     by_name = placed[index.by_name]
     figures = {name: values[order] for name, values in index.figures.items()}
-    return replace(index, codes=codes[order], by_name=by_name, figures=figures, laid_by=figure), order
+    return replace(index, codes=codes[order], by_name=by_name, figures=figures, sorted_by=figure), order
 
 
-def index_of(*, days: pl.Series, symbols: pl.Series | None, figures: Mapping[str, pl.Series]) -> Index | None:
+def make_index(
+    *, days: pl.Series, symbols: pl.Series | None, figures: Mapping[str, pl.Series]
+) -> RowIndex | None:
     """Index the columns of a file, all of its length; None when its days do not ascend.
 
     Parameters
@@ -204,13 +208,13 @@ def index_of(*, days: pl.Series, symbols: pl.Series | None, figures: Mapping[str
         for name, values in figures.items()
     }
     if symbols is None:
-        return Index(*by_day, figures=columns)
+        return RowIndex(*by_day, figures=columns)
     # Python orders texts by code points, which is the order of their UTF-8 bytes, the engine's.
     distinct = sorted(symbols.drop_nulls().unique().to_list())
     nameless = len(distinct)  # a code of its own, which no name leads to
     codes = symbols.cast(pl.Enum(distinct)).to_physical().fill_null(nameless).to_numpy().astype(np.int32)
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(codes, minlength=nameless + 1))])
-    return Index(
+    return RowIndex(
         *by_day,
         {name: code for code, name in enumerate(distinct)},
         codes,

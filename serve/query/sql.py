@@ -139,7 +139,7 @@ def paged(
     return Paged(rows, counted if total is None else total, limit, offset)
 
 
-def stretch(
+def row_range(
     columns: Statement, table: Statement, order: str, *, first: int, total: int, limit: int, offset: int
 ) -> Paged:
     """Return the queries of a page of neighbouring rows of a file that is stored in this order.
@@ -150,9 +150,9 @@ def stretch(
     Parameters
     ----------
     first
-        Number of the stretch's first row in the file, from 0.
+        Number of the range's first row in the file, from 0.
     total
-        Rows of the stretch.
+        Rows of the range.
     """
     start = first + offset
     end = first + min(offset + limit, total)
@@ -184,7 +184,9 @@ def _where(conditions: Sequence[Statement]) -> Statement:
 
 def order_of(*terms: tuple[str, bool]) -> str:
     """Return an ORDER BY of declared names, each with whether it descends; nulls last either way."""
-    return ", ".join(f"{quoted(name)} {'DESC' if falling else 'ASC'} NULLS LAST" for name, falling in terms)
+    return ", ".join(
+        f"{quoted(name)} {'DESC' if descending else 'ASC'} NULLS LAST" for name, descending in terms
+    )
 
 
 def stored_order(table: Table) -> str:

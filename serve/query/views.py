@@ -1,48 +1,66 @@
-"""How routes show stored datasets: what is held of a snapshot is one of these views."""
+"""How tables are rendered and cached."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from datasets.snapshot import Snapshot
-from schemas.endpoints import ENDPOINTS
-from schemas.rows import ROWS, RowModel
+from schemas.rows import ROWS
+from schemas.tables import TABLES
 from schemas.tables.books import CONDITIONED_BOOKS
-from serve.query.engine import Asked
-from serve.query.signals import FIGURES, USUAL_SORT
+from serve.query.page_query import DECISION, TableView
+from serve.query.rendered_table import ParquetSource
 
-_LEDGER: Final = "portfolio.ledger"
-
-
-def index_view(snapshot: Snapshot, *, raw: bool) -> Asked:
-    """Return the rebalance index."""
-    return Asked(snapshot, "rebalances", ROWS["rebalance"], raw)
-
-
-def week_view(snapshot: Snapshot, *, raw: bool) -> Asked:
-    """Return the decisions, to be filtered and sorted week by week."""
-    return Asked(snapshot, "decisions", ROWS["decision"], raw, figures=FIGURES, laid_by=USUAL_SORT)
-
-
-def panel_view(snapshot: Snapshot, model: RowModel, *, raw: bool) -> Asked:
-    """Return the decisions as a panel of some columns."""
-    return Asked(snapshot, "decisions", model, raw)
+FIGURES: Final = (
+    "direction",
+    "score",
+    "average_rank",
+    *(
+        column.name
+        for column in TABLES["decisions"]
+        if column.name.endswith("_target_weight") and not column.raw
+    ),
+)
+"""Numbers that the rows of a cross-section are filtered and sorted by."""
+DEFAULT_SORT: Final = "score"
+"""The figure a cross-section is sorted by unless the request says otherwise, largest first."""
 
 
-def book_view(snapshot: Snapshot, endpoint: str, book: str, *, raw: bool) -> Asked:
-    """Return the rows an endpoint shows of one book."""
-    declared = ENDPOINTS[endpoint]
-    (kind,) = declared.datasets
-    return Asked(snapshot, kind, ROWS[declared.row], raw, book)
+def parquet_source(view: TableView, snapshot: Snapshot) -> ParquetSource | None:
+    """Return what is read for a view; None when the file lacks a column its rows are filtered by.
 
-
-def usual_views(snapshot: Snapshot) -> tuple[Asked, ...]:
-    """Return the views of a snapshot that most questions are about, as keys without raw access see them."""
-    signals = (
-        index_view(snapshot, raw=False),
-        week_view(snapshot, raw=False),
-        panel_view(snapshot, ROWS["score"], raw=False),
+    Raises
+    ------
+    SnapshotCorrupt, StorageUnavailable
+        When the file is gone or is not what was published.
+    """
+    present = snapshot.columns(view.table)
+    sorts = view.row == DECISION
+    figures = FIGURES if sorts else ()
+    if not set(figures) <= set(present):
+        return None
+    return ParquetSource(
+        ROWS[view.row],
+        snapshot.file(view.table, view.book),
+        present,
+        view.raw,
+        constants=None if view.book is None else {"book": view.book},
+        figures=figures,
+        sorted_by=DEFAULT_SORT if sorts else None,
     )
-    ledgers = (book_view(snapshot, _LEDGER, book, raw=False) for book in CONDITIONED_BOOKS)
-    found = (*signals, *(x for x in ledgers if snapshot.has(x.dataset, x.book)))
-    return tuple(x for x in found if snapshot.has(x.dataset) and snapshot.entry(x.dataset, x.book).rows > 0)
+
+
+def usual_views(snapshot: Snapshot) -> tuple[TableView, ...]:
+    """Return the views of a snapshot that most requests are about, as keys without raw access see them."""
+    found = (
+        TableView("rebalances", None, "rebalance", raw=False),
+        TableView("decisions", None, DECISION, raw=False),
+        TableView("decisions", None, "score", raw=False),
+        *(TableView("portfolio", book, "portfolio", raw=False) for book in CONDITIONED_BOOKS),
+    )
+    return tuple(x for x in found if has_rows(snapshot, x.table, x.book))
+
+
+def has_rows(snapshot: Snapshot, table: str, book: str | None = None) -> bool:
+    """Whether the run has rows of a table: one that was sealed without a row holds none."""
+    return snapshot.has(table, book) and snapshot.entry(table, book).rows > 0

@@ -1,4 +1,4 @@
-"""A run's figures and a question in, the answer out."""
+"""A run's figures and a query in, the answer out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DOC_PATH: Final = ENDPOINTS["performance.metrics.doc"].path
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class MetricsQuery:
     """What a request asks of a run.
 
     Attributes
@@ -59,14 +59,14 @@ class Answer:
 
 # Equity that vanishes makes returns without bounds: what comes of them is withheld, and no line is logged for it.
 @np.errstate(all="ignore")
-def assemble(run: RunFigures, question: Question) -> Answer:
+def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
     """Answer a request from a run's figures.
 
     Parameters
     ----------
     run
         What the run holds.
-    question
+    query
         What is asked, and what the key may see.
 
     Returns
@@ -76,12 +76,12 @@ def assemble(run: RunFigures, question: Question) -> Answer:
         is null, with a warning, and leaves the others as they are.
     """
     warnings = Warnings()
-    whole = Sources(run, question.may_call)
-    rows = whole.within(question.window)
+    whole = Sources(run, query.may_call)
+    rows = whole.within(query.window)
     lost = run.sealed if isinstance(run.sealed, Absent) else None
     records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
-    span = Span(records, whole, rows, run.equity_basis, lost, raw=question.raw)
-    named = run.score_field if question.raw or not run.score_field.startswith(RAW_PREFIX) else None
+    span = Span(records, whole, rows, run.equity_basis, lost, raw=query.raw)
+    named = run.score_field if query.raw or not run.score_field.startswith(RAW_PREFIX) else None
     if run.sealed is None:
         warnings.add(
             "core", MISSING_KIND, "The run holds no metrics of its own; what can be computed is.", "metrics"
@@ -101,18 +101,18 @@ def assemble(run: RunFigures, question: Question) -> Answer:
         warnings.add("core", lost.code, f"The statistics of core are withheld: {lost.text}.", lost.kind)
     deciles = guarded("ic_deciles", lambda: ic_deciles(rows, named))
     data: dict[str, Any] = {
-        "granularity": question.granularity,
+        "granularity": query.granularity,
         "window": {
-            "from": None if question.window.first is None else question.window.first.isoformat(),
-            "to": None if question.window.last is None else question.window.last.isoformat(),
+            "from": None if query.window.first is None else query.window.first.isoformat(),
+            "to": None if query.window.last is None else query.window.last.isoformat(),
         },
         "core": {**core, "tenure": settle("core.tenure", lambda: tenure(rows))},
         "rank_ic": settle("rank_ic", lambda: lost or rank_ic(span, warnings)),
         "signal_processing": settle("signal_processing", lambda: signal_processing(run)),
         "periods": None
-        if question.granularity == "overall"
+        if query.granularity == "overall"
         else settle(
-            "periods", lambda: lost or periods(run, whole, question.window, question.granularity, warnings)
+            "periods", lambda: lost or periods(run, whole, query.window, query.granularity, warnings)
         ),
         "ic_deciles": settle("ic_deciles", lambda: deciles),
         "nwt": {
@@ -121,7 +121,7 @@ def assemble(run: RunFigures, question: Question) -> Answer:
             "ir": settle("nwt.ir", lambda: nwt_ir(rows)),
         },
     }
-    if question.panel:
+    if query.panel:
         data["panel"] = settle("panel", lambda: panel(rows, deciles))
     _warn_of_lifetime(span, data, warnings)
     data["doc_url"] = _DOC_PATH.format(alpha=run.alpha_id)

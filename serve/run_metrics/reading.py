@@ -19,7 +19,7 @@ from schemas.tables.rebalances import PENDING, TRADED
 from schemas.tables.sealed_metrics import NOT_REPRODUCED
 from schemas.tables.weekly_signal import HORIZONS, LAGS
 from serve.query.duckdb import Reader
-from serve.query.select_all import whole
+from serve.query.statements import select_all
 from serve.run_metrics.figures import (
     CrossSections,
     Index,
@@ -92,7 +92,7 @@ def read(
 def _frame(
     reader: Reader, snapshot: Snapshot, dataset: str, columns: Sequence[str], book: str | None = None
 ) -> pl.DataFrame:
-    return reader.frame(whole(PUBLISHED_TABLES[dataset], snapshot.file(dataset, book), columns))
+    return reader.frame(select_all(PUBLISHED_TABLES[dataset], snapshot.file(dataset, book), columns))
 
 
 def _sealed(reader: Reader, snapshot: Snapshot) -> SealedMetrics | None:

@@ -1,4 +1,4 @@
-"""Answers about snapshots: figures read once, and answers to the same question encoded once."""
+"""Metrics of snapshots: figures read once, and answers to the same query encoded once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from datasets.manifest import Pointer
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics.documentation import documentation
-from serve.cache.miss import CacheMiss
+from serve.cache.lru import SizedLRUCache
 from serve.query.duckdb import Reader
-from serve.run_metrics.assemble import Answer, Question, assemble
-from serve.run_metrics.cache import Kept
+from serve.run_metrics.assemble import Answer, MetricsQuery, assemble
 from serve.run_metrics.figures import RunFigures
 from serve.run_metrics.reading import read
 
@@ -42,17 +41,16 @@ class EncodedAnswer:
 
 
 class Metrics:
-    """Answers questions about snapshots. Safe to share between threads.
+    """Answers metrics queries about snapshots. Safe to share between threads.
 
-    A snapshot never changes and an answer depends on nothing but the snapshot and the question, so what is kept is
-    exact; a newer snapshot of an alpha is another key.
+    A snapshot never changes and an answer depends on nothing but the snapshot and the query, so what is cached is exact.
 
     Parameters
     ----------
     reader
         What reads the files.
-    figures_kept, answers_kept
-        Bytes of memory.
+    figures, answers
+        Where figures of runs, and answers made of them, stay.
     unread
         Told of a snapshot of which a part could not be read, and why.
     """
@@ -60,54 +58,44 @@ class Metrics:
     def __init__(
         self,
         reader: Reader,
-        *,
-        figures_kept: int,
-        answers_kept: int,
+        figures: SizedLRUCache[RunFigures],
+        answers: SizedLRUCache[EncodedAnswer],
         unread: Callable[[Pointer, SnapshotCorrupt], None] = lambda *_: None,
     ) -> None:
         self._reader = reader
         self._unread = unread
-        self._figures: Kept[RunFigures] = Kept(figures_kept, lambda run: run.nbytes, lambda run: run.whole)
-        self._answers: Kept[EncodedAnswer] = Kept(
-            answers_kept, lambda answer: answer.nbytes, lambda answer: answer.whole
-        )
+        self._figures = figures
+        self._answers = answers
 
     def warm(self) -> None:
         """Make and load what does not depend on any run, so that no request waits for it."""
         encoded_documentation()
         import_module("scipy.special")  # what p-values come from is loaded by the first one, and slowly
 
-    def answer(self, snapshot: Snapshot, question: Question, *, hurried: bool = False) -> EncodedAnswer:
-        """Answer a question about the run of a snapshot.
+    def cached(self, snapshot: Snapshot, query: MetricsQuery) -> EncodedAnswer | None:
+        """Return an answer that was made lately; None when it was not."""
+        return self._answers.get(snapshot.key, query)
 
-        Parameters
-        ----------
-        hurried
-            Answer from memory alone.
+    def load(self, snapshot: Snapshot, query: MetricsQuery) -> EncodedAnswer:
+        """Answer a query about the run of a snapshot.
 
         Raises
         ------
-        CacheMiss
-            When `hurried` and the question was not answered lately.
         SnapshotCorrupt
             When the manifest is gone or cannot be read, or none of the files can; of any other file the blocks made
             from it are null, with a warning.
         """
-        key = (snapshot.alpha_id, snapshot.id)
-        if hurried:
-            known = self._answers.known((*key, question))
-            if known is None:
-                raise CacheMiss
-            return known
 
         def read_figures() -> RunFigures:
             return read(self._reader, snapshot, partial(self._unread, snapshot.pointer))
 
         def make() -> EncodedAnswer:
-            run = self._figures.get(key, read_figures)
-            return encode(assemble(run, question), whole=run.whole)
+            run = self._figures.get_or_load(
+                snapshot.key, None, read_figures, lambda x: x.nbytes if x.whole else None
+            )
+            return encode(assemble(run, query), whole=run.whole)
 
-        return self._answers.get((*key, question), make)
+        return self._answers.get_or_load(snapshot.key, query, make, lambda x: x.nbytes if x.whole else None)
 
 
 def encode(answer: Answer, *, whole: bool = True) -> EncodedAnswer:

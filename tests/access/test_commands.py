@@ -64,7 +64,7 @@ def test_from_an_account_to_a_call_and_back(shell: Shell) -> None:
         access = await Access.open(shell.settings)
         try:
             headers = {"Authorization": f"Bearer {key['token']}"}
-            return await access.admit(headers, "203.0.113.7", ENDPOINTS["signals.scores"])
+            return await access.authorize(headers, "203.0.113.7", ENDPOINTS["signals.scores"])
         finally:
             await access.close()
 

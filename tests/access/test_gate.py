@@ -40,7 +40,7 @@ async def refusal(
     access: Access, token: str | None, endpoint: Endpoint = ME, peer: str | None = PEER
 ) -> ApiError:
     with pytest.raises(ApiError) as refused:
-        await access.admit({} if token is None else bearer(token), peer, endpoint)
+        await access.authorize({} if token is None else bearer(token), peer, endpoint)
     return refused.value
 
 
@@ -62,7 +62,7 @@ async def test_an_admitted_call_knows_its_key_and_what_it_has_used(
     owner = await administration.accounts.find(OWNER)
     await administration.accounts.change(OWNER, ceiling_endpoints=",".join(META_IDS))
     token = await issue(administration)
-    caller = await access.admit(bearer(token), PEER, ME)
+    caller = await access.authorize(bearer(token), PEER, ME)
     assert (caller.key_id, caller.key_name) == (key_id(token), "k")
     assert (caller.user_id, caller.email, caller.role, caller.is_admin) == (owner.id, OWNER, "user", False)
     assert caller.callable_endpoints == ["meta.health", "meta.me", "meta.keys"]
@@ -73,7 +73,7 @@ async def test_an_admitted_call_knows_its_key_and_what_it_has_used(
     assert caller.usage.used == (1, 1, 1, 1)
     assert caller.usage.remaining == (4, 59, 4999, 99999)
     assert caller.headers["X-RateLimit-Remaining-Minute"] == "59"
-    again = await access.admit(bearer(token), PEER, ENDPOINTS["meta.keys"])
+    again = await access.authorize(bearer(token), PEER, ENDPOINTS["meta.keys"])
     assert again.usage.used[1:] == (2, 2, 2)
 
 
@@ -150,7 +150,7 @@ async def test_every_endpoint_admits_the_right_key_and_hides_what_it_may_not_rea
     await administration.accounts.change(OWNER, admin=True)
     token = await issue(administration, endpoints="all", rate=WIDE, alphas="list:Test_a", runs="list:Test_r")
     for endpoint in GATED:
-        caller = await access.admit(bearer(token), PEER, endpoint)
+        caller = await access.authorize(bearer(token), PEER, endpoint)
         if endpoint.gate is Gate.NONE:
             caller.require(endpoint, "anything")
             continue
@@ -170,12 +170,12 @@ async def test_administrative_routes_are_for_administrators_whatever_the_list_sa
 ) -> None:
     token = await issue(administration, endpoints="all", rate=WIDE)
     admin_ids = [entry.id for entry in ENDPOINTS.values() if entry.admin]
-    caller = await access.admit(bearer(token), PEER, SCORES)
+    caller = await access.authorize(bearer(token), PEER, SCORES)
     assert caller.callable_endpoints == [name for name in ENDPOINTS if name not in admin_ids]
     for name in admin_ids:
         assert (await refusal(access, token, ENDPOINTS[name])).code == "endpoint_not_allowed"
     await administration.accounts.change(OWNER, admin=True)
-    caller = await access.admit(bearer(token), PEER, ENDPOINTS["admin.alphas.list"])
+    caller = await access.authorize(bearer(token), PEER, ENDPOINTS["admin.alphas.list"])
     assert caller.is_admin
     assert caller.callable_endpoints == list(ENDPOINTS)
     assert not caller.may_call("no.such.endpoint")
@@ -192,7 +192,7 @@ async def test_the_checks_come_in_the_documented_order(
         rate="per_second=1000,per_minute=1,per_day=9",
         expires="2999-01-01",
     )
-    await access.admit(bearer(token), "198.51.100.1", ME)  # the minute is used up now
+    await access.authorize(bearer(token), "198.51.100.1", ME)  # the minute is used up now
     await administration.accounts.deactivate(OWNER)
     await administration.keys.suspend(key_id(token))
     await expire(token, 1)
@@ -208,7 +208,7 @@ async def test_the_checks_come_in_the_documented_order(
     await administration.keys.change(key_id(token), rate="per_minute=60")
     assert (await refusal(access, token, SCORES, "198.51.100.1")).code == "endpoint_not_allowed"
     await administration.keys.change(key_id(token), endpoints="signals.scores")
-    caller = await access.admit(bearer(token), "198.51.100.1", SCORES)
+    caller = await access.authorize(bearer(token), "198.51.100.1", SCORES)
     # Counted were the first call, the one refused for its endpoint and this one.
     assert caller.usage.used[1:] == (3, 3, 3)
 
@@ -239,7 +239,7 @@ async def test_each_window_refuses_with_its_code_and_charges_nothing_for_it(
 ) -> None:
     token = await issue(administration, rate=rate)
     outcomes = await asyncio.gather(
-        *[access.admit(bearer(token), PEER, ME) for _ in range(6)], return_exceptions=True
+        *[access.authorize(bearer(token), PEER, ME) for _ in range(6)], return_exceptions=True
     )
     refused = [x for x in outcomes if isinstance(x, ApiError)]
     assert len(refused) == 4
@@ -258,7 +258,7 @@ async def test_the_second_refuses_with_its_code(access: Access, administration: 
     admitted = 0
     while refused is None:
         try:
-            await access.admit(bearer(token), PEER, ME)
+            await access.authorize(bearer(token), PEER, ME)
             admitted += 1
         except ApiError as error:
             refused = error
@@ -274,7 +274,7 @@ async def test_asking_charges_nothing_and_agrees_with_what_is_enforced(
     await administration.keys.revoke(key_id(await issue(administration)))
     other = await issue(administration)
     for _ in range(3):
-        caller = await access.admit(bearer(token), PEER, ME)
+        caller = await access.authorize(bearer(token), PEER, ME)
     rows = await access.inventory(caller.user_id)
     assert [row.key_id for row in rows] == [key_id(other), key_id(token)]
     assert rows[1].usage.used[1:] == caller.usage.used[1:] == (3, 3, 3)
@@ -312,11 +312,11 @@ async def test_every_change_holds_from_the_next_call_on_every_worker(
     token = await issue(administration, endpoints="all", rate=WIDE)
     try:
         for worker in (access, second):
-            assert (await worker.admit(bearer(token), PEER, SCORES)).may_call("signals.scores")
+            assert (await worker.authorize(bearer(token), PEER, SCORES)).may_call("signals.scores")
         await administration.accounts.change(OWNER, ceiling_endpoints="meta.me")
         for worker in (access, second):
             assert (await refusal(worker, token, SCORES)).code == "endpoint_not_allowed"
-            await worker.admit(bearer(token), PEER, ME)
+            await worker.authorize(bearer(token), PEER, ME)
         await administration.accounts.deactivate(OWNER)
         for worker in (access, second):
             assert (await refusal(worker, token)).code == "account_inactive"
@@ -341,7 +341,7 @@ async def test_expiry_is_looked_at_when_the_call_comes(
     access: Access, administration: Administration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = await issue(administration, expires="2999-01-01")
-    await access.admit(bearer(token), PEER, ME)
+    await access.authorize(bearer(token), PEER, ME)
     (record,) = await administration.keys.all()
     assert record.expires_at is not None
     monkeypatch.setattr(time, "time_ns", lambda: record.expires_at * 1000)
@@ -357,7 +357,7 @@ async def test_how_a_key_may_be_presented(access: Access, administration: Admini
         [(b"Authorization", f"Bearer {token}".encode())],
     ]
     for headers in accepted:
-        assert (await access.admit(headers, PEER, ME)).key_id == key_id(token)
+        assert (await access.authorize(headers, PEER, ME)).key_id == key_id(token)
     refused: list[tuple[Any, str]] = [
         ({}, "missing_api_key"),
         ([], "missing_api_key"),
@@ -375,7 +375,7 @@ async def test_how_a_key_may_be_presented(access: Access, administration: Admini
     ]
     for headers, code in refused:
         with pytest.raises(ApiError) as error:
-            await access.admit(headers, PEER, ME)
+            await access.authorize(headers, PEER, ME)
         assert error.value.code == code, headers
 
 
@@ -440,24 +440,24 @@ async def test_addresses_through_trusted_proxies_and_spoofed_ones(
     token = await issue(administration, ips="203.0.113.0/24,2001:db8::/32", rate=WIDE)
     spoof = {**bearer(token), "X-Forwarded-For": "203.0.113.7"}
     with pytest.raises(ApiError) as refused:
-        await access.admit(spoof, "198.51.100.9", ME)
+        await access.authorize(spoof, "198.51.100.9", ME)
     assert refused.value.details == {"ip": "198.51.100.9"}
     behind = await Access.open(replace(settings, trusted_hops=2, state=tmp_path / "behind.sqlite3"))
     try:
         for seen in ("203.0.113.7", "::ffff:203.0.113.7", "[2001:db8::5]:1234"):
             chain = {**bearer(token), "x-forwarded-for": f"198.51.100.9, {seen}, 10.0.0.2"}
-            assert (await behind.admit(chain, "10.0.0.1", ME)).ip in ("203.0.113.7", "2001:db8::5")
+            assert (await behind.authorize(chain, "10.0.0.1", ME)).ip in ("203.0.113.7", "2001:db8::5")
         spoofed = [
             (b"authorization", f"Bearer {token}".encode()),
             (b"x-forwarded-for", b"203.0.113.7, 203.0.113.7"),
             (b"x-forwarded-for", b"198.51.100.9, 10.0.0.2"),
         ]
         with pytest.raises(ApiError) as refused:
-            await behind.admit(spoofed, "10.0.0.1", ME)
+            await behind.authorize(spoofed, "10.0.0.1", ME)
         assert refused.value.details == {"ip": "198.51.100.9"}
         unreadable = {**bearer(token), "x-forwarded-for": "unknown, 10.0.0.2"}
         with pytest.raises(ApiError) as refused:
-            await behind.admit(unreadable, "10.0.0.1", ME)
+            await behind.authorize(unreadable, "10.0.0.1", ME)
         assert (refused.value.code, refused.value.details) == ("ip_not_allowed", {"ip": "unknown"})
     finally:
         await behind.close()
@@ -478,7 +478,7 @@ async def test_64_callers_at_once_get_the_envelope_and_not_one_more(
     for _ in range(10):
         token = await issue(administration, rate=rate)
 
-        calls = [access.admit(bearer(token), PEER, ME) for _ in range(64)]
+        calls = [access.authorize(bearer(token), PEER, ME) for _ in range(64)]
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         assert sum(isinstance(x, Caller) for x in outcomes) == 50
         assert {x.status for x in outcomes if isinstance(x, ApiError)} == {429}

@@ -251,13 +251,13 @@ async def test_redis_killed_lets_no_call_through_and_comes_back_by_itself(
     try:
         for _ in range(2):
             # Several connections are open when the server goes.
-            callers = await asyncio.gather(*[access.admit(headers, None, me) for _ in range(8)])
+            callers = await asyncio.gather(*[access.authorize(headers, None, me) for _ in range(8)])
             # A server that forgot everything counts from nothing, and only what it admitted itself.
             assert max(caller.usage.used[MONTH] for caller in callers) == 8
             own_redis.kill()
             for _ in range(3):
                 with pytest.raises(ApiError) as refused:
-                    await access.admit(headers, None, me)
+                    await access.authorize(headers, None, me)
                 assert (refused.value.code, refused.value.status) == ("upstream_unavailable", 503)
                 assert int(refused.value.headers["Retry-After"]) >= 1
             with pytest.raises(ApiError, match="Keys cannot be checked"):
@@ -376,14 +376,14 @@ async def test_postgres_stopped_lets_no_call_through_and_comes_back_by_itself(
         headers = {"Authorization": f"Bearer {token}"}
         access = await Access.open(settings)
         me = ENDPOINTS["meta.me"]
-        await access.admit(headers, None, me)
+        await access.authorize(headers, None, me)
         server.stop()
         for _ in range(3):
             with pytest.raises(ApiError) as refused:
-                await access.admit(headers, None, me)
+                await access.authorize(headers, None, me)
             assert (refused.value.code, refused.value.headers["Retry-After"]) == ("upstream_unavailable", "1")
         server.start()
-        assert (await access.admit(headers, None, me)).usage.used[MONTH] == 2
+        assert (await access.authorize(headers, None, me)).usage.used[MONTH] == 2
         await access.close()
     finally:
         server.remove()

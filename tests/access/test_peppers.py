@@ -34,7 +34,7 @@ async def issue(settings: AccessSettings, email: str) -> str:
 async def answer(settings: AccessSettings, token: str) -> str:
     access = await Access.open(settings)
     try:
-        await access.admit({"Authorization": f"Bearer {token}"}, None, ENDPOINTS["meta.me"])
+        await access.authorize({"Authorization": f"Bearer {token}"}, None, ENDPOINTS["meta.me"])
     except ApiError as error:
         return error.code
     finally:

@@ -50,7 +50,9 @@ async def test_nothing_that_is_emitted_holds_a_secret(
 
     async def attempt(token: str, peer: str, endpoint_id: str) -> None:
         try:
-            caller = await access.admit({"Authorization": f"Bearer {token}"}, peer, ENDPOINTS[endpoint_id])
+            caller = await access.authorize(
+                {"Authorization": f"Bearer {token}"}, peer, ENDPOINTS[endpoint_id]
+            )
             seen.append(repr(caller))
         except ApiError as error:
             seen.append("".join(traceback.format_exception(error)))

@@ -17,7 +17,8 @@ from schemas.endpoints import ENDPOINTS, Endpoint, Gate
 from schemas.error_codes import ERROR_CODES
 from schemas.objects.envelope import ERROR_DETAILS
 from serve import app
-from serve.http.context import Context
+from serve.http.request import Request
+from serve.state import ServerState
 from tests.contract.cases import CASES, asked
 from tests.support import contract_app
 from tests.support.conformance import strict
@@ -44,7 +45,7 @@ def countless(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[Co
 def failing(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
     """Return an application in which every endpoint's own part fails in an unforeseen way."""
 
-    def fail(_: Context) -> Any:
+    def fail(_: ServerState, __: Request) -> Any:
         raise RuntimeError(f"a secret of {root}")
 
     with pytest.MonkeyPatch.context() as patch:

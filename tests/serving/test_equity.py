@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from datasets.maths.equity import equity_curve, equity_summary
 from schemas.rows import ROWS
-from serve.query.equity import LEDGER_COLUMNS, curve, ledger_of, summary_of_nothing
+from serve.query.equity import LEDGER_COLUMNS, curve, make_ledger, summary_of_nothing
 from serve.query.json import to_json
 
 # No ratio of two of them is so large that twenty of it overflow.
@@ -64,7 +64,7 @@ def test_every_page_of_every_window_is_the_plain_definition(
 ) -> None:
     start, end = sorted(min(number, frame.height) for number in window)
     expected = plain(frame[start:end], "b", offset, limit)
-    found = curve(ledger_of(frame), "b", (start, end), offset=offset, limit=limit)
+    found = curve(make_ledger(frame), "b", (start, end), offset=offset, limit=limit)
     assert (b"".join(found.rows), orjson.dumps(found.summary)) == expected
     assert found.total == end - start
     assert found.returned == len(orjson.loads(b"".join(found.rows)))
@@ -73,7 +73,7 @@ def test_every_page_of_every_window_is_the_plain_definition(
 def test_a_ledger_knows_the_memory_it_takes() -> None:
     row: dict[str, Any] = {name: [1.0] for name in LEDGER_COLUMNS}
     row |= {"date": [dt.date(2020, 1, 3)], "timestamp": [dt.datetime(2020, 1, 3, tzinfo=dt.UTC)]}
-    one, none = ledger_of(pl.DataFrame(row)), ledger_of(pl.DataFrame(row)[:0])
+    one, none = make_ledger(pl.DataFrame(row)), make_ledger(pl.DataFrame(row)[:0])
     (page,) = orjson.loads(b"".join(curve(one, "b", (0, 1), offset=0, limit=1).rows))
     assert one.bytes > len(orjson.dumps(page))
     assert none.bytes == 0

@@ -183,8 +183,8 @@ def test_what_is_in_memory_of_an_old_snapshot_stays_while_it_is_asked_for_and_no
         pinned = f"{RUN}/scores?limit=3&snapshot={first}"
 
         def cached() -> set[str]:
-            parts = (open_service.bodies, open_service.datasets.kept, open_service.ledgers.kept)
-            return {snapshot for part in parts for _, snapshot in part.owners}
+            caches = open_service.caches
+            return {snapshot for name in caches.counts for _, snapshot in caches[name].owners}
 
         def ask_until_cached() -> None:
             eventually(lambda: api.get(pinned, token).status_code == 200 and first in cached())

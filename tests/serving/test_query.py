@@ -1,40 +1,59 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import pytest
+
+from schemas.endpoints import ENDPOINTS
 from schemas.rows import ROWS
 from schemas.tables import TABLES
-from serve.query import books, filters, signals
+from serve.endpoints.signals import cross_section
+from serve.http.params import parse_query
+from serve.http.request import Request
+from serve.query import filters
+from serve.query.compile import compile_page
+from serve.query.page_query import DECISION, PageQuery
+from serve.query.rebalances import RebalanceIndex
 from serve.query.sql import Paged, Statement, projection, quoted, source
 
-WEEK: dict[str, Any] = {
-    "symbol": None,
-    "direction": None,
-    "min_abs_weight": None,
-    "book": "long_short",
-    "sort": "score",
-    "order": None,
-    "limit": 10,
-    "offset": 20,
-}
-PANEL: dict[str, Any] = {"from": None, "to": None, "symbol": None, "fields": "core", "limit": 5, "offset": 0}
 DAY = dt.date(2020, 1, 3)
+DECISIONS = tuple(column.name for column in TABLES["decisions"].published_columns)
+WEEK = PageQuery(
+    ("a", "s"), "", "decisions", DECISION, raw=False, book="long_short", first=DAY, last=DAY,
+    sort="score", descending=True, limit=10, offset=20,
+)  # fmt: skip
+PANEL = PageQuery(("a", "s"), "", "decisions", "score", raw=False, limit=5)
+
+
+class File:
+    """What of a snapshot a compiled query needs: one file of a table, and how many rows it has."""
+
+    def __init__(self, table: str, rows: int) -> None:
+        self._table, self._rows = table, rows
+
+    def columns(self, _: str) -> tuple[str, ...]:
+        return tuple(column.name for column in TABLES[self._table].published_columns)
+
+    def file(self, *_: Any) -> str:
+        return "f"
+
+    def entry(self, *_: Any) -> Any:
+        return SimpleNamespace(rows=self._rows)
+
+
+def compiled(query: PageQuery, index: RebalanceIndex | None = None, rows: int = 9) -> Paged:
+    return compile_page(query, cast(Any, File(query.table, rows)), index)
 
 
 def week(**values: Any) -> str:
-    query = signals.cross_section("f", DECISIONS, {**WEEK, **values}, raw=False, date=DAY, names=9)
-    return query.rows.sql.partition(" ORDER BY ")[2]
-
-
-DECISIONS = tuple(column.name for column in TABLES["decisions"].published_columns)
+    return compiled(WEEK._replace(**values)).rows.sql.partition(" ORDER BY ")[2]
 
 
 def test_values_are_bound_and_never_written_into_the_text() -> None:
     hostile = "x'; DROP TABLE t --"
-    query = signals.cross_section(
-        "f", DECISIONS, {**WEEK, "symbol": (hostile,), "min_abs_weight": 0.25}, raw=True, date=DAY, names=9
-    )
+    query = compiled(WEEK._replace(symbols=(hostile,), min_abs_weight=0.25, raw=True))
     assert isinstance(query.total, Statement)
     for statement in (query.rows, query.total):
         assert hostile not in statement.sql
@@ -43,14 +62,34 @@ def test_values_are_bound_and_never_written_into_the_text() -> None:
     assert query.rows.binds[-2:] == (10, 20)
 
 
-def test_default_orders_of_a_week() -> None:
+def test_orders_of_a_week() -> None:
     assert week() == '"score" DESC NULLS LAST, "symbol" ASC NULLS LAST LIMIT ? OFFSET ?'
-    assert week(sort="rank").startswith('"average_rank" ASC NULLS LAST, "symbol"')
-    assert week(sort="weight").startswith('"long_short_target_weight" DESC')
-    assert week(sort="weight", book="long_only").startswith('"long_only_target_weight" DESC')
-    assert week(sort="symbol") == '"symbol" ASC NULLS LAST LIMIT ? OFFSET ?'
-    assert week(sort="symbol", order="desc") == '"symbol" DESC NULLS LAST LIMIT ? OFFSET ?'
-    assert week(sort="score", order="asc").startswith('"score" ASC NULLS LAST, "symbol" ASC')
+    assert week(sort="average_rank", descending=False).startswith('"average_rank" ASC NULLS LAST, "symbol"')
+    assert week(sort="symbol", descending=False) == '"symbol" ASC NULLS LAST LIMIT ? OFFSET ?'
+    assert week(sort="symbol") == '"symbol" DESC NULLS LAST LIMIT ? OFFSET ?'
+    assert week(descending=False).startswith('"score" ASC NULLS LAST, "symbol" ASC')
+
+
+@pytest.mark.parametrize(
+    ("given", "sort", "descending"),
+    [
+        ("", "score", True),
+        ("sort=rank", "average_rank", False),
+        ("sort=weight", "long_short_target_weight", True),
+        ("sort=weight&book=long_only", "long_only_target_weight", True),
+        ("sort=symbol", "symbol", False),
+        ("sort=symbol&order=desc", "symbol", True),
+        ("order=asc", "score", False),
+    ],
+)
+def test_default_orders_of_a_week(given: str, sort: str, *, descending: bool) -> None:
+    request = Request("r", {})
+    request.parsed = parse_query(
+        ENDPOINTS["signals.rebalances.get"], {"alpha": "a", "date": DAY.isoformat()}, given.encode()
+    )
+    request.snapshot = cast(Any, SimpleNamespace(key=("a", "s"), published_at=""))
+    query = cross_section(request)
+    assert (query.sort, query.descending) == (sort, descending)
 
 
 def test_raw_columns_are_chosen_only_for_those_who_see_them() -> None:
@@ -67,27 +106,29 @@ def test_an_absent_column_is_left_out_unless_the_row_promises_null() -> None:
     assert "forward_return" not in projection(ROWS["decision"], present, raw=True).sql
 
 
-def panel(window: tuple[int, int] | None, **values: Any) -> Paged:
-    return signals.panel("f", DECISIONS, {**PANEL, **values}, raw=False, window=window)
+WEEKS = RebalanceIndex([DAY - dt.timedelta(7), DAY], ["traded", "traded"], [100, 12])
+
+
+def panel(**values: Any) -> Paged:
+    return compiled(PANEL._replace(first=DAY, **values), WEEKS, rows=112)
 
 
 def test_a_page_of_stored_order_is_found_by_row_number() -> None:
-    found = panel((100, 12), offset=3)
+    found = panel(offset=3)
     assert found.total == 12
     assert "OFFSET" not in found.rows.sql
     assert found.rows.binds[-2:] == (103, 108)
-    assert panel((100, 12), offset=10).rows.binds[-2:] == (110, 112)
-    first, after = panel((100, 12), offset=10**9).rows.binds[-2:]
+    assert panel(offset=10).rows.binds[-2:] == (110, 112)
+    first, after = panel(offset=10**9).rows.binds[-2:]
     assert first >= after  # type: ignore[operator]
 
 
 def test_the_total_needs_a_query_only_when_something_narrows_what_is_counted() -> None:
-    assert isinstance(panel((0, 77), symbol=("A",)).total, Statement)
-    assert isinstance(panel(None, **{"from": DAY}).total, Statement)
-    week = signals.cross_section("f", DECISIONS, WEEK, raw=False, date=DAY, names=9)
-    assert week.total == 9
-    narrowed = signals.cross_section("f", DECISIONS, {**WEEK, "direction": "1"}, raw=False, date=DAY, names=9)
-    assert isinstance(narrowed.total, Statement)
+    assert isinstance(panel(symbols=("A",)).total, Statement)
+    assert isinstance(compiled(PANEL._replace(first=DAY)).total, Statement), "without an index"
+    assert isinstance(compiled(PANEL._replace(first=DAY), WEEKS).total, Statement), "an index of other rows"
+    assert compiled(WEEK, WEEKS, rows=112).total == 12
+    assert isinstance(compiled(WEEK._replace(direction=1), WEEKS, rows=112).total, Statement)
 
 
 def test_a_window_of_instants_covers_whole_days_in_utc() -> None:
@@ -106,10 +147,7 @@ def test_a_window_of_days_includes_both() -> None:
 
 
 def test_the_book_stands_in_every_row_though_no_file_holds_it() -> None:
-    model = ROWS["trade"]
-    present = [column.name for column in TABLES["trades"].published_columns]
-    values = {"from": None, "to": None, "symbol": None, "limit": 1, "offset": 0}
-    query = books.rows_of_book(model, "f", present, values, raw=False, book="b", rows=3)
+    query = compiled(PageQuery(("a", "s"), "", "trades", "trade", raw=False, book="b", limit=1), rows=3)
     assert query.rows.binds[0] == "b"
     assert query.total == 3
     assert '"timestamp" ASC NULLS LAST, "symbol" ASC NULLS LAST, "fill_order" ASC' in query.rows.sql

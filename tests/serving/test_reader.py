@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.errors import SnapshotCorrupt
+from schemas.errors import ApiError, SnapshotCorrupt
 from serve.query import json
 from serve.query.duckdb import Reader
 from serve.query.json import to_json
@@ -138,15 +138,18 @@ def test_neighbours_of_a_day_in_an_index() -> None:
     weeks = RebalanceIndex(days, ["traded", "traded"], None)
     assert weeks.rows is None
     assert weeks.rows_between(None, None) is None
-    assert weeks.position(days[1]) == 1
-    assert weeks.position(dt.date(2020, 1, 4)) is None
-    assert weeks.around(dt.date(2020, 1, 4)) == {
+    assert weeks.week(days[1]) == ("traded", None)
+    with pytest.raises(ApiError, match="2020-01-04 is not a rebalance date") as caught:
+        weeks.week(dt.date(2020, 1, 4))
+    assert caught.value.details == {
         "first": "2020-01-03",
         "last": "2020-01-10",
         "previous": "2020-01-03",
         "next": "2020-01-10",
     }
-    assert set(RebalanceIndex([], [], None).around(days[0]).values()) == {None}
+    with pytest.raises(ApiError) as none:
+        RebalanceIndex([], [], None).week(days[0])
+    assert set((none.value.details or {}).values()) == {None}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from datasets.maths.deciles import WeeklyDeciles
 from datasets.maths.series import mean_or_null
 from schemas.metrics.statistic import SOURCES
 from schemas.tables.weekly_signal import BUCKETS, HORIZONS, LAGS
-from serve.run_metrics.assemble import Answer, Question, assemble
+from serve.run_metrics.assemble import Answer, MetricsQuery, assemble
 from serve.run_metrics.figures import (
     CrossSections,
     Index,
@@ -163,7 +163,7 @@ def ask(
     raw: bool = True,
 ) -> Answer:
     window = Window(first and dt.date.fromisoformat(first), last and dt.date.fromisoformat(last))  # type: ignore[arg-type]
-    return assemble(figures, Question(may_call, window, granularity, panel, raw))
+    return assemble(figures, MetricsQuery(may_call, window, granularity, panel, raw))
 
 
 def codes(answer: Answer, block: str | None = None) -> set[str]:

@@ -60,25 +60,31 @@ class InMemoryLimiter:
         return limiter
 
     async def take(self, key_id: str, rate: RateLimit) -> LimitStatus:
+        """Count one call of a key if every window has room."""
+        return self.take_now(key_id, rate)
+
+    async def standing(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
+        """Say where keys stand."""
+        return [self.status_now(key_id, rate) for key_id, rate in asked]
+
+    def take_now(self, key_id: str, rate: RateLimit) -> LimitStatus:
         """Count one call of a key if every window has room, in one step that nothing can come between."""
         log = self._logs.get(key_id)
         if log is None:
             log = self._logs[key_id] = CallLog()
-        standing = self._decide(log, rate, charge=True)
-        if standing.refused is None:
+        status = self._decide(log, rate, charge=True)
+        if status.refused is None:
             self._unsaved.append((key_id, log.last))
-        return standing
+        return status
 
-    async def standing(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
-        """Say where keys stand."""
-        return [
-            self._decide(self._logs.get(key_id) or CallLog(), rate, charge=False) for key_id, rate in asked
-        ]
+    def status_now(self, key_id: str, rate: RateLimit) -> LimitStatus:
+        """Say where a key stands, charging nothing."""
+        return self._decide(self._logs.get(key_id) or CallLog(), rate, charge=False)
 
     def _decide(self, log: CallLog, rate: RateLimit, *, charge: bool) -> LimitStatus:
         wall = self._wall()
         month = self._month
-        if not month.holds(wall):
+        if not month.start_us <= wall < month.end_us:
             month = self._month = Month.of(wall)
         return decide(log, self._steady() + self._ahead, wall, month, rate, charge=charge)
 

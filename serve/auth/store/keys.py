@@ -63,7 +63,7 @@ SELECT_KEYS: Final = sa.select(*KEY_COLUMNS).join_from(keys, accounts, keys.c.ac
 """Every key beside its account; the one query of a call adds the id."""
 
 _REMEMBERED: Final = 10_000
-"""Keys whose records are kept while nothing changes."""
+"""Keys whose records are cached while nothing changes."""
 
 
 class Store:
@@ -77,6 +77,9 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._local = database if isinstance(database, SqliteDatabase) else None
+        self.is_local: Final = self._local is not None
+        """Whether it answers without waiting for anything."""
         self._version: int | None = None
         self._unchanged: dict[str, KeyRecord] = {}
         self._one = database.prepare(SELECT_KEYS.where(keys.c.id == sa.bindparam("wanted")))
@@ -89,24 +92,28 @@ class Store:
             sa.select(keys.c.pepper_id).where(keys.c.status != "revoked").distinct()
         )
 
-    @property
-    def at_once(self) -> bool:
-        """Whether it answers without waiting for anything."""
-        return isinstance(self._database, SqliteDatabase)
-
     async def find(self, key_id: str) -> KeyRecord | None:
         """Return a key with its account as they are at this moment; None when there is no such key.
 
         A record read before is returned while the database says that nothing in it was changed since.
         """
-        version = self._database.version()
+        if self._local is not None:
+            return self.find_now(key_id)
+        row = await self._database.fetch_one(self._one, wanted=key_id)
+        return None if row is None else KeyRecord.from_row(row)
+
+    def find_now(self, key_id: str) -> KeyRecord | None:
+        """Return the same without waiting; only where `is_local`."""
+        database = self._local
+        assert database is not None
+        version = database.version()
         if version is None or version != self._version:
             self._unchanged.clear()
             self._version = version
         record = self._unchanged.get(key_id)
         if record is not None:
             return record
-        row = await self._database.fetch_one(self._one, wanted=key_id)
+        row = database.fetch_one_now(self._one, wanted=key_id)
         if row is None:
             return None
         record = KeyRecord.from_row(row)

@@ -166,6 +166,10 @@ class SqliteDatabase:
 
     async def fetch_one(self, prepared: Prepared, **values: Any) -> Row | None:
         """Run a query and return its first row, None when there is none."""
+        return self.fetch_one_now(prepared, **values)
+
+    def fetch_one_now(self, prepared: Prepared, **values: Any) -> Row | None:
+        """Do the same without a coroutine."""
         with self._reader() as connection:
             row: Row | None = connection.execute(prepared.text, prepared.values(values)).fetchone()
             return row

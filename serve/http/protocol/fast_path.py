@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from serve.http import request as requests
 from serve.http.protocol.connection import Connection
 
 
@@ -12,8 +13,7 @@ class FastConnection(Connection):
 
     For every request the server makes a task, an event and a message for each part of the answer. A page that lies in
     memory is made before any of that is needed; here it is made while the request is read, and written at once. Whatever
-    else comes (other methods, bodies, connections to be closed, answers that have to be waited for) goes the server's
-    way from where it is.
+    else comes (other methods, bodies, connections to be closed, answers that have to be waited for) is the server's.
     """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -25,16 +25,15 @@ class FastConnection(Connection):
         if not self._is_plain():
             super().answer()
             return
-        shell, scope = self.app, self.scope
+        scope: Any = self.scope
         scope["method"] = "GET"
         scope["raw_path"], _, scope["query_string"] = self.url.partition(b"?")
-        answer = shell.at_once(scope)  # type: ignore[arg-type]  # a scope is a dictionary, whatever it is declared as
-        if answer is None:
+        response = self.app.begin(scope)
+        if response is None:
             super().answer()
             return
         self._answered = True
-        self.write_response(answer.response, answer.trace.request_id)
-        shell.answered(scope, answer)  # type: ignore[arg-type]  # as above
+        self.write_response(response, requests.of(scope).id)
         self.on_response_complete()
 
     def on_message_complete(self) -> None:

@@ -1,4 +1,4 @@
-"""Which datasets are worth memory, and their rendering beside the requests."""
+"""Which tables are worth memory, and their rendering beside the requests."""
 
 from __future__ import annotations
 
@@ -17,34 +17,36 @@ from serve.query.rendered_table import RenderedTable
 from serve.runtime import trim_heap
 
 _RENDERED_BYTES_A_SECOND: Final = 150e6
-"""What one core renders, by which the price of holding a dataset is guessed."""
+"""What one core renders, by which the price of caching a table is estimated."""
 _SHARE_WHEN_FREE: Final = 0.02
 """Part of that price that direct answers must have cost before it is paid, while memory lies idle."""
 _IN_TRANSIT: Final = 128 << 20
-"""Bytes that reading and rendering take besides what is kept in the end, what the allocators of the engine, of the frames
+"""Bytes that reading and rendering take besides what is cached in the end, what the allocators of the engine, of the frames
 and of the interpreter have not given back of it yet included; they come out of the bound, as far as a part of it goes."""
 _PART_IN_TRANSIT: Final = 3
 _REMEMBERED: Final = 4096
-"""Datasets whose direct answers are added up."""
+"""Tables whose direct answers are added up."""
 
 _log = structlog.get_logger("serve.cache")
 
 
 class TableCache:
-    """Datasets kept in memory, chosen by what answering them from the files has cost.
+    """Rendered tables, chosen by what answering from their files has cost.
 
     Rendering pays when it costs less than the direct answers it saves, which nobody knows beforehand. While there is
-    room a dataset is rendered after a few direct answers; when others would have to go for it, only after the direct
+    room a table is rendered after a few direct answers; when others would have to go for it, only after the direct
     answers have cost as much as the rendering will: whatever is asked, no more than twice the best is spent.
 
     Parameters
     ----------
-    limit
-        Bytes.
+    cache
+        Where tables stay.
     """
 
-    def __init__(self, limit: int) -> None:
-        self._kept: SizedLRUCache[RenderedTable] = SizedLRUCache(limit)
+    def __init__(self, cache: SizedLRUCache[RenderedTable]) -> None:
+        self._cache = cache
+        self.get: Final = cache.get
+        """Return a table that is cached; None on a miss."""
         self._spent: OrderedDict[tuple[SnapshotKey, Hashable], float] = OrderedDict()
         self._begun: set[tuple[SnapshotKey, Hashable]] = set()
         self._lock = threading.Lock()
@@ -52,17 +54,18 @@ class TableCache:
         self._renderer = ThreadPoolExecutor(1, thread_name_prefix="render")
 
     @property
-    def kept(self) -> SizedLRUCache[RenderedTable]:
-        """What is held."""
-        return self._kept
+    def bytes(self) -> int:
+        """Memory taken."""
+        return self._cache.bytes
+
+    @property
+    def limit(self) -> int:
+        """The bound."""
+        return self._cache.limit
 
     def close(self) -> None:
         """Begin no rendering any more, and wait for the one at work."""
         self._renderer.shutdown(cancel_futures=True)
-
-    def find(self, owner: SnapshotKey, name: Hashable) -> RenderedTable | None:
-        """Return a dataset that is held."""
-        return self._kept.get(owner, name)
 
     def record_miss(
         self,
@@ -73,22 +76,22 @@ class TableCache:
         size: int,
         build: Callable[[], RenderedTable | None],
     ) -> None:
-        """Note what a direct answer cost, and have the dataset rendered once that pays.
+        """Note what a direct answer cost, and have the table rendered once that pays.
 
         Parameters
         ----------
         owner, name
-            Of the dataset.
+            Of the table.
         seconds
             The answer took.
         size
-            Bytes the dataset is guessed to take.
+            Bytes the table is estimated to take.
         build
             Reads and renders it; called on a thread of its own.
         """
-        if size > self._kept.limit:
+        if size > self._cache.limit:
             return
-        free = self._kept.bytes + size <= self._kept.limit
+        free = self._cache.bytes + size <= self._cache.limit
         price = size / _RENDERED_BYTES_A_SECOND * (_SHARE_WHEN_FREE if free else 1.0)
         key = (owner, name)
         with self._lock:
@@ -99,10 +102,10 @@ class TableCache:
         if spent >= price:
             self._begin(key, size, build)
 
-    def hold(
+    def prewarm(
         self, owner: SnapshotKey, name: Hashable, *, size: int, build: Callable[[], RenderedTable | None]
     ) -> None:
-        """Have a dataset rendered, in its turn, and wait until it is; `size` and `build` as of `record_miss`."""
+        """Have a table rendered, in its turn, and wait until it is; `size` and `build` as of `record_miss`."""
         rendering = self._begin((owner, name), size, build)
         if rendering is not None:
             with contextlib.suppress(CancelledError):  # the service is going down
@@ -111,7 +114,7 @@ class TableCache:
     def _begin(
         self, key: tuple[SnapshotKey, Hashable], size: int, build: Callable[[], RenderedTable | None]
     ) -> Future[None] | None:
-        """Have a dataset rendered, unless that was begun; None also when the service is going down."""
+        """Have a table rendered, unless that was begun; None also when the service is going down."""
         with self._lock:
             if key in self._begun:
                 return None
@@ -128,17 +131,17 @@ class TableCache:
         try:
             # Beforehand, so that what goes and what comes are not in memory at once; a small memory is not emptied
             # for what is on its way.
-            self._kept.make_room(
-                min(self._kept.limit, size + min(_IN_TRANSIT, self._kept.limit // _PART_IN_TRANSIT))
+            self._cache.make_room(
+                min(self._cache.limit, size + min(_IN_TRANSIT, self._cache.limit // _PART_IN_TRANSIT))
             )
             trim_heap()
             found = build()
             if found is not None:
-                self._kept.put(*key, found, found.bytes)
+                self._cache.put(*key, found, found.bytes)
                 del found
             trim_heap()
         except (Exception, PanicException) as error:  # noqa: BLE001 - the files answer as before, and say what is wrong with them
-            _log.warning("dataset_not_held", alpha=key[0][0], kind=type(error).__name__, reason=str(error))
+            _log.warning("table_not_cached", alpha=key[0][0], kind=type(error).__name__, reason=str(error))
         finally:
             with self._lock:
                 self._spent.pop(key, None)

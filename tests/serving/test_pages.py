@@ -6,9 +6,11 @@ import contextlib
 import datetime as dt
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
+from urllib.parse import urlencode
 
 import numpy as np
 import polars as pl
@@ -22,33 +24,29 @@ from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from schemas.rows import ROWS
 from serve.app import ROUTES
-from serve.auth.allow_list import ALL
-from serve.auth.caller import Caller
-from serve.auth.limits.policy import LimitStatus, RateLimit
-from serve.cache import tables
 from serve.cache.bodies import AdmissionFilter, Body
-from serve.cache.ledgers import LedgerCache
-from serve.cache.lru import SizedLRUCache, snapshot_key
-from serve.cache.miss import CacheMiss
-from serve.cache.symbols import RunSymbols
-from serve.cache.tables import TableCache
-from serve.http.answer import Page
-from serve.http.context import Context
-from serve.http.params import parse
-from serve.http.responses import page_body
-from serve.query import rendered_table
+from serve.cache.lru import SizedLRUCache
+from serve.cache.registry import CacheRegistry
+from serve.http.answer import PageEndpoint
+from serve.http.params import parse_query
+from serve.http.request import Request
+from serve.query import rendered_table, table_cache
 from serve.query.duckdb import Reader
-from serve.query.engine import Pages
+from serve.query.engine import BookPages, CurvePages, Pages, TablePages
+from serve.query.found import Found, Rows
 from serve.query.json import to_json
+from serve.query.ledgers import Ledgers
+from serve.query.page_query import PageQuery
 from serve.query.rebalances import RebalanceIndexes
 from serve.query.rendered_rows import render
-from serve.query.rendered_table import Stored
-from serve.query.rendered_table import held as read_and_render
+from serve.query.rendered_table import ParquetSource, read_table
 from serve.query.sql import Statement
+from serve.query.symbols import RunSymbols
+from serve.query.table_cache import TableCache
 from tests.support import published
 from tests.support.client import ApiClient
 
-HELD = {
+PLACES = {
     "signals.rebalances.list": (),
     "signals.rebalances.get": ("date",),
     "signals.scores": (),
@@ -58,59 +56,68 @@ HELD = {
     "portfolio.trades": (),
     "portfolio.equity_curve": (),
 }
+"""Endpoint -> its path's placeholders besides the alpha."""
 DAYS = sorted({*published.WEEKS, *published.SESSIONS, dt.date(2019, 1, 1), dt.date(2021, 1, 1)})
 
 
 class Parts:
-    """The parts of a service that pages need, over a root of its own; nothing in it is made up."""
+    """The parts of a service that answer page queries, over a root of its own; nothing in it is made up."""
 
     def __init__(self, root: Path, limit: int) -> None:
         self.reader = Reader()
-        self.weeks = RebalanceIndexes(self.reader)
-        self.datasets = TableCache(limit)
-        self.pages = Pages(self.reader, self.datasets)
-        self.ledgers = LedgerCache(self.reader, limit)
-        self.symbols = RunSymbols(self.reader, limit)
+        self.caches = caches = CacheRegistry(limit)
+        self.rendered = TableCache(caches["rows"])
+        indexes = RebalanceIndexes(self.reader, caches["rebalances"])
+        symbols = RunSymbols(self.reader, caches["symbols"])
+        self.pages = Pages(
+            TablePages(self.reader, self.rendered, indexes, symbols),
+            CurvePages(Ledgers(self.reader, caches["ledgers"])),
+            BookPages(self.reader),
+        )
         catalogue = Catalogue(open_storage(str(root)))
         catalogue.refresh()
         snapshot = catalogue.resolve(published.ALPHA)
         assert snapshot is not None
         self.snapshot = snapshot
 
-    def page(self, name: str, asked: dict[str, str], *, raw: bool, hurried: bool = False) -> Page:
-        endpoint = ENDPOINTS[name]
-        path = {"alpha": published.ALPHA, **{x: asked[x] for x in HELD[name]}}
-        query = [(key, value) for key, value in asked.items() if key not in path]
-        values = parse(endpoint, path, query)
-        caller = Caller(
-            "k", "k", "u", "u@example.org", "user", False, ALL, ALL, ALL, raw,
-            RateLimit(), LimitStatus((0, 0, 0, 0), (0, 0, 0, 0)),
-        )  # fmt: skip
-        context = Context(cast(Any, self), endpoint, values, "r", caller, self.snapshot, hurried)
-        return cast(Page, ROUTES[name](context))
+    def query(self, name: str, asked: dict[str, str], *, raw: bool) -> PageQuery:
+        path = {"alpha": published.ALPHA, **{x: asked[x] for x in PLACES[name]}}
+        text = urlencode([(key, value) for key, value in asked.items() if key not in path])
+        request = Request("r", {}, path=path, endpoint=name)
+        request.parsed = parse_query(ENDPOINTS[name], path, text.encode())
+        request.caller = cast(Any, SimpleNamespace(expose_raw=raw))
+        request.snapshot = self.snapshot
+        function = ROUTES[name]
+        assert isinstance(function, PageEndpoint)
+        return cast(PageQuery, function.query(request))
 
-    def body(self, name: str, asked: dict[str, str], *, raw: bool, hurried: bool = False) -> bytes:
-        page = self.page(name, asked, raw=raw, hurried=hurried)
-        endpoint = ENDPOINTS[name]
-        path = {"alpha": published.ALPHA, **{x: asked[x] for x in HELD[name]}}
-        values = parse(endpoint, path, [(k, v) for k, v in asked.items() if k not in path])
-        context = Context(cast(Any, self), endpoint, values, "r", None, self.snapshot)
-        return b"".join(page_body(context, page))
+    def found(self, query: PageQuery) -> Found:
+        """Answer a query from wherever it can be, its rows in one piece."""
+        return whole(self.pages.load(query, self.snapshot))
 
-    def until_held(self, ask: Callable[[], object]) -> None:
-        """Ask until the answer comes from memory, which it does a moment after the first direct one."""
+    def cached(self, query: PageQuery) -> Found | None:
+        """Answer a query from memory alone."""
+        found = self.pages.cached(query, self.snapshot)
+        return None if found is None else whole(found)
+
+    def until_cached(self, query: PageQuery) -> Found:
+        """Ask until the answer comes from memory, which it does a moment after the first one from the file."""
         for _ in range(500):
-            try:
-                ask()
-            except CacheMiss:
-                time.sleep(0.01)
-            else:
-                return
-        raise AssertionError("the dataset was never held")
+            found = self.cached(query)
+            if found is not None:
+                return found
+            self.found(query)
+            time.sleep(0.01)
+        raise AssertionError("the table was never cached")
 
     def close(self) -> None:
-        self.datasets.close()
+        self.rendered.close()
         self.reader.close()
+
+
+def whole(found: Found) -> Found:
+    rows = found.rows
+    return found._replace(rows=Rows((b"".join(rows.pieces),), rows.returned, rows.total))
 
 
 @pytest.fixture(scope="module")
@@ -133,18 +140,18 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def direct(root: Path) -> Iterator[Parts]:
-    """A service that may keep nothing, and so asks the engine each time."""
+def uncached(root: Path) -> Iterator[Parts]:
+    """Parts that may cache nothing, and so ask the engine each time."""
     parts = Parts(root, 1)
     yield parts
     parts.close()
 
 
 @pytest.fixture(scope="module")
-def held(root: Path) -> Iterator[Parts]:
-    """A service that renders a dataset after its first direct answer, some rows at a time."""
+def cached(root: Path) -> Iterator[Parts]:
+    """Parts that render a table after its first answer from the file, some rows at a time."""
     with pytest.MonkeyPatch.context() as patch:  # the only knobs, and no settings
-        patch.setattr(tables, "_SHARE_WHEN_FREE", 0.0)
+        patch.setattr(table_cache, "_SHARE_WHEN_FREE", 0.0)
         patch.setattr(rendered_table, "_ROWS", 7)
         parts = Parts(root, 2**30)
         yield parts
@@ -157,7 +164,7 @@ def maybe(strategy: st.SearchStrategy[str]) -> st.SearchStrategy[str | None]:
 
 @st.composite
 def requests(draw: st.DrawFn) -> tuple[str, dict[str, str], bool]:
-    name = draw(st.sampled_from(sorted(HELD)))
+    name = draw(st.sampled_from(sorted(PLACES)))
     known = {parameter.name for parameter in ENDPOINTS[name].parameters}
     days = st.sampled_from([day.isoformat() for day in DAYS])
     symbols = st.lists(
@@ -178,7 +185,7 @@ def requests(draw: st.DrawFn) -> tuple[str, dict[str, str], bool]:
         "min_abs_weight": maybe(st.sampled_from(["0", "0.1", "0.125", "0.2", "1"])),
     }
     asked = {key: draw(values) for key, values in choices.items() if key in known}
-    if "date" in HELD[name]:
+    if "date" in PLACES[name]:
         asked["date"] = draw(st.sampled_from([day.isoformat() for day in published.WEEKS]))
     return name, {key: value for key, value in asked.items() if value is not None}, draw(st.booleans())
 
@@ -186,31 +193,30 @@ def requests(draw: st.DrawFn) -> tuple[str, dict[str, str], bool]:
 @settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(requests())
 def test_memory_and_file_answer_the_same_bytes(
-    direct: Parts, held: Parts, request_: tuple[str, dict[str, str], bool]
+    uncached: Parts, cached: Parts, request_: tuple[str, dict[str, str], bool]
 ) -> None:
     name, asked, raw = request_
     try:
-        expected = direct.body(name, asked, raw=raw)
-    except ApiError as error:  # an empty window the wrong way round, a filter on a column the run lacks
+        query = uncached.query(name, asked, raw=raw)
+        expected = uncached.found(query)
+    except ApiError as error:  # an empty window the wrong way round
         with pytest.raises(ApiError, match=str(error)):
-            held.body(name, asked, raw=raw)
+            cached.found(cached.query(name, asked, raw=raw))
         return
-    assert held.body(name, asked, raw=raw) == expected
-    if asked.get("date") != "2020-01-10":  # the skipped week has no rows to be held
-        held.until_held(lambda: held.page(name, asked, raw=raw, hurried=True))
-    assert held.body(name, asked, raw=raw) == expected
+    assert cached.query(name, asked, raw=raw) == query, "a query is of the snapshot and the request alone"
+    assert cached.found(query) == expected
+    if asked.get("date") != "2020-01-10":  # the skipped week has no rows to be cached
+        assert cached.until_cached(query) == expected
 
 
-def test_what_is_not_held_is_not_answered_in_a_hurry(direct: Parts) -> None:
-    for name, places in HELD.items():
+def test_what_is_not_cached_is_not_answered_at_once(uncached: Parts) -> None:
+    for name, places in PLACES.items():
         asked = dict.fromkeys(places, "2020-01-03")
-        with pytest.raises(CacheMiss):
-            direct.page(
-                name, asked | ({"book": "long_short"} if "trades" in name else {}), raw=False, hurried=True
-            )
+        query = uncached.query(name, asked | ({"book": "long_short"} if "trades" in name else {}), raw=False)
+        assert uncached.cached(query) is None
 
 
-def test_a_long_window_of_a_curve_is_not_measured_in_a_hurry(tmp_path: Path) -> None:
+def test_a_long_window_of_a_curve_is_not_measured_at_once(tmp_path: Path) -> None:
     first = dt.date(2000, 1, 1)
     sessions = 5_001
     ledger = pl.concat([published.ledger("long_short")] * (sessions // len(published.SESSIONS) + 1))
@@ -219,12 +225,12 @@ def test_a_long_window_of_a_curve_is_not_measured_in_a_hurry(tmp_path: Path) -> 
     published.publish(tmp_path, {"portfolio": {"long_short": ledger}})
     parts = Parts(tmp_path, 2**30)
     try:
-        name, whole, part = "portfolio.equity_curve", {"limit": "1"}, {"limit": "1", "from": "2000-01-02"}
-        direct = parts.page(name, whole, raw=False)
-        assert direct.total == sessions
-        with pytest.raises(CacheMiss):
-            parts.page(name, whole, raw=False, hurried=True)
-        assert parts.page(name, part, raw=False, hurried=True) == parts.page(name, part, raw=False)
+        name = "portfolio.equity_curve"
+        everything = parts.query(name, {"limit": "1"}, raw=False)
+        part = parts.query(name, {"limit": "1", "from": "2000-01-02"}, raw=False)
+        assert parts.found(everything).rows.total == sessions
+        assert parts.cached(everything) is None
+        assert parts.cached(part) == parts.found(part)
     finally:
         parts.close()
 
@@ -247,8 +253,8 @@ def test_rows_are_written_alike_one_by_one_and_all_at_once() -> None:
     assert b"".join(rows.between(0, frame.height)) == to_json(frame)
     assert b"".join(rows.between(4_999, 5_003)) == to_json(frame[4_999:5_003])
     some = np.array([14_999, 0, 7_000, 7_000], np.int64)
-    assert b"".join(rows.chosen(some)) == to_json(frame[some])
-    assert rows.between(5, 5) == rows.chosen(some[:0]) == (b"[]",)
+    assert b"".join(rows.take(some)) == to_json(frame[some])
+    assert rows.between(5, 5) == rows.take(some[:0]) == (b"[]",)
     assert b"".join(render([frame[:0]], 0).between(0, 0)) == b"[]"
 
 
@@ -278,21 +284,21 @@ class Backwards(Reader):
 
 
 @pytest.mark.parametrize("parts", ['ORDER BY "#row" DESC', 'WHERE "#row" < 20', 'WHERE "#row" <> 7'])
-@pytest.mark.parametrize("laid_by", [None, "score"])
-def test_rows_are_held_as_the_file_has_them_in_whatever_order_they_come(
-    root: Path, parts: str, laid_by: str | None
+@pytest.mark.parametrize("sorted_by", [None, "score"])
+def test_rows_are_rendered_as_the_file_has_them_in_whatever_order_they_come(
+    root: Path, parts: str, sorted_by: str | None
 ) -> None:
     snapshot = Parts(root, 1).snapshot
-    stored = Stored(
+    stored = ParquetSource(
         ROWS["decision"],
         snapshot.file("decisions", None),
         snapshot.columns("decisions"),
         raw=False,
         figures=("score",),
-        laid_by=laid_by,
+        sorted_by=sorted_by,
     )
     usual, other = Reader(), Backwards(parts.replace('"#row"', "file_row_number"))
-    expected, found = read_and_render(usual, stored), read_and_render(other, stored)
+    expected, found = read_table(usual, stored), read_table(other, stored)
     assert expected is not None
     assert found is not None
     everything = expected.rows.between(0, len(expected.rows))
@@ -304,48 +310,32 @@ def test_rows_are_held_as_the_file_has_them_in_whatever_order_they_come(
 
 
 @pytest.mark.parametrize("size", [10, 2_000_000])
-def test_a_kept_body_is_of_its_own_memory(size: int) -> None:
+def test_a_cached_body_is_of_its_own_memory(size: int) -> None:
     text = bytes(range(250)) * 20_000
     for pieces in ((memoryview(text)[:size],), (b"[", memoryview(text)[1:size], b"]")):
-        kept = Body(pieces, "identity").to_keep()
-        assert b"".join(kept.pieces) == b"".join(pieces)
-        assert all(type(piece) is bytes for piece in kept.pieces)
+        copy = Body(pieces, "identity").copied()
+        assert b"".join(copy.pieces) == b"".join(pieces)
+        assert all(type(piece) is bytes for piece in copy.pieces)
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(1, 40)), max_size=60))
 def test_the_bound_holds_and_the_least_used_goes_first(acts: list[tuple[str, int, int]]) -> None:
-    kept: SizedLRUCache[int] = SizedLRUCache(100)
+    cache: SizedLRUCache[int] = SizedLRUCache(100)
     order: list[tuple[str, int]] = []
     sizes: dict[tuple[str, int], int] = {}
     for owner, name, size in acts:
         key = (owner, name)
-        assert kept.get((owner, "s"), name) == sizes.get(key)
-        assert kept.put((owner, "s"), name, size, size)
+        assert cache.get((owner, "s"), name) == sizes.get(key)
+        assert cache.put((owner, "s"), name, size, size)
         order = [x for x in order if x != key] + [key]
         sizes[key] = size
         while sum(sizes.values()) > 100:
             del sizes[order.pop(0)]
-        assert kept.bytes == sum(sizes.values()) <= 100
-        assert set(kept.owners) == {(x, "s") for x, _ in sizes}
-    assert not kept.put(("a", "s"), 1, 1, 101), "larger than everything together"
-    kept.drop(("a", "s"))
-    assert kept.bytes == sum(size for (owner, _), size in sizes.items() if owner != "a")
-
-
-def test_what_was_replaced_is_let_go(held: Parts) -> None:
-    held.until_held(lambda: _first(held))
-    assert snapshot_key(held.snapshot) in held.datasets.kept.owners
-    held.datasets.kept.drop(snapshot_key(held.snapshot))
-    assert held.datasets.kept.owners == ()
-    assert held.datasets.kept.bytes == 0
-
-
-def _first(parts: Parts) -> None:
-    try:
-        parts.page("signals.scores", {}, raw=False, hurried=True)
-    except CacheMiss:
-        parts.page("signals.scores", {}, raw=False)
-        raise
+        assert cache.bytes == sum(sizes.values()) <= 100
+        assert set(cache.owners) == {(x, "s") for x, _ in sizes}
+    assert not cache.put(("a", "s"), 1, 1, 101), "larger than everything together"
+    cache.drop(("a", "s"))
+    assert cache.bytes == sum(size for (owner, _), size in sizes.items() if owner != "a")
 
 
 def test_what_was_asked_is_remembered_for_a_while() -> None:

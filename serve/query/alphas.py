@@ -1,0 +1,84 @@
+"""The list of alphas, from the catalogue in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+import orjson
+
+from datasets.listing import Listing
+from datasets.manifest import Pointer
+from serve.cache.lru import SnapshotKey
+from serve.query.found import Found, Rows
+
+_MAX_ALPHAS: Final = 20_000
+"""Alphas that may be gone through on the event loop; more would keep other requests waiting."""
+
+
+class Allowed(Protocol):
+    """The names a key may read. Hashable."""
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it is every name."""
+        ...
+
+    def allows(self, name: str) -> bool:
+        """Whether a name is among them."""
+        ...
+
+
+class AlphasQuery(NamedTuple):
+    """A page of the list of alphas.
+
+    Attributes
+    ----------
+    snapshot
+        Stands for all alphas, with the edition of their list.
+    allowed
+        The alphas the key may read.
+    search
+        A text that address, name or summary hold; None for all.
+    complete_only
+        Whether runs that lack a required kind are left out.
+    limit, offset
+        Of the alphas that meet the conditions.
+    """
+
+    snapshot: SnapshotKey
+    allowed: Allowed
+    search: str | None
+    complete_only: bool
+    limit: int
+    offset: int
+
+
+class AlphaPages:
+    """Answers queries of the list of alphas."""
+
+    def cached(self, query: AlphasQuery, listing: Listing) -> Found | None:
+        """Answer at once; None when the list is too long for that."""
+        return None if len(listing.pointers) > _MAX_ALPHAS else self.load(query, listing)
+
+    def load(self, query: AlphasQuery, listing: Listing) -> Found:
+        """Answer, latest started first."""
+        chosen: Sequence[Pointer] = (
+            listing.pointers if query.search is None else listing.holding(query.search)
+        )
+        if query.complete_only:
+            chosen = [pointer for pointer in chosen if pointer.complete]
+        if not query.allowed.is_all:
+            chosen = [pointer for pointer in chosen if query.allowed.allows(pointer.alpha_id)]
+        page = chosen[query.offset : query.offset + query.limit]
+        return Found(Rows((orjson.dumps([_row(x) for x in page]),), len(page), len(chosen)))
+
+
+def _row(pointer: Pointer) -> dict[str, Any]:
+    return {
+        "alpha_id": pointer.alpha_id,
+        "name": pointer.name,
+        "tldr": pointer.tldr,
+        "snapshot": pointer.snapshot,
+        "published_at": pointer.first_published_at,
+    }

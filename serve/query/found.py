@@ -1,0 +1,68 @@
+"""What a page query finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from serve.query.json import BodyChunks
+
+
+class Rows(NamedTuple):
+    """A page's rows as they are sent.
+
+    Attributes
+    ----------
+    pieces
+        Of a JSON array.
+    returned, total
+        Its length, and the rows of all pages.
+    shared
+        Whether the pieces lie in memory that is cached anyway, and that caching them would hold as a whole.
+    """
+
+    pieces: BodyChunks
+    returned: int
+    total: int
+    shared: bool = False
+
+
+NO_ROWS: Final = Rows((b"[]",), 0, 0)
+
+
+class UnknownSymbol(NamedTuple):
+    """A symbol that was asked for and that the run never had, and the run's own spelling of it, if there is one."""
+
+    asked: str
+    nearest: str | None
+
+
+class Week(NamedTuple):
+    """A rebalance week: its status, and the rows of its cross-section; None when the run sealed no decisions."""
+
+    status: str
+    symbols: int | None
+
+
+class Found(NamedTuple):
+    """What answers a page query.
+
+    Attributes
+    ----------
+    rows
+        The page.
+    missing
+        Kinds that the run holds no rows of, when the page is empty for that reason.
+    unknown
+        Symbols asked for that the run never had.
+    week
+        Of a cross-section; None when the run has no rebalance index.
+    summary
+        Of the whole window of an equity curve.
+    """
+
+    rows: Rows
+    missing: tuple[str, ...] = ()
+    unknown: tuple[UnknownSymbol, ...] = ()
+    week: Week | None = None
+    summary: Mapping[str, Any] | None = None

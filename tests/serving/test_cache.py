@@ -1,0 +1,125 @@
+"""The one cache type: bounded, exact, loaded once."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serve.cache.lru import SizedLRUCache
+from serve.cache.registry import CacheRegistry
+
+OWNER = ("alpha", "snapshot")
+
+
+def loaded(cache: SizedLRUCache[bytes], name: object, value: bytes) -> bytes:
+    return cache.get_or_load(OWNER, str(name), lambda: value, len)
+
+
+def test_an_entry_is_loaded_once_and_hits_and_misses_are_counted() -> None:
+    cache: SizedLRUCache[bytes] = SizedLRUCache(100)
+    first = loaded(cache, "a", b"x" * 10)
+    assert loaded(cache, "a", b"y") is first
+    assert cache.counts == (1, 1, 1, 10, 100)
+
+
+@given(asked=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 60)), max_size=60))
+def test_it_never_holds_more_than_it_may_and_answers_right(asked: list[tuple[int, int]]) -> None:
+    cache: SizedLRUCache[bytes] = SizedLRUCache(100)
+    for key, size in asked:
+        value = bytes([key]) * size
+        assert loaded(cache, (key, size), value) == value
+        assert cache.bytes <= 100
+
+
+def test_the_least_recently_used_goes_first() -> None:
+    made: list[str] = []
+    cache: SizedLRUCache[bytes] = SizedLRUCache(20)
+
+    def ask(name: str) -> None:
+        def load() -> bytes:
+            made.append(name)
+            return b"x" * 10
+
+        cache.get_or_load(OWNER, name, load, len)
+
+    for name in "abacab":
+        ask(name)
+    assert "".join(made) == "abcb"
+
+
+def test_what_is_too_large_is_handed_out_but_not_cached() -> None:
+    cache: SizedLRUCache[bytes] = SizedLRUCache(5)
+    assert loaded(cache, "a", b"x" * 6) == b"xxxxxx"
+    assert cache.bytes == 0
+
+
+def test_what_is_not_whole_is_handed_out_but_not_cached() -> None:
+    cache: SizedLRUCache[bytes] = SizedLRUCache(5)
+    assert cache.get_or_load(OWNER, "a", lambda: b"x", lambda _: None) == b"x"
+    assert cache.get(OWNER, "a") is None
+
+
+def test_a_failure_is_not_cached() -> None:
+    cache: SizedLRUCache[bytes] = SizedLRUCache(5)
+
+    def fail() -> bytes:
+        raise OSError("away")
+
+    with pytest.raises(OSError, match="away"):
+        cache.get_or_load(OWNER, "a", fail, len)
+    assert loaded(cache, "a", b"back") == b"back"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_threads_that_ask_for_the_same_wait_for_the_one_that_loads(*, fails: bool) -> None:
+    cache: SizedLRUCache[bytes] = SizedLRUCache(1000)
+    loads: list[int] = []
+    found: list[object] = []
+
+    def load() -> bytes:
+        loads.append(1)
+        deadline = time.monotonic() + 30
+        while started.n_waiting and time.monotonic() < deadline:
+            time.sleep(0.001)
+        time.sleep(0.05)
+        if fails:
+            raise OSError("away")
+        return b"value"
+
+    started = threading.Barrier(8)
+
+    def ask() -> None:
+        started.wait()
+        try:
+            found.append(cache.get_or_load(OWNER, "a", load, len))
+        except OSError as error:
+            found.append(str(error))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == ["away" if fails else b"value"] * 8
+    if not fails:
+        assert len(loads) == 1
+
+
+def test_entries_of_a_snapshot_are_dropped_from_every_cache() -> None:
+    caches = CacheRegistry(2**20)
+    for name in caches.counts:
+        caches[name].put(("a", "old"), "x", b"", 1)
+        caches[name].put(("a", "new"), "x", b"", 1)
+    caches.drop_unread(lambda owner: owner == ("a", "new"))
+    for name, counts in caches.counts.items():
+        assert caches[name].owners == (("a", "new"),), name
+        assert counts.entries == 1
+
+
+def test_the_caches_share_one_budget() -> None:
+    for memory in (1, 1000, 2**30):
+        assert sum(x.limit for x in CacheRegistry(memory).counts.values()) == memory
