@@ -179,7 +179,7 @@ class _Sender:
             self.status = message["status"]
             if not self.request.shared:
                 named = (b"x-request-id", self.request.id.encode("ascii"))
-                message = {**message, "headers": [*message["headers"], named]}
+                message = {**message, "headers": [named, *message["headers"]]}
         elif message["type"] == "http.response.body":
             self.size += len(message.get("body", b""))
         await self._send(message)
