@@ -55,7 +55,7 @@ async def _limit(folder: Path) -> None:
     access = await Access.open(settings)
 
     async def call(token: str) -> Any:
-        return await access.admit({"Authorization": f"Bearer {token}"}, None, ENDPOINTS["meta.me"])
+        return await access.authorize({"Authorization": f"Bearer {token}"}, None, ENDPOINTS["meta.me"])
 
     try:
         for left in "10":
