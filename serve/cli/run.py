@@ -64,9 +64,9 @@ def run(**flags: Any) -> None:
     if program.workers > 1:
         # Workers are new processes: they read what they need from the environment, which shows in no list of
         # processes, unlike a command line.
-        told = {SETTINGS[name].variable: text for name, text in of_access.items() if text is not None}
-        told[SETTINGS["access"].variable] = access.store
-        os.environ.update(settings.variables(program) | told)
+        variables = {SETTINGS[name].variable: text for name, text in of_access.items() if text is not None}
+        variables[SETTINGS["access"].variable] = access.store
+        os.environ.update(settings.variables(program) | variables)
         with exported_by_parent(program) as draining:
             freeze_gc()
             serve_with_workers(_APP, _server(program), draining)

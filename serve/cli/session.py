@@ -87,8 +87,8 @@ def administer(
 def _actor() -> str:
     """Return who acts: ``ALPHA_RESULTS_ACTOR``, else the login name."""
     try:
-        told: str | None = given(SETTINGS["actor"], os.environ)
-        return told or getpass.getuser()
+        named: str | None = given(SETTINGS["actor"], os.environ)
+        return named or getpass.getuser()
     except (OSError, KeyError):  # a container's user without a name; which of them depends on the Python
         return f"uid {os.getuid()}"
 

@@ -76,7 +76,7 @@ class MarketData:
     def look_when_due(self) -> None:
         """Look again behind the answers when it is time to; to be called on the event loop.
 
-        What nobody asks for is otherwise not looked at, and :attr:`healthy` would stay what it was.
+        What nobody asks for is otherwise not checked, and :attr:`healthy` would stay what it was.
         """
         if self._storage is not None and time.monotonic() >= self._next:
             self._looking()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger("serve.observability")
 
 SILENCE_SECONDS: Final = 30.0
-"""A process that has not looked at itself for this long is stuck: it does so every second."""
+"""A process that has not measured itself for this long is stuck: it does so every second."""
 _REQUEST_SECONDS: Final = 10.0
 """How long a caller may be silent."""
 _CONNECTION_SECONDS: Final = 30.0
@@ -125,7 +125,7 @@ class Exporter:
     @staticmethod
     def _silence(values: dict[str, Any]) -> float:
         sampled = values[SAMPLED]
-        # No process has looked at itself while the service starts.
+        # No process has measured itself while the service starts.
         return max(0.0, time.time() - sampled) if sampled else 0.0
 
     def _values(self) -> dict[str, Any]:

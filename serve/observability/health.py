@@ -1,4 +1,4 @@
-"""Whether the parts that answers depend on can be reached, looked at in the background."""
+"""Whether the parts that answers depend on can be reached, checked in the background."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _log = structlog.get_logger("serve.observability.survey")
 _PAUSE_SECONDS: Final = 1.0
 """Between two passes over the alphas, and between two looks at those known to be damaged."""
 _AT_A_TIME: Final = 50
-"""Alphas known to be damaged that are looked at in between."""
+"""Alphas known to be damaged that are checked in between."""
 _REST: Final = 20
 """How many times longer than a look at one alpha the rest after it is: answering comes first."""
 
@@ -32,8 +32,8 @@ _REST: Final = 20
 class Survey:
     """A thread that compares each publication with its pointer, and damaged ones with their digests.
 
-    Of a root on this machine every alpha is looked at again and again: its manifest against its pointer, the presence
-    and the size of its files. Of a remote one each publication is looked at once, its manifest alone: nothing is
+    Of a root on this machine every alpha is checked again and again: its manifest against its pointer, the presence
+    and the size of its files. Of a remote one each publication is checked once, its manifest alone: nothing is
     fetched that nobody may want. What stands in the files is compared when they are opened.
 
     Parameters
@@ -93,7 +93,7 @@ class Survey:
                 yield from self._known_damaged()
 
     def _again(self, pointer: Pointer) -> bool:
-        """Tell whether a publication that was looked at is looked at once more."""
+        """Tell whether a publication that was checked is checked once more."""
         return self._storage.folder is not None or pointer.alpha_id in self._damage.alphas
 
     def _known_damaged(self) -> Iterator[Snapshot]:

@@ -31,9 +31,9 @@ class Ledger:
 
     def within(self, window: Window) -> Ledger:
         """Keep the sessions of a window."""
-        kept = window.rows(self.date)
+        rows = window.rows(self.date)
         return Ledger(
-            self.date[kept], self.starting[kept], self.ending[kept], self.risk_free[kept], self.turnover[kept]
+            self.date[rows], self.starting[rows], self.ending[rows], self.risk_free[rows], self.turnover[rows]
         )
 
 
@@ -46,8 +46,8 @@ class Index:
 
     def within(self, window: Window) -> Index:
         """Keep the weeks of a window."""
-        kept = window.rows(self.date)
-        return Index(self.date[kept], self.traded[kept])
+        rows = window.rows(self.date)
+        return Index(self.date[rows], self.traded[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,27 +73,27 @@ class RawSignal:
     rho_by_lag: Mapping[int, Floats]
     cohort_size: Floats
 
-    def cut(self, kept: slice, in_force: Flags) -> RawSignal:
+    def cut(self, rows: slice, in_force: Flags) -> RawSignal:
         """Keep some weeks, and of what spans several weeks only what lies inside them altogether.
 
         Parameters
         ----------
-        kept
+        rows
             The weeks.
         in_force
-            Of each kept week, whether it counts in the steps of a horizon or lag.
+            Of each week taken, whether it counts in the steps of a horizon or lag.
         """
         steps = np.flatnonzero(in_force)
         return RawSignal(
-            self.ic[kept],
-            self.n_return_obs[kept],
-            self.decile_spread[kept],
+            self.ic[rows],
+            self.n_return_obs[rows],
+            self.decile_spread[rows],
             {
-                horizon: _without(ic[kept], steps[max(0, steps.size - horizon + 1) :])
+                horizon: _without(ic[rows], steps[max(0, steps.size - horizon + 1) :])
                 for horizon, ic in self.ic_by_horizon.items()
             },
-            {lag: _without(rho[kept], steps[:lag]) for lag, rho in self.rho_by_lag.items()},
-            self.cohort_size[kept],
+            {lag: _without(rho[rows], steps[:lag]) for lag, rho in self.rho_by_lag.items()},
+            self.cohort_size[rows],
         )
 
 
@@ -124,16 +124,16 @@ class CrossSections:
 
     def within(self, window: Window) -> CrossSections:
         """Keep the weeks of a window."""
-        kept = window.rows(self.date)
+        rows = window.rows(self.date)
         return CrossSections(
-            self.date[kept],
-            self.traded[kept],
-            self.in_force[kept],
-            self.n_symbols[kept],
-            self.cohort_size[kept],
-            self.n_return_obs[kept],
-            self.ic[kept],
-            None if self.raw is None else self.raw.cut(kept, self.in_force[kept]),
+            self.date[rows],
+            self.traded[rows],
+            self.in_force[rows],
+            self.n_symbols[rows],
+            self.cohort_size[rows],
+            self.n_return_obs[rows],
+            self.ic[rows],
+            None if self.raw is None else self.raw.cut(rows, self.in_force[rows]),
         )
 
 
@@ -237,8 +237,8 @@ def _without(series: Floats, weeks: npt.NDArray[np.intp]) -> Floats:
 
 def cut_deciles(deciles: WeeklyDeciles, window: Window) -> WeeklyDeciles:
     """Keep the weekly bucket rows of a window, of rows that ascend by date."""
-    kept = window.rows(deciles.date)
-    return WeeklyDeciles(**{part.name: getattr(deciles, part.name)[kept] for part in fields(deciles)})
+    rows = window.rows(deciles.date)
+    return WeeklyDeciles(**{part.name: getattr(deciles, part.name)[rows] for part in fields(deciles)})
 
 
 def _nbytes(part: Any) -> int:
