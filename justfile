@@ -39,8 +39,7 @@ crowds:
 install:
     {{ in_parallel }} tests/install tests/contributing
 
-# kill builds, publications, collections, cache fills and PostgreSQL at random moments, on a folder and on an S3 gateway;
-# end servers in the midst of their work
+# kill builds, publications, collections, cache fills and PostgreSQL at random moments; end servers in the midst of their work
 kills count="200":
     ALPHA_RESULTS_TEST_KILLS={{ count }} pytest -q -s -p no:schemathesis tests/kills
 
