@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+import orjson
 import polars as pl
 import pytest
 
@@ -100,6 +101,21 @@ def column(folder: Path) -> None:
     assert "borrow_rate" in rendered()
 
 
+def endpoint(folder: Path) -> None:
+    path = "/v1/me/limits"
+    with running(build(folder)) as api:
+        answer = api.json(path, api.key(rate="per_second=7"))
+        assert api.get(path).json()["error"]["code"] == "missing_api_key"
+        assert api.get(f"{path}?nonsense=1", api.key()).json()["error"]["code"] == "bad_request"
+        denied = api.get(path, api.key(endpoints="meta.me"))
+    assert answer["data"]["rate_limit"]["per_second"] == 7
+    assert answer["data"]["usage"]["remaining_second"] == 6
+    assert denied.json()["error"]["details"] == {"endpoint": "meta.limits"}
+    said = orjson.loads(rendered())
+    assert said["paths"][path]["get"]["operationId"]
+    assert "Limits" in said["components"]["schemas"]
+
+
 def metric(folder: Path) -> None:
     with running(build(folder)) as api:
         core = api.json(f"/v1/alphas/{ALPHA}/metrics", api.key())["data"]["core"]
@@ -112,7 +128,7 @@ def metric(folder: Path) -> None:
     assert "core.volatility" in documentation()["fields"]
 
 
-PROOFS: Final = {proof.__name__: proof for proof in (limit, backend, column, metric)}
+PROOFS: Final = {proof.__name__: proof for proof in (limit, backend, column, endpoint, metric)}
 
 
 if __name__ == "__main__":

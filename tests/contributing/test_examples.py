@@ -32,6 +32,7 @@ EXAMPLES = {
     "limit": Example("a limit on calls", 3),
     "backend": Example("a storage backend", 2),
     "column": Example("a column", 1),
+    "endpoint": Example("an endpoint", 4),
     "metric": Example("a metric", 3),
 }
 
