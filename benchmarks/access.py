@@ -63,7 +63,7 @@ async def measure(settings: AccessSettings, floor: Callable[[str], Callable[[], 
     scores, rate = ENDPOINTS["signals.scores"], issued[0].record.rate
     whole = await cost(lambda: access.authorize(next(keys)[1], "10.1.2.3", scores))
     lookup = await cost(lambda: access._store.find(next(keys)[0]))  # noqa: SLF001 - parts of the whole
-    count = await cost(lambda: access._limiter.take(next(keys)[0], rate))  # noqa: SLF001 - as above
+    count = await cost(lambda: access._limiter.hit(next(keys)[0], rate))  # noqa: SLF001 - as above
     least = await cost(floor(issued[0].record.id))
     aim = 100.0 if isinstance(access._limiter, InMemoryLimiter) else 600.0  # noqa: SLF001 - as above
     print(

@@ -138,7 +138,7 @@ class Access:
 
     async def ask_limiter(self) -> None:
         """Ask where a key that nobody has stands, charging nothing; raises StorageUnavailable as above."""
-        await self._limiter.standing([(_NOBODY, RateLimit())])
+        await self._limiter.status([(_NOBODY, RateLimit())])
 
     async def authorize(
         self,
@@ -179,7 +179,7 @@ class Access:
             refusal.headers.update(await self._headers_now(record))
             raise refusal
         try:
-            status = await self._limiter.take(record.id, record.rate)
+            status = await self._limiter.hit(record.id, record.rate)
         except StorageUnavailable as error:
             raise self._away(LIMITER, error) from error
         return self._counted(record, status, address, endpoint)
@@ -267,10 +267,10 @@ class Access:
 
     async def _headers_now(self, record: KeyRecord) -> dict[str, str]:
         try:
-            (standing,) = await self._limiter.standing([(record.id, record.rate)])
+            (status,) = await self._limiter.status([(record.id, record.rate)])
         except StorageUnavailable:
             return {}  # the refusal stands without them
-        return rate_headers(record.rate, standing)
+        return rate_headers(record.rate, status)
 
     async def inventory(self, account_id: str) -> list[KeyRow]:
         """Return the keys of an account that are not revoked, newest first; empty for an unknown account."""
@@ -292,10 +292,10 @@ class Access:
 
     async def _rows(self, records: Sequence[KeyRecord]) -> list[KeyRow]:
         try:
-            standings = await self._limiter.standing([(record.id, record.rate) for record in records])
+            statuses = await self._limiter.status([(record.id, record.rate) for record in records])
         except StorageUnavailable as error:
             raise self._away(LIMITER, error) from error
         return [
-            key_row(record, standing.usage(record.rate), self._shape.mask(record.id))
-            for record, standing in zip(records, standings, strict=True)
+            key_row(record, status.usage(record.rate), self._shape.mask(record.id))
+            for record, status in zip(records, statuses, strict=True)
         ]

@@ -27,7 +27,7 @@ class Caller:
         Allow-lists in force: the key's clamped to its account's ceiling.
     expose_raw
         Whether fields and books of the unconditioned signal are visible.
-    rate_limit, standing
+    rate_limit, status
         The envelope, and where the key stands in it with this call counted.
     callable_ids
         The registry ids in force; administrative ones for administrators only.
@@ -49,14 +49,14 @@ class Caller:
     expose_raw: bool
     rate_limit: RateLimit
     callable_ids: frozenset[str]
-    standing: LimitStatus
+    status: LimitStatus
     address: IPAddress | None = None
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def usage(self) -> Usage:
         """What the key has used, this call counted."""
-        return self.standing.usage(self.rate_limit)
+        return self.status.usage(self.rate_limit)
 
     @property
     def ip(self) -> str:

@@ -62,10 +62,10 @@ def _callable_ids(record: KeyRecord) -> frozenset[str]:
 
 
 def caller_of(
-    record: KeyRecord, standing: LimitStatus, address: IPAddress | None, headers: dict[str, str]
+    record: KeyRecord, status: LimitStatus, address: IPAddress | None, headers: dict[str, str]
 ) -> Caller:
     """Return the admitted call of a key."""
-    return _caller_with(record)(standing, address, headers)
+    return _caller_with(record)(status, address, headers)
 
 
 def key_row(record: KeyRecord, usage: Usage, display_prefix: str) -> KeyRow:

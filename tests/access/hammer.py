@@ -34,7 +34,7 @@ async def main() -> None:
         rate = RateLimit((second, minute, day, month))
 
         async def caller(key: str = key, rate: RateLimit = rate) -> int:
-            standings = [await limiter.take(key, rate) for _ in range(int(calls))]
+            standings = [await limiter.hit(key, rate) for _ in range(int(calls))]
             return sum(standing.refused is None for standing in standings)
 
         admitted[key] = sum(await asyncio.gather(*[caller() for _ in range(int(tasks))]))

@@ -18,7 +18,7 @@ from serve.auth.limits.clocks import Clocks, Moment
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.journal import Journal
 from serve.auth.limits.policy import SECOND_US, LimitStatus, RateLimit
-from serve.auth.limits.redis import SCRIPT, question, standing_of
+from serve.auth.limits.redis import SCRIPT, parse_status, question
 from tests.access.oracle import DAY_US, MINUTE_US, WINDOW
 
 pytestmark = pytest.mark.anyio
@@ -62,7 +62,7 @@ async def counting(folder: Path, machine: Machine) -> AsyncIterator[Take]:
     limiter = InMemoryLimiter(Journal(folder / "limits"), machine.clocks)
 
     async def take(rate: RateLimit = RATE) -> LimitWindow | None:
-        return (await limiter.take("key", rate)).refused
+        return (await limiter.hit("key", rate)).refused
 
     yield take
     await limiter.close()
@@ -212,7 +212,7 @@ class Server:
     def take(self, rate: RateLimit = RATE) -> LimitStatus:
         clock = self.now + self.set_ahead
         asked = (clock // SECOND_US, clock % SECOND_US, question(rate, 1))
-        return standing_of(self._client.eval(TOLD_THE_TIME, 4, "calls", "months", *asked))
+        return parse_status(self._client.eval(TOLD_THE_TIME, 4, "calls", "months", *asked))
 
     def times(self, calls: int, rate: RateLimit = RATE) -> int:
         return sum(self.take(rate).refused is None for _ in range(calls))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from schemas.limits import LIMIT_WINDOWS
 from serve.auth.limits.policy import MONTH, LimitStatus, RateLimit
-from serve.auth.limits.redis import SCRIPT, question, standing_of
+from serve.auth.limits.redis import SCRIPT, parse_status, question
 from serve.auth.limits.sliding_window import CallLog, Month, decide
 from tests.access.oracle import DAY_US, EPOCH, START, OfOneClock, Oracle, month_of, next_month, operations
 
@@ -78,7 +78,7 @@ def test_the_script_agrees_with_the_oracle_on_random_operations(
         names = (f"{{k{key}}}:calls", f"{{k{key}}}:months", clock // 1_000_000, clock % 1_000_000)
         pipeline.evalsha(sha, 4, *names, question(rate, int(charge)))
         if number % 1000 == 0:
-            answers += [standing_of(answer) for answer in pipeline.execute()]
+            answers += [parse_status(answer) for answer in pipeline.execute()]
     for number, (found, wanted) in enumerate(zip(answers, expected, strict=True)):
         assert found == wanted, number
 
@@ -118,7 +118,7 @@ def test_the_script_agrees_with_the_oracle_on_any_history(
         clock = max(0, clock + step)
         asked = question(rate, int(charge))
         answer = redis_client.eval(TOLD_THE_TIME, 4, "c", "m", clock // 1_000_000, clock % 1_000_000, asked)
-        assert standing_of(answer) == oracle.ask_at(clock, rate, charge=charge)
+        assert parse_status(answer) == oracle.ask_at(clock, rate, charge=charge)
 
 
 def test_a_log_gives_memory_back_and_still_counts_right() -> None:
@@ -162,4 +162,4 @@ def test_the_script_knows_the_calendar(redis_client: redis.Redis) -> None:
         pipeline.evalsha(sha, 4, "c", "m", at // 1_000_000, at % 1_000_000, question(RateLimit(), 0))
     for day, answer in zip(days + edges, pipeline.execute(), strict=True):
         at = (day - EPOCH) // timedelta(microseconds=1)
-        assert standing_of(answer).reset_us[MONTH] == next_month(at) - at, day
+        assert parse_status(answer).reset_us[MONTH] == next_month(at) - at, day

@@ -98,7 +98,7 @@ async def test_64_tasks_in_one_process_get_the_limit_exactly_ten_times_in_a_row(
         async def caller(key: str = f"key {attempt}") -> list[LimitStatus]:
             found = []
             for _ in range(3):
-                found.append(await limiter.take(key, rate))
+                found.append(await limiter.hit(key, rate))
                 await asyncio.sleep(0)
             return found
 
@@ -112,21 +112,21 @@ async def test_counts_outlive_a_restart(tmp_path: Path) -> None:
     clock = Clock()
     first = InMemoryLimiter(Journal(tmp_path / "limits"), clock.clocks())
     for _ in range(7):
-        await first.take("a", WIDE)
+        await first.hit("a", WIDE)
         clock.now += 1000
-    await first.take("b", WIDE)
-    (before,) = await first.standing([("a", WIDE)])
+    await first.hit("b", WIDE)
+    (before,) = await first.status([("a", WIDE)])
     await first.close()
     second = InMemoryLimiter(Journal(tmp_path / "limits"), clock.clocks())
-    assert await second.standing([("a", WIDE), ("b", WIDE)]) == [
+    assert await second.status([("a", WIDE), ("b", WIDE)]) == [
         before,
-        (await second.standing([("b", WIDE)]))[0],
+        (await second.status([("b", WIDE)]))[0],
     ]
     assert before.used == (7, 7, 7, 7)
     # The limit counts on where it stopped.
     narrow = RateLimit((10, 10, 8, None))
-    assert (await second.take("a", narrow)).refused is None
-    assert (await second.take("a", narrow)).refused is WINDOW["day"]
+    assert (await second.hit("a", narrow)).refused is None
+    assert (await second.hit("a", narrow)).refused is WINDOW["day"]
     await second.close()
 
 
@@ -134,13 +134,13 @@ async def test_a_day_later_only_the_month_is_left_and_the_file_is_small_again(tm
     clock = Clock()
     clock.now = 4_102_444_800_000_000  # 2100-01-01
     first = InMemoryLimiter(Journal(tmp_path / "limits"), clock.clocks())
-    await first.take("a", WIDE)
+    await first.hit("a", WIDE)
     await first.save()
     clock.now += DAY_US
     await first.forget()
     await first.close()
     second = InMemoryLimiter(Journal(tmp_path / "limits"), clock.clocks())
-    assert (await second.standing([("a", WIDE)]))[0].used == (0, 0, 0, 1)
+    assert (await second.status([("a", WIDE)]))[0].used == (0, 0, 0, 1)
     await second.close()
     with sqlite3.connect(tmp_path / "limits") as file:
         assert file.execute("SELECT count(*) FROM calls").fetchone() == (0,)
@@ -155,7 +155,7 @@ async def main():
     limiter = await InMemoryLimiter.open(Path(sys.argv[1]))
     rate = RateLimit((10**6, 10**6, 10**6, None))
     while True:
-        standing = await limiter.take("a", rate)
+        standing = await limiter.hit("a", rate)
         print(standing.used[3], flush=True)
         await asyncio.sleep(0.01)
 asyncio.run(main())
@@ -203,7 +203,7 @@ async def test_a_write_that_fails_is_made_up_for_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limiter = InMemoryLimiter(Journal(tmp_path / "limits"))
-    await limiter.take("a", WIDE)
+    await limiter.hit("a", WIDE)
 
     def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
@@ -211,19 +211,19 @@ async def test_a_write_that_fails_is_made_up_for_later(
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "append", full)
         await limiter.save()
-        await limiter.take("a", WIDE)
+        await limiter.hit("a", WIDE)
     await limiter.close()
     again = InMemoryLimiter(Journal(tmp_path / "limits"))
-    assert (await again.standing([("a", WIDE)]))[0].used[3] == 2
+    assert (await again.status([("a", WIDE)]))[0].used[3] == 2
     await again.close()
 
 
 async def test_keys_do_not_share_counts(tmp_path: Path) -> None:
     limiter = InMemoryLimiter(Journal(tmp_path / "limits"), Clock().clocks())
     one = RateLimit((1, 1, 1, 1))
-    assert (await limiter.take("a", one)).refused is None
-    assert (await limiter.take("b", one)).refused is None
-    assert (await limiter.take("a", one)).refused is WINDOW["second"]
+    assert (await limiter.hit("a", one)).refused is None
+    assert (await limiter.hit("b", one)).refused is None
+    assert (await limiter.hit("a", one)).refused is WINDOW["second"]
     await limiter.close()
 
 
@@ -271,38 +271,38 @@ async def test_redis_may_be_away_when_serving_begins(own_redis: RedisServer) -> 
     own_redis.kill()
     limiter = RedisLimiter(own_redis.url, "later")
     with pytest.raises(StorageUnavailable):
-        await limiter.take("a", WIDE)
+        await limiter.hit("a", WIDE)
     with pytest.raises(StorageUnavailable):
-        await limiter.standing([("a", WIDE)])
+        await limiter.status([("a", WIDE)])
     own_redis.start()
-    assert (await limiter.standing([("a", WIDE)]))[0].used == (0, 0, 0, 0)
-    assert (await limiter.take("a", WIDE)).used == (1, 1, 1, 1)
+    assert (await limiter.status([("a", WIDE)]))[0].used == (0, 0, 0, 0)
+    assert (await limiter.hit("a", WIDE)).used == (1, 1, 1, 1)
     await limiter.close()
 
 
 async def test_an_attempt_without_an_answer_is_not_made_twice(own_redis: RedisServer) -> None:
     limiter = RedisLimiter(own_redis.url, "once")
-    await limiter.take("a", WIDE)
+    await limiter.hit("a", WIDE)
     assert own_redis.process is not None
     own_redis.process.send_signal(signal.SIGSTOP)
     try:
         with pytest.raises(StorageUnavailable):
-            await limiter.take("a", WIDE)
+            await limiter.hit("a", WIDE)
     finally:
         own_redis.process.send_signal(signal.SIGCONT)
     # The silent server may have counted the attempt when it woke; twice it must not.
-    assert (await limiter.take("a", WIDE)).used[3] <= 3
+    assert (await limiter.hit("a", WIDE)).used[3] <= 3
     await limiter.close()
 
 
 async def test_a_call_is_one_round_trip(own_redis: RedisServer) -> None:
     limiter = RedisLimiter(own_redis.url, "trips")
-    await limiter.take("a", WIDE)
+    await limiter.hit("a", WIDE)
     with redis.Redis.from_url(own_redis.url) as client:
         client.config_resetstat()
         for _ in range(10):
-            await limiter.take("a", WIDE)
-        await limiter.standing([("a", WIDE), ("b", WIDE), ("c", WIDE)])
+            await limiter.hit("a", WIDE)
+        await limiter.status([("a", WIDE), ("b", WIDE), ("c", WIDE)])
         stats = {
             name.removeprefix("cmdstat_"): entry["calls"]
             for name, entry in client.info("commandstats").items()
@@ -334,7 +334,7 @@ async def test_calls_that_come_together_are_counted_each_by_itself(own_redis: Re
     limiter = RedisLimiter(own_redis.url, "together")
     three = RateLimit((10**6, 3, 10**6, None))
     keys = "abab" * 2
-    takes = [asyncio.create_task(limiter.take(key, three)) for key in keys]
+    takes = [asyncio.create_task(limiter.hit(key, three)) for key in keys]
     await asyncio.sleep(0)
     takes[0].cancel()  # a caller who leaves: the others hear of their calls all the same
     found = await asyncio.gather(*takes, return_exceptions=True)
@@ -349,7 +349,7 @@ async def test_calls_that_come_together_are_counted_each_by_itself(own_redis: Re
     with redis.Redis.from_url(own_redis.url) as client:
         client.script_flush()
     # No script ran for these before it was loaded again, so none is counted twice.
-    again = await asyncio.gather(*[limiter.take(key, WIDE) for key in "cdc"])
+    again = await asyncio.gather(*[limiter.hit(key, WIDE) for key in "cdc"])
     assert [standing.used[3] for standing in again] == [1, 1, 2]
     await limiter.close()
 

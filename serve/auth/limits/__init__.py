@@ -16,11 +16,11 @@ from serve.auth.limits.policy import LimitStatus, RateLimit
 class Limiter(Protocol):
     """What :class:`~serve.auth.authenticator.Access` calls; every call raises StorageUnavailable when the counts cannot be reached."""
 
-    async def take(self, key_id: str, rate: RateLimit) -> LimitStatus:
+    async def hit(self, key_id: str, rate: RateLimit) -> LimitStatus:
         """Count one call of a key if every window has room, and return the key's status."""
         ...
 
-    async def standing(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
+    async def status(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
         """Return the status of keys, charging nothing; in the order asked."""
         ...
 

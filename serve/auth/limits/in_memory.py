@@ -59,11 +59,11 @@ class InMemoryLimiter:
         limiter._writer = asyncio.create_task(limiter._write_on())
         return limiter
 
-    async def take(self, key_id: str, rate: RateLimit) -> LimitStatus:
+    async def hit(self, key_id: str, rate: RateLimit) -> LimitStatus:
         """Count one call of a key if every window has room."""
         return self.take_now(key_id, rate)
 
-    async def standing(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
+    async def status(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
         """Say where keys stand."""
         return [self.status_now(key_id, rate) for key_id, rate in asked]
 

@@ -23,7 +23,7 @@ CONNECTIONS: Final = 32
 _SILENT: Final = "The store of call counts did not answer."
 
 
-class _Take(NamedTuple):
+class _Hit(NamedTuple):
     """A call to be counted, and who waits to hear of it."""
 
     key_id: str
@@ -64,17 +64,17 @@ class RedisLimiter:
         self._redis = client.Redis(connection_pool=self._pool)
         self._script = self._redis.register_script(SCRIPT)
         self._namespace = namespace
-        self._waiting: list[_Take] = []
+        self._waiting: list[_Hit] = []
         self._sending: set[asyncio.Task[None]] = set()
 
-    async def take(self, key_id: str, rate: RateLimit) -> LimitStatus:
+    async def hit(self, key_id: str, rate: RateLimit) -> LimitStatus:
         """Count one call of a key if every window has room.
 
         Calls that come in one turn of the event loop go to Redis together: each is decided by itself there, but sending
         and receiving takes longer than deciding.
         """
         waiting: asyncio.Future[LimitStatus] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Take(key_id, rate, waiting))
+        self._waiting.append(_Hit(key_id, rate, waiting))
         if len(self._waiting) == 1:
             asyncio.get_running_loop().call_soon(self._send)
         return await waiting
@@ -85,22 +85,22 @@ class RedisLimiter:
         self._sending.add(sending)  # the loop itself holds tasks weakly
         sending.add_done_callback(self._sending.discard)
 
-    async def _count(self, together: Sequence[_Take]) -> None:
+    async def _count(self, together: Sequence[_Hit]) -> None:
         """Count calls, and give each its answer or error."""
         answers: Sequence[Any]
         try:
-            answers = await self._ask_all([(take.key_id, take.rate) for take in together], cost=1)
+            answers = await self._ask_all([(hit.key_id, hit.rate) for hit in together], cost=1)
         except Exception as error:  # noqa: BLE001 - whoever waits has to hear of it, whatever it is
             answers = [error] * len(together)
-        for take, answer in zip(together, answers, strict=True):
-            if take.waiting.done():  # the caller has gone
+        for hit, answer in zip(together, answers, strict=True):
+            if hit.waiting.done():  # the caller has gone
                 continue
             try:
-                take.waiting.set_result(_read(answer))
+                hit.waiting.set_result(_read(answer))
             except Exception as error:  # noqa: BLE001 - as above
-                take.waiting.set_exception(error)
+                hit.waiting.set_exception(error)
 
-    async def standing(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
+    async def status(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
         """Say where keys stand, in one round trip for all of them."""
         if not asked:
             return []
@@ -145,7 +145,7 @@ def _read(answer: Any) -> LimitStatus:
         raise StorageUnavailable(_SILENT) from answer
     if isinstance(answer, Exception):
         raise answer
-    return standing_of(answer)
+    return parse_status(answer)
 
 
 @lru_cache(4096)
@@ -156,7 +156,7 @@ def question(rate: RateLimit, cost: int) -> str:
     return f"{cost} {rolling} {limits[MONTH]}"
 
 
-def standing_of(answer: bytes) -> LimitStatus:
+def parse_status(answer: bytes) -> LimitStatus:
     """Return the script's answer as a status."""
     refused, retry, *rest = map(int, answer.split())
     windows = len(LIMIT_WINDOWS)
