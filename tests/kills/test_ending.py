@@ -25,7 +25,7 @@ ALPHA = "Test_hand"
 def refused(base: str) -> bool:
     try:
         httpx.get(f"{base}/v1/health", timeout=PATIENCE)
-    except (httpx.ConnectError, httpx.RemoteProtocolError):
+    except (httpx.NetworkError, httpx.RemoteProtocolError):  # a connection taken and dropped is refused too
         return True
     return False
 
