@@ -9,8 +9,10 @@ import polars as pl
 
 from datasets.cache.copies import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
+from datasets.layout import CATALOG
 from datasets.snapshot import Snapshot, open_snapshot
 from datasets.storage import Storage, open_storage
+from schemas.errors import SettingsError
 
 
 class Root:
@@ -69,6 +71,8 @@ def open_root(
 ) -> Root:
     """Open a datasets root for reading.
 
+    A folder in which nothing was published yet is a root without alphas.
+
     Parameters
     ----------
     address
@@ -82,8 +86,17 @@ def open_root(
     Raises
     ------
     SettingsError
-        When no file system answers to the address, or the cache folder cannot be used.
+        When no file system answers to the address, the folder is not there or holds something else, or the cache folder
+        cannot be used.
     StorageUnavailable
         When a remote store does not answer.
     """
-    return Root(open_storage(address, cache=None if cache is None else Cache(cache, cache_bytes)))
+    storage = open_storage(address, cache=None if cache is None else Cache(cache, cache_bytes))
+    if storage.missing:
+        raise SettingsError(
+            f"{storage.address}: there is no such folder; give the one that `build --datasets` wrote to"
+        )
+    folder = storage.folder
+    if folder is not None and not (folder / CATALOG).is_dir() and any(folder.iterdir()):
+        raise SettingsError(f"{storage.address} holds no {CATALOG}/, so it is no root of published alphas")
+    return Root(storage)

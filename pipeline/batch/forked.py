@@ -8,12 +8,10 @@ import socket
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import IO, Final, Self
 
 from pipeline.batch.fork_server import KILL, NUMBER, START
 
-_REPOSITORY: Final = Path(__file__).resolve().parents[2]
 _END_SECONDS: Final = 2.0
 
 
@@ -93,8 +91,8 @@ class ForkServer:
             self._socket, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with there:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "pipeline.batch.fork_server"],
-                    cwd=_REPOSITORY,
+                    # In the caller's folder, as every build.
+                    [sys.executable, "-P", "-m", "pipeline.batch.fork_server"],
                     # Its arithmetic has threads of its own otherwise, which a process that forks must not have.
                     env=self._environment | {"OPENBLAS_NUM_THREADS": "1"},
                     stdin=there.fileno(),

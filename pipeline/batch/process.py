@@ -48,7 +48,7 @@ class Processes:
 
     def __init__(self, threads: int, *, forked: bool = False) -> None:
         # What an operator sets wins.
-        self._environment = {"POLARS_MAX_THREADS": str(threads), **os.environ}
+        self._environment = {"POLARS_MAX_THREADS": str(threads), **os.environ, "PYTHONPATH": _search_path()}
         self._server = ForkServer(self._environment) if forked else None
         self._running: set[Process] = set()
         self._lock = threading.Lock()
@@ -102,14 +102,19 @@ class Processes:
     def _start(self, complaints: IO[bytes]) -> Process:
         forked = None if self._server is None else self._server.start(complaints)
         return forked or subprocess.Popen(
-            [sys.executable, "-m", "pipeline.batch.worker"],
-            cwd=_REPOSITORY,
+            # In the caller's folder, for addresses may be relative to it; the code is this one, whatever lies there.
+            [sys.executable, "-P", "-m", "pipeline.batch.worker"],
             env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=complaints,
             start_new_session=True,  # Ctrl-C is for the parent, which lets builds at work finish
         )
+
+
+def _search_path() -> str:
+    further = os.environ.get("PYTHONPATH")
+    return os.pathsep.join([str(_REPOSITORY), *([further] if further else [])])
 
 
 def _converse(process: Process, request: Request, on_stage: Callable[[str], None]) -> Outcome | None:

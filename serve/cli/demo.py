@@ -115,6 +115,7 @@ def _environment_file(root: Path, base: str, keys: dict[str, Any], seals: Path) 
         "RAW_KEY": keys["raw"]["token"],
         "ROOT": str((root / "published").resolve()),
         "SEALS": str(seals.resolve()),
+        "MARKET": str((seals / "market").resolve()),
     }
     file = (root / "env").resolve()
     lines = (f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())

@@ -19,6 +19,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text("utf-8")
 OF_THE_CLIENT = (REPOSITORY / "clients" / "python" / "README.md").read_text("utf-8")
+OF_THE_FILES = (REPOSITORY / "docs" / "reading-the-files.md").read_text("utf-8")
 LINE = re.compile(r"^\. (\S+/env)$", re.MULTILINE)
 STARTS_WITHIN = 240.0
 """Seconds for the demo to simulate, build and serve; it takes ten on an idle machine."""
@@ -136,8 +137,18 @@ def test_ones_own_runs_are_published_and_served_as_the_readme_says(
         server.wait(60)
 
 
-def test_a_relative_seal_is_built_from_any_folder(told: dict[str, str], elsewhere: Path) -> None:
-    seals = Path(told["SEALS"])
-    relative = os.path.relpath(seals / "sim_lowvol", elsewhere)
+@pytest.mark.parametrize("names", [["sim_lowvol"], ["sim_lowvol", "Test_sim_momentum"]])
+def test_relative_seals_are_built_from_any_folder(
+    told: dict[str, str], elsewhere: Path, names: list[str]
+) -> None:
+    relative = " ".join(os.path.relpath(Path(told["SEALS"]) / name, elsewhere) for name in names)
     shell(f"python -m pipeline build {relative} --datasets beside", elsewhere, told)
     assert (elsewhere / "beside").is_dir()
+
+
+def test_what_is_written_on_reading_the_files_runs_as_printed(told: dict[str, str], elsewhere: Path) -> None:
+    parts = re.findall(r"^```(python|sh)\n(.*?)^```$", OF_THE_FILES, re.MULTILINE | re.DOTALL)
+    assert len(parts) >= 6
+    for language, code in parts:
+        script = code if language == "sh" else f"python -W error - <<'END'\n{code}END\n"
+        shell(script, elsewhere, told)

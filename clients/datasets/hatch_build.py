@@ -1,0 +1,105 @@
+"""Makes the package from the project's `datasets` and what it imports of `schemas`, under a name of its own.
+
+Imports are written anew where they stand, as installers do with what they vendor; nothing else of the source changes.
+"""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+PACKAGE = "alpha_results_datasets"
+NAMES = {"datasets": PACKAGE, "schemas": f"{PACKAGE}.schemas"}
+
+
+class Vendored(BuildHookInterface[Any]):
+    """Puts the package into a wheel or a source distribution."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Write the package; an editable one would have to be written again after every change, so there is none."""
+        if version == "editable":
+            raise RuntimeError("install it as a wheel: the checkout's own package is `datasets`")
+        here = Path(self.root)
+        source = here / "made" / PACKAGE  # in a source distribution it is made already
+        if not source.is_dir():
+            source = here / "build" / PACKAGE
+            shutil.rmtree(source, ignore_errors=True)
+            write_package(here.parents[1], source)
+        prefix = "made/" if self.target_name == "sdist" else ""
+        build_data["force_include"][str(source)] = f"{prefix}{PACKAGE}"
+
+
+def write_package(repository: Path, target: Path) -> None:
+    """Write the package's files into a folder."""
+    for path in needed(repository):
+        relative = path.relative_to(repository)
+        place = target / (relative.relative_to("datasets") if relative.parts[0] == "datasets" else relative)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".py":
+            place.write_text(renamed(path.read_text("utf-8")), "utf-8")
+        else:
+            shutil.copyfile(path, place)
+
+
+def needed(repository: Path) -> list[Path]:
+    """Return every file of `datasets`, and every module of `schemas` that one of them imports, by whatever way."""
+    own = [
+        path
+        for path in sorted((repository / "datasets").rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+    found: dict[Path, None] = {}
+    waiting = [path for path in own if path.suffix == ".py"]
+    while waiting:
+        path = waiting.pop()
+        if path in found:
+            continue
+        found[path] = None
+        for name in imported(ast.parse(path.read_text("utf-8"))):
+            waiting += [module for module in modules(repository, name) if module not in found]
+    return sorted({*own, *found})
+
+
+def imported(tree: ast.AST) -> list[str]:
+    """Return the dotted names that a module imports, those that may be modules among them."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return [name for name in found if name.partition(".")[0] in NAMES]
+
+
+def modules(repository: Path, name: str) -> list[Path]:
+    """Return the files that importing a name runs: its packages, from the outermost, and itself."""
+    found = []
+    parts = name.split(".")
+    for depth in range(1, len(parts) + 1):
+        place = repository.joinpath(*parts[:depth])
+        found += [path for path in (place / "__init__.py", place.with_suffix(".py")) if path.is_file()]
+    return found
+
+
+def renamed(text: str) -> str:
+    """Return a module's text with its imports from the project under the package's name."""
+    lines = text.splitlines(keepends=True)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            top, _, rest = node.module.partition(".")
+            if top in NAMES:
+                line, new = node.lineno - 1, ".".join(filter(None, [NAMES[top], rest]))
+                lines[line] = lines[line].replace(f"from {node.module} import", f"from {new} import", 1)
+        elif isinstance(node, ast.Import):
+            names = {alias.name.partition(".")[0] for alias in node.names}
+            if names & set(NAMES):
+                raise ValueError(
+                    f"line {node.lineno}: say `from {min(names & set(NAMES))} import`, so that it can be renamed"
+                )
+    return "".join(lines)

@@ -1,0 +1,129 @@
+"""What analysts ask of one run's files besides its tables: returns, a benchmark beside them, a factor, units."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from datasets.maths.price import price_curve
+from schemas.errors import KindNotPublished, SettingsError
+from schemas.market_data import MARKET_DATA
+from schemas.settings import SETTINGS
+from schemas.tables import PUBLISHED_TABLES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from datasets.snapshot import Snapshot
+
+_ADJUSTED: Final = "adj_close"
+
+
+def returns(run: Snapshot, book: str) -> pl.DataFrame:
+    """Return `date` and `period_return` of a book, one row a session; KindNotPublished without such a book."""
+    return run.scan("equity_curve", book).select("date", "period_return").collect()
+
+
+def factor(run: Snapshot, column: str) -> pd.Series:
+    """Return a column of the cross-sections by day and name, as alphalens takes a factor.
+
+    Returns
+    -------
+    pandas.Series
+        Named after the column, with the levels `date` (without time zone) and `asset`, ascending; rows without a value are
+        left out.
+    """
+    try:
+        import pandas as pd  # noqa: PLC0415 - only who asks for a factor needs it
+    except ImportError as error:
+        raise SettingsError("a factor is a pandas series: install pandas") from error
+    if column not in run.columns("decisions"):
+        raise KindNotPublished(f"{run.alpha_id} has no column {column!r} in its decisions")
+    rows = (
+        run.scan("decisions").select("date", "symbol", column).drop_nulls().sort("date", "symbol").collect()
+    )
+    days = pd.DatetimeIndex(rows["date"].cast(pl.Datetime("ns")).to_numpy())
+    index = pd.MultiIndex.from_arrays([days, rows["symbol"].to_list()], names=["date", "asset"])
+    return pd.Series(rows[column].to_numpy(), index=index, name=column)
+
+
+def benchmark(
+    run: Snapshot, market_data: str | os.PathLike[str] | None, symbol: str, book: str
+) -> pl.DataFrame:
+    """Return a benchmark over the sessions of a book, as the interface serves it with the same `from` and `to`.
+
+    Raises
+    ------
+    SettingsError
+        When there is no market data, or it lacks a column or the symbol, or has two rows of one day.
+    """
+    setting = SETTINGS["market_data"]
+    place = os.environ.get(setting.variable) if market_data is None else os.fspath(market_data)
+    if not place:
+        raise SettingsError(
+            f"no market data: give a Parquet file or a folder of them, or set {setting.variable}"
+        )
+    source = f"{place}/*.parquet" if Path(place).is_dir() else place
+    try:
+        stored = pl.scan_parquet(source, hive_partitioning=False)
+        names = stored.collect_schema().names()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise SettingsError(f"{place}: no Parquet file can be read there: {error}") from error
+    lacking = [column.name for column in MARKET_DATA if not column.optional and column.name not in names]
+    if lacking:
+        raise SettingsError(
+            f"{place}: market data has the columns date, symbol and close; {', '.join(lacking)} lacks"
+        )
+    adjusted = pl.col(_ADJUSTED) if _ADJUSTED in names else pl.lit(None)
+    wanted = pl.col("symbol").str.to_uppercase() == symbol.upper()
+    columns = [
+        pl.col("date").cast(pl.Date),
+        pl.col("close").cast(pl.Float64),
+        adjusted.cast(pl.Float64).alias(_ADJUSTED),
+    ]
+    rows = stored.filter(wanted).select(columns).sort("date").collect()
+    if rows.is_empty() or rows["date"].is_duplicated().any():
+        what = "holds no row" if rows.is_empty() else "holds two rows of one day"
+        raise SettingsError(f"{place} {what} of {symbol.upper()}")
+    sessions = (
+        run.scan("equity_curve", book).select(first=pl.col("date").min(), last=pl.col("date").max()).collect()
+    )
+    rows = rows.filter(pl.col("date").is_between(sessions["first"].item(), sessions["last"].item()))
+    price = rows["close"] if rows[_ADJUSTED].null_count() else rows[_ADJUSTED]
+    curve = price_curve(price.to_numpy().astype(np.float64))
+    return rows.select("date", "close").with_columns(
+        pl.Series("period_return", curve.period_return, nan_to_null=True),
+        pl.Series("cumulative_return", curve.cumulative_return, nan_to_null=True),
+        pl.Series("drawdown_pct", curve.drawdown_pct, nan_to_null=True),
+    )
+
+
+def units(run: Snapshot | None = None) -> pl.DataFrame:
+    """Return one row for each column: table, column, type, unit, whether nulls may stand there, raw access, meaning.
+
+    Parameters
+    ----------
+    run
+        Only the columns that it has; None for every column that is declared.
+    """
+    rows = [
+        (
+            table.name,
+            column.name,
+            column.type.value,
+            column.unit.value,
+            column.nullable,
+            column.raw,
+            column.meaning,
+        )
+        for table in PUBLISHED_TABLES.values()
+        for column in table.published_columns
+        if run is None or column.name in run.columns(table.name)
+    ]
+    names = ["table", "column", "type", "unit", "nullable", "raw", "meaning"]
+    kinds = {name: pl.Boolean if name in {"nullable", "raw"} else pl.String for name in names}
+    return pl.DataFrame(rows, schema=kinds, orient="row")

@@ -1,0 +1,111 @@
+"""SQL views over what a root serves: one view a table, all alphas in it, for DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from datasets.layout import snapshot_path
+from schemas.errors import SettingsError
+from schemas.tables import PUBLISHED_TABLES
+
+if TYPE_CHECKING:
+    from datasets.root import Root
+
+ALPHAS: Final = "alphas"
+"""View of the list of alphas."""
+
+
+def statements(root: Root) -> list[str]:
+    """Return the statements that make the views of a root, or make them anew when they are there.
+
+    Every view of a table has `alpha_id` and `snapshot` first, then `book` where the table has one, then the columns that any
+    run recorded, null where a run did not. A table that no run has any more loses its view. Meaning and unit of each column are
+    its comment. Files are named one by one: a snapshot published later is seen after the statements are made again.
+    """
+    snapshots = [root[alpha] for alpha in root]
+    made = [f"CREATE OR REPLACE VIEW {ALPHAS} AS {_listing(root)}"]
+    for table in PUBLISHED_TABLES.values():
+        files = [
+            root.storage.url(f"{snapshot_path(run.alpha_id, run.id)}/{entry.path}")
+            for run in snapshots
+            for entry in run.manifest.files
+            if entry.dataset == table.name
+        ]
+        if not files:
+            made.append(f"DROP VIEW IF EXISTS {table.name}")
+            continue
+        present = {name for run in snapshots for name in run.columns(table.name)}
+        columns = [column for column in table.published_columns if column.name in present]
+        names = ["alpha_id", "snapshot", *(column.name for column in columns)]
+        source = f"read_parquet({_texts(files)}, hive_partitioning = true, hive_types_autocast = false, union_by_name = true)"
+        select = f"SELECT {', '.join(map(_name, names))} FROM {source}"  # noqa: S608 - declared names, quoted paths
+        made.append(f"CREATE OR REPLACE VIEW {table.name} AS {select}")
+        made.append(f"COMMENT ON VIEW {table.name} IS {_text(table.meaning)}")
+        for column in columns:
+            told = f"{column.meaning} Unit: {column.unit.value}."
+            made.append(f"COMMENT ON COLUMN {table.name}.{_name(column.name)} IS {_text(told)}")
+    return made
+
+
+def script(root: Root) -> str:
+    """Return the statements as one script, which is applied whole or not at all."""
+    return "".join(f"{statement};\n" for statement in ["BEGIN TRANSACTION", *statements(root), "COMMIT"])
+
+
+def write(root: Root, file: str) -> list[str]:
+    """Make or renew the views in a DuckDB file, all or none.
+
+    Returns
+    -------
+    list of str
+        The views that are there now.
+
+    Raises
+    ------
+    SettingsError
+        When the file is no DuckDB file, is in use by another process, holds a table of a view's name, or cannot be written.
+    """
+    import duckdb  # noqa: PLC0415 - readers that only want Polars need not load the engine
+
+    try:
+        with duckdb.connect(file) as connection:
+            for statement in ["BEGIN TRANSACTION", *statements(root), "COMMIT"]:
+                connection.execute(statement)
+            views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY ALL")
+            return [name for (name,) in views.fetchall()]
+    except duckdb.Error as error:
+        raise SettingsError(f"{file}: {error}") from error
+
+
+def _listing(root: Root) -> str:
+    rows = root.list()
+    columns = ", ".join(map(_name, rows.columns))
+    if rows.is_empty():
+        nothing = ", ".join(f"NULL::VARCHAR AS {_name(name)}" for name in rows.columns)
+        return f"SELECT {nothing} WHERE false"
+    values = ", ".join("(" + ", ".join(_value(value) for value in row) + ")" for row in rows.iter_rows())
+    typed = [
+        f"{_name(name)}::TIMESTAMPTZ AS {_name(name)}" if name.endswith("_at") else _name(name)
+        for name in rows.columns
+    ]
+    return f"SELECT {', '.join(typed)} FROM (VALUES {values}) AS listed({columns})"  # noqa: S608 - declared names, quoted texts
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return str(value).lower() if isinstance(value, bool) else _text(str(value))
+
+
+def _text(value: str) -> str:
+    """Write a text as SQL does: a view's definition takes no bound values."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _texts(values: Sequence[str]) -> str:
+    return "[" + ", ".join(map(_text, values)) + "]"
+
+
+def _name(value: str) -> str:
+    return '"' + value.replace('"', '""') + '"'

@@ -1,0 +1,243 @@
+"""What analysts ask of the files: returns, a benchmark, a factor, units, SQL views, and clear errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import alphalens
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import datasets
+from datasets.sql_views import script
+from pipeline.build import build_seal
+from schemas.errors import KindNotPublished, SettingsError
+from schemas.tables import PUBLISHED_TABLES
+from serve.market_data.reader import read_benchmarks
+from serve.market_data.window import measure
+from tests.support import contract_app
+from tests.support.processes import REPOSITORY, environment
+from tests.support.seals import make_seal
+
+ONE, OTHER = "Test_one", "Test_other"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("it's a root")  # a path that SQL has to quote
+    build_seal(str(make_seal(folder, alpha_id=ONE)), folder / "published")
+    build_seal(
+        str(
+            make_seal(folder, alpha_id=OTHER, seed=2, raw=False, without_columns={"decisions": ["entry_at"]})
+        ),
+        folder / "published",
+    )
+    return folder / "published"
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "datasets", *arguments],
+        cwd=REPOSITORY, env=environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_returns_compound_to_the_equity_of_the_book(root: Path) -> None:
+    run = datasets.open(root)[ONE]
+    returns = run.returns("long_only")
+    assert returns.schema == {"date": pl.Date, "period_return": pl.Float64}
+    equity = run.scan("equity_curve", "long_only").collect()
+    total = (1 + returns["period_return"]).product()
+    assert total == pytest.approx(equity["ending_equity"][-1] / equity["starting_equity"][0], rel=1e-9)
+    with pytest.raises(KindNotPublished):
+        run.returns("nothing")
+
+
+@pytest.mark.filterwarnings("ignore")  # the library's own, under a newer pandas
+def test_a_factor_is_what_alphalens_takes(root: Path) -> None:
+    run = datasets.open(root)[ONE]
+    factor = run.factor()
+    assert factor.index.names == ["date", "asset"]
+    decisions = run.scan("decisions").collect().drop_nulls("score")
+    assert len(factor) == decisions.height
+    day, name = decisions["date"][-1], decisions["symbol"][-1]
+    assert factor.loc[(str(day), name)] == decisions["score"][-1]
+    days = factor.index.get_level_values("date").unique()
+    rng = np.random.default_rng(1)
+    prices = pd.DataFrame(
+        100 * np.exp(np.cumsum(rng.normal(0, 0.01, (len(days), 24)), axis=0)),
+        index=days, columns=sorted(factor.index.get_level_values("asset").unique())[:24],
+    )  # fmt: skip
+    made = alphalens.utils.get_clean_factor_and_forward_returns(
+        factor, prices, quantiles=3, periods=(1,), max_loss=1.0
+    )
+    assert made.index.names == ["date", "asset"]
+    assert len(made) > 100
+    with pytest.raises(KindNotPublished, match="raw_score"):
+        datasets.open(root)[OTHER].factor("raw_score")
+
+
+@pytest.mark.parametrize("adjusted", [True, False])
+def test_a_benchmark_is_the_one_that_is_served(
+    root: Path, tmp_path: Path, adjusted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = datasets.open(root)[ONE]
+    sessions = run.scan("portfolio", "long_short").collect()["date"]
+    days = pl.date_range(sessions[0].replace(month=1, day=1), sessions[-1], eager=True)
+    close = 300 * np.exp(np.cumsum(np.random.default_rng(2).normal(0, 0.01, len(days))))
+    frame = pl.DataFrame({"date": days, "symbol": "SPY", "close": close})
+    if adjusted:
+        frame = frame.with_columns(adj_close=pl.col("close") * 0.9 + pl.int_range(pl.len()) / 100)
+    frame.write_parquet(tmp_path / "spy.parquet")
+    served = measure(
+        read_benchmarks({"spy": (tmp_path / "spy.parquet").read_bytes()})["SPY"], sessions[0], sessions[-1]
+    ).rows
+    assert run.benchmark(tmp_path / "spy.parquet").equals(served)
+    assert run.benchmark(tmp_path, symbol="spy").equals(served)
+    monkeypatch.setenv("ALPHA_RESULTS_MARKET_DATA", str(tmp_path))
+    assert run.benchmark().equals(served)
+
+
+def test_a_benchmark_that_is_not_there_is_named(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = datasets.open(root)[ONE]
+    monkeypatch.delenv("ALPHA_RESULTS_MARKET_DATA", raising=False)
+    with pytest.raises(SettingsError, match="ALPHA_RESULTS_MARKET_DATA"):
+        run.benchmark()
+    with pytest.raises(SettingsError, match="nowhere"):
+        run.benchmark(tmp_path / "nowhere.parquet")
+    prices = contract_app.market_data(tmp_path)
+    with pytest.raises(SettingsError, match="holds no row of QQQ"):
+        run.benchmark(prices, symbol="QQQ")
+    pl.read_parquet(prices).drop("close").write_parquet(tmp_path / "bad.parquet")
+    with pytest.raises(SettingsError, match="close"):
+        run.benchmark(tmp_path / "bad.parquet")
+
+
+def test_units_are_those_of_the_columns_a_run_has(root: Path) -> None:
+    units = datasets.open(root)[OTHER].units()
+    names = set(units.select("table", "column").iter_rows())
+    assert ("decisions", "score") in names
+    assert ("decisions", "entry_at") not in names
+    assert ("decisions", "raw_score") not in names
+    row = units.filter(table="positions", column="weight").row(0, named=True)
+    declared = PUBLISHED_TABLES["positions"]["weight"]
+    assert (row["unit"], row["meaning"], row["type"]) == (
+        declared.unit.value,
+        declared.meaning,
+        declared.type.value,
+    )
+
+
+def test_a_root_that_is_not_there_or_is_something_else_is_an_error(root: Path, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="nowhere: there is no such folder"):
+        datasets.open(tmp_path / "nowhere")
+    with pytest.raises(SettingsError, match="holds no catalog/"):
+        datasets.open(root.parent)
+    (tmp_path / "new").mkdir()
+    assert list(datasets.open(tmp_path / "new")) == []
+
+
+def test_the_views_hold_every_alpha_of_the_root(root: Path, tmp_path: Path) -> None:
+    file = tmp_path / "alphas.duckdb"
+    done = command("sql", str(root), "--into", str(file), "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    opened = datasets.open(root)
+    with duckdb.connect(str(file), read_only=True) as connection:
+        for table in set(told["views"]) - {"alphas"}:
+            for alpha in (ONE, OTHER):
+                expected = opened[alpha].scan(table).collect()
+                columns = ", ".join(f'"{name}"' for name in expected.columns)
+                order = ", ".join(PUBLISHED_TABLES[table].key)
+                query = f"SELECT {columns} FROM {table} WHERE alpha_id = ? ORDER BY {order}"
+                found = pl.DataFrame(connection.sql(query, params=[alpha]).to_arrow_table())
+                assert found.equals(expected.sort(PUBLISHED_TABLES[table].key)), table
+        lacking = connection.execute(
+            "SELECT count(entry_at), count(raw_score), count(score) FROM decisions WHERE alpha_id = ?",
+            [OTHER],
+        )
+        entries, raw, scores = lacking.fetchone() or (1, 1, 0)
+        assert (entries, raw) == (0, 0)
+        assert scores > 0
+        (comment,) = connection.execute(
+            "SELECT comment FROM duckdb_columns() WHERE table_name = 'positions' AND column_name = 'weight'"
+        ).fetchone() or ("",)
+        assert PUBLISHED_TABLES["positions"]["weight"].meaning in comment
+        listed = connection.execute("SELECT alpha_id, snapshot FROM alphas").fetchall()
+    assert sorted(listed) == sorted((alpha, opened[alpha].id) for alpha in opened)
+
+
+def test_views_follow_what_is_published_when_they_are_made_again(tmp_path: Path) -> None:
+    root, file = tmp_path / "published", str(tmp_path / "a.duckdb")
+    build_seal(str(make_seal(tmp_path / "1", alpha_id=ONE)), root)
+    assert command("sql", str(root), "--into", file).returncode == 0
+    build_seal(str(make_seal(tmp_path / "2", alpha_id=ONE, seed=3, without_kinds={"positions"}, started_at="2026-02-05T06:00:00Z",
+                             sealed_at="2026-02-05T07:00:00Z")), root)  # fmt: skip
+    with duckdb.connect(file, read_only=True) as connection:
+        before = {
+            name for (name,) in connection.execute("SELECT DISTINCT snapshot FROM decisions").fetchall()
+        }
+    assert command("sql", str(root), "--into", file).returncode == 0
+    with duckdb.connect(file, read_only=True) as connection:
+        after = {name for (name,) in connection.execute("SELECT DISTINCT snapshot FROM decisions").fetchall()}
+        views = {
+            name
+            for (name,) in connection.execute(
+                "SELECT view_name FROM duckdb_views() WHERE NOT internal"
+            ).fetchall()
+        }
+    assert after == {datasets.open(root)[ONE].id} != before
+    assert "positions" not in views
+
+
+def test_what_is_printed_makes_the_same_views(root: Path) -> None:
+    printed = command("sql", str(root))
+    assert printed.returncode == 0
+    assert printed.stdout == script(datasets.open(root))
+    with duckdb.connect() as connection:
+        connection.execute(printed.stdout)
+        (count,) = connection.execute("SELECT count(DISTINCT alpha_id) FROM trades").fetchone() or (0,)
+    assert count == 2
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["sql"]])
+def test_a_command_on_a_root_that_is_not_there_leaves_with_two(arguments: list[str], tmp_path: Path) -> None:
+    plain = command(*arguments, str(tmp_path / "nowhere"))
+    assert plain.returncode == 2
+    assert "nowhere" in plain.stderr
+    as_json = command(*arguments, str(tmp_path / "nowhere"), "--json")
+    told: dict[str, Any] = json.loads(as_json.stdout)
+    assert (as_json.returncode, told["error"]) == (2, "SettingsError")
+
+
+def test_a_file_that_is_in_use_or_is_no_database_costs_nothing(root: Path, tmp_path: Path) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("mine" * 2000)
+    done = command("sql", str(root), "--into", str(other))
+    assert done.returncode == 2
+    assert "notes.txt" in done.stderr
+    assert other.read_text() == "mine" * 2000
+    with duckdb.connect(str(tmp_path / "own.duckdb")) as connection:
+        connection.execute("CREATE TABLE positions (mine INTEGER)")
+        assert command("sql", str(root), "--into", str(tmp_path / "own.duckdb")).returncode == 2
+    assert command("sql", str(root), "--into", str(tmp_path / "own.duckdb")).returncode == 2
+    with duckdb.connect(str(tmp_path / "own.duckdb")) as connection:
+        assert connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall() == []
+
+
+def test_the_commands_list_alphas_and_units(root: Path) -> None:
+    listed = json.loads(command("list", str(root), "--json").stdout)["alphas"]
+    assert {row["alpha_id"] for row in listed} == {ONE, OTHER}
+    assert ONE in command("list", str(root)).stdout
+    assert "positions.weight  double" in command("units", "positions").stdout
+    assert command("units", "nothing").returncode == 2
+    assert "sql" in command("--help").stdout

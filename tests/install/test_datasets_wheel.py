@@ -1,0 +1,151 @@
+"""`datasets` installs by itself under a name that hides no other package, and shows how to be used."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import datasets
+from pipeline.build import build_seal
+from tests.support.processes import REPOSITORY, environment
+from tests.support.seals import make_seal
+
+SOURCE = REPOSITORY / "clients" / "datasets"
+NAME = "Test_small"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    done = subprocess.run(
+        ["uv", "build", "--quiet", "--out-dir", str(folder), str(SOURCE)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr  # the source distribution, and the wheel made from it
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the interpreter of an environment in which nothing else was installed."""
+    folder = tmp_path_factory.mktemp("environment")
+    subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
+    python = folder / "bin" / "python"
+    subprocess.run(
+        ["uv", "pip", "install", "--quiet", "--python", str(python), f"{wheel}[pandas]"], check=True
+    )
+    return python
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    build_seal(str(make_seal(folder)), folder / "published")
+    return folder / "published"
+
+
+def test_the_wheel_brings_one_package(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names} == {
+        "alpha_results_datasets",
+        "alpha_results_datasets-0.1.0.dist-info",
+    }
+    assert "alpha_results_datasets/schemas/tables/decisions.py" in names
+    assert not [name for name in names if "openapi" in name or "client_code" in name], (
+        "nothing that it does not import"
+    )
+
+
+def test_no_module_of_the_wheel_imports_the_project_under_its_own_name(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if name.endswith(".py"):
+                for node in ast.walk(ast.parse(archive.read(name))):
+                    named = [x.name for x in node.names] if isinstance(node, ast.Import) else []
+                    named += (
+                        [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+                    )
+                    assert not {"datasets", "schemas"} & {x.split(".")[0] for x in named}, name
+
+
+def test_it_depends_on_what_it_imports_with_the_bounds_of_the_project() -> None:
+    ours = tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]
+    of_the_project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    assert set(ours["dependencies"]) | set(ours["optional-dependencies"]["s3"]) <= set(
+        of_the_project["dependencies"]
+    )
+    assert ours["version"] == of_the_project["version"]
+    assert ours["requires-python"] == of_the_project["requires-python"]
+
+
+def test_the_installed_package_reads_what_the_checkouts_does(
+    installed: Path, root: Path, tmp_path: Path
+) -> None:
+    code = f"""
+import importlib.util, json
+import alpha_results_datasets as datasets
+run = datasets.open({str(root)!r})[{NAME!r}]
+print(json.dumps([run.id, len(run.factor()), run.returns().height, run.scan("decisions").collect().height,
+                  [importlib.util.find_spec(name) for name in ("datasets", "schemas")]]))
+"""
+    done = subprocess.run(
+        [str(installed), "-W", "error", "-c", code],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    run = datasets.open(root)[NAME]
+    expected = [
+        run.id,
+        len(run.factor()),
+        run.returns().height,
+        run.scan("decisions").collect().height,
+        [None, None],
+    ]
+    assert json.loads(done.stdout) == expected
+
+
+def test_the_installed_command_works_and_its_readme_runs_as_printed(
+    installed: Path, root: Path, tmp_path: Path
+) -> None:
+    text = (SOURCE / "README.md").read_text("utf-8").replace("Test_sim_momentum", NAME)
+    variables = environment(ROOT=str(root), MARKET=str(market(tmp_path)))
+    (python,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    command = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[-1]
+    for started in (
+        [str(installed), "-c", python],
+        ["sh", "-ec", f'PATH="{installed.parent}:$PATH"; {command}'],
+    ):
+        done = subprocess.run(
+            started, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "alphas.duckdb").is_file()
+    shown = subprocess.run(
+        [str(installed), "-m", "alpha_results_datasets", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "python -m alpha_results_datasets" in shown.stdout
+
+
+def market(folder: Path) -> Path:
+    days = pl.date_range(pl.date(2015, 1, 1), pl.date(2030, 1, 1), eager=True)
+    path = folder / "market.parquet"
+    pl.DataFrame(
+        {"date": days, "symbol": "SIMSPY", "close": [100.0 + n for n in range(len(days))]}
+    ).write_parquet(path)
+    return path
