@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import datasets
 from datasets.sql_views import script
@@ -154,13 +155,14 @@ def test_the_views_hold_every_alpha_of_the_root(root: Path, tmp_path: Path) -> N
     opened = datasets.open(root)
     with duckdb.connect(str(file), read_only=True) as connection:
         for table in set(told["views"]) - {"alphas"}:
-            for alpha in (ONE, OTHER):
+            for alpha in filter(lambda alpha: opened[alpha].has(table), (ONE, OTHER)):
                 expected = opened[alpha].scan(table).collect()
                 columns = ", ".join(f'"{name}"' for name in expected.columns)
                 order = ", ".join(PUBLISHED_TABLES[table].key)
                 query = f"SELECT {columns} FROM {table} WHERE alpha_id = ? ORDER BY {order}"
                 found = pl.DataFrame(connection.sql(query, params=[alpha]).to_arrow_table())
-                assert found.equals(expected.sort(PUBLISHED_TABLES[table].key)), table
+                found = found.with_columns(pl.selectors.datetime().dt.convert_time_zone("UTC"))
+                assert_frame_equal(found, expected.sort(PUBLISHED_TABLES[table].key))
         lacking = connection.execute(
             "SELECT count(entry_at), count(raw_score), count(score) FROM decisions WHERE alpha_id = ?",
             [OTHER],
