@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 
 class Backend(NamedTuple):
-    """Where a backend is: its module, relative to this package or in full.
-
-    It is imported when an address asks for it, as clients of stores are slow to load.
-    """
+    """Where a backend is; it is imported when an address asks for it, as clients of stores are slow to load."""
 
     schemes: tuple[str, ...]
     module: str
@@ -28,8 +25,8 @@ class Backend(NamedTuple):
 
 
 BACKENDS: Final = [
-    Backend(("file",), ".local", "LocalStorage", "a folder"),
-    Backend(S3_SCHEMES, ".s3", "S3Storage", "s3://bucket/prefix"),
+    Backend(("file",), f"{__package__}.local", "LocalStorage", "a folder"),
+    Backend(S3_SCHEMES, f"{__package__}.s3", "S3Storage", "s3://bucket/prefix"),
 ]
 """Every backend; an address without a scheme is a folder."""
 
@@ -59,7 +56,7 @@ def open_storage(
     given = os.fspath(address)
     backend = require_supported(given)
     try:
-        made = getattr(importlib.import_module(backend.module, __package__), backend.name)
+        made = getattr(importlib.import_module(backend.module), backend.name)
         opened: Storage = made(given, cache=cache, single_writer=single_writer)
     except (OSError, ValueError) as error:
         raise SettingsError(
