@@ -103,6 +103,10 @@ bench-build seal *args:
 bench-batch *args:
     PYTHONPATH=. python benchmarks/batch.py {{ args }}
 
+# runs of any size: memory and time of their builds; --decisions once for each size
+bench-large *args:
+    PYTHONPATH=. python benchmarks/large_run.py {{ args }}
+
 # a catalogue of 10,000 alphas: start-up, polls and searches; --s3 for polls of a bucket and their requests instead
 bench-catalogue *args:
     PYTHONPATH=. python benchmarks/catalogue.py {{ args }}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 
 import polars as pl
 
@@ -20,8 +21,10 @@ _SCHEMA = {
 }
 
 
-Spans = dict[str, tuple[object, ...]]
-"""Book -> days, rows, first and last day of one dataset."""
+Span = tuple[int, int, date | None, date | None]
+"""Days, rows, first and last day."""
+Spans = dict[str, Span]
+"""Book -> its span in one dataset."""
 
 
 def published_books(kinds: Mapping[str, Spans]) -> pl.DataFrame:
@@ -53,9 +56,12 @@ def spans(parts: Books, kind: str) -> Spans:
     return {book: _span(rows, kind) for book, rows in parts.items()}
 
 
-def _span(rows: pl.DataFrame, kind: str) -> tuple[object, ...]:
+def _span(rows: pl.DataFrame, kind: str) -> Span:
     # As series, not expressions, which would wait for their turn in the engine behind the files being written.
     day = rows["timestamp"].cast(pl.Date) if kind == "trades" else rows["date"]
     # Rows stand by day, so that a day begins wherever it is another than that of the row before.
     sessions = int((day.slice(1) != day.slice(0, max(0, day.len() - 1))).sum()) + bool(day.len())
-    return sessions, rows.height, day.min(), day.max()
+    first, last = (day.min(), day.max()) if rows.height else (None, None)
+    assert first is None or isinstance(first, date)
+    assert last is None or isinstance(last, date)
+    return sessions, rows.height, first, last

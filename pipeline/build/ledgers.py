@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -71,9 +72,9 @@ def published_pnl(sealed: pl.DataFrame) -> Books:
     return by_book(sealed, PNL, _with_net)
 
 
-def published_trades(sealed: pl.DataFrame) -> Books:
-    """Return the fills of each book, numbered in the order the engine sealed them."""
-    return by_book(sealed, TRADES, _numbered)
+def published_trades(sealed: pl.DataFrame, first: int = 0) -> Books:
+    """Return the fills of each book, numbered from `first` in the order the engine sealed them."""
+    return by_book(sealed, TRADES, partial(_numbered, first=first))
 
 
 # As series, not expressions, which would wait for their turn in the engine behind the files being written.
@@ -82,8 +83,8 @@ def _with_net(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.hstack([net.alias("net_pnl")])
 
 
-def _numbered(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.hstack([pl.Series("fill_order", np.arange(rows.height), pl.Int64)])
+def _numbered(rows: pl.DataFrame, first: int) -> pl.DataFrame:
+    return rows.hstack([pl.Series("fill_order", np.arange(first, first + rows.height), pl.Int64)])
 
 
 def published_equity_curves(portfolio: Books) -> Books:

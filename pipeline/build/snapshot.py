@@ -19,7 +19,7 @@ from datasets.publication.pointers import refuse, served
 from datasets.publication.publish import Publication
 from datasets.storage import Storage, open_storage
 from pipeline.archive import DEFAULT_EXCLUDE, package
-from pipeline.build import books, ledgers, signals
+from pipeline.build import books, in_parts, ledgers, signals
 from pipeline.build.decisions import published_decisions
 from pipeline.build.stages import Stages
 from pipeline.build.writer import SnapshotWriter
@@ -211,18 +211,12 @@ def _write_all(seal: Seal, publication: Publication, stages: Stages) -> _Written
         decisions = None
         if seal.has("decisions"):
             with stages("decisions"):
-                decisions = published_decisions(ordered(seal.table("decisions"), ("date", "symbol")))
-                seal.drop("decisions")
-                writer.table("decisions", decisions)
+                decisions = _write_decisions(seal, writer)
         if seal.has("rebalances"):
             with stages("signal quality"):
-                rebalances = seal.table("rebalances")
-                writer.table("rebalances", signals.published_rebalances(rebalances, decisions))
+                writer.table("rebalances", signals.published_rebalances(seal.table("rebalances"), decisions))
                 if decisions is not None:
-                    # Most of it runs on one core, so the books are derived meanwhile.
-                    weekly = beside.submit(
-                        signals.weekly_tables, rebalances, decisions, unsmoothed=one_signal(seal.smoothing)
-                    )
+                    weekly = _begin_weekly(seal, decisions, beside)
         del decisions
         spans: dict[str, books.Spans] = {}
         if seal.has("portfolio"):
@@ -231,18 +225,10 @@ def _write_all(seal: Seal, publication: Publication, stages: Stages) -> _Written
                 writer.by_book("portfolio", ledger)
                 writer.by_book("equity_curve", ledgers.published_equity_curves(ledger))
                 spans["portfolio"] = books.spans(ledger, "portfolio")
-        for kind, derive in (
-            ("positions", ledgers.published_positions),
-            ("pnl", ledgers.published_pnl),
-            ("trades", ledgers.published_trades),
-        ):
+        for kind in ("positions", "pnl", "trades"):
             if seal.has(kind):
                 with stages(kind):
-                    rows = derive(seal.table(kind))
-                    seal.drop(kind)
-                    spans[kind] = books.spans(rows, kind)
-                    writer.by_book(kind, rows)
-                    del rows
+                    spans[kind] = _write_books(seal, writer, kind)
         if spans:
             writer.table("books", books.published_books(spans))
         weeks = None
@@ -257,6 +243,44 @@ def _write_all(seal: Seal, publication: Publication, stages: Stages) -> _Written
         with stages("write"):
             writer.finish()
     return _Written(writer.files, writer.columns, figures)
+
+
+def _begin_weekly(
+    seal: Seal, decisions: pl.DataFrame, beside: ThreadPoolExecutor
+) -> Future[dict[str, pl.DataFrame]]:
+    """Compute the weekly figures on a thread: most of it runs on one core, so the books are derived meanwhile."""
+    rebalances, unsmoothed = seal.table("rebalances"), one_signal(seal.smoothing)
+    weekly = beside.submit(signals.weekly_tables, rebalances, decisions, unsmoothed=unsmoothed)
+    if seal.in_parts:
+        weekly.result()  # what it takes is freed before the books are read
+    return weekly
+
+
+def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
+    """Write the cross-sections; return them, or what the weekly figures need of them."""
+    layout = in_parts.layout_of(seal, "decisions") if seal.in_parts else None
+    if layout is not None:
+        return in_parts.write_decisions(seal, writer, layout)
+    decisions = published_decisions(ordered(seal.table("decisions"), ("date", "symbol")))
+    seal.drop("decisions")
+    writer.table("decisions", decisions)
+    return decisions
+
+
+def _write_books(seal: Seal, writer: SnapshotWriter, kind: str) -> books.Spans:
+    """Write a table by book; return what each book holds."""
+    layout = in_parts.layout_of(seal, kind) if seal.in_parts else None
+    if layout is not None:
+        return in_parts.write_books(seal, writer, kind, layout)
+    derive = {
+        "positions": ledgers.published_positions,
+        "pnl": ledgers.published_pnl,
+        "trades": ledgers.published_trades,
+    }[kind]
+    rows = derive(seal.table(kind))
+    seal.drop(kind)
+    writer.by_book(kind, rows)
+    return books.spans(rows, kind)
 
 
 def _write_metrics(seal: Seal, writer: SnapshotWriter, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:

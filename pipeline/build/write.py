@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from datasets.layout import table_path
 from datasets.manifest import FileEntry
@@ -55,6 +58,53 @@ def write_table(
     if not publication.linked(relative, sha256):
         _write(publication.folder / relative, data)
     return FileEntry(relative, dataset, book, rows.height, data.nbytes, sha256, first, last)
+
+
+def write_parts(
+    publication: Publication, dataset: str, parts: Iterator[pl.DataFrame], book: str | None = None
+) -> FileEntry:
+    """Write one published file whose rows come in parts; its bytes are those that all rows at once would give.
+
+    Parameters
+    ----------
+    publication, dataset, book
+        As of :func:`write_table`.
+    parts
+        Its rows, at least one part; all have the same columns.
+
+    Returns
+    -------
+    FileEntry
+        As of :func:`write_table`.
+    """
+    relative = table_path(dataset, book)
+    target = publication.folder / relative
+    first = next(parts)
+    days: list[str] = []
+    rows = 0
+
+    def source(*_: object) -> Iterator[pl.DataFrame]:
+        nonlocal rows
+        for part in itertools.chain([first], parts):
+            rows += part.height
+            days.extend(day for day in span_of(part) if day is not None)
+            yield part
+
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        register_io_source(source, schema=first.schema).sink_parquet(
+            target,
+            compression=COMPRESSION,
+            row_group_size=ROW_GROUP_ROWS,
+            statistics=True,
+            arrow_schema=stored_schema(PUBLISHED_TABLES[dataset], first.columns),
+        )
+        with target.open("rb") as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+            size = os.fstat(stream.fileno()).st_size
+            os.fsync(stream.fileno())
+    span = (min(days), max(days)) if days else (None, None)
+    return FileEntry(relative, dataset, book, rows, size, sha256, *span)
 
 
 def write_document(publication: Publication, relative: str, dataset: str, data: bytes) -> FileEntry:

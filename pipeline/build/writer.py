@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+import queue
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Self
 
 import polars as pl
@@ -11,7 +12,7 @@ import polars as pl
 from datasets.manifest import FileEntry
 from datasets.publication.publish import Publication
 from pipeline.build.ledgers import Books
-from pipeline.build.write import write_document, write_table
+from pipeline.build.write import write_document, write_parts, write_table
 from schemas.tables import PUBLISHED_TABLES
 
 
@@ -51,6 +52,18 @@ class SnapshotWriter:
         for book, rows in parts.items():
             self._written.append(self._pool.submit(write_table, self._publication, dataset, rows, book))
 
+    def parts(self, dataset: str, rows: Iterable[pl.DataFrame], book: str | None = None) -> None:
+        """Write a file whose rows come in parts: while one is written the next is derived."""
+        waiting: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=1)
+        writing = self._pool.submit(write_parts, self._publication, dataset, _taken(waiting), book)
+        self._written.append(writing)
+        for part in rows:
+            self._declare(dataset, part.columns if book is None else ["book", *part.columns])
+            if not _handed(waiting, part, writing):
+                break
+        _handed(waiting, None, writing)
+        writing.result()
+
     def document(self, relative: str, dataset: str, data: bytes) -> None:
         """Write a JSON document."""
         self.files.append(write_document(self._publication, relative, dataset, data))
@@ -64,3 +77,21 @@ class SnapshotWriter:
         self.columns[dataset] = tuple(
             column.name for column in PUBLISHED_TABLES[dataset].published_columns if column.name in names
         )
+
+
+def _taken(waiting: queue.Queue[pl.DataFrame | None]) -> Iterator[pl.DataFrame]:
+    while (part := waiting.get()) is not None:
+        yield part
+
+
+def _handed(
+    waiting: queue.Queue[pl.DataFrame | None], part: pl.DataFrame | None, writing: Future[FileEntry]
+) -> bool:
+    """Hand a part over, or tell that nobody takes it any more, because writing failed."""
+    while not writing.done():
+        try:
+            waiting.put(part, timeout=0.5)
+        except queue.Full:
+            continue
+        return True
+    return False

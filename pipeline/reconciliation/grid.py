@@ -156,7 +156,7 @@ def totals(code: npt.NDArray[np.integer], values: Floats, size: int) -> Floats:
 
 
 def blocks(
-    tables: Mapping[Hashable, Cells], opens: Flags, symbols: int, *, carried: Hashable
+    tables: Mapping[Hashable, Cells], opens: Flags, symbols: int, *, carried: Hashable, begin: int = 0
 ) -> Iterator[Block]:
     """Cut a grid into blocks of about :data:`BLOCK_CELLS`.
 
@@ -170,9 +170,11 @@ def blocks(
         Width of the grid.
     carried
         The table whose rows are wanted one session later as well.
+    begin
+        First session of the first block.
     """
     height = max(1, BLOCK_CELLS // max(1, symbols))
-    for start in range(0, opens.size, height):
+    for start in range(begin, opens.size, height):
         yield _block(tables, opens, range(start, min(start + height, opens.size)), symbols, carried)
 
 

@@ -74,7 +74,11 @@ class Alignment:
                 aside = self._tables.declared.outside_ledger
                 if "trades" in placed and aside:
                     placed["trades", aside] = self.cells("trades", aside)
-                self._blocks = list(blocks(placed, self.opens, self.width, carried="positions"))
+                self._blocks = list(
+                    blocks(
+                        placed, self.opens, self.width, carried="positions", begin=self._tables.part.context
+                    )
+                )
             return self._blocks
 
     def fills(self) -> Hashable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
@@ -193,6 +193,21 @@ def portfolio_turnover_notional(tables: Tables) -> Finding | None:
 )
 def portfolio_turnover(tables: Tables) -> Finding | None:
     """Report sessions whose turnover no convention of the run reproduces."""
+    tried: dict[str, Floats] = {}
+    for name, expected in _turnovers(tables):
+        tried[name] = expected
+        if not _turnover_breaks(tables, expected):
+            return None
+    return _nearest(tables, "turnover", tried, ABSOLUTE)
+
+
+def turnover_conventions(tables: Tables) -> set[str]:
+    """Name the conventions of turnover that every session keeps."""
+    return {name for name, expected in _turnovers(tables) if not _turnover_breaks(tables, expected)}
+
+
+def _turnovers(tables: Tables) -> Iterator[tuple[str, Floats]]:
+    """Compute the turnover by the conventions that the tables allow, one after the other."""
     grid = tables.alignment
     half = 0.5 * grid.ledger("turnover_notional")
     candidates: dict[str, Callable[[], Floats]] = {
@@ -202,13 +217,14 @@ def portfolio_turnover(tables: Tables) -> Finding | None:
     if tables.has("positions", *_CELL, "weight"):
         candidates["weight_changes"] = lambda: _weight_changes(tables)
         candidates["weight_changes_on_fills"] = lambda: np.where(half > 0, _weight_changes(tables), 0.0)
-    tried: dict[str, Floats] = {}
     for name in TURNOVER:
         if name in candidates:
-            tried[name] = candidates[name]()
-            if not _compared(tables, "turnover", tried[name], 1.0)[0].any():
-                return None
-    return _nearest(tables, "turnover", tried, ABSOLUTE)
+            yield name, candidates[name]()
+
+
+def _turnover_breaks(tables: Tables, expected: Floats) -> bool:
+    wrong = _compared(tables, "turnover", expected, 1.0)[0]
+    return bool(wrong[tables.part.context :].any())
 
 
 def _outside_turnover(tables: Tables) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from pipeline.internal import contained
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.of_a_seal import figures_of, metrics_reproduced
 from pipeline.rule import Level, Rule, Violation
+from pipeline.rules.in_parts import NotTold, keeps_every_rule
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 from pipeline.rules.tables import Tables
@@ -38,6 +40,7 @@ from pipeline.seal.file_rules import (
     table_extra,
 )
 from pipeline.seal.records import METRICS
+from pipeline.seal.seal import LARGE_KINDS
 from pipeline.seal.strict_json import NotJson
 from schemas.kinds import KINDS, TABLE_KINDS
 from schemas.tables.pnl import ADJUSTMENTS
@@ -54,6 +57,8 @@ class _Check:
 
     seal: Seal
     on_step: Callable[[str], None]
+    in_parts: bool = False
+    """Whether large tables are looked at without their rows."""
     violations: list[Violation] = field(default_factory=list)
     warnings: list[Violation] = field(default_factory=list)
     not_checked: list[NotChecked] = field(default_factory=list)
@@ -77,6 +82,10 @@ class _Check:
             for column in violation.columns:
                 self.void.setdefault(violation.kind, {}).setdefault(column, rule.id)
         return True
+
+    def by_parts(self, kind: str) -> bool:
+        """Tell whether the rows of a kind are looked at part by part."""
+        return self.in_parts and kind in LARGE_KINDS
 
     def skip(self, rule: Rule[Any], reason: str) -> None:
         self.not_checked.append(NotChecked(rule.id, reason))
@@ -107,12 +116,11 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: 
     StorageUnavailable
         When the store stops answering; nothing is then known of the seal.
     """
-    state = _Check(seal, on_step or (lambda _: None))
-    strange = tuple(kind for kind in seal.kinds if kind not in KINDS)
-    state.note(seal_unknown(seal.unknown_keys, strange))
-    times = {"started_at": seal.started_at, "sealed_at": seal.sealed_at}
-    state.note(seal_clock(times, datetime.now(UTC)))
-    _read_files(state)
+    step = on_step or (lambda _: None)
+    if seal.in_parts:
+        with suppress(NotTold):
+            return _check_in_parts(seal, step, figures=figures)
+    state = _begun(seal, step)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     with ThreadPoolExecutor(_CHECKERS, thread_name_prefix="rule") as pool:
         _note_all(
@@ -134,6 +142,42 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: 
                 if rule.level is Level.RUN and _applies(state, rule, sound, doubled)
             ],
         )
+    return _report(state, sound, figures=figures)
+
+
+def _check_in_parts(seal: Seal, on_step: Callable[[str], None], *, figures: bool) -> Report:
+    """Check a seal without having its large tables in memory; NotTold when it is not found to keep every rule."""
+    state = _begun(seal, on_step, in_parts=True)
+    tables = Tables(state.frames, seal.equity_basis, seal.declared)
+    small = {kind: frame for kind, frame in state.frames.items() if kind not in LARGE_KINDS}
+    by_table = {rule.id: rule for rule in RULES.values() if rule.level is Level.TABLE}
+    for rule in by_table.values():
+        for kind in _tables_of(state, rule):
+            if kind in small:
+                state.note(rule(kind, tables))
+    run = [
+        rule for rule in RULES.values() if rule.level is Level.RUN and _applies(state, rule, tables, set())
+    ]
+    if state.violations or state.void or state.unusable:
+        raise NotTold
+    on_step("the rows, part by part")
+    keeps_every_rule(seal, small, [*by_table.values(), *run])
+    return _report(state, tables, figures=figures)
+
+
+def _begun(seal: Seal, on_step: Callable[[str], None], *, in_parts: bool = False) -> _Check:
+    """Read the files, and apply the rules on them."""
+    state = _Check(seal, on_step, in_parts=in_parts)
+    strange = tuple(kind for kind in seal.kinds if kind not in KINDS)
+    state.note(seal_unknown(seal.unknown_keys, strange))
+    times = {"started_at": seal.started_at, "sealed_at": seal.sealed_at}
+    state.note(seal_clock(times, datetime.now(UTC)))
+    _read_files(state)
+    return state
+
+
+def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
+    seal = state.seal
     recomputed: tuple[Figure, ...] = ()
     if figures and not state.violations:
         state.on_step(metrics_reproduced.id)
@@ -151,7 +195,7 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: 
         counts=state.counts,
         declared=seal.declared.to_dict(),
         figures=recomputed,
-        adjusted=any(sound.has("pnl", name) for name in ADJUSTMENTS),
+        adjusted=any(tables.has("pnl", name) for name in ADJUSTMENTS),
     )
 
 
@@ -165,7 +209,7 @@ def _read_files(state: _Check) -> None:
         else:
             safe.append(kind)
     with ThreadPoolExecutor(_READERS, thread_name_prefix="seal") as pool:
-        reading = {kind: pool.submit(_read, seal, kind) for kind in safe}
+        reading = {kind: pool.submit(_read, state, kind) for kind in safe}
         # Small files first: the large ones are hashed while those are decoded.
         for kind in sorted(safe, key=lambda kind: seal.kinds[kind].bytes or 0):
             state.on_step(seal.kinds[kind].path)
@@ -181,10 +225,10 @@ def _read_files(state: _Check) -> None:
                 seal.drop(kind)
 
 
-def _read(seal: Seal, kind: str) -> tuple[FileFact, ...]:
-    facts = seal.files(kind)
-    if kind in TABLE_KINDS and all(fact.intact for fact in facts):
-        seal.decode(kind)  # it stays with the seal
+def _read(state: _Check, kind: str) -> tuple[FileFact, ...]:
+    facts = state.seal.files(kind)
+    if kind in TABLE_KINDS and all(fact.intact for fact in facts) and not state.by_parts(kind):
+        state.seal.decode(kind)  # it stays with the seal
     return facts
 
 
@@ -192,7 +236,7 @@ def _decode(state: _Check, kind: str) -> None:
     seal = state.seal
     if kind in TABLE_KINDS:
         facts = seal.files(kind)
-        decoded = seal.decode(kind)
+        decoded = seal.part(kind, range(0)) if state.by_parts(kind) else seal.decode(kind)
         state.note(seal_digest(kind, [replace(fact, found_rows=decoded.rows) for fact in facts]))
         state.note(table_columns(kind, decoded.rows or 0, decoded.problems))
         state.note(table_extra(kind, decoded.extra))

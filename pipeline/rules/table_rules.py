@@ -64,7 +64,7 @@ def table_key(kind: str, tables: Tables) -> Finding | None:
     frame, key = tables[kind], TABLES[kind].key
     if not TABLES[kind].sealed or not tables.has(kind, *key):
         return None  # metrics.record says it of the records; and fills are numbered only when published
-    if _strictly_grouped(kind, key, tables):
+    if strictly_grouped(kind, key, tables):
         return None
     shared = frame.select(key).is_duplicated()
     rows = int(shared.sum())
@@ -153,7 +153,7 @@ def _declared(kind: str, tables: Tables) -> list[Column]:
     return [column for column in TABLES[kind].columns if column.name in tables[kind].columns]
 
 
-def _strictly_grouped(kind: str, key: tuple[str, ...], tables: Tables) -> bool:
+def strictly_grouped(kind: str, key: tuple[str, ...], tables: Tables) -> bool:
     """Whether the order of the rows already proves that the key is unique.
 
     It does when rows that agree in all but the last column of the key are adjacent, and the last column

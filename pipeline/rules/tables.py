@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -99,6 +100,26 @@ class CodedSymbols:
         return pl.DataFrame({"code": self.different.to_physical(), "symbol": self.different.cast(pl.String)})
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What rules know of the whole run where their tables are a part of it.
+
+    Attributes
+    ----------
+    context
+        Sessions, first in the order of book and date, that are there for what is carried over from them: figures by
+        name of these are not compared.
+    moments
+        ``book``, ``timestamp`` and ``decision_at`` of the fills of the run; None where the tables have all of them.
+    whole_shares
+        Whether all quantities of the run are whole numbers; None where the tables have all of them.
+    """
+
+    context: int = 0
+    moments: pl.DataFrame | None = None
+    whole_shares: bool | None = None
+
+
 class Tables:
     """The tables of a run, as far as they can be relied on.
 
@@ -110,6 +131,8 @@ class Tables:
         Opening equity, the scale of every absolute tolerance on money.
     declared
         Where the seal says that its engine differs; by default nowhere.
+    part
+        What is known of the run beside these tables, where they are a part of it.
     """
 
     def __init__(
@@ -117,6 +140,7 @@ class Tables:
         frames: Mapping[str, pl.DataFrame],
         equity_basis: float = 1.0,
         declared: DeclaredDifferences | None = None,
+        part: Part | None = None,
     ) -> None:
         self._frames = dict(frames)
         self._runs: dict[tuple[str, tuple[str, ...]], Runs] = {}
@@ -125,6 +149,7 @@ class Tables:
         self._lock = threading.Lock()
         self.equity_basis = equity_basis
         self.declared = declared or DeclaredDifferences()
+        self.part = part or Part()
 
     def __getitem__(self, kind: str) -> pl.DataFrame:
         """Return the frame of a kind; KeyError when there is none."""
@@ -144,6 +169,7 @@ class Tables:
             {kind: frame.drop(failed.get(kind, ()), strict=False) for kind, frame in self._frames.items()},
             self.equity_basis,
             self.declared,
+            self.part,
         )
         kept._runs = self._runs
         kept._symbols = self._symbols
@@ -154,7 +180,8 @@ class Tables:
         """The tables on the grid of the ledger's sessions, made by the first rule that asks."""
         with self._lock:
             if self._alignment is None:
-                self._alignment = Alignment(self)
+                # Not a circle: what it holds is freed with the tables, not some time later.
+                self._alignment = Alignment(weakref.proxy(self))
             return self._alignment
 
     def symbols(self, kind: str) -> CodedSymbols:

@@ -80,7 +80,9 @@ def _rebalances(tables: Tables) -> pl.DataFrame:
     """Return book, week and session of the weekly rebalances that one session filled altogether, by session."""
     books = [book for book, weight in _WEIGHT_OF.items() if tables.has("decisions", weight)]
     traded = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
-    moments = tables.runs("trades", ("book", "timestamp", "decision_at")).heads
+    moments = tables.part.moments
+    if moments is None:
+        moments = tables.runs("trades", ("book", "timestamp", "decision_at")).heads
     found = (
         moments.filter(pl.col("book").is_in(books) & pl.col("decision_at").is_in(traded.implode()))
         .select("book", week="decision_at", date=pl.col("timestamp").dt.date())
@@ -90,6 +92,13 @@ def _rebalances(tables: Tables) -> pl.DataFrame:
     # A week filled over several days, or a day that fills several weeks, leaves it open what belongs to which.
     alone = pl.struct("book", "week").is_unique() & pl.col("session").is_unique()
     return found.filter(alone).sort("session")
+
+
+def whole_shares(quantity: Floats) -> bool:
+    """Tell whether all quantities are whole numbers."""
+    # Part by part: an engine that fills fractions shows it in the first one.
+    parts = (quantity[at : at + _PART] for at in range(0, quantity.size, _PART))
+    return all(np.array_equal(part, np.rint(part)) for part in parts)
 
 
 class _Board:
@@ -117,11 +126,8 @@ class _Board:
         self._fills, self._held = grid.cells("trades"), (grid.cells("positions"), quantity)
         self._shares, self._opened = shares, shares * trades["mid_price"].to_numpy()
         self._other = (~regular).astype(np.float64)
-        # Part by part: an engine that fills fractions shows it in the first one.
-        parts = range(0, quantity.size, _PART)
-        self._whole_shares = all(
-            np.array_equal(part, np.rint(part)) for part in (quantity[at : at + _PART] for at in parts)
-        )
+        known = tables.part.whole_shares
+        self._whole_shares = whole_shares(quantity) if known is None else known
 
     def faults(self, weight: str, weeks: pl.Series, sessions: Codes) -> list[tuple[str, Gaps]]:
         """Compare the rebalances of one book: what is wrong, and where.
@@ -136,6 +142,8 @@ class _Board:
         week = self._weeks.search_sorted(weeks).to_numpy()
         known = np.isin(weeks.to_numpy(), self._weeks.to_numpy())
         week, sessions = week[known], sessions[known]
+        if not sessions.size:
+            return []
         target = self._by_week(self._tables["decisions"][weight].to_numpy())[week]
         undoubted = self._tradeable[week] & (self._on(sessions, (self._fills, self._other)) == 0)
         quantity = self._on(sessions, self._held)
@@ -178,7 +186,9 @@ class _Board:
         cells, column = table
         rows, place = cells.of_sessions(sessions)
         key = place * self._grid.width + cells.symbol[rows]
-        return totals(key, column[rows], sessions.size * self._grid.width).reshape(sessions.size, -1)
+        return totals(key, column[rows], sessions.size * self._grid.width).reshape(
+            sessions.size, self._grid.width
+        )
 
 
 @rule(

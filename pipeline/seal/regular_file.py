@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
 from stat import S_ISLNK, S_ISREG
+from typing import Final
 
 from datasets.storage.disk import reading
+
+_PART_BYTES: Final = 1 << 24
 
 
 class NotRegular(Exception):
@@ -28,7 +32,13 @@ class TooLarge(Exception):
 
 
 def read_regular(path: str, limit: int) -> bytes:
-    """Return the bytes of a regular file, without ever waiting for one that is none.
+    """Return the bytes of a regular file, as :func:`parts_of_regular` gives them."""
+    parts = list(parts_of_regular(path, limit))
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def parts_of_regular(path: str, limit: int) -> Iterator[bytes]:
+    """Yield the bytes of a regular file in parts, without ever waiting for one that is none.
 
     A pipe that nobody writes to, a device without an end and a link to either are told by their kind; none of them is
     opened to be read.
@@ -66,22 +76,12 @@ def read_regular(path: str, limit: int) -> bytes:
             if status.st_size > limit:
                 raise TooLarge(status.st_size)
             # One byte more than is allowed, and no more: it may grow while it is read.
-            data = _read(file.fileno(), limit + 1)
-    if len(data) > limit:
-        raise TooLarge(len(data))
-    return data
-
-
-def _read(descriptor: int, most: int) -> bytes:
-    parts: list[bytes] = []
-    left = most
-    while left > 0:
-        part = os.read(descriptor, min(left, 1 << 24))
-        if not part:
-            break
-        parts.append(part)
-        left -= len(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+            left = limit + 1
+            while left > 0 and (part := os.read(file.fileno(), min(left, _PART_BYTES))):
+                left -= len(part)
+                if left <= 0:
+                    raise TooLarge(limit + 1)
+                yield part
 
 
 def _require_regular(status: os.stat_result) -> None:

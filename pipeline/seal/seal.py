@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import tempfile
+import weakref
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import IO, Any, Final
 
 import polars as pl
 
@@ -35,6 +38,11 @@ from schemas.errors import SealRefused, SealUnreadable
 from schemas.kinds import MAX_BYTES, MAX_ROWS
 from schemas.tables import SEALED_TABLES
 
+LARGE_KINDS: Final = ("decisions", "positions", "pnl", "trades")
+"""Tables with a row a name."""
+LARGE_ROWS: Final = 6_000_000
+"""Rows of them together beyond which a seal is read in parts."""
+
 
 class Seal:
     """One seal, at a local path or URL of a supported store. Made by :meth:`open`.
@@ -50,6 +58,8 @@ class Seal:
         Where it is, without user names or passwords.
     alpha_id, source_alpha_id, started_at, sealed_at, equity_basis, smoothing, declared, engine, kinds
         As in ``seal.json``; `source_alpha_id` is `alpha_id` where the manifest says null.
+    in_parts
+        Whether it is so large that its tables are copied to a temporary file and decoded in parts.
     digest
         SHA-256 (hex) of the bytes of ``seal.json``; since it holds every other digest, of the whole seal.
     """
@@ -72,6 +82,9 @@ class Seal:
         self._bytes: dict[tuple[str, str], bytes] = {}
         self._tables: dict[str, DecodedTable] = {}
         self._records: SealedRecords | None = None
+        self._copies: dict[str, IO[bytes]] = {}
+        rows = [(manifest.kinds[kind].rows or 0) for kind in LARGE_KINDS if kind in manifest.kinds]
+        self.in_parts = sum(rows) > LARGE_ROWS
 
     @classmethod
     def open(cls, address: str) -> Seal:
@@ -152,9 +165,22 @@ class Seal:
     def decode(self, kind: str) -> DecodedTable:
         """Return a table with whatever is wrong about its columns, decoded once from verified bytes."""
         if kind not in self._tables:
-            self._tables[kind] = decode_table(SEALED_TABLES[kind], self.read(kind))
-            del self._bytes[kind, ""]
+            if self._copied(kind):
+                self._verify(kind)
+                self._tables[kind] = decode_table(SEALED_TABLES[kind], _path(self._copies[kind]))
+            else:
+                self._tables[kind] = decode_table(SEALED_TABLES[kind], self.read(kind))
+                del self._bytes[kind, ""]
         return self._tables[kind]
+
+    def part(self, kind: str, rows: range, columns: Collection[str] | None = None) -> DecodedTable:
+        """Return some rows of a table of a seal that is read in parts, decoded anew each time."""
+        self._verify(kind)
+        return decode_table(SEALED_TABLES[kind], _path(self._copies[kind]), rows, columns)
+
+    def decode_height(self, kind: str) -> int:
+        """Return the number of rows of a table of a seal that is read in parts, 0 when it cannot be decoded."""
+        return self.part(kind, range(0)).rows or 0
 
     def table(self, kind: str) -> pl.DataFrame:
         """Return a table: its declared sealed columns, of their declared types, in declared order.
@@ -233,6 +259,8 @@ class Seal:
     def drop(self, kind: str) -> None:
         """Let go of what is kept of a kind in memory; asking for it again reads it again."""
         self._tables.pop(kind, None)
+        if kind in self._copies:
+            return
         if kind == "metrics":
             self._records = None
         self._facts.pop(kind, None)
@@ -252,6 +280,14 @@ class Seal:
         if fact.too_large or (entry.rows or 0) > MAX_ROWS:
             return fact
         try:
+            if self._copied(kind):
+                # What was checked is what is built: nobody else knows of this copy, and it has no name to be left under.
+                self._copies[kind] = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the seal
+                weakref.finalize(self, self._copies[kind].close)
+                copied = self._store.copy(path, limit, self._copies[kind])
+                return (
+                    fact if copied is None else replace(fact, found_sha256=copied[0], found_bytes=copied[1])
+                )
             raw = self._store.read(path, limit)
         except TooLarge as error:
             return replace(fact, found_bytes=error.size)
@@ -263,6 +299,9 @@ class Seal:
         self._bytes[kind, name] = raw
         return replace(fact, found_sha256=hashlib.sha256(raw).hexdigest(), found_bytes=len(raw))
 
+    def _copied(self, kind: str) -> bool:
+        return self.in_parts and kind in LARGE_KINDS
+
     def _verify(self, kind: str) -> None:
         self._require(seal_size(kind, self.files(kind)))
         self._require(seal_digest(kind, self.files(kind)))
@@ -270,6 +309,11 @@ class Seal:
     def _require(self, violation: Violation | None) -> None:
         if violation is not None:
             raise _refused(self.address, violation)
+
+
+def _path(file: IO[bytes]) -> Path:
+    """Return where an open file without a name can be opened once more."""
+    return Path(f"/dev/fd/{file.fileno()}")
 
 
 def _manifest(store: SealStore) -> bytes | None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import IO
+
 from datasets.storage import open_storage
 from datasets.storage import without_secrets as _without_secrets
 from pipeline.seal.paths import link_fault
-from pipeline.seal.regular_file import TooLarge, read_regular
+from pipeline.seal.regular_file import TooLarge, parts_of_regular, read_regular
 from schemas.errors import SealUnreadable, SettingsError, StorageUnavailable
 
 __all__ = ["SealStore", "printable", "without_secrets"]
@@ -93,11 +98,45 @@ class SealStore:
             else self._read_object(path, limit)
         )
 
+    def copy(self, path: str, limit: int, target: IO[bytes]) -> tuple[str, int] | None:
+        """Copy one file without ever having all of it in memory, where it is on this machine.
+
+        Returns
+        -------
+        tuple or None
+            SHA-256 (hex) and size of what was copied; None when there is no such file. Raised is what :meth:`read` raises.
+        """
+        if self._storage.folder is None:
+            raw = self._read_object(path, limit)
+            parts: Iterable[bytes] = () if raw is None else (raw,)
+            if raw is None:
+                return None
+        else:
+            parts = parts_of_regular(self._storage.full(path), limit)
+        digest, size = hashlib.sha256(), 0
+        with self._told(path):
+            try:
+                for part in parts:
+                    digest.update(part)
+                    size += len(part)
+                    target.write(part)
+            except _GONE:
+                return None
+        target.flush()
+        return digest.hexdigest(), size
+
     def _read_file(self, path: str, limit: int) -> bytes | None:
+        with self._told(path):
+            try:
+                return read_regular(self._storage.full(path), limit)
+            except _GONE:
+                return None
+
+    @contextlib.contextmanager
+    def _told(self, path: str) -> Iterator[None]:
+        """Name the seal and the file in what reading it raises."""
         try:
-            return read_regular(self._storage.full(path), limit)
-        except _GONE:
-            return None
+            yield
         except StorageUnavailable as error:
             if isinstance(error.__cause__, PermissionError):
                 raise SealUnreadable(f"{self.name}: reading {path} is not permitted") from error

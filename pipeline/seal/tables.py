@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
@@ -45,7 +47,9 @@ class DecodedTable:
     extra: tuple[str, ...]
 
 
-def decode_table(table: Table, raw: bytes) -> DecodedTable:
+def decode_table(
+    table: Table, raw: bytes | Path, rows: range | None = None, columns: Collection[str] | None = None
+) -> DecodedTable:
     """Decode a Parquet file against its declaration.
 
     Parameters
@@ -53,26 +57,35 @@ def decode_table(table: Table, raw: bytes) -> DecodedTable:
     table
         The declaration; only its sealed columns are looked for.
     raw
-        The file, whole.
+        The file, whole, or where it is.
+    rows
+        Which of its rows; None for all.
+    columns
+        Which of the declared columns; None for all.
 
     Returns
     -------
     DecodedTable
         Never raises on a bad file: what is wrong stands in `problems`.
     """
-    declared = {column.name: column for column in table.sealed_columns}
+    declared = {
+        column.name: column for column in table.sealed_columns if columns is None or column.name in columns
+    }
     try:
-        stored = pl.read_parquet_schema(io.BytesIO(raw))
+        stored = pl.read_parquet_schema(_source(raw))
         wanted = [name for name in declared if name in stored]
         # The footer is asked first: a few bytes may claim more rows than any memory holds.
-        rows = _height(raw)
-        if rows > MAX_ROWS:
-            return _unreadable(table, f"at most {MAX_ROWS:,} rows", f"{rows:,} rows")
-        frame = pl.read_parquet(io.BytesIO(raw), columns=wanted)
-        rows = frame.height if wanted else rows
+        height = _height(raw)
+        if height > MAX_ROWS:
+            return _unreadable(table, f"at most {MAX_ROWS:,} rows", f"{height:,} rows")
+        if rows is None:
+            frame = pl.read_parquet(_source(raw), columns=wanted)
+            height = frame.height if wanted else height
+        else:
+            frame = pl.scan_parquet(_source(raw)).select(wanted).slice(rows.start, len(rows)).collect()
     except _UNREADABLE as error:
         return _unreadable(table, "a Parquet file", _reason(error))
-    columns: list[pl.Series] = []
+    taken: list[pl.Series] = []
     problems: list[CastProblem] = []
     for name, column in declared.items():
         if name not in stored:
@@ -86,9 +99,10 @@ def decode_table(table: Table, raw: bytes) -> DecodedTable:
         if isinstance(cast, CastProblem):
             problems.append(cast)
         else:
-            columns.append(cast)
-    extra = tuple(name for name in stored if name not in declared)
-    return DecodedTable(pl.DataFrame(columns), rows, tuple(problems), extra)
+            taken.append(cast)
+    known = {column.name for column in table.sealed_columns}
+    extra = tuple(name for name in stored if name not in known)
+    return DecodedTable(pl.DataFrame(taken), height, tuple(problems), extra)
 
 
 def empty_table(table: Table) -> pl.DataFrame:
@@ -108,6 +122,10 @@ def _absent(column: Column) -> list[CastProblem]:
     return [] if column.optional else [CastProblem(column.name, column.type.value, "absent")]
 
 
-def _height(raw: bytes) -> int:
-    counted: int = pl.scan_parquet(io.BytesIO(raw)).select(pl.len()).collect().item()
+def _source(raw: bytes | Path) -> io.BytesIO | Path:
+    return raw if isinstance(raw, Path) else io.BytesIO(raw)
+
+
+def _height(raw: bytes | Path) -> int:
+    counted: int = pl.scan_parquet(_source(raw)).select(pl.len()).collect().item()
     return counted

@@ -1,0 +1,275 @@
+"""The rules on a run too large for the memory: part by part, each with what is carried into it.
+
+What is found out here is that a run keeps every rule. Where any rule is broken, warns, or cannot be told to be kept from
+parts alone, the run is checked whole, so that a report is the same however it was come by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from pipeline.reconciliation.grid import Codes
+from pipeline.rule import Level, Rule
+from pipeline.rules.book_rules import portfolio_turnover, turnover_conventions
+from pipeline.rules.table_rules import strictly_grouped
+from pipeline.rules.tables import SESSION, Part, Runs, Tables, find_runs
+from pipeline.rules.target_rules import whole_shares
+from pipeline.seal import Seal
+from pipeline.seal.seal import LARGE_KINDS
+from schemas.tables import TABLES
+from schemas.tables.books import base_book
+
+PART_ROWS: Final = 1_500_000
+"""Rows of all tables together in a part: about 200 MB, with what is computed of them."""
+
+_GAP_ROWS: Final = 100_000
+"""Rows that are not wanted between two that are, and are decoded with them."""
+_FILLS: Final = ("book", "timestamp", "decision_at")
+_ORDER: Final = {"decisions": ("date",), "positions": SESSION, "pnl": SESSION, "trades": _FILLS}
+"""Table -> what its rows are grouped by."""
+
+BY_SESSION: Final = frozenset({
+    "positions.notional", "positions.weight", "positions.total", "positions.fills", "pnl.total", "pnl.market",
+    "pnl.execution_cost", "pnl.borrow", "trades.session", "trades.reasons", "trades.cost", "trades.decision",
+    "portfolio.cash_flow", "portfolio.execution_cost", "portfolio.exposure", "portfolio.turnover_notional",
+    "portfolio.turnover",
+})  # fmt: skip
+"""Rules that look at one session of a book, and at what the one before it left."""
+BY_WEEK: Final = frozenset({
+    "decisions.week", "decisions.untradeable", "decisions.pending", "decisions.long_only", "decisions.rank",
+    "decisions.rank_order", "decisions.target", "decisions.fill_at",
+})  # fmt: skip
+"""Rules that look at one week, and at the fills and holdings that follow from it."""
+
+
+_OF_WEEKS: Final = {
+    "trades": (*_FILLS, "symbol", "phase", "quantity", "mid_price"),
+    "positions": (*SESSION, "symbol", "quantity"),
+}
+"""Table -> columns that the rules by week read."""
+
+
+class NotTold(Exception):
+    """Whether the run keeps its rules cannot be told from parts, or it does not keep them: it is checked whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Where the groups of rows of a table are, and which part of the run each belongs to."""
+
+    runs: Runs
+    unit: Codes
+    """Session or week of each group."""
+
+    def rows(self, units: Codes) -> list[range]:
+        """Return the rows of some sessions or weeks, as few ranges as possible, in the order of the table."""
+        taken = np.flatnonzero(np.isin(self.unit, units))
+        if not taken.size:
+            return []
+        first, last = self.runs.starts[taken], self.runs.starts[taken] + self.runs.lengths[taken]
+        breaks = np.flatnonzero(first[1:] != last[:-1])
+        begins, ends = (
+            first[np.concatenate([[0], breaks + 1])],
+            last[np.concatenate([breaks, [taken.size - 1]])],
+        )
+        return [range(int(a), int(b)) for a, b in zip(begins, ends, strict=True)]
+
+
+def keeps_every_rule(seal: Seal, small: Mapping[str, pl.DataFrame], rules: Iterable[Rule[Any]]) -> None:
+    """Apply rules part by part.
+
+    Parameters
+    ----------
+    seal
+        Read in parts.
+    small
+        Its other tables, whole.
+    rules
+        Of the levels of a table and of a run; those that cannot be applied are left out already.
+
+    Raises
+    ------
+    NotTold
+        When one of them is broken, or cannot be told to be kept.
+    """
+    rules = list(rules)
+    large = [kind for kind in LARGE_KINDS if seal.has(kind)]
+    for kind in large:
+        _require(_by_rows(seal, kind, [rule for rule in rules if rule.level is Level.TABLE]))
+    run = {rule.id: rule for rule in rules if rule.level is Level.RUN}
+    whole = [rule for rule in run.values() if not set(rule.kinds) & set(LARGE_KINDS)]
+    _require(rule(Tables(small, seal.equity_basis, seal.declared)) is None for rule in whole)
+    if {rule.id for rule in run.values()} - {rule.id for rule in whole} - BY_SESSION - BY_WEEK:
+        raise NotTold
+    _Parts(seal, small, large).require(run)
+
+
+def _by_rows(seal: Seal, kind: str, rules: list[Rule[Any]]) -> Iterator[bool]:
+    key = TABLES[kind].key
+    for rows in _cut(seal.decode_height(kind), PART_ROWS):
+        # With the row before, so that order is looked at across the cut as well.
+        tables = Tables({kind: _frame(seal, kind, [range(max(0, rows.start - 1), rows.stop)])})
+        if tables.has(kind, *key) and not strictly_grouped(kind, key, tables):
+            raise NotTold
+        yield all(rule(kind, tables) is None for rule in rules)
+
+
+def _require(kept: Iterable[bool]) -> None:
+    if not all(kept):
+        raise NotTold
+
+
+def _cut(height: int, size: int) -> Iterator[range]:
+    return (range(start, min(start + size, height)) for start in range(0, height, size))
+
+
+def _frame(seal: Seal, kind: str, rows: list[range], columns: tuple[str, ...] | None = None) -> pl.DataFrame:
+    parts = []
+    for some, taken in _spans(rows):
+        decoded = seal.part(kind, some, columns)
+        if any(problem.found != "absent" for problem in decoded.problems):
+            raise NotTold
+        parts.append(decoded.frame if taken is None else decoded.frame[taken])
+    return pl.concat(parts) if len(parts) > 1 else parts[0]
+
+
+def _spans(rows: list[range]) -> Iterator[tuple[range, Codes | None]]:
+    """Yield spans to decode, and which of their rows are wanted: decoding a gap is cheaper than beginning anew."""
+    span: list[range] = []
+    for some in rows or [range(0)]:
+        if span and (some.start - span[-1].stop > _GAP_ROWS or some.stop - span[0].start > PART_ROWS):
+            yield _span(span)
+            span = []
+        span.append(some)
+    yield _span(span)
+
+
+def _span(rows: list[range]) -> tuple[range, Codes | None]:
+    whole = range(rows[0].start, rows[-1].stop)
+    return whole, None if len(rows) == 1 else np.concatenate(
+        [np.arange(r.start, r.stop) for r in rows]
+    ) - whole.start
+
+
+class _Parts:
+    """The sessions and weeks of a run, and where their rows are."""
+
+    def __init__(self, seal: Seal, small: Mapping[str, pl.DataFrame], large: list[str]) -> None:
+        if "portfolio" not in small or "rebalances" not in small:
+            raise NotTold
+        self._seal, self._small = seal, small
+        self._ledger = small["portfolio"].sort(SESSION)
+        self._sessions = self._ledger.select(SESSION).with_row_index("session")
+        self._index = {kind: self._indexed(kind) for kind in large}
+
+    def require(self, rules: Mapping[str, Rule[Any]]) -> None:
+        """Apply the rules by session, then those by week; NotTold when one is broken."""
+        fitting: set[str] | None = None
+        whole = True
+        for first, last in self._session_parts():
+            tables = self._of_sessions(first, last)
+            for id_ in sorted(BY_SESSION & set(rules)):
+                if id_ == portfolio_turnover.id:
+                    found = turnover_conventions(tables)
+                    fitting = found if fitting is None else fitting & found
+                elif rules[id_](tables) is not None:
+                    raise NotTold
+            if tables.has("positions", "quantity"):
+                whole = whole and whole_shares(tables["positions"]["quantity"].to_numpy())
+        if fitting is not None and not fitting:
+            raise NotTold
+        for weeks in self._week_parts():
+            tables = self._of_weeks(weeks, whole=whole)
+            _require(rules[id_](tables) is None for id_ in sorted(BY_WEEK & set(rules)))
+
+    def _indexed(self, kind: str) -> _Index:
+        """Find the groups of rows of a table; NotTold where they do not stand as the parts need them."""
+        key = _ORDER[kind]
+        heads, lengths = [], []
+        for rows in list(_cut(self._seal.decode_height(kind), PART_ROWS)) or [range(0)]:
+            runs = find_runs(_frame(self._seal, kind, [rows], key).select(key))
+            heads.append(runs.heads)
+            lengths.append(runs.lengths)
+        joined, sizes = pl.concat(heads), np.concatenate(lengths)
+        # A group that goes on in the next slice of the table is one group.
+        again = find_runs(joined)
+        sizes = np.add.reduceat(sizes, again.starts) if sizes.size else sizes
+        runs = Runs(again.heads, np.cumsum(sizes) - sizes, sizes)
+        if TABLES[kind].key and kind != "trades" and runs.heads.is_duplicated().any():
+            raise NotTold
+        if kind == "decisions":
+            unit = runs.heads["date"].to_physical().to_numpy().astype(np.int64)
+        else:
+            unit = self._sessions_of(kind, runs.heads)
+        return _Index(runs, unit)
+
+    def _sessions_of(self, kind: str, heads: pl.DataFrame) -> Codes:
+        if kind == "trades":
+            base = {book: base_book(book) for book in heads["book"].unique()}
+            heads = heads.select(
+                book=pl.col("book").replace_strict(base, return_dtype=pl.String),
+                date=pl.col("timestamp").dt.date(),
+            )
+        found = heads.join(self._sessions, on=SESSION, how="left", maintain_order="left")["session"]
+        if found.null_count():
+            raise NotTold
+        return found.to_numpy().astype(np.int64)
+
+    def _session_parts(self) -> Iterator[tuple[int, int]]:
+        rows = np.zeros(self._sessions.height, np.int64)
+        for kind, index in self._index.items():
+            if kind != "decisions":
+                np.add.at(rows, index.unit, index.runs.lengths)
+        first = taken = 0
+        for session, size in enumerate(rows.tolist()):
+            if taken and taken + size > PART_ROWS:
+                yield first, session
+                first, taken = session, 0
+            taken += size
+        if first < rows.size:
+            yield first, rows.size
+
+    def _of_sessions(self, first: int, last: int) -> Tables:
+        """Return the tables of some sessions, and of the one before where its book goes on."""
+        book = self._ledger["book"]
+        context = int(first > 0 and book[first] == book[first - 1])
+        units = np.arange(first - context, last)
+        frames = {
+            kind: _frame(self._seal, kind, index.rows(units))
+            for kind, index in self._index.items()
+            if kind != "decisions"
+        }
+        ledger = self._ledger[first - context : last]
+        return self._tables({**frames, "portfolio": ledger}, Part(context=context))
+
+    def _week_parts(self) -> Iterator[Codes]:
+        if "decisions" not in self._index:
+            return
+        index = self._index["decisions"]
+        part = np.cumsum(index.runs.lengths) // max(1, PART_ROWS // 2)
+        for number in np.unique(part):
+            yield index.unit[part == number]
+
+    def _of_weeks(self, weeks: Codes, *, whole: bool) -> Tables:
+        """Return the decisions of some weeks, the fills that name them, and all that lies on the days of these."""
+        frames = {"decisions": _frame(self._seal, "decisions", self._index["decisions"].rows(weeks))}
+        moments = None
+        if "trades" in self._index:
+            fills = self._index["trades"]
+            moments = fills.runs.heads
+            named = np.isin(moments["decision_at"].to_physical().to_numpy(), weeks)
+            days = np.unique(fills.unit[named])
+            frames |= {
+                kind: _frame(self._seal, kind, self._index[kind].rows(days), columns)
+                for kind, columns in _OF_WEEKS.items()
+                if kind in self._index
+            }
+        return self._tables(frames, Part(moments=moments, whole_shares=whole))
+
+    def _tables(self, frames: Mapping[str, pl.DataFrame], part: Part) -> Tables:
+        return Tables({**self._small, **frames}, self._seal.equity_basis, self._seal.declared, part)

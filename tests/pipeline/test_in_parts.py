@@ -1,0 +1,187 @@
+"""A run that is too large for the memory is checked and built part by part, and nobody can tell from what comes out."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from pipeline.build import build_seal
+from pipeline.rule import Level
+from pipeline.rules import RULES, check
+from pipeline.rules.in_parts import BY_SESSION, BY_WEEK
+from pipeline.seal import Seal
+from pipeline.seal.seal import LARGE_KINDS
+from schemas.errors import StorageUnavailable
+from tests.support.seals import make_seal, rewrite
+
+Cut = Callable[[int], None]
+
+SPOILT = (
+    ("positions", "quantity"),
+    ("positions", "signed_notional"),
+    ("positions", "weight"),
+    ("pnl", "market_pnl"),
+    ("pnl", "execution_cost"),
+    ("pnl", "borrow_cashflow"),
+    ("trades", "quantity"),
+    ("trades", "mid_price"),
+    ("trades", "execution_cost"),
+    ("decisions", "long_short_target_weight"),
+    ("decisions", "long_only_target_weight"),
+    ("portfolio", "turnover"),
+    ("portfolio", "cash_end"),
+)
+
+
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> Cut:
+    """Return what has every seal read in parts of so many rows; 0 has it read whole."""
+
+    def cut(rows: int) -> None:
+        monkeypatch.setattr("pipeline.seal.seal.LARGE_ROWS", -1 if rows else 1 << 60)
+        monkeypatch.setattr("pipeline.rules.in_parts.PART_ROWS", rows)
+        monkeypatch.setattr("pipeline.build.in_parts.PART_ROWS", rows)
+
+    return cut
+
+
+@pytest.fixture
+def never_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have nothing decode a large table as a whole."""
+    decode = Seal.decode
+
+    def refuse(seal: Seal, kind: str) -> Any:
+        assert kind not in LARGE_KINDS, f"{kind} was decoded whole"
+        return decode(seal, kind)
+
+    monkeypatch.setattr(Seal, "decode", refuse)
+
+
+@pytest.fixture(scope="module")
+def seal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_seal(tmp_path_factory.mktemp("run"), weeks=14)
+
+
+def _scaled(frame: pl.DataFrame, column: str, factor: pl.Expr) -> pl.DataFrame:
+    return frame.with_columns(pl.col(column) * factor)
+
+
+def published(seal: Path, root: Path) -> dict[str, str]:
+    build_seal(str(seal), root)
+    files = {str(path.relative_to(root)): path for path in (root / "alphas").rglob("*") if path.is_file()}
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+
+
+def reported(seal: Path) -> dict[str, Any]:
+    return check(Seal.open(str(seal)), figures=False).to_dict()
+
+
+@pytest.mark.parametrize("rows", [1, 157, 10**6])
+def test_where_a_run_is_cut_changes_no_byte(seal: Path, tmp_path: Path, cut: Cut, rows: int) -> None:
+    cut(0)
+    whole = published(seal, tmp_path / "whole")
+    cut(rows)
+    assert published(seal, tmp_path / "parts") == whole
+    assert len(whole) > 20
+
+
+@pytest.mark.parametrize(
+    "sealed", [{"raw": False, "half_life_weeks": None}, {"trades": False}, {"ranks": True, "metrics": False}]
+)
+def test_whatever_the_run_sealed_its_parts_give_the_same_bytes(
+    tmp_path: Path, cut: Cut, sealed: dict[str, Any]
+) -> None:
+    made = make_seal(tmp_path, weeks=20, **sealed)
+    cut(0)
+    whole, report = published(made, tmp_path / "whole"), reported(made)
+    cut(300)
+    assert published(made, tmp_path / "parts") == whole
+    assert reported(made) == report
+
+
+@pytest.mark.usefixtures("never_whole")
+def test_no_large_table_is_ever_in_memory_whole(seal: Path, tmp_path: Path, cut: Cut) -> None:
+    cut(500)
+    assert build_seal(str(seal), tmp_path / "root").changed
+
+
+@pytest.mark.parametrize(("kind", "column"), SPOILT)
+def test_what_is_broken_anywhere_is_reported_as_of_the_whole_run(
+    tmp_path: Path, cut: Cut, kind: str, column: str
+) -> None:
+    made = make_seal(tmp_path, weeks=14)
+    rows = pl.read_parquet(made / f"{kind}.parquet").height
+    original = (made / f"{kind}.parquet").read_bytes(), (made / "seal.json").read_bytes()
+    for place in (rows // 3, rows - 1):
+        factor = pl.when(pl.int_range(pl.len()) == place).then(1.5).otherwise(1.0)
+        rewrite(made, kind, partial(_scaled, column=column, factor=factor))
+        cut(0)
+        whole = reported(made)
+        cut(211)
+        assert reported(made) == whole
+        (made / f"{kind}.parquet").write_bytes(original[0])
+        (made / "seal.json").write_bytes(original[1])
+
+
+@pytest.mark.parametrize("kind", ["decisions", "positions", "pnl"])
+def test_a_row_that_comes_twice_is_found_however_far_apart(tmp_path: Path, cut: Cut, kind: str) -> None:
+    made = make_seal(tmp_path, weeks=14)
+    rewrite(made, kind, lambda frame: pl.concat([frame, frame[:1]]))
+    cut(97)
+    assert "table.key" in [violation["rule"] for violation in reported(made)["violations"]]
+
+
+@pytest.mark.parametrize("kind", LARGE_KINDS)
+def test_a_table_in_no_order_is_published_as_of_the_whole_run(tmp_path: Path, cut: Cut, kind: str) -> None:
+    made = make_seal(tmp_path, weeks=14)
+    rewrite(made, kind, lambda frame: frame.sample(fraction=1.0, shuffle=True, seed=3))
+    cut(0)
+    whole = published(made, tmp_path / "whole")
+    cut(211)
+    assert published(made, tmp_path / "parts") == whole
+
+
+def test_a_convention_of_turnover_has_to_hold_for_all_parts_together(tmp_path: Path, cut: Cut) -> None:
+    made = make_seal(tmp_path, weeks=20)
+    ending = 0.5 * pl.col("turnover_notional") / pl.col("ending_equity")
+    rewrite(
+        made,
+        "portfolio",
+        lambda frame: frame.with_columns(
+            turnover=pl.when(pl.col("date") > frame["date"].median()).then(ending).otherwise("turnover")
+        ),
+    )
+    cut(0)
+    whole = reported(made)
+    assert "portfolio.turnover" in [violation["rule"] for violation in whole["violations"]]
+    cut(150)
+    assert reported(made) == whole
+
+
+def test_every_rule_on_large_tables_is_told_by_which_part_it_is_applied() -> None:
+    def reads_large(kinds: tuple[str, ...]) -> bool:
+        return bool({*kinds} & {*LARGE_KINDS})
+
+    reading = {rule.id for rule in RULES.values() if rule.level is Level.RUN and reads_large(rule.kinds)}
+    assert reading == BY_SESSION | BY_WEEK
+
+
+def test_a_file_that_cannot_be_written_ends_the_build(
+    seal: Path, tmp_path: Path, cut: Cut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut(100)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pipeline.build.write.os.fsync", full)
+    with pytest.raises(StorageUnavailable, match="cannot be written"):
+        build_seal(str(seal), tmp_path / "root")
+    assert not list((tmp_path / "root").rglob("manifest.json"))
