@@ -47,6 +47,10 @@ kills count="200":
 fuzz cases="200":
     FUZZ_CASES={{ cases }} pytest -q tests/fuzz
 
+# how many of our files a request touches, and how often it moves between them; `just trace --calls` prints every call
+trace *args:
+    python -m tests.support.trace {{ args }}
+
 # formatting and lint
 lint:
     ruff format --check .

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 import structlog
 
@@ -14,7 +14,7 @@ from schemas.limits import LIMIT_WINDOWS
 from serve.auth.caller import Caller, KeyRow
 from serve.auth.client_address import UNKNOWN, IPAddress, address_allowed, client_address
 from serve.auth.credentials import Credentials, RawHeaders
-from serve.auth.key_view import caller_of, key_row
+from serve.auth.key_view import caller_with, key_row
 from serve.auth.limits import Limiter
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.policy import LimitStatus, RateLimit, Usage, rate_headers
@@ -42,11 +42,17 @@ _OF_STATUS: Final = {
 _log = structlog.get_logger(__name__)
 
 
+class Seen(Protocol):
+    """What is noted of a call while it is checked."""
+
+    key_id: str | None
+
+
 def _refusal(record: KeyRecord, address: IPAddress | None) -> ApiError | None:
     """Return why a recognised key is refused for its account or the place it is used from; nothing is charged then."""
     if not record.account_active:
         return ApiError("account_inactive", "The account that owns this key is deactivated.", headers={})
-    if not address_allowed(address, record.addresses):
+    if record.addresses is not None and not address_allowed(address, record.addresses):
         where = {"ip": UNKNOWN if address is None else str(address)}
         return ApiError("ip_not_allowed", "This key may not be used from this address.", where, {})
     return None
@@ -145,7 +151,7 @@ class Access:
         headers: Credentials | RawHeaders,
         client: str | None,
         endpoint: Endpoint,
-        recognised: Callable[[str], None] = lambda _: None,
+        seen: Seen | None = None,
     ) -> Caller:
         """Run the checks from the key to the endpoint allow-list, in the documented order.
 
@@ -157,7 +163,7 @@ class Access:
             Address of the other end of the connection; None when it has none.
         endpoint
             What is called; never a public one, which needs no key and is not counted.
-        recognised
+        seen
             Told the id of the key once its secret is verified, whatever becomes of the call.
 
         Raises
@@ -172,8 +178,9 @@ class Access:
             record = self._verified(token, await self._store.find(token.key_id))
         except StorageUnavailable as error:
             raise self._away(STORE, error) from error
-        recognised(record.id)
-        address = client_address(client, credentials.forwarded, self._hops)
+        if seen is not None:
+            seen.key_id = record.id
+        address = client_address(client, credentials.forwarded if self._hops else (), self._hops)
         refusal = _refusal(record, address)
         if refusal is not None:
             refusal.headers.update(await self._headers_now(record))
@@ -189,7 +196,7 @@ class Access:
         credentials: Credentials,
         client: str | None,
         endpoint: Endpoint,
-        recognised: Callable[[str], None],
+        seen: Seen,
     ) -> Caller:
         """Run the same checks without waiting for anything; only where `is_local`.
 
@@ -205,8 +212,8 @@ class Access:
             record = self._verified(token, self._store.find_now(token.key_id))
         except StorageUnavailable as error:
             raise self._away(STORE, error) from error
-        recognised(record.id)
-        address = client_address(client, credentials.forwarded, self._hops)
+        seen.key_id = record.id
+        address = client_address(client, credentials.forwarded if self._hops else (), self._hops)
         refusal = _refusal(record, address)
         if refusal is not None:
             refusal.headers.update(rate_headers(record.rate, limiter.status_now(record.id, record.rate)))
@@ -255,7 +262,7 @@ class Access:
                 {"window": refused.name, "limit": limit},
                 headers,
             )
-        caller = caller_of(record, status, address, headers)
+        caller = caller_with(record)(status, address, headers)
         if endpoint.id not in caller.callable_ids:
             raise ApiError(
                 "endpoint_not_allowed",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import (
     IPv4Address,
@@ -88,7 +87,8 @@ def address_allowed(address: IPAddress | None, stored: str | None) -> bool:
     return any(address in network for network in _networks(stored) if network.version == address.version)
 
 
-def client_address(peer: str | None, forwarded: Sequence[str], hops: int) -> IPAddress | None:
+@lru_cache(maxsize=1024)
+def client_address(peer: str | None, forwarded: tuple[str, ...], hops: int) -> IPAddress | None:
     """Return the address of the caller as the outermost trusted proxy saw it.
 
     Each proxy appends the address it was called from to ``X-Forwarded-For``, so only the last `hops`

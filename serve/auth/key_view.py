@@ -9,8 +9,7 @@ from typing import Final
 from schemas.endpoints import ADMIN_IDS, ENDPOINTS
 from serve.auth.allow_list import AllowList, clamp
 from serve.auth.caller import Caller, KeyRow
-from serve.auth.client_address import IPAddress
-from serve.auth.limits.policy import LimitStatus, Usage
+from serve.auth.limits.policy import Usage
 from serve.auth.store.keys import KeyRecord
 from serve.auth.store.tables import Role
 
@@ -34,8 +33,8 @@ def endpoints_in_force(record: KeyRecord) -> AllowList:
 
 
 @lru_cache(maxsize=1024)
-def _caller_with(record: KeyRecord) -> partial[Caller]:
-    """Return a caller as far as it depends on nothing but the record.
+def caller_with(record: KeyRecord) -> partial[Caller]:
+    """Return a caller as far as it depends on nothing but the record: what is left is status, address and headers.
 
     Records are told apart as objects: one that was read again is another.
     """
@@ -59,13 +58,6 @@ def _caller_with(record: KeyRecord) -> partial[Caller]:
 def _callable_ids(record: KeyRecord) -> frozenset[str]:
     endpoints, is_admin = endpoints_in_force(record), record.role == Role.ADMIN
     return frozenset(x.id for x in ENDPOINTS.values() if (is_admin or not x.admin) and endpoints.allows(x.id))
-
-
-def caller_of(
-    record: KeyRecord, status: LimitStatus, address: IPAddress | None, headers: dict[str, str]
-) -> Caller:
-    """Return the admitted call of a key."""
-    return _caller_with(record)(status, address, headers)
 
 
 def key_row(record: KeyRecord, usage: Usage, display_prefix: str) -> KeyRow:

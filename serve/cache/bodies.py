@@ -25,25 +25,25 @@ class Body:
         As it is sent.
     coding
         The content coding it has in the end; a small body stays as it is, whatever was negotiated.
-    tag
-        Its entity tag, where that is not what the body is cached under; the coding is no part of either.
+    etag
+        Its entity tag as it is sent; empty for what has none.
     """
 
     pieces: BodyChunks
     coding: str
-    tag: str | None = None
+    etag: str = ""
 
     @property
     def bytes(self) -> int:
         """Memory taken."""
         return sum(map(len, self.pieces)) + _OVERHEAD
 
-    def copied(self, tag: str | None = None) -> Body:
+    def copied(self) -> Body:
         """Return the same body in memory of its own, and no more of it than the body has bytes.
 
         A slice holds on to all of what it was cut from, and what an encoder returns the whole of its buffer.
         """
-        return Body((b"".join(map(memoryview, self.pieces)),), self.coding, tag)
+        return Body((b"".join(map(memoryview, self.pieces)),), self.coding, self.etag)
 
 
 class AdmissionFilter:
@@ -71,9 +71,9 @@ class AdmissionFilter:
         return known
 
 
-def coded(pieces: BodyChunks, coding: str) -> Body:
+def coded(pieces: BodyChunks, coding: str, etag: str = "") -> Body:
     """Apply a negotiated coding to a body; one that stays as it is, is not copied."""
     if coding == IDENTITY or sum(map(len, pieces)) < SMALLEST:
-        return Body(pieces, IDENTITY)
+        return Body(pieces, IDENTITY, etag)
     content, used = encode(b"".join(pieces), coding)
-    return Body((content,), used)
+    return Body((content,), used, etag)

@@ -37,13 +37,13 @@ _CODERS: Final[dict[str, Callable[[bytes], bytes]]] = {"zstd": _zstd, "br": _bro
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept_encoding: str | None) -> str:
+def negotiate(accept_encoding: bytes | None) -> str:
     """Choose the coding of an answer.
 
     Parameters
     ----------
     accept_encoding
-        The request's header; None when there is none.
+        The request's header as received; None when there is none.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def negotiate(accept_encoding: str | None) -> str:
         A coding of the caller's highest weight, or ``identity``. Items that break the header's grammar are
         left out, and a caller who accepts nothing we have gets the body as it is rather than an error.
     """
-    weights = _weights(accept_encoding or "")
+    weights = _weights((accept_encoding or b"").decode("latin-1"))
     rest = weights.get("*", 0.0)
     offers = [(weights.get(coding, rest), coding) for coding in _CODERS]
     best = max(weight for weight, _ in offers)

@@ -43,16 +43,17 @@ def quoted(tag: str, coding: str) -> str:
     return f'"{tag}-{coding}"'
 
 
-def matches(if_none_match: str | None, etag: str) -> bool:
+def matches(if_none_match: bytes | None, etag: str) -> bool:
     """Whether an ``If-None-Match`` header names this entity tag, weakly compared; ``*`` does not count.
 
     ``*`` asks whether anything is there, which is only known once the answer is made; see :func:`matches_any`.
     """
     if if_none_match is None:
         return False
-    return etag in (item.strip().removeprefix("W/") for item in if_none_match.split(","))
+    given = if_none_match.decode("latin-1")
+    return etag in (item.strip().removeprefix("W/") for item in given.split(","))
 
 
-def matches_any(if_none_match: str | None) -> bool:
+def matches_any(if_none_match: bytes | None) -> bool:
     """Whether the header asks for any representation at all."""
-    return if_none_match is not None and if_none_match.strip() == "*"
+    return if_none_match is not None and if_none_match.strip() == b"*"

@@ -15,6 +15,7 @@ from polars.exceptions import PanicException
 from schemas.endpoints import Endpoint, Gate
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
 from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
+from serve.auth.allow_list import Mode
 from serve.auth.credentials import Credentials
 from serve.cache.bodies import JOINED_BYTES, Body, coded
 from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Pending
@@ -75,7 +76,7 @@ class EndpointHandler:
                 step = self._authorized(request)
             elif self._service.access.is_local:
                 request.caller = self._service.access.authorize_now(
-                    Credentials.of(request.headers), request.client, self.endpoint, request.recognised
+                    Credentials.of(request.headers), request.client, self.endpoint, request
                 )
                 step = self._authorized(request)
             else:
@@ -113,7 +114,7 @@ class EndpointHandler:
 
     async def _authorize(self, request: Request) -> _Step:
         request.caller = await self._service.access.authorize(
-            Credentials.of(request.headers), request.client, self.endpoint, request.recognised
+            Credentials.of(request.headers), request.client, self.endpoint, request
         )
         return self._authorized(request)
 
@@ -121,7 +122,11 @@ class EndpointHandler:
         """Go on with a request whose key may call the endpoint."""
         if self.endpoint.gate is not Gate.NONE:
             # Before any parameter is judged: what a key may not read, it is told nothing else about.
-            request.the_caller.require(self.endpoint, request.path["alpha"])
+            caller, alpha_id = request.caller, request.path["alpha"]
+            assert caller is not None
+            allowed = caller.alphas if self.endpoint.gate is Gate.ALPHAS else caller.runs
+            if allowed.mode is not Mode.ALL:
+                caller.require(self.endpoint, alpha_id)
         try:
             request.parsed = parse_query(self.endpoint, request.path, request.query_string)
         except ApiError as error:
@@ -223,7 +228,7 @@ class EndpointHandler:
         return self._answered(request, await wait())
 
     def _answered(self, request: Request, answer: Answer) -> _Step:
-        coding = negotiate(request.header(b"accept-encoding"))
+        coding = negotiate(request.headers.get(b"accept-encoding"))
         respond = partial(object_response, request, self.endpoint, answer, coding)
         if coding == IDENTITY:
             return respond()
@@ -231,15 +236,17 @@ class EndpointHandler:
 
     def _page(self, request: Request, function: PageEndpoint) -> _Step:
         """Answer with a finished body, else with one made of rows in memory, else of what a thread reads."""
-        service, headers = self._service, request.answer_headers
-        wanted = request.header(b"if-none-match")
-        coding = negotiate(request.header(b"accept-encoding"))
+        service, caller = self._service, request.caller
+        assert caller is not None, "pages are of authorized callers"
+        headers = caller.headers
+        wanted = request.headers.get(b"if-none-match")
+        coding = negotiate(request.headers.get(b"accept-encoding"))
         query, tag = self._query(request, function)
         if wanted is not None and not function.tag_by_body and matches(wanted, quoted(tag, coding)):
             return not_modified(quoted(tag, coding), headers)
         body = service.bodies.get(query.snapshot, (tag, coding))
         if body is not None:
-            response = page_response(body, body.tag or tag, coding, headers)
+            response = page_response(body, headers)
             return response if wanted is None else unless_unchanged(response, wanted, headers)
 
         source = getattr(service, function.source)
@@ -256,15 +263,16 @@ class EndpointHandler:
 
     def _query(self, request: Request, function: PageEndpoint) -> tuple[Any, str]:
         """Return what a request asks for, and the tag of that."""
-        parsed, snapshot, listing = request.parsed, request.snapshot, request.listing
+        parsed, caller, snapshot, listing = request.parsed, request.caller, request.snapshot, request.listing
         assert parsed is not None
+        assert caller is not None
         build = self._service.build
         if snapshot is not None:
             # A snapshot that was removed, built and published once more has the same id, and tells another time.
-            view: tuple[object, ...] = (snapshot.key, snapshot.published_at, request.raw, build)
+            view: tuple[object, ...] = (snapshot.key, snapshot.published_at, caller.expose_raw, build)
         else:
             assert listing is not None
-            view = (listing.edition, request.the_caller.alphas, build)
+            view = (listing.edition, caller.alphas, build)
         known = parsed.queries.get(view)
         if known is not None:
             return known
@@ -292,11 +300,11 @@ class EndpointHandler:
         query, tag, coding = named
         pieces = page_body(query, found, function.meta(request, query, found))
         name = tag_of_body(b"".join(pieces)) if function.tag_by_body else tag
-        body = coded(pieces, coding)
+        body = coded(pieces, coding, quoted(name, coding))
         if self._is_cached(found.rows, body, tag, in_memory=in_memory):
-            self._service.bodies.put(query.snapshot, (tag, coding), body.copied(name), body.bytes)
-        response = page_response(body, name, coding, request.answer_headers)
-        wanted = request.header(b"if-none-match")
+            self._service.bodies.put(query.snapshot, (tag, coding), body.copied(), body.bytes)
+        response = page_response(body, request.answer_headers)
+        wanted = request.headers.get(b"if-none-match")
         return response if wanted is None else unless_unchanged(response, wanted, request.answer_headers)
 
     def _is_cached(self, rows: Rows, body: Body, tag: str, *, in_memory: bool) -> bool:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from datasets.snapshot import Snapshot
     from serve.auth.caller import Caller
 
-_SCOPE: Final = "alpha_results.request"
+SCOPE: Final = "alpha_results.request"
+"""Where a scope has its request."""
 _CALLERS_OWN: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}\Z")
 
 
@@ -68,10 +69,6 @@ class Request:
     listing: Listing | None = None
     started: float = 0.0
     shared: bool = False
-
-    def recognised(self, key_id: str) -> None:
-        """Note whose key it is, for the log line."""
-        self.key_id = key_id
 
     def header(self, name: bytes) -> str | None:
         """Return a header's value, None when there is none."""
@@ -130,12 +127,9 @@ os.register_at_fork(after_in_child=_ids.clear)
 
 
 def _new_id() -> str:
-    try:
-        return _ids.pop()
-    except IndexError:
-        drawn = os.urandom(_ID_BYTES * _DRAWN).hex()
-        _ids.extend(drawn[at : at + 2 * _ID_BYTES] for at in range(0, len(drawn), 2 * _ID_BYTES))
-        return _ids.pop()
+    drawn = os.urandom(_ID_BYTES * _DRAWN).hex()
+    _ids.extend(drawn[at : at + 2 * _ID_BYTES] for at in range(0, len(drawn), 2 * _ID_BYTES))
+    return _ids.pop()
 
 
 def by_name(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
@@ -148,23 +142,32 @@ def by_name(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
 
 
 def begin(scope: Scope) -> Request:
-    """Begin a request, and leave it in its scope."""
+    """Begin a request, and leave it in its scope.
+
+    Parameters
+    ----------
+    scope
+        Of a server, which writes the names of headers in small letters.
+    """
     started = time.perf_counter()
-    headers = by_name(scope["headers"])
+    pairs = scope["headers"]
+    headers = dict(pairs)
+    if len(headers) < len(pairs):
+        headers = by_name(pairs)
     given = headers.get(b"x-request-id")
     own = given is not None and _CALLERS_OWN.match(given)
     client = scope.get("client")
     request = Request(
-        given.decode("ascii") if own and given is not None else _new_id(),
+        given.decode("ascii") if own and given is not None else _ids.pop() if _ids else _new_id(),
         headers,
         client[0] if client else None,
         started=started,
     )
-    scope[_SCOPE] = request
+    scope[SCOPE] = request
     return request
 
 
 def of(scope: Scope) -> Request:
     """Return the request of a scope."""
-    request: Request = scope[_SCOPE]
+    request: Request = scope[SCOPE]
     return request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from schemas.endpoints import Endpoint
 from schemas.error_codes import ERROR_CODES
@@ -24,24 +24,29 @@ RETRY_SECONDS: Final = 2
 """What ``Retry-After`` says of a failure whose length nobody knows."""
 
 
-class Response(NamedTuple):
+class Response:
     """A whole response; all bodies are JSON.
 
-    Attributes
+    Parameters
     ----------
+    status, body
+        As they are sent.
+    headers
+        Besides those that follow from the body.
     shared
         Whether a shared cache may keep it, so that nothing of the call that fetched it may be in it.
     """
 
-    status: int
-    body: BodyChunks
-    headers: Mapping[str, str]
-    shared: bool = False
+    __slots__ = ("body", "headers", "shared", "size", "status")
 
-    @property
-    def size(self) -> int:
-        """Bytes of its body."""
-        return sum(map(len, self.body))
+    def __init__(
+        self, status: int, body: BodyChunks, headers: Mapping[str, str], *, shared: bool = False
+    ) -> None:
+        self.status = status
+        self.body = body
+        self.headers = headers
+        self.shared = shared
+        self.size = sum(map(len, body))
 
     def fields(self, request_id: str | None) -> list[tuple[str, str]]:
         """Return its headers as they are sent, with the request's id where this is the one to tell it."""
@@ -72,21 +77,15 @@ def not_modified(etag: str, headers: Mapping[str, str]) -> Response:
     return Response(304, (), sent)
 
 
-def page_response(body: Body, tag: str, coding: str, headers: Mapping[str, str]) -> Response:
-    """Return the response that carries a page's finished body.
-
-    Parameters
-    ----------
-    tag, coding
-        Of the page, and as negotiated; together they name the representation.
-    """
-    sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE, "etag": quoted(tag, coding)}
+def page_response(body: Body, headers: Mapping[str, str]) -> Response:
+    """Return the response that carries a page's finished body."""
+    sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE, "etag": body.etag}
     if body.coding != encoding.IDENTITY:
         sent["content-encoding"] = body.coding
     return Response(200, body.pieces, sent)
 
 
-def unless_unchanged(response: Response, if_none_match: str, headers: Mapping[str, str]) -> Response:
+def unless_unchanged(response: Response, if_none_match: bytes, headers: Mapping[str, str]) -> Response:
     """Return the 304 in place of a page that the caller has already."""
     etag = response.headers["etag"]
     if matches(if_none_match, etag) or matches_any(if_none_match):
@@ -135,7 +134,7 @@ def object_response(request: Request, endpoint: Endpoint, answer: Answer, coding
     packed = coded((content,), coding)
     if packed.coding != encoding.IDENTITY:
         sent["content-encoding"] = packed.coding
-    return Response(200, packed.pieces, sent, shared)
+    return Response(200, packed.pieces, sent, shared=shared)
 
 
 def _uncached_page(request: Request, page: Page, coding: str) -> Response:
@@ -149,10 +148,9 @@ def _uncached_page(request: Request, page: Page, coding: str) -> Response:
         offset=values["offset"],
         meta=page.meta,
     )
-    response = page_response(
-        coded(pieces, coding), tag_of_body(b"".join(pieces)), coding, request.answer_headers
-    )
-    wanted = request.header(b"if-none-match")
+    etag = quoted(tag_of_body(b"".join(pieces)), coding)
+    response = page_response(coded(pieces, coding, etag), request.answer_headers)
+    wanted = request.headers.get(b"if-none-match")
     return response if wanted is None else unless_unchanged(response, wanted, request.answer_headers)
 
 

@@ -14,8 +14,8 @@ _PLACEHOLDER: Final = ""
 """Stands for any one segment; a path that is found here has no empty ones."""
 _PATHS: Final = 4096
 """Paths whose route is remembered."""
-_LONGEST: Final = 256
-"""Bytes of a path up to which it is, so that what is remembered stays small."""
+LONGEST_PATH: Final = 256
+"""Bytes of a path that is looked up: what is remembered stays small."""
 
 
 class Route(NamedTuple):
@@ -69,19 +69,12 @@ class Router:
                 node = after
             node.names, node.handler = tuple(names), handler
 
-        self._remembered = lru_cache(_PATHS)(self._look_up)
-
-    def find(self, raw_path: bytes) -> Route | None:
-        """Return the route of a GET; None when its path is for the application to judge.
-
-        Parameters
-        ----------
-        raw_path
-            As received; a path with anything in it that has to be decoded is left alone.
-        """
-        return self._remembered(raw_path) if len(raw_path) <= _LONGEST else self._look_up(raw_path)
+        self.find: Final = lru_cache(_PATHS)(self._look_up)
+        """Return the route of a GET by its path as received, no longer than `LONGEST_PATH`; None when that is for the
+        application to judge."""
 
     def _look_up(self, raw_path: bytes) -> Route | None:
+        # What has to be decoded is left alone.
         if b"%" in raw_path or not raw_path.isascii():
             return None
         node, values = self._root, []

@@ -106,18 +106,16 @@ class TablePages:
 
     def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
         """Cut a page from a rendered table."""
+        table = self._tables.get(query.snapshot, query.view)
         week = None
-        if query.row == DECISION and has_rows(snapshot, "rebalances"):
+        if query.row == DECISION and (table is not None or has_rows(snapshot, "rebalances")):
             index = self._indexes.cached(snapshot)
             if index is None:
                 return None
             week = _week(query, index)
-        nothing = _nothing(query, snapshot, week)
-        if nothing is not None:
-            return nothing
-        table = self._tables.get(query.snapshot, query.view)
-        if table is None:
-            return None
+        if table is None or (week is not None and week.symbols is None):
+            # A table that is cached has rows, and the key may read them.
+            return _nothing(query, snapshot, week)
         if query.symbols is None:
             return Found(table.cut(query), week=week)
         unknown = self._symbols.cached_unknown(snapshot, query.symbols, raw=query.raw)

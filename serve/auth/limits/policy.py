@@ -104,7 +104,7 @@ def rate_headers(rate: RateLimit, status: LimitStatus) -> dict[str, str]:
         if limit is not None:
             headers[names[0]] = str(limit)
             headers[names[1]] = str(limit - used if used < limit else 0)
-            headers[names[2]] = str(whole_seconds(reset))
+            headers[names[2]] = str(-(-reset // SECOND_US))  # `whole_seconds`, spelled out for every call
     if status.refused is not None:
         headers["Retry-After"] = str(max(1, whole_seconds(status.retry_us)))
     return headers

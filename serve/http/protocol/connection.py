@@ -56,6 +56,7 @@ class Connection(HttpToolsProtocol):
         self._parsed = self.plain = False
         self._asked: tuple[bytes, bytes | None] | None = None
         self._refused: ApiError | None = None
+        self._host = b""
         self.body_left: int | None = 0
         self._body_read = self._left_bytes = 0
         self._since = self._unread_since = self.loop.time()
@@ -66,6 +67,11 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take up the connection, or tell the caller that it is one too many."""
         super().connection_made(Outlet(transport))  # type: ignore[arg-type]
+        self._is_closing, self._write, self._writelines = (
+            transport.is_closing,
+            transport.write,
+            transport.writelines,
+        )
         self._since = self.loop.time()
         why = self._connections.admit(self, self.client[0] if self.client else None)
         if why is not None:
@@ -145,7 +151,11 @@ class Connection(HttpToolsProtocol):
                 hosts.append(value)
             elif name in _WITH_BODY:
                 self.body_left = int(value) if name == b"content-length" else None
-        self._refused = judge_hosts(hosts, "1.1" if self.plain else self.parser.get_http_version())
+        if not self.plain or len(hosts) != 1 or hosts[0] != self._host:
+            self._refused = judge_hosts(hosts, "1.1" if self.plain else self.parser.get_http_version())
+            self._host = hosts[0] if self._refused is None and hosts else b""
+        else:
+            self._refused = None  # the same host as of the request before
         if self.body_left is not None and self.body_left > self._limits.max_body_bytes:
             self._refused = self._body_too_large()
         if self._refused is not None:
@@ -293,19 +303,27 @@ class Connection(HttpToolsProtocol):
             self.flow.resume_reading()
             self.transport.write_eof()
 
+    def complete(self, response: Response, request_id: str) -> None:
+        """Write a whole response, and go on with the request after it."""
+        self.write_response(response, request_id)
+        self.on_response_complete()
+
     def write_response(self, response: Response, request_id: str, *, close: bool = False) -> None:
         """Write a whole response at once."""
         lines = "".join([f"{name}: {value}\r\n" for name, value in response.fields(request_id)])
+        common, connections = self.server_state.default_headers, self._connections
         head = b"%b%b%b%b" % (
             STATUS_LINE[response.status],
-            self._connections.dated(self.server_state.default_headers),
+            connections.dated_lines if common is connections.dated_for else connections.dated(common),
             lines.encode("latin-1"),
             b"connection: close\r\n\r\n" if close else b"\r\n",
         )
+        if self._is_closing():  # the caller left
+            return
         if response.size <= JOINED_BYTES:
-            self.transport.write(b"".join((head, *response.body)))
+            self._write(b"".join((head, *response.body)))
         else:
-            self.transport.writelines((head, *response.body))
+            self._writelines((head, *response.body))
 
     # Time
 

@@ -56,18 +56,18 @@ class Connections:
         self._next: asyncio.TimerHandle | None = None
         self._due = 0.0
         self._told = (0, 0.0)
-        self._default_headers: list[tuple[bytes, bytes]] = []
-        self._dated = b""
+        self.dated_for: list[tuple[bytes, bytes]] = []
+        self.dated_lines = b""
+        """The lines of the headers that the server adds to every answer, as of `dated`."""
 
     def __len__(self) -> int:
         return len(self._admitted)
 
     def dated(self, default_headers: list[tuple[bytes, bytes]]) -> bytes:
         """Return the lines of the headers that the server adds to every answer; it makes a new list once a second."""
-        if default_headers is not self._default_headers:
-            self._default_headers = default_headers
-            self._dated = b"".join([b"%b: %b\r\n" % header for header in default_headers])
-        return self._dated
+        self.dated_for = default_headers
+        self.dated_lines = b"".join([b"%b: %b\r\n" % header for header in default_headers])
+        return self.dated_lines
 
     def admit(self, connection: Watched, address: str | None) -> str | None:
         """Take a connection up; where that is too many, say why not."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from serve.http import request as requests
 from serve.http.protocol.connection import Connection
+from serve.http.request import SCOPE
 
 
 class FastConnection(Connection):
@@ -33,8 +33,7 @@ class FastConnection(Connection):
             super().answer()
             return
         self._answered = True
-        self.write_response(response, requests.of(scope).id)
-        self.on_response_complete()
+        self.complete(response, scope[SCOPE].id)
 
     def on_message_complete(self) -> None:
         """Note the end of a request."""

@@ -1,0 +1,35 @@
+"""A request's way through the code stays short: few files, few moves between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support import published
+from tests.support.trace import Journey, followed
+
+BOUNDS = {
+    "finished body": (20, 60),
+    "cut from rows": (31, 80),
+    "from Parquet": (46, 190),
+    "metrics, cold": (56, 350),
+}
+"""Request -> files it may touch, and moves between them."""
+
+
+@pytest.fixture(scope="module")
+def journeys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Journey]]:
+    root = tmp_path_factory.mktemp("traced") / "published"
+    root.mkdir()
+    published.publish(root, published.full())
+    with followed(root) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", list(BOUNDS))
+def test_a_request_touches_few_files(journeys: dict[str, Journey], name: str) -> None:
+    files, moves = BOUNDS[name]
+    journey = journeys[name]
+    assert len(journey.files) <= files, sorted(journey.files)
+    assert journey.moves <= moves

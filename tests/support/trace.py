@@ -1,0 +1,201 @@
+"""How far a request travels through the code of this project: calls, distinct files, and moves from file to file.
+
+`just trace` prints it, for a page answered from a finished body, one cut from rows in memory, one read from Parquet, and the
+metrics of a run; `--calls` prints every call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any, TypeVar, cast
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState as ServerCounts
+
+from serve.app import create
+from serve.auth.settings import AccessSettings
+from serve.http.protocol.fast_path import FastConnection
+from serve.settings import Settings
+from serve.state import ServerState
+from tests.support import published
+from tests.support.application import started
+from tests.support.keys import issue_key
+
+T = TypeVar("T")
+_PROJECT = Path(__file__).resolve().parents[2]
+_OURS = tuple(f"{_PROJECT / part}/" for part in ("serve", "datasets", "schemas"))
+_WEEK = f"/v1/alphas/{published.ALPHA}/rebalances/2020-01-03"
+
+
+@dataclass
+class Journey:
+    """One request's calls of our own code, on whatever threads they ran.
+
+    Attributes
+    ----------
+    calls
+        File and qualified name, in order.
+    moves
+        How often one file was left for another, by calls and returns.
+    """
+
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    moves: int = 0
+    _at: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def files(self) -> set[str]:
+        """The distinct files."""
+        return {file for file, _ in self.calls}
+
+    def record(self, frame: FrameType, event: str, _: Any) -> None:
+        """Note an event of the profiler."""
+        file = frame.f_code.co_filename
+        if event not in {"call", "return"} or not file.startswith(_OURS):
+            return
+        thread = threading.get_ident()
+        self.moves += self._at.get(thread, file) != file
+        self._at[thread] = file
+        if event == "call":
+            self.calls.append((file.removeprefix(f"{_PROJECT}/"), frame.f_code.co_qualname))
+
+
+class _Transport(asyncio.Transport):
+    """The other end of a connection, in memory."""
+
+    def __init__(self) -> None:
+        super().__init__({"peername": ("127.0.0.1", 4321), "sockname": ("127.0.0.1", 80)})
+        self.sent = b""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.sent += bytes(data)
+
+    def writelines(self, list_of_data: Any) -> None:
+        self.sent += b"".join(map(bytes, list_of_data))
+
+    def is_closing(self) -> bool:
+        return False
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        pass
+
+
+class Traced:
+    """A connection to a running application, whose requests can be followed."""
+
+    def __init__(self, protocol: FastConnection, transport: _Transport, token: str) -> None:
+        self._protocol = protocol
+        self._transport = transport
+        self._token = token
+        self.journey: Journey | None = None
+        """The one that is followed now."""
+
+    def following(self, work: Callable[[], T]) -> Callable[[], T]:
+        """Return work for another thread that is followed there."""
+        journey = self.journey
+
+        def followed_work() -> T:
+            sys.setprofile(None if journey is None else journey.record)
+            try:
+                return work()
+            finally:
+                sys.setprofile(None)
+
+        return followed_work
+
+    async def ask(self, path: str) -> Journey:
+        """Send a request and follow it until it is answered."""
+        journey = Journey()
+        head = f"GET {path} HTTP/1.1\r\nHost: api\r\nAuthorization: Bearer {self._token}\r\n\r\n"
+        self._transport.sent = b""
+        self.journey = journey
+        sys.setprofile(journey.record)
+        try:
+            self._protocol.data_received(head.encode())
+            deadline = time.monotonic() + 30
+            while not self._transport.sent:
+                assert time.monotonic() < deadline, f"{path} was not answered"
+                await asyncio.sleep(0.001)
+        finally:
+            sys.setprofile(None)
+            self.journey = None
+        assert self._transport.sent.startswith(b"HTTP/1.1 200"), self._transport.sent[:300]
+        return journey
+
+
+@contextmanager
+def followed(root: Path) -> Iterator[dict[str, Journey]]:
+    """Follow four requests to an application over the hand-made run, each by itself."""
+    access = AccessSettings.from_environment({}, root)
+    app = create(Settings(datasets=str(root), threads=2, preload=0, refresh_seconds=60.0), access)
+    with started(app, access) as client, pytest.MonkeyPatch.context() as patch:
+        token = client.wait(issue_key(access))
+        yield client.wait(_follow(cast(Any, app), token, patch))
+
+
+async def _follow(app: Any, token: str, patch: pytest.MonkeyPatch) -> dict[str, Journey]:
+    config = uvicorn.Config(app, log_config=None, proxy_headers=False, ws="none", lifespan="off")
+    config.load()
+    protocol = FastConnection(config, ServerCounts(), {}, asyncio.get_running_loop())
+    transport = _Transport()
+    protocol.connection_made(transport)
+    traced = Traced(protocol, transport, token)
+    compute = ServerState.compute
+
+    async def followed_compute(service: ServerState, work: Callable[[], T]) -> T:
+        return await compute(service, traced.following(work))
+
+    patch.setattr(ServerState, "compute", followed_compute)
+    await traced.ask(f"/v1/alphas/{published.ALPHA}/books")  # what is done once for a process and a snapshot
+    cold = await traced.ask(f"{_WEEK}?limit=3")
+    for number in range(200):  # until the table is rendered
+        await traced.ask(f"{_WEEK}?limit=3&offset={number}")
+        await asyncio.sleep(0.005)
+    cut = await traced.ask(f"{_WEEK}?limit=4")
+    for _ in range(3):
+        await traced.ask(f"{_WEEK}?limit=4")
+    finished = await traced.ask(f"{_WEEK}?limit=4")
+    metrics = await traced.ask(f"/v1/alphas/{published.ALPHA}/metrics")
+    protocol.connection_lost(None)
+    return {"finished body": finished, "cut from rows": cut, "from Parquet": cold, "metrics, cold": metrics}
+
+
+def main() -> None:
+    """Print the journeys."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "published"
+        root.mkdir()
+        published.publish(root, published.full())
+        with followed(root) as journeys:
+            lines = [f"{'':16} {'calls':>6} {'files':>6} {'moves':>6}"]
+            for name, journey in journeys.items():
+                lines.append(f"{name:16} {len(journey.calls):6} {len(journey.files):6} {journey.moves:6}")
+                if "--calls" in sys.argv:
+                    lines += [f"    {file} {function}" for file, function in journey.calls]
+            sys.stdout.write("\n".join([*lines, ""]))
+
+
+if __name__ == "__main__":
+    main()
