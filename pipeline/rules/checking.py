@@ -16,7 +16,7 @@ from pipeline.internal import contained
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.of_a_seal import figures_of, metrics_reproduced
 from pipeline.rule import Level, Rule, Violation
-from pipeline.rules.in_parts import NotTold, keeps_every_rule
+from pipeline.rules.in_parts import NotTold, warnings_of
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 from pipeline.rules.tables import Tables
@@ -161,7 +161,8 @@ def _check_in_parts(seal: Seal, on_step: Callable[[str], None], *, figures: bool
     if state.violations or state.void or state.unusable:
         raise NotTold
     on_step("the rows, part by part")
-    keeps_every_rule(seal, small, [*by_table.values(), *run])
+    for warning in warnings_of(seal, small, [*by_table.values(), *run]):
+        state.note(warning)
     return _report(state, tables, figures=figures)
 
 

@@ -1,7 +1,7 @@
 """The rules on a run too large for the memory: part by part, each with what is carried into it.
 
-What is found out here is that a run keeps every rule. Where any rule is broken, warns, or cannot be told to be kept from
-parts alone, the run is checked whole, so that a report is the same however it was come by.
+What is found out here is that a run keeps every rule. Where a rule that refuses is broken, or cannot be told to be kept
+from parts alone, the run is checked whole, so that a report is the same however it was come by.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.grid import Codes
-from pipeline.rule import Level, Rule
+from pipeline.rule import Level, Rule, Violation
 from pipeline.rules.book_rules import portfolio_turnover, turnover_conventions
 from pipeline.rules.table_rules import strictly_grouped
 from pipeline.rules.tables import SESSION, Part, Runs, Tables, find_runs
@@ -80,7 +80,9 @@ class _Index:
         return [range(int(a), int(b)) for a, b in zip(begins, ends, strict=True)]
 
 
-def keeps_every_rule(seal: Seal, small: Mapping[str, pl.DataFrame], rules: Iterable[Rule[Any]]) -> None:
+def warnings_of(
+    seal: Seal, small: Mapping[str, pl.DataFrame], rules: Iterable[Rule[Any]]
+) -> Iterator[Violation]:
     """Apply rules part by part.
 
     Parameters
@@ -92,10 +94,15 @@ def keeps_every_rule(seal: Seal, small: Mapping[str, pl.DataFrame], rules: Itera
     rules
         Of the levels of a table and of a run; those that cannot be applied are left out already.
 
+    Yields
+    ------
+    Violation
+        Of rules that only warn.
+
     Raises
     ------
     NotTold
-        When one of them is broken, or cannot be told to be kept.
+        When another one is broken, or cannot be told to be kept.
     """
     rules = list(rules)
     large = [kind for kind in LARGE_KINDS if seal.has(kind)]
@@ -103,10 +110,27 @@ def keeps_every_rule(seal: Seal, small: Mapping[str, pl.DataFrame], rules: Itera
         _require(_by_rows(seal, kind, [rule for rule in rules if rule.level is Level.TABLE]))
     run = {rule.id: rule for rule in rules if rule.level is Level.RUN}
     whole = [rule for rule in run.values() if not set(rule.kinds) & set(LARGE_KINDS)]
-    _require(rule(Tables(small, seal.equity_basis, seal.declared)) is None for rule in whole)
+    for rule in whole:
+        found = rule(Tables(small, seal.equity_basis, seal.declared))
+        if found is not None:
+            _require([rule.warns])
+            yield found
     if {rule.id for rule in run.values()} - {rule.id for rule in whole} - BY_SESSION - BY_WEEK:
         raise NotTold
-    _Parts(seal, small, large).require(run)
+    for rule in _Parts(seal, small, large).require(run):
+        yield from _of_columns(seal, rule)
+
+
+def _of_columns(seal: Seal, rule: Rule[Any]) -> Iterator[Violation]:
+    """Apply a rule that warns to whole columns of the one table that it reads."""
+    kinds = set(rule.kinds)
+    _require([len(kinds) == 1])
+    (kind,) = kinds
+    columns = (*TABLES[kind].key, *rule.needs.get(kind, ()), *rule.uses.get(kind, ()))
+    frame = _frame(seal, kind, [range(seal.decode_height(kind))], columns)
+    found = rule(Tables({kind: frame}, seal.equity_basis, seal.declared))
+    if found is not None:
+        yield found
 
 
 def _by_rows(seal: Seal, kind: str, rules: list[Rule[Any]]) -> Iterator[bool]:
@@ -167,8 +191,8 @@ class _Parts:
         self._sessions = self._ledger.select(SESSION).with_row_index("session")
         self._index = {kind: self._indexed(kind) for kind in large}
 
-    def require(self, rules: Mapping[str, Rule[Any]]) -> None:
-        """Apply the rules by session, then those by week; NotTold when one is broken."""
+    def require(self, rules: Mapping[str, Rule[Any]]) -> list[Rule[Any]]:
+        """Apply the rules by session, then those by week; return those that warn, NotTold when another is broken."""
         fitting: set[str] | None = None
         whole = True
         for first, last in self._session_parts():
@@ -177,15 +201,19 @@ class _Parts:
                 if id_ == portfolio_turnover.id:
                     found = turnover_conventions(tables)
                     fitting = found if fitting is None else fitting & found
-                elif rules[id_](tables) is not None:
-                    raise NotTold
+                else:
+                    _require([rules[id_](tables) is None])
             if tables.has("positions", "quantity"):
                 whole = whole and whole_shares(tables["positions"]["quantity"].to_numpy())
-        if fitting is not None and not fitting:
-            raise NotTold
+        _require([fitting is None or bool(fitting)])
+        warning: dict[str, Rule[Any]] = {}
         for weeks in self._week_parts():
             tables = self._of_weeks(weeks, whole=whole)
-            _require(rules[id_](tables) is None for id_ in sorted(BY_WEEK & set(rules)))
+            for id_ in sorted((BY_WEEK & set(rules)) - set(warning)):
+                if rules[id_](tables) is not None:
+                    _require([rules[id_].warns])
+                    warning[id_] = rules[id_]
+        return list(warning.values())
 
     def _indexed(self, kind: str) -> _Index:
         """Find the groups of rows of a table; NotTold where they do not stand as the parts need them."""

@@ -165,6 +165,25 @@ def test_a_convention_of_turnover_has_to_hold_for_all_parts_together(tmp_path: P
     assert reported(made) == whole
 
 
+@pytest.mark.usefixtures("never_whole")
+def test_a_warning_does_not_bring_a_large_table_into_memory(tmp_path: Path, cut: Cut) -> None:
+    made = make_seal(tmp_path, weeks=20, ranks=True)
+    cohort = pl.col("average_rank").max().over("date")
+    rewrite(
+        made, "decisions", lambda frame: frame.with_columns(average_rank=cohort + 1 - pl.col("average_rank"))
+    )
+    rewrite(
+        made,
+        "portfolio",
+        lambda frame: frame.with_columns(risk_free_return=pl.col("risk_free_return") + 1e-3),
+    )
+    cut(150)
+    warned = {warning["rule"]: warning for warning in reported(made)["warnings"]}
+    assert set(warned) == {"decisions.rank_order", "portfolio.carry"}
+    decisions = pl.read_parquet(made / "decisions.parquet")
+    assert warned["decisions.rank_order"]["rows"] > decisions.height // 2
+
+
 def test_every_rule_on_large_tables_is_told_by_which_part_it_is_applied() -> None:
     def reads_large(kinds: tuple[str, ...]) -> bool:
         return bool({*kinds} & {*LARGE_KINDS})
