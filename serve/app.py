@@ -16,6 +16,7 @@ from schemas.errors import ApiError
 from serve import settings
 from serve.auth.settings import AccessSettings
 from serve.endpoints import account, admin, benchmarks, catalog, performance, portfolio, signals, source
+from serve.http import api_docs
 from serve.http import request as requests
 from serve.http.access_log import recorder
 from serve.http.answer import EndpointFunction
@@ -88,7 +89,7 @@ def create(
 
     handlers = [EndpointHandler(service, ENDPOINTS[name], function) for name, function in ROUTES.items()]
     inner = Litestar(
-        [_route(handler) for handler in handlers],
+        [*map(_route, handlers), *(api_docs.routes() if program.api_docs == "on" else ())],
         lifespan=[lifespan],
         exception_handlers={HTTPException: _unrouted, Exception: _unforeseen},
         openapi_config=None,

@@ -40,6 +40,7 @@ class Settings:
     metrics_port: int | None = _declared("metrics_port")
     metrics_host: str = _declared("metrics_host")
     build: str | None = _declared("build")
+    api_docs: str = _declared("api_docs")
     log_level: str = _declared("log_level")
     log_format: str = _declared("log_format")
     max_connections: int = _declared("max_connections")

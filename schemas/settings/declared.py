@@ -158,6 +158,14 @@ GROUPS: Final = (
                 otherwise="the project's version",
             ),
             Setting(
+                name="api_docs",
+                read=one_of("on", "off"),
+                type="word",
+                meaning="Whether the OpenAPI document (/openapi.json) and an interactive page of it (/docs) are served, to "
+                "anyone and without a key; off makes them paths like any that is not there.",
+                default="on",
+            ),
+            Setting(
                 name="log_level",
                 read=one_of("debug", "info", "warning", "error"),
                 type="word",

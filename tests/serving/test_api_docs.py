@@ -1,0 +1,81 @@
+"""The OpenAPI document and its interactive page are served outside /v1, from this host alone, unless switched off."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schemas.openapi import rendered
+from serve.http.api_docs import PARTS
+from tests.support.application import running
+from tests.support.client import ApiClient
+
+PATHS = [part.path for part in PARTS]
+
+
+@pytest.fixture
+def without(root: Path, tmp_path: Path) -> Iterator[ApiClient]:
+    with running(root, counts=tmp_path / "counts.sqlite3", api_docs="off") as found:
+        yield found
+
+
+def test_the_document_is_the_published_one_and_needs_no_key(api: ApiClient) -> None:
+    answer = api.ask("GET", "/openapi.json", {})
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    assert answer.text == rendered()
+    again = api.ask("GET", "/openapi.json", {"if-none-match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_the_page_loads_nothing_of_another_host_and_runs_no_script_of_its_own(api: ApiClient) -> None:
+    page = api.ask("GET", "/docs", {})
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    policy = dict(part.strip().split(" ", 1) for part in page.headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert policy["frame-ancestors"] == "'none'"
+    assert "unsafe" not in page.headers["content-security-policy"]
+    assert "http" not in page.text
+    assert not re.search(r"<script(?! src=)|<style|style=|\son[a-z]+=", page.text)
+    loaded = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert len(loaded) == 3
+    for path in loaded:
+        found = api.ask("GET", path, {})
+        assert found.status_code == 200, path
+        assert found.headers["x-content-type-options"] == "nosniff"
+    start = api.ask("GET", "/docs/start.js", {}).text
+    assert '"/openapi.json"' in start
+    assert "validatorUrl: null" in start  # the library would send the document to a host of its own
+
+
+def test_the_library_reads_documents_of_this_version(api: ApiClient) -> None:
+    assert "3.1" in api.ask("GET", "/docs/swagger-ui-bundle.js", {}).text
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_file_comes_in_the_coding_that_is_asked_for(api: ApiClient, path: str) -> None:
+    plain = api.undecoded("GET", path, {"accept-encoding": "identity"})
+    coded = api.undecoded("GET", path, {"accept-encoding": "gzip"})
+    assert plain.headers["vary"] == coded.headers["vary"] == "Accept-Encoding"
+    if len(plain.content) > 10_000:
+        assert coded.headers["content-encoding"] == "gzip"
+        assert len(coded.content) < len(plain.content) / 2
+        assert coded.headers["etag"] != plain.headers["etag"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_another_method_is_not_found(api: ApiClient, path: str) -> None:
+    for method in ("POST", "HEAD", "OPTIONS", "DELETE"):
+        answer = api.ask(method, path, {})
+        assert answer.status_code == 404
+        assert method == "HEAD" or answer.json()["error"]["code"] == "method_not_allowed"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_switched_off_they_are_not_there(without: ApiClient, path: str) -> None:
+    answer = without.ask("GET", path, {})
+    assert answer.status_code == 404
+    assert answer.json()["error"]["code"] == "not_found"
