@@ -90,7 +90,7 @@ def _route(part: _Part) -> HTTPRouteHandler:
     async def answer(request: Request[Any, Any, Any]) -> Response[bytes]:
         if request.method != HttpMethod.GET:
             raise MethodNotAllowedException
-        body, tag, coding = _coded(part, negotiate(request.headers.get("accept-encoding")))
+        body, tag, coding = _coded(part, negotiate(_header(request, "accept-encoding")))
         headers = {
             "etag": tag,
             "cache-control": "public, max-age=3600",
@@ -99,7 +99,7 @@ def _route(part: _Part) -> HTTPRouteHandler:
             "referrer-policy": "no-referrer",
             "content-security-policy": POLICY,
         }
-        known = request.headers.get("if-none-match")
+        known = _header(request, "if-none-match")
         if matches(known, tag) or matches_any(known):
             return Response(b"", status_code=304, headers=headers)
         if coding != "identity":
@@ -107,6 +107,11 @@ def _route(part: _Part) -> HTTPRouteHandler:
         return Response(body, headers=headers, media_type=part.media_type)
 
     return route(part.path, http_method=[HttpMethod.GET, HttpMethod.OPTIONS])(answer)
+
+
+def _header(request: Request[Any, Any, Any], name: str) -> bytes | None:
+    given = request.headers.get(name)
+    return None if given is None else given.encode("latin-1")
 
 
 @cache
