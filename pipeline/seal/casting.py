@@ -8,6 +8,7 @@ from typing import Final
 
 import polars as pl
 
+from pipeline.seal.engine_words import EXPECTED, fix_for, stored_as
 from schemas.units import Type
 
 POLARS_TYPES: Final[dict[Type, pl.DataType]] = {
@@ -38,11 +39,14 @@ class CastProblem:
     column
         Its name.
     expected, found
-        The declared type and the stored one; `found` is ``absent`` when a required column is missing.
+        The declared type and the stored one, in the words of engines; `found` is ``absent`` when a required column
+        is missing.
     rows
         How many values would change in the cast; 0 when the type itself is wrong.
     examples
         Up to five such values, as text.
+    fix
+        What to call or to rename; empty where it is not known.
     """
 
     column: str
@@ -50,6 +54,7 @@ class CastProblem:
     found: str
     rows: int = 0
     examples: tuple[str, ...] = ()
+    fix: str = ""
 
 
 def beyond_calendar(series: pl.Series) -> CastProblem | None:
@@ -116,11 +121,12 @@ def cast_losslessly(series: pl.Series, type_: Type) -> pl.Series | CastProblem:
     elif type_ is Type.TIMESTAMP and isinstance(found, pl.Datetime) and found.time_zone is not None:
         changed = series.to_physical() % 1000 != 0 if found.time_unit == "ns" else None
     else:
-        return CastProblem(series.name, type_.value, str(found))
+        return CastProblem(series.name, EXPECTED[type_], stored_as(found), fix=fix_for(found, type_))
     if changed is not None and changed.any():
         broken = series.filter(changed)
         shown = tuple(str(value) for value in broken.head(5).cast(pl.String))
-        return CastProblem(series.name, type_.value, str(found), broken.len(), shown)
+        fix = fix_for(found, type_)
+        return CastProblem(series.name, EXPECTED[type_], stored_as(found), broken.len(), shown, fix)
     return _cast(series, type_, target)
 
 

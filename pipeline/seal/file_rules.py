@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from pipeline.rule import MAX_EXAMPLES, Finding, Level, limited, rule
 from pipeline.seal.casting import CastProblem
+from pipeline.seal.engine_words import nearest
 from pipeline.seal.manifest import KeyProblem
 from schemas.kinds import CLOCK_SKEW, EARLIEST, MAX_BYTES, MAX_ROWS
+from schemas.tables import TABLES
 
 OTHER_BYTES: Final = 2**33
 """Most bytes of a file of a kind that the format does not have."""
@@ -176,6 +178,7 @@ def table_columns(kind: str, rows: int, problems: Sequence[CastProblem]) -> Find
     examples: tuple[Mapping[str, Any], ...] = tuple(
         {"column": problem.column, "found": problem.found, "expected": problem.expected}
         | ({"rows": problem.rows, "values": list(problem.examples)} if problem.rows else {})
+        | ({"fix": _short(problem.fix)} if problem.fix else {})
         for problem in limited(problems)
     )
     broken = max(problem.rows or rows for problem in problems)
@@ -183,7 +186,7 @@ def table_columns(kind: str, rows: int, problems: Sequence[CastProblem]) -> Find
         kind,
         broken,
         examples,
-        "; ".join(f"{p.column} is {p.found}, not {p.expected}" for p in problems[:MAX_EXAMPLES]),
+        "; ".join(_mistyped(problem) for problem in problems[:MAX_EXAMPLES]),
         tuple(problem.column for problem in problems),
     )
 
@@ -217,9 +220,25 @@ def table_extra(kind: str, names: Sequence[str]) -> Finding | None:
     """Warn of columns or fields that are not declared; one row is one of them."""
     if not names:
         return None
-    examples = tuple({"column": _short(name)} for name in limited(names))
-    shown = ", ".join(_short(name) for name in names[:MAX_EXAMPLES])
+    declared = [column.name for column in TABLES[kind].sealed_columns]
+    examples = tuple(
+        {"column": _short(name)} | ({"did_you_mean": meant} if (meant := nearest(name, declared)) else {})
+        for name in limited(names)
+    )
+    shown = ", ".join(
+        _short(name) + (f" (did you mean {meant}?)" if (meant := nearest(name, declared)) else "")
+        for name in names[:MAX_EXAMPLES]
+    )
     return Finding(kind, len(names), examples, f"not declared and dropped: {shown}", tuple(names))
+
+
+def _mistyped(problem: CastProblem) -> str:
+    """Say what is wrong with a column, and the fix where it is known."""
+    if problem.found == "absent":
+        found = f"{problem.column} is absent"
+    else:
+        found = f"{problem.column} is {problem.found}, not {problem.expected}"
+    return f"{found}: {_short(problem.fix)}" if problem.fix else found
 
 
 def _differences(fact: FileFact) -> Iterator[tuple[str, Any]]:

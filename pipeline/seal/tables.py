@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.seal.casting import POLARS_TYPES, CastProblem, beyond_calendar, cast_losslessly
+from pipeline.seal.engine_words import EXPECTED, nearest, stored_as
 from schemas.kinds import MAX_ROWS
 from schemas.table import Column, Table
 
@@ -87,21 +88,22 @@ def decode_table(
         return _unreadable(table, "a Parquet file", _reason(error))
     taken: list[pl.Series] = []
     problems: list[CastProblem] = []
+    known = {column.name for column in table.sealed_columns}
+    extra = tuple(name for name in stored if name not in known)
     for name, column in declared.items():
         if name not in stored:
-            problems.extend(_absent(column))
+            problems.extend(_absent(column, extra))
             continue
         try:
             cast = beyond_calendar(frame[name]) or cast_losslessly(frame[name], column.type)
         except _UNREADABLE as error:
             # Such as a time zone that nobody knows.
-            cast = CastProblem(name, column.type.value, f"{frame[name].dtype} ({_reason(error)})")
+            found = f"{stored_as(frame[name].dtype)} ({_reason(error)})"
+            cast = CastProblem(name, EXPECTED[column.type], found)
         if isinstance(cast, CastProblem):
             problems.append(cast)
         else:
             taken.append(cast)
-    known = {column.name for column in table.sealed_columns}
-    extra = tuple(name for name in stored if name not in known)
     return DecodedTable(pl.DataFrame(taken), height, tuple(problems), extra)
 
 
@@ -118,8 +120,12 @@ def _reason(error: BaseException) -> str:
     return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
 
 
-def _absent(column: Column) -> list[CastProblem]:
-    return [] if column.optional else [CastProblem(column.name, column.type.value, "absent")]
+def _absent(column: Column, extra: tuple[str, ...]) -> list[CastProblem]:
+    if column.optional:
+        return []
+    misspelt = nearest(column.name, extra)
+    fix = "" if misspelt is None else f"did you mean it by {misspelt}?"
+    return [CastProblem(column.name, EXPECTED[column.type], "absent", fix=fix)]
 
 
 def _source(raw: bytes | Path) -> io.BytesIO | Path:

@@ -1,0 +1,96 @@
+"""How a check speaks of columns to those who write engines: the storage types of their libraries, and the fix."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from itertools import islice
+from typing import Final
+
+import polars as pl
+
+from schemas.units import Type
+
+EXPECTED: Final = {
+    Type.DATE: "a day (Parquet date)",
+    Type.TIMESTAMP: "an instant in UTC",
+    Type.F64: "a float64",
+    Type.I64: "an int64",
+    Type.BOOL: "a bool",
+    Type.STR: "text",
+}
+"""Declared type -> what an engine is told to write."""
+
+_NAMES: Final = {pl.String: "text", pl.Boolean: "bool", pl.Date: "days (Parquet date)", pl.Binary: "bytes"}
+_ALIKE: Final = 0.7
+"""Least likeness of a misspelt name, as :mod:`difflib` measures it."""
+
+_LOOKED_AT: Final = 500
+"""Most candidates compared: a file may have columns without end."""
+
+
+def stored_as(found: pl.DataType) -> str:
+    """Name a storage type as pandas and NumPy do."""
+    if isinstance(found, pl.Datetime):
+        if found.time_zone is None:
+            return f"pandas datetime64[{found.time_unit}] without time zone"
+        return f"pandas datetime64[{found.time_unit}, {found.time_zone}]"
+    if isinstance(found, pl.Duration):
+        return f"pandas timedelta64[{found.time_unit}]"
+    plain = found.base_type()
+    return _NAMES.get(plain, plain.__name__.lower())
+
+
+def fix_for(found: pl.DataType, expected: Type) -> str:
+    """Return what to call on a column of that type, as pandas has it; empty where only its author can know."""
+    if isinstance(found, pl.Datetime):
+        return _fix_for_moments(found, expected)
+    if expected is Type.TIMESTAMP and found == pl.Date:
+        return "a day is no instant: write the moment itself, such as the session's close in UTC"
+    if found == pl.String:
+        return {
+            Type.DATE: "parse it (pd.to_datetime(column).dt.normalize())",
+            Type.TIMESTAMP: "parse it (pd.to_datetime(column, utc=True))",
+            Type.F64: "parse it (pd.to_numeric(column))",
+            Type.I64: "parse it (pd.to_numeric(column))",
+        }.get(expected, "")
+    if expected is Type.F64 and found.is_integer():
+        return "a float64 would change these whole numbers: they are beyond 2**53"
+    if expected is Type.F64 and (found == pl.Boolean or found.is_decimal()):
+        return "convert it (astype('float64'))"
+    if expected is Type.BOOL and found.is_numeric():
+        return "convert it (astype(bool))"
+    if expected is Type.STR and found.is_numeric():
+        return "convert it (astype(str)), such as a ticker read as a number"
+    return ""
+
+
+def _fix_for_moments(found: pl.Datetime, expected: Type) -> str:
+    if expected is Type.TIMESTAMP and found.time_zone is None:
+        return "localise it (tz_localize('UTC'), or local times with their own zone)"
+    if expected is Type.TIMESTAMP:
+        return "cut it to microseconds (dt.floor('us'))"
+    if expected is Type.DATE and found.time_zone not in (None, "UTC"):
+        return "take the local day of it (dt.tz_localize(None).dt.normalize())"
+    if expected is Type.DATE:
+        return "drop the time of day (dt.normalize())"
+    return ""
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return which of some column names another one is a misspelling of; None when it is like none of them.
+
+    Parameters
+    ----------
+    name
+        As written; letter case and underscores do not count.
+    names
+        The candidates; of two that are as near, the first.
+    """
+    plain = {candidate: _plain(candidate[:80]) for candidate in islice(names, _LOOKED_AT)}
+    found = difflib.get_close_matches(_plain(name[:80]), plain.values(), n=1, cutoff=_ALIKE)
+    return next((candidate for candidate, text in plain.items() if text in found), None)
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "").replace(" ", "")

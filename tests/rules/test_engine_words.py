@@ -1,0 +1,97 @@
+"""What a check says of columns is in the words of those who write engines, and names the fix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from pipeline.rules import Report
+from pipeline.rules.checking import check
+from pipeline.seal import Seal
+from pipeline.seal.engine_words import nearest
+from tests.support.seals import make_seal, resign, rewrite
+
+
+def checked(seal: Path) -> Report:
+    return check(Seal.open(str(seal)))
+
+
+def written_by_pandas(seal: Path, kind: str, column: str, values: Any) -> str:
+    """Let pandas write a table again with another column, and return what the check says of it."""
+    path = seal / f"{kind}.parquet"
+    frame = pd.read_parquet(path)
+    frame[column] = values(frame[column])
+    frame.to_parquet(path, index=False)
+    (found,) = (x for x in checked(resign(seal)).violations if x.rule == "table.columns")
+    return found.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "values", "said"),
+    [
+        (
+            "trades",
+            "timestamp",
+            lambda x: x.dt.tz_localize(None).astype("datetime64[ns]"),
+            "pandas datetime64[ns] without time zone, not an instant in UTC: localise it (tz_localize('UTC')",
+        ),
+        (
+            "portfolio",
+            "timestamp",
+            lambda x: x.astype("datetime64[ns, UTC]") + pd.Timedelta(1, "ns"),
+            "timestamp is pandas datetime64[ns, UTC], not an instant in UTC: cut it to microseconds",
+        ),
+        (
+            "rebalances",
+            "date",
+            lambda x: pd.to_datetime(x) + pd.Timedelta(16, "h"),
+            "without time zone, not a day (Parquet date): drop the time of day (dt.normalize())",
+        ),
+        (
+            "rebalances",
+            "date",
+            lambda x: x.astype(str),
+            "date is text, not a day (Parquet date): parse it (pd.to_datetime(column).dt.normalize())",
+        ),
+        (
+            "positions",
+            "quantity",
+            lambda x: x.astype(str),
+            "quantity is text, not a float64: parse it (pd.to_numeric(column))",
+        ),
+        (
+            "decisions",
+            "next_open_tradeable",
+            lambda x: x.astype(int),
+            "next_open_tradeable is int64, not a bool: convert it (astype(bool))",
+        ),
+    ],
+)
+def test_a_type_is_told_as_pandas_has_it_with_the_call_that_mends_it(
+    kind: str, column: str, values: Any, said: str, tmp_path: Path
+) -> None:
+    assert said in written_by_pandas(make_seal(tmp_path), kind, column, values)
+
+
+def test_an_undeclared_column_is_told_with_the_declared_one_it_is_like(tmp_path: Path) -> None:
+    seal = rewrite(make_seal(tmp_path), "decisions", lambda x: x.rename({"forward_return": "fwd_return"}))
+    (warning,) = (x for x in checked(seal).warnings if x.rule == "table.extra")
+    assert warning.message == "not declared and dropped: fwd_return (did you mean forward_return?)"
+    assert warning.examples[0] == {"column": "fwd_return", "did_you_mean": "forward_return"}
+
+
+def test_a_missing_column_is_told_with_the_undeclared_one_that_may_be_it(tmp_path: Path) -> None:
+    seal = rewrite(make_seal(tmp_path), "positions", lambda x: x.rename({"mark_price": "MarkPrices"}))
+    (found,) = (x for x in checked(seal).violations if x.rule == "table.columns")
+    assert found.message == "mark_price is absent: did you mean it by MarkPrices?"
+
+
+def test_a_column_like_no_other_is_told_without_a_guess(tmp_path: Path) -> None:
+    seal = rewrite(make_seal(tmp_path), "pnl", lambda x: x.with_columns(mood=pl.lit("good")))
+    (warning,) = (x for x in checked(seal).warnings if x.rule == "table.extra")
+    assert warning.message == "not declared and dropped: mood"
+    assert nearest("x" * 1_000_000, ["score"]) is None
