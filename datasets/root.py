@@ -78,10 +78,10 @@ def open_root(
     address
         A local folder or the URL of a supported store.
     cache
-        Folder that keeps copies of a remote root's files from one session to the next; without one every file is
+        Folder for copies of a remote root's files, used from one session to the next; without one every file is
         read from the store each time. A local root needs none.
     cache_bytes
-        How much it may keep.
+        Its largest size.
 
     Raises
     ------

@@ -130,8 +130,9 @@ def test_a_run_that_lacks_columns_and_a_key_without_raw_access_have_fewer(servic
 
 def test_an_empty_table_has_its_columns_and_a_missing_one_warns(service: Service) -> None:
     with Client(service.address, service.keys["raw"]) as client:
-        with pytest.warns(ResultsWarning, match="kind_missing"):
+        with pytest.warns(ResultsWarning, match="kind_missing") as caught:
             frame = client[BARE].rebalances()
+        assert {entry.filename for entry in caught} == {__file__}, "a warning is shown at the caller's line"
         assert frame.schema == {"date": pl.Date, "week_status": pl.String}
         assert frame.is_empty()
         with pytest.warns(ResultsWarning, match="kind_missing"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from alpha_results_client.declared import ENDPOINTS
@@ -16,6 +18,7 @@ from alpha_results_client.values import Value
 
 PAGE = 5000
 """Rows asked for at a time: the most the interface serves."""
+_PACKAGE = Path(__file__).parent
 _TURNS = 3
 """Times a collection is begun anew when it changed between two pages."""
 
@@ -107,6 +110,15 @@ def fetch(
 
 
 def announce(meta: Mapping[str, Any]) -> None:
-    """Issue the warnings of an answer."""
+    """Issue the warnings of an answer, at the caller's own line."""
     for entry in meta.get("warnings", ()):
-        warnings.warn(f"{entry['code']}: {entry['message']}", ResultsWarning, stacklevel=6)
+        warnings.warn(f"{entry['code']}: {entry['message']}", ResultsWarning, stacklevel=_levels_to_caller())
+
+
+def _levels_to_caller() -> int:
+    """Return how many frames lie between :func:`announce` and whoever called this package."""
+    level, frame = 1, inspect.currentframe()
+    frame = None if frame is None else frame.f_back
+    while frame is not None and Path(frame.f_code.co_filename).parent == _PACKAGE:
+        level, frame = level + 1, frame.f_back
+    return level
