@@ -42,7 +42,7 @@ def write_package(repository: Path, target: Path) -> None:
         place = target / (relative.relative_to("datasets") if relative.parts[0] == "datasets" else relative)
         place.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".py":
-            place.write_text(renamed(path.read_text("utf-8")), "utf-8")
+            place.write_text(renamed(path.read_text("utf-8"), repository), "utf-8")
         else:
             shutil.copyfile(path, place)
 
@@ -87,19 +87,37 @@ def modules(repository: Path, name: str) -> list[Path]:
     return found
 
 
-def renamed(text: str) -> str:
-    """Return a module's text with its imports from the project under the package's name."""
+def renamed(text: str, repository: Path) -> str:
+    """Return a module's text with its imports from the project, and the modules it names in full, under the package's name."""
     lines = text.splitlines(keepends=True)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            top, _, rest = node.module.partition(".")
-            if top in NAMES:
-                line, new = node.lineno - 1, ".".join(filter(None, [NAMES[top], rest]))
-                lines[line] = lines[line].replace(f"from {node.module} import", f"from {new} import", 1)
-        elif isinstance(node, ast.Import):
-            names = {alias.name.partition(".")[0] for alias in node.names}
-            if names & set(NAMES):
-                raise ValueError(
-                    f"line {node.lineno}: say `from {min(names & set(NAMES))} import`, so that it can be renamed"
-                )
+            put(lines, node.lineno, f"from {node.module} import", f"from {new_name(node.module)} import")
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and is_module(repository, node.value)
+        ):
+            put(lines, node.lineno, f'"{node.value}"', f'"{new_name(node.value)}"')
+        elif isinstance(node, ast.Import) and (
+            named := {x.name.partition(".")[0] for x in node.names} & set(NAMES)
+        ):
+            raise ValueError(f"line {node.lineno}: say `from {min(named)} import`, so that it can be renamed")
     return "".join(lines)
+
+
+def new_name(name: str) -> str:
+    """Return a module's name in the package; the same for one that is not of the project."""
+    top, _, rest = name.partition(".")
+    return ".".join(filter(None, [NAMES.get(top, top), rest]))
+
+
+def is_module(repository: Path, text: str) -> bool:
+    """Tell whether a text is the full name of a module of the project, rather than a word like `datasets`."""
+    parts = text.split(".")
+    return len(parts) > 1 and parts[0] in NAMES and repository.joinpath(*parts).with_suffix(".py").is_file()
+
+
+def put(lines: list[str], number: int, old: str, new: str) -> None:
+    """Replace a text that stands in a line, counted from 1."""
+    lines[number - 1] = lines[number - 1].replace(old, new, 1)

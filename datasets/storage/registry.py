@@ -25,8 +25,8 @@ class Backend(NamedTuple):
 
 
 BACKENDS: Final = [
-    Backend(("file",), f"{__package__}.local", "LocalStorage", "a folder"),
-    Backend(S3_SCHEMES, f"{__package__}.s3", "S3Storage", "s3://bucket/prefix"),
+    Backend(("file",), "datasets.storage.local", "LocalStorage", "a folder"),
+    Backend(S3_SCHEMES, "datasets.storage.s3", "S3Storage", "s3://bucket/prefix"),
 ]
 """Every backend; an address without a scheme is a folder."""
 
