@@ -45,7 +45,9 @@ HEADERS: Final[dict[str, Schema]] = {
         "Whole seconds to wait before the next attempt.", unit="seconds", type="integer", minimum=1
     ),
     "ETag": _header(
-        "Strong entity tag of the page, one for each content coding.", type="string", pattern='^"[^"]+"$'
+        "Entity tag of the page, one for each content coding; weak for a compressed one, whose bytes may differ.",
+        type="string",
+        pattern='^(W/)?"[^"]+"$',
     ),
     "Cache-Control": _header("Who may keep the answer, and for how long.", type="string"),
     "WWW-Authenticate": _header("How to authenticate.", type="string"),

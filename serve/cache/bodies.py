@@ -6,7 +6,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
-from serve.http.encoding import IDENTITY, SMALLEST, encode
+from serve.http.encoding import IDENTITY, JOINABLE, SMALLEST, encode, join
+from serve.query.found import Rows
 from serve.query.json import BodyChunks
 
 JOINED_BYTES: Final = 1 << 17
@@ -71,9 +72,18 @@ class AdmissionFilter:
         return known
 
 
-def coded(pieces: BodyChunks, coding: str, etag: str = "") -> Body:
-    """Apply a negotiated coding to a body; one that stays as it is, is not copied."""
+def coded(pieces: BodyChunks, coding: str, etag: str = "", rows: Rows | None = None) -> Body:
+    """Apply a negotiated coding to a body; one that stays as it is, is not copied.
+
+    Parameters
+    ----------
+    rows
+        Those between the first piece and the last, where they may be compressed already.
+    """
     if coding == IDENTITY or sum(map(len, pieces)) < SMALLEST:
         return Body(pieces, IDENTITY, etag)
+    split = rows.split() if rows is not None and coding in JOINABLE else None
+    if split is not None:
+        return Body(join(bytes(pieces[0]), split, bytes(pieces[-1]), coding), coding, etag)
     content, used = encode(b"".join(pieces), coding)
     return Body((content,), used, etag)

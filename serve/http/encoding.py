@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
-import gzip
 import re
+import struct
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 import brotli
 import zstandard
+from isal import isal_zlib
+
+from serve.query.json import BodyChunks
+from serve.query.rendered_rows import SplitRows
+from serve.query.row_blocks import LEVEL, RAW_DEFLATE
 
 SMALLEST: Final = 1024
 """Bodies below this many bytes travel as they are: the saving would be less than a packet."""
 IDENTITY: Final = "identity"
 
+Buffer: TypeAlias = bytes | memoryview
+_GZIP_HEADER: Final = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
+"""RFC 1952; without a time, so that equal bodies have equal bytes."""
 _QVALUE: Final = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\Z")
 
 
-def _zstd(body: bytes) -> bytes:
+def _zstd(body: Buffer) -> bytes:
     # A compressor is not safe to share between threads, and making one is cheap.
-    return zstandard.ZstdCompressor(level=1).compress(body)
+    return zstandard.ZstdCompressor(level=LEVEL).compress(body)
 
 
-def _brotli(body: bytes) -> bytes:
+def _brotli(body: Buffer) -> bytes:
     return bytes(brotli.compress(body, quality=2))
 
 
-def _gzip(body: bytes) -> bytes:
-    # The clock stays out of the header, so that equal bodies have equal bytes.
-    return gzip.compress(body, compresslevel=1, mtime=0)
+def _gzip(body: Buffer) -> bytes:
+    deflate = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, RAW_DEFLATE)
+    ended = deflate.compress(body) + deflate.flush()
+    return b"".join((_GZIP_HEADER, ended, _gzip_trailer(isal_zlib.crc32(body), len(body))))
 
 
-_CODERS: Final[dict[str, Callable[[bytes], bytes]]] = {"zstd": _zstd, "br": _brotli, "gzip": _gzip}
+def _gzip_trailer(crc: int, length: int) -> bytes:
+    return struct.pack("<LL", crc, length & 0xFFFFFFFF)
+
+
+_CODERS: Final[dict[str, Callable[[Buffer], bytes]]] = {"zstd": _zstd, "gzip": _gzip, "br": _brotli}
 """Coding -> its function, the cheapest first: the order that decides between equally welcome ones."""
+JOINABLE: Final = frozenset({"zstd", "gzip"})
+"""Codings that rows are compressed in beforehand."""
 
 
 @lru_cache(maxsize=256)
@@ -60,11 +75,38 @@ def negotiate(accept_encoding: bytes | None) -> str:
     return next(coding for weight, coding in offers if weight == best)
 
 
-def encode(body: bytes, coding: str) -> tuple[bytes, str]:
+def encode(body: Buffer, coding: str) -> tuple[bytes, str]:
     """Apply a negotiated coding, and return the body with the coding it has in the end."""
     if coding == IDENTITY or len(body) < SMALLEST:
-        return body, IDENTITY
+        return bytes(body), IDENTITY
     return _CODERS[coding](body), coding
+
+
+def join(prefix: bytes, rows: SplitRows, suffix: bytes, coding: str) -> BodyChunks:
+    """Return a body around rows that are compressed already for the most part.
+
+    Parameters
+    ----------
+    prefix, suffix
+        What stands before and after the rows.
+    coding
+        One of :data:`JOINABLE`.
+    """
+    head, tail = b"".join((prefix, rows.head)), b"".join((rows.tail, suffix))
+    if coding == "zstd":
+        return (_zstd(head), rows.blocks.zstd, _zstd(tail))
+    begun = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, RAW_DEFLATE)
+    ended = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, RAW_DEFLATE)
+    combine, blocks = isal_zlib.crc32_combine, rows.blocks
+    crc = combine(isal_zlib.crc32(head), blocks.crc, blocks.length)
+    crc = combine(crc, isal_zlib.crc32(tail), len(tail))
+    return (
+        b"".join((_GZIP_HEADER, begun.compress(head), begun.flush(isal_zlib.Z_FULL_FLUSH))),
+        blocks.gzip,
+        b"".join(
+            (ended.compress(tail), ended.flush(), _gzip_trailer(crc, len(head) + blocks.length + len(tail)))
+        ),
+    )
 
 
 def _weights(header: str) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Strong entity tags, known before any work is done."""
+"""Entity tags, known before any work is done."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import hashlib
 from typing import Any, Final
 
 import orjson
+
+from serve.http.encoding import IDENTITY
 
 _NOTHING: Final = hashlib.sha256()
 """Copied for each name: beginning anew has the library look the algorithm up every time."""
@@ -39,8 +41,12 @@ def tag_of_body(body: bytes) -> str:
 
 
 def quoted(tag: str, coding: str) -> str:
-    """Write the header: each content coding is a representation of its own, with a tag of its own."""
-    return f'"{tag}-{coding}"'
+    """Write the header: each content coding is a representation of its own, with a tag of its own.
+
+    Only that of the body as it is, is strong: the same rows may be compressed in one go or put together from blocks, equal
+    in content and not in bytes.
+    """
+    return f'"{tag}-{coding}"' if coding == IDENTITY else f'W/"{tag}-{coding}"'
 
 
 def matches(if_none_match: bytes | None, etag: str) -> bool:
@@ -51,7 +57,7 @@ def matches(if_none_match: bytes | None, etag: str) -> bool:
     if if_none_match is None:
         return False
     given = if_none_match.decode("latin-1")
-    return etag in (item.strip().removeprefix("W/") for item in given.split(","))
+    return etag.removeprefix("W/") in (item.strip().removeprefix("W/") for item in given.split(","))
 
 
 def matches_any(if_none_match: bytes | None) -> bool:

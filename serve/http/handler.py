@@ -19,7 +19,7 @@ from serve.auth.allow_list import Mode
 from serve.auth.credentials import Credentials
 from serve.cache.bodies import JOINED_BYTES, Body, coded
 from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Pending
-from serve.http.encoding import IDENTITY, negotiate
+from serve.http.encoding import IDENTITY, JOINABLE, negotiate
 from serve.http.errors import as_api_error
 from serve.http.etag import matches, quoted, tag_of_body, tag_of_query
 from serve.http.params import parse_query, refusal
@@ -252,7 +252,7 @@ class EndpointHandler:
         source = getattr(service, function.source)
         made_from = request.snapshot or request.listing
         found = source.cached(query, made_from)
-        if found is not None and coding == IDENTITY:
+        if found is not None and (coding == IDENTITY or _is_quick(found.rows, coding)):
             return self._of_found(request, function, (query, tag, coding), found, in_memory=True)
 
         def work() -> Response:
@@ -300,7 +300,7 @@ class EndpointHandler:
         query, tag, coding = named
         pieces = page_body(query, found, function.meta(request, query, found))
         name = tag_of_body(b"".join(pieces)) if function.tag_by_body else tag
-        body = coded(pieces, coding, quoted(name, coding))
+        body = coded(pieces, coding, quoted(name, coding), found.rows)
         if self._is_cached(found.rows, body, tag, in_memory=in_memory):
             self._service.bodies.put(query.snapshot, (tag, coding), body.copied(), body.bytes)
         response = page_response(body, request.answer_headers)
@@ -309,9 +309,15 @@ class EndpointHandler:
 
     def _is_cached(self, rows: Rows, body: Body, tag: str, *, in_memory: bool) -> bool:
         """Whether a body is worth its memory."""
-        if not in_memory or body.coding != IDENTITY:
+        if not in_memory:
             return True
         # Cut from rows in memory: what lies there already is not cached twice, and the rest when it is asked again, for
         # a body that goes at once leaves the processor's caches as they are.
         small = body.bytes <= JOINED_BYTES
-        return (small or not rows.shared) and self._service.asked_again.note(tag)
+        return (small or rows.rendered is None) and self._service.asked_again.note(tag)
+
+
+def _is_quick(rows: Rows, coding: str) -> bool:
+    """Whether a body of these rows is compressed in no time: they mostly are already, or they are few."""
+    joined = rows.rendered is not None and coding in JOINABLE
+    return joined or sum(map(len, rows.pieces)) <= JOINED_BYTES

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from serve.query.json import BodyChunks
+
+if TYPE_CHECKING:
+    from serve.query.rendered_rows import RenderedRows, SplitRows
 
 
 class Rows(NamedTuple):
@@ -17,14 +20,22 @@ class Rows(NamedTuple):
         Of a JSON array.
     returned, total
         Its length, and the rows of all pages.
-    shared
-        Whether the pieces lie in memory that is cached anyway, and that caching them would hold as a whole.
+    rendered
+        The rendered rows these are a slice of: memory that is cached anyway, and that caching a slice of it would hold as a
+        whole. None for rows that were put together for this page.
+    first
+        Number of the first of them there.
     """
 
     pieces: BodyChunks
     returned: int
     total: int
-    shared: bool = False
+    rendered: RenderedRows | None = None
+    first: int = 0
+
+    def split(self) -> SplitRows | None:
+        """Return the rows with those in the middle compressed already; None when they are not, or too few."""
+        return None if self.rendered is None else self.rendered.split(self.first, self.first + self.returned)
 
 
 NO_ROWS: Final = Rows((b"[]",), 0, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from serve.query.json import BodyChunks, writable
+from serve.query.row_blocks import ROWS, JoinedBlocks, RowBlocks
 
 _AT_ONCE: Final = 5_000
 """Rows written at once: the buffers in between stay small, and in the processor's cache."""
@@ -21,6 +22,14 @@ _FEW: Final = 128
 """Rows up to which picking them one by one is quicker than calling for it to be done at once."""
 _LINE_FEED: Final = ord("\n")
 _COMMA: Final = ord(",")
+
+
+class SplitRows(NamedTuple):
+    """Neighbouring rows: those before the first whole block, whole blocks, and those after the last one."""
+
+    head: memoryview
+    blocks: JoinedBlocks
+    tail: memoryview
 
 
 class RenderedRows:
@@ -34,12 +43,13 @@ class RenderedRows:
         int64, one more than there are rows: row n is ``text[ends[n]:ends[n + 1]]``, its comma included.
     """
 
-    __slots__ = ("_array", "_ends", "_text")
+    __slots__ = ("_array", "_blocks", "_ends", "_text")
 
     def __init__(self, text: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> None:
         self._text = text.data
         self._ends = ends
         buffers = [None, pa.py_buffer(ends), pa.py_buffer(text)]
+        self._blocks = RowBlocks(text.data, ends)
         self._array = pa.Array.from_buffers(pa.large_binary(), len(ends) - 1, buffers, null_count=0)
 
     def __len__(self) -> int:
@@ -49,7 +59,7 @@ class RenderedRows:
     @property
     def bytes(self) -> int:
         """Memory taken."""
-        return self._text.nbytes + self._ends.nbytes
+        return self._text.nbytes + self._ends.nbytes + self._blocks.bytes
 
     def between(self, first: int, end: int) -> BodyChunks:
         """Return the JSON array of neighbouring rows, without copying them.
@@ -62,6 +72,21 @@ class RenderedRows:
         if end <= first:
             return (b"[]",)
         return (b"[", self._text[self._ends[first] : self._ends[end] - 1], b"]")
+
+    def split(self, first: int, end: int) -> SplitRows | None:
+        """Return the same rows with those in the middle as compressed blocks; None when there is no whole block.
+
+        The last row is never part of a block: a comma follows all others.
+        """
+        block, last = -(-first // ROWS), (end - 1) // ROWS
+        if last <= block:
+            return None
+        text, ends = self._text, self._ends
+        return SplitRows(
+            text[ends[first] : ends[block * ROWS]],
+            self._blocks.joined(block, last),
+            text[ends[last * ROWS] : ends[end] - 1],
+        )
 
     def take(self, numbers: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> BodyChunks:
         """Return the JSON array of some rows, in the order given; nothing of no rows."""

@@ -47,7 +47,7 @@ class RenderedTable:
         if index.is_stored_order(query):
             first = min(start + offset, end)
             last = min(first + limit, end)
-            return Rows(self.rows.between(first, last), last - first, end - start, shared=True)
+            return Rows(self.rows.between(first, last), last - first, end - start, self.rows, first)
         numbers = index.select(query, start, end)
         page = numbers[offset : offset + limit]
         return Rows(self.rows.take(page), len(page), len(numbers))

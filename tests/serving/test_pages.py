@@ -262,7 +262,10 @@ def test_rows_far_longer_than_those_before_them_are_written_whole() -> None:
     frame = pl.DataFrame({"text": ["a"] * 20_000 + ["b" * 300] * 20_000})
     rows = render([frame], frame.height)
     assert b"".join(rows.between(0, frame.height)) == to_json(frame)
-    assert rows.bytes == len(to_json(frame)) - 1 + 8 * (frame.height + 1), "and no more is kept than that"
+    plain = len(to_json(frame)) - 1 + 8 * (frame.height + 1)
+    assert plain < rows.bytes < 1.05 * plain, (
+        "and no more is cached than that and the blocks, which are small here"
+    )
 
 
 class Backwards(Reader):
