@@ -20,7 +20,7 @@ import uvloop
 
 from schemas.endpoints import ENDPOINTS
 from serve.auth.admin import open_administration
-from serve.auth.authenticator import Access
+from serve.auth.authenticator import Authenticator
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.settings import AccessSettings
 from tests.support.postgres import PostgresServer, postgres_binaries
@@ -59,7 +59,7 @@ async def measure(settings: AccessSettings, floor: Callable[[str], Callable[[], 
     keys = itertools.cycle(
         (x.record.id, [*HEADERS, (b"authorization", f"Bearer {x.token}".encode())]) for x in issued
     )
-    access = await Access.open(settings)
+    access = await Authenticator.open(settings)
     scores, rate = ENDPOINTS["signals.scores"], issued[0].record.rate
     whole = await cost(lambda: access.authorize(next(keys)[1], "10.1.2.3", scores))
     lookup = await cost(lambda: access._store.find(next(keys)[0]))  # noqa: SLF001 - parts of the whole

@@ -12,7 +12,7 @@ from datasets.file_digests import DIGESTS
 from datasets.storage import Storage, open_storage
 from schemas.errors import SettingsError
 from schemas.project import project_version
-from serve.auth.authenticator import Access
+from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.cache.bodies import AdmissionFilter, Body
 from serve.cache.lru import LISTING, SizedLRUCache, SnapshotKey
@@ -56,7 +56,7 @@ class ServerState:
         When no file system answers to an address, a remote root has no cache, or the public endpoint is no URL.
     """
 
-    access: Access
+    access: Authenticator
     components: Components
 
     def __init__(self, settings: Settings, access_settings: AccessSettings) -> None:
@@ -88,7 +88,7 @@ class ServerState:
 
     async def __aenter__(self) -> Self:
         """Open the access store and start following the catalogue."""
-        self.access = await Access.open(self.access_settings)
+        self.access = await Authenticator.open(self.access_settings)
         await asyncio.to_thread(self.snapshots.start)
         self.market_data.start()
         self.components = Components(self)

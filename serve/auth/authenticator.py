@@ -24,7 +24,7 @@ from serve.auth.store.peppers import load_digests
 from serve.auth.store.tables import KeyStatus
 from serve.auth.tokens import NO_PEPPER, Digests, Token, TokenShape, could_be_id
 
-__all__ = ["Access", "Caller", "KeyRow", "Usage"]
+__all__ = ["Authenticator", "Caller", "KeyRow", "Usage"]
 
 AWAY_RETRY_S: Final = 1
 """``Retry-After`` while the store or the counts cannot be reached."""
@@ -58,7 +58,7 @@ def _refusal(record: KeyRecord, address: IPAddress | None) -> ApiError | None:
     return None
 
 
-class Access:
+class Authenticator:
     """Keys, accounts and limits of one serving process.
 
     Parameters
@@ -97,7 +97,7 @@ class Access:
         )
 
     @classmethod
-    async def open(cls, settings: AccessSettings) -> Access:
+    async def open(cls, settings: AccessSettings) -> Authenticator:
         """Open the store and the limiter.
 
         Redis may be away at this moment; calls answer 503 until it is there.

@@ -15,7 +15,7 @@ from schemas.settings import SETTINGS
 from schemas.settings.options import flag
 from serve import settings
 from serve.app import create
-from serve.auth.authenticator import Access
+from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.http.protocol.connection import Connection
 from serve.http.protocol.fast_path import FastConnection
@@ -107,4 +107,4 @@ def _require_root(program: Settings) -> None:
 
 async def _try(access: AccessSettings) -> None:
     """Open and close the access store, so that what is wrong with it is said in one line."""
-    await (await Access.open(access)).close()
+    await (await Authenticator.open(access)).close()

@@ -15,7 +15,7 @@ import redis
 import structlog
 
 from serve.auth.admin import Administration, open_administration
-from serve.auth.authenticator import Access
+from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import open_database
 from serve.auth.store.tables import keys
@@ -157,8 +157,8 @@ async def administration(settings: AccessSettings) -> AsyncIterator[Administrati
 async def access(
     settings: AccessSettings,
     administration: Administration,  # noqa: ARG001 - the store with its owner
-) -> AsyncIterator[Access]:
-    opened = await Access.open(settings)
+) -> AsyncIterator[Authenticator]:
+    opened = await Authenticator.open(settings)
     yield opened
     await opened.close()
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from schemas.endpoints import ENDPOINTS, META_IDS
-from serve.auth.authenticator import Access
+from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.cli.group import main
 
@@ -61,7 +61,7 @@ def test_from_an_account_to_a_call_and_back(shell: Shell) -> None:
     assert key["granted"]["runs"] == {"mode": "all"}
 
     async def call() -> Any:
-        access = await Access.open(shell.settings)
+        access = await Authenticator.open(shell.settings)
         try:
             headers = {"Authorization": f"Bearer {key['token']}"}
             return await access.authorize(headers, "203.0.113.7", ENDPOINTS["signals.scores"])

@@ -12,7 +12,7 @@ import pytest
 from schemas.endpoints import ENDPOINTS, META_IDS, Endpoint, Gate
 from schemas.errors import ApiError
 from serve.auth.admin import Administration
-from serve.auth.authenticator import Access, Caller
+from serve.auth.authenticator import Authenticator, Caller
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import Store
 from serve.auth.tokens import TokenShape, new_token
@@ -26,7 +26,7 @@ PEER = "203.0.113.7"
 WIDE = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"
 
 
-async def used(access: Access, token: str) -> tuple[int, ...]:
+async def used(access: Authenticator, token: str) -> tuple[int, ...]:
     row = await access.key(key_id(token))
     assert row is not None
     return row.usage.used
@@ -37,7 +37,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 async def refusal(
-    access: Access, token: str | None, endpoint: Endpoint = ME, peer: str | None = PEER
+    access: Authenticator, token: str | None, endpoint: Endpoint = ME, peer: str | None = PEER
 ) -> ApiError:
     with pytest.raises(ApiError) as refused:
         await access.authorize({} if token is None else bearer(token), peer, endpoint)
@@ -57,7 +57,7 @@ def with_other_secret(token: str) -> str:
 
 
 async def test_an_admitted_call_knows_its_key_and_what_it_has_used(
-    access: Access, administration: Administration
+    access: Authenticator, administration: Administration
 ) -> None:
     owner = await administration.accounts.find(OWNER)
     await administration.accounts.change(OWNER, ceiling_endpoints=",".join(META_IDS))
@@ -126,7 +126,7 @@ async def prepared(
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 async def test_every_endpoint_answers_each_condition_with_its_code(
-    access: Access, administration: Administration, shape: TokenShape, expire: Expire, condition: str
+    access: Authenticator, administration: Administration, shape: TokenShape, expire: Expire, condition: str
 ) -> None:
     await administration.accounts.change(OWNER, admin=True)
     token = await prepared(administration, condition, shape, expire)
@@ -145,7 +145,7 @@ async def test_every_endpoint_answers_each_condition_with_its_code(
 
 
 async def test_every_endpoint_admits_the_right_key_and_hides_what_it_may_not_read(
-    access: Access, administration: Administration
+    access: Authenticator, administration: Administration
 ) -> None:
     await administration.accounts.change(OWNER, admin=True)
     token = await issue(administration, endpoints="all", rate=WIDE, alphas="list:Test_a", runs="list:Test_r")
@@ -166,7 +166,7 @@ async def test_every_endpoint_admits_the_right_key_and_hides_what_it_may_not_rea
 
 
 async def test_administrative_routes_are_for_administrators_whatever_the_list_says(
-    access: Access, administration: Administration
+    access: Authenticator, administration: Administration
 ) -> None:
     token = await issue(administration, endpoints="all", rate=WIDE)
     admin_ids = [entry.id for entry in ENDPOINTS.values() if entry.admin]
@@ -182,7 +182,7 @@ async def test_administrative_routes_are_for_administrators_whatever_the_list_sa
 
 
 async def test_the_checks_come_in_the_documented_order(
-    access: Access, administration: Administration, expire: Expire
+    access: Authenticator, administration: Administration, expire: Expire
 ) -> None:
     # A key that breaks every rule shows them one by one as they are put right, the first ones first.
     token = await issue(
@@ -214,7 +214,7 @@ async def test_the_checks_come_in_the_documented_order(
 
 
 async def test_a_revoked_key_says_so_even_when_it_is_expired(
-    access: Access, administration: Administration, expire: Expire
+    access: Authenticator, administration: Administration, expire: Expire
 ) -> None:
     token = await issue(administration)
     await expire(token, 1)
@@ -231,7 +231,7 @@ async def test_a_revoked_key_says_so_even_when_it_is_expired(
     ],
 )
 async def test_each_window_refuses_with_its_code_and_charges_nothing_for_it(
-    access: Access,
+    access: Authenticator,
     administration: Administration,
     rate: str,
     code: str,
@@ -252,7 +252,7 @@ async def test_each_window_refuses_with_its_code_and_charges_nothing_for_it(
     assert (await used(access, token))[3] == 2
 
 
-async def test_the_second_refuses_with_its_code(access: Access, administration: Administration) -> None:
+async def test_the_second_refuses_with_its_code(access: Authenticator, administration: Administration) -> None:
     token = await issue(administration, rate="per_second=1,per_minute=100000")
     refused: ApiError | None = None
     admitted = 0
@@ -268,7 +268,7 @@ async def test_the_second_refuses_with_its_code(access: Access, administration: 
 
 
 async def test_asking_charges_nothing_and_agrees_with_what_is_enforced(
-    access: Access, administration: Administration
+    access: Authenticator, administration: Administration
 ) -> None:
     token = await issue(administration, rate=WIDE)
     await administration.keys.revoke(key_id(await issue(administration)))
@@ -286,7 +286,7 @@ async def test_asking_charges_nothing_and_agrees_with_what_is_enforced(
 
 
 async def test_a_key_row_shows_what_is_in_force_and_administrators_see_revoked_ones(
-    access: Access, administration: Administration
+    access: Authenticator, administration: Administration
 ) -> None:
     token = await issue(
         administration, endpoints="all", alphas="all", raw=True, expires="2999-01-31T12:00:00+02:00"
@@ -306,9 +306,9 @@ async def test_a_key_row_shows_what_is_in_force_and_administrators_see_revoked_o
 
 
 async def test_every_change_holds_from_the_next_call_on_every_worker(
-    settings: AccessSettings, access: Access, administration: Administration, tmp_path: Path
+    settings: AccessSettings, access: Authenticator, administration: Administration, tmp_path: Path
 ) -> None:
-    second = await Access.open(replace(settings, state=tmp_path / "second.sqlite3"))
+    second = await Authenticator.open(replace(settings, state=tmp_path / "second.sqlite3"))
     token = await issue(administration, endpoints="all", rate=WIDE)
     try:
         for worker in (access, second):
@@ -338,7 +338,7 @@ async def test_every_change_holds_from_the_next_call_on_every_worker(
 
 
 async def test_expiry_is_looked_at_when_the_call_comes(
-    access: Access, administration: Administration, monkeypatch: pytest.MonkeyPatch
+    access: Authenticator, administration: Administration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = await issue(administration, expires="2999-01-01")
     await access.authorize(bearer(token), PEER, ME)
@@ -348,7 +348,7 @@ async def test_expiry_is_looked_at_when_the_call_comes(
     assert (await refusal(access, token)).code == "key_expired"
 
 
-async def test_how_a_key_may_be_presented(access: Access, administration: Administration) -> None:
+async def test_how_a_key_may_be_presented(access: Authenticator, administration: Administration) -> None:
     token = await issue(administration, rate=WIDE)
     accepted: list[Any] = [
         {"authorization": f"bearer {token}"},
@@ -379,7 +379,7 @@ async def test_how_a_key_may_be_presented(access: Access, administration: Admini
         assert error.value.code == code, headers
 
 
-async def test_a_malformed_token_is_not_looked_up(access: Access, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_malformed_token_is_not_looked_up(access: Authenticator, monkeypatch: pytest.MonkeyPatch) -> None:
     async def looked_up(_store: Store, _key_id: str) -> None:
         raise AssertionError("the store was asked")
 
@@ -389,7 +389,7 @@ async def test_a_malformed_token_is_not_looked_up(access: Access, monkeypatch: p
 
 
 async def test_an_unknown_id_and_a_wrong_secret_cost_the_same_work_and_answer_the_same(
-    access: Access, administration: Administration, shape: TokenShape, monkeypatch: pytest.MonkeyPatch
+    access: Authenticator, administration: Administration, shape: TokenShape, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = await issue(administration)
     work: list[tuple[str, int]] = []
@@ -427,7 +427,7 @@ async def test_an_unknown_id_and_a_wrong_secret_cost_the_same_work_and_answer_th
 
 
 async def test_the_secret_is_checked_before_anything_is_told_of_a_key(
-    access: Access, administration: Administration
+    access: Authenticator, administration: Administration
 ) -> None:
     token = await issue(administration)
     await administration.keys.revoke(key_id(token))
@@ -435,14 +435,14 @@ async def test_the_secret_is_checked_before_anything_is_told_of_a_key(
 
 
 async def test_addresses_through_trusted_proxies_and_spoofed_ones(
-    settings: AccessSettings, access: Access, administration: Administration, tmp_path: Path
+    settings: AccessSettings, access: Authenticator, administration: Administration, tmp_path: Path
 ) -> None:
     token = await issue(administration, ips="203.0.113.0/24,2001:db8::/32", rate=WIDE)
     spoof = {**bearer(token), "X-Forwarded-For": "203.0.113.7"}
     with pytest.raises(ApiError) as refused:
         await access.authorize(spoof, "198.51.100.9", ME)
     assert refused.value.details == {"ip": "198.51.100.9"}
-    behind = await Access.open(replace(settings, trusted_hops=2, state=tmp_path / "behind.sqlite3"))
+    behind = await Authenticator.open(replace(settings, trusted_hops=2, state=tmp_path / "behind.sqlite3"))
     try:
         for seen in ("203.0.113.7", "::ffff:203.0.113.7", "[2001:db8::5]:1234"):
             chain = {**bearer(token), "x-forwarded-for": f"198.51.100.9, {seen}, 10.0.0.2"}
@@ -465,7 +465,7 @@ async def test_addresses_through_trusted_proxies_and_spoofed_ones(
 
 @pytest.mark.parametrize("window", ["per_minute", "per_day", "monthly"])
 async def test_64_callers_at_once_get_the_envelope_and_not_one_more(
-    access: Access, administration: Administration, window: str
+    access: Authenticator, administration: Administration, window: str
 ) -> None:
     limits = {
         "per_second": "100000",

@@ -18,7 +18,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError, SettingsError, StorageUnavailable
 from schemas.limits import LIMIT_WINDOWS, LimitWindow
 from serve.auth.admin import open_administration
-from serve.auth.authenticator import Access
+from serve.auth.authenticator import Authenticator
 from serve.auth.limits.clocks import Clocks
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.journal import Journal
@@ -246,7 +246,7 @@ async def test_redis_killed_lets_no_call_through_and_comes_back_by_itself(
         await administration.accounts.create("a@example.org")
         token = (await administration.keys.issue("a@example.org", "k", rate="per_second=99,per_day=99")).token
     headers = {"Authorization": f"Bearer {token}"}
-    access = await Access.open(settings)
+    access = await Authenticator.open(settings)
     me = ENDPOINTS["meta.me"]
     try:
         for _ in range(2):
@@ -374,7 +374,7 @@ async def test_postgres_stopped_lets_no_call_through_and_comes_back_by_itself(
             await administration.accounts.create("a@example.org")
             token = (await administration.keys.issue("a@example.org", "k")).token
         headers = {"Authorization": f"Bearer {token}"}
-        access = await Access.open(settings)
+        access = await Authenticator.open(settings)
         me = ENDPOINTS["meta.me"]
         await access.authorize(headers, None, me)
         server.stop()

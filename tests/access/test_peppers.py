@@ -9,7 +9,7 @@ import pytest
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError, SettingsError
 from serve.auth.admin import open_administration
-from serve.auth.authenticator import Access
+from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.auth.store.peppers import load_digests
 from serve.auth.tokens import NO_PEPPER
@@ -32,7 +32,7 @@ async def issue(settings: AccessSettings, email: str) -> str:
 
 
 async def answer(settings: AccessSettings, token: str) -> str:
-    access = await Access.open(settings)
+    access = await Authenticator.open(settings)
     try:
         await access.authorize({"Authorization": f"Bearer {token}"}, None, ENDPOINTS["meta.me"])
     except ApiError as error:

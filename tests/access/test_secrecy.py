@@ -9,7 +9,7 @@ import pytest
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import AlphaResultsError, ApiError
 from serve.auth.admin import Administration
-from serve.auth.authenticator import Access
+from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.auth.tokens import new_token
 from tests.access.conftest import OWNER, Emitted
@@ -31,7 +31,7 @@ def peppers_of(settings: AccessSettings) -> list[str]:
 
 async def test_nothing_that_is_emitted_holds_a_secret(
     settings: AccessSettings,
-    access: Access,
+    access: Authenticator,
     administration: Administration,
     emitted: Emitted,
     capsys: pytest.CaptureFixture[str],

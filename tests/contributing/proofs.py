@@ -25,7 +25,7 @@ from schemas.errors import ApiError
 from schemas.metrics.documentation import documentation
 from schemas.openapi import rendered
 from serve.auth.admin import open_administration
-from serve.auth.authenticator import Access
+from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from tests.support.application import running
 from tests.support.seals import make_seal, rewrite
@@ -53,7 +53,7 @@ async def _limit(folder: Path) -> None:
         await acts.accounts.create("a@example.org")
         issued = await acts.keys.issue("a@example.org", "k", rate="per_hour=2")
         wide = await acts.keys.issue("a@example.org", "without")
-    access = await Access.open(settings)
+    access = await Authenticator.open(settings)
 
     async def call(token: str) -> Any:
         return await access.authorize({"Authorization": f"Bearer {token}"}, None, ENDPOINTS["meta.me"])

@@ -14,7 +14,7 @@ from serve.auth.limits.policy import LimitStatus, RateLimit
 
 
 class Limiter(Protocol):
-    """What :class:`~serve.auth.authenticator.Access` calls; every call raises StorageUnavailable when the counts cannot be reached."""
+    """What :class:`~serve.auth.authenticator.Authenticator` calls; every call raises StorageUnavailable when the counts cannot be reached."""
 
     async def hit(self, key_id: str, rate: RateLimit) -> LimitStatus:
         """Count one call of a key if every window has room, and return the key's status."""
