@@ -8,12 +8,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
-_SHARE: Final = 4
+_CACHE_DIVISOR: Final = 4
 """One part in this many is for cached rows and bodies unless the settings say otherwise."""
-_YOUNG: Final = 20_000
-_MIDDLE: Final = 20
-_OLD: Final = 50
-"""How many objects, and then collections of the younger ones, a collection waits for."""
+_GC_THRESHOLDS: Final = (20_000, 20, 50)
+"""How many objects, and then collections of each younger generation, a collection waits for."""
 ALLOCATOR: Final = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_TRIM_THRESHOLD_": str(8 << 20),
@@ -26,7 +24,7 @@ or a buffer of some hundred kilobytes is allocated and freed with every answer. 
 system each time, and every page of the next one has to be found and cleared again. With 120 MB for the cache and eight
 callers who read everything the peak is 373 to 380 MB; it was 373 to 375 with `mallopt` and `malloc_trim`, and is 400 without.
 """
-_SERVING: Final = ("run", "demo")
+_SERVING_COMMANDS: Final = ("run", "demo")
 """The commands that live long enough for it to matter."""
 _CONTROL_GROUP: Final = Path("/sys/fs/cgroup/memory.max")
 
@@ -36,7 +34,7 @@ def restart_with_allocator_settings() -> None:
 
     To be called before anything else is loaded. What an operator set is left as it is; worker processes inherit it.
     """
-    if sys.argv[1:2] and sys.argv[1] in _SERVING and not ALLOCATOR.keys() <= os.environ.keys():
+    if sys.argv[1:2] and sys.argv[1] in _SERVING_COMMANDS and not ALLOCATOR.keys() <= os.environ.keys():
         os.execve(sys.executable, sys.orig_argv, {**ALLOCATOR, **os.environ})  # noqa: S606 - the same command
 
 
@@ -48,7 +46,7 @@ def freeze_gc() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_YOUNG, _MIDDLE, _OLD)
+    gc.set_threshold(*_GC_THRESHOLDS)
 
 
 def unfreeze_gc() -> None:
@@ -56,8 +54,8 @@ def unfreeze_gc() -> None:
     gc.unfreeze()
 
 
-def trim_heap() -> None:
-    """Return what Arrow freed to the machine; its allocator retains it otherwise, in case."""
+def release_arrow_memory() -> None:
+    """Return the unused memory of Arrow's pool to the machine; the pool retains it otherwise."""
     import pyarrow as pa  # noqa: PLC0415 - only processes that read files load it
 
     pa.default_memory_pool().release_unused()
@@ -65,7 +63,7 @@ def trim_heap() -> None:
 
 def cache_bytes(setting: int, workers: int) -> int:
     """Return the bound on what one worker caches: the setting, or its part of a quarter of the memory there is."""
-    return setting or _available() // _SHARE // workers
+    return setting or _available() // _CACHE_DIVISOR // workers
 
 
 def _available() -> int:

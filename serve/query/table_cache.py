@@ -14,7 +14,7 @@ from polars.exceptions import PanicException
 
 from serve.cache.lru import SizedLRUCache, SnapshotKey
 from serve.query.rendered_table import RenderedTable
-from serve.runtime import trim_heap
+from serve.runtime import release_arrow_memory
 
 _RENDERED_BYTES_A_SECOND: Final = 150e6
 """What one core renders, by which the price of caching a table is estimated."""
@@ -134,12 +134,12 @@ class TableCache:
             self._cache.make_room(
                 min(self._cache.limit, size + min(_IN_TRANSIT, self._cache.limit // _PART_IN_TRANSIT))
             )
-            trim_heap()
+            release_arrow_memory()
             found = build()
             if found is not None:
                 self._cache.put(*key, found, found.bytes)
                 del found
-            trim_heap()
+            release_arrow_memory()
         except (Exception, PanicException) as error:  # noqa: BLE001 - the files answer as before, and say what is wrong with them
             _log.warning("table_not_cached", alpha=key[0][0], kind=type(error).__name__, reason=str(error))
         finally:
