@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from datasets.maths.rank_correlation import Integers, spearman
 from datasets.maths.series import Dates, Floats, mean_or_null, null_if_nan
-from datasets.maths.withheld import Withheld
+from datasets.maths.unavailable import Unavailable
 from schemas.tables.weekly_signal import BUCKETS
 
 
@@ -98,7 +98,7 @@ class DecileBlock:
     top_minus_bottom: float | None
 
 
-def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> DecileBlock | Withheld:
+def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> DecileBlock | Unavailable:
     """Average the weekly decile rows of a window.
 
     A week without a single forward return is left out of every figure, means of scores and weights included:
@@ -113,18 +113,18 @@ def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> DecileBlock | Wit
 
     Returns
     -------
-    DecileBlock or Withheld
+    DecileBlock or Unavailable
         ``forward_returns_absent`` when weeks were cut but none has a forward return, ``insufficient_data`` when no
         week had enough scored names.
     """
     weeks, week = np.unique(rows.date, return_inverse=True)
     returns = np.bincount(week, weights=rows.n_return_obs, minlength=weeks.size)
     if weeks.size == 0:
-        return Withheld(
+        return Unavailable(
             "insufficient_data", "no week of the window has enough scored names to be cut into deciles"
         )
     if not returns.any():
-        return Withheld("forward_returns_absent", "no decile week of the window has a forward return")
+        return Unavailable("forward_returns_absent", "no decile week of the window has a forward return")
     kept = returns[week] > 0
     buckets = tuple(_bucket(rows, rank, kept & (rows.bucket == rank)) for rank in range(1, BUCKETS + 1))
     means = np.array([np.nan if b.mean_forward_return is None else b.mean_forward_return for b in buckets])

@@ -8,7 +8,7 @@ import numpy as np
 
 from datasets.maths.conventions import MIN_HAC_OBSERVATIONS
 from datasets.maths.series import Floats, is_constant, measured
-from datasets.maths.withheld import Withheld, no_variation, too_few
+from datasets.maths.unavailable import Unavailable, no_variation, too_few
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def long_run_variance(residuals: Floats, lag: int) -> float:
     return float(np.square(window_sums).sum()) / (residuals.size * (lag + 1))
 
 
-def newey_west(series: Floats) -> NeweyWest | Withheld:
+def newey_west(series: Floats) -> NeweyWest | Unavailable:
     """Test whether the mean of an autocorrelated series differs from zero.
 
     Parameters
@@ -96,7 +96,7 @@ def newey_west(series: Floats) -> NeweyWest | Withheld:
 
     Returns
     -------
-    NeweyWest or Withheld
+    NeweyWest or Unavailable
         ``insufficient_data`` with fewer than ten observations; ``nonpositive_variance`` when they do not vary
         (the only way for the Bartlett-weighted variance to vanish).
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from datasets.maths.conventions import WEEKS_PER_YEAR
 from datasets.maths.series import Flags, Floats, is_constant, mean_or_null, measured
-from datasets.maths.withheld import Withheld, no_variation, too_few
+from datasets.maths.unavailable import Unavailable, no_variation, too_few
 
 _WEEKS = "weeks with a measured IC"
 
 
-def mean_ic(ic: Floats) -> float | Withheld:
+def mean_ic(ic: Floats) -> float | Unavailable:
     """Mean of the weekly ICs.
 
     Parameters
@@ -26,14 +26,14 @@ def mean_ic(ic: Floats) -> float | Withheld:
 
     Returns
     -------
-    float or Withheld
+    float or Unavailable
         Ratio, per week; withheld without a measured week.
     """
     mean = mean_or_null(ic)
     return too_few(0, 1, _WEEKS) if mean is None else mean
 
 
-def icir(ic: Floats) -> float | Withheld:
+def icir(ic: Floats) -> float | Unavailable:
     """Mean over sample deviation of the weekly ICs, annualised.
 
     Parameters
@@ -43,7 +43,7 @@ def icir(ic: Floats) -> float | Withheld:
 
     Returns
     -------
-    float or Withheld
+    float or Unavailable
         Ratio, annualised with the square root of 52; withheld with fewer than two measured weeks, or when all are
         the same.
 
@@ -59,7 +59,7 @@ def icir(ic: Floats) -> float | Withheld:
     return float(values.mean() / values.std(ddof=1)) * math.sqrt(WEEKS_PER_YEAR)
 
 
-def hit_rate(ic: Floats) -> float | Withheld:
+def hit_rate(ic: Floats) -> float | Unavailable:
     """Share of the measured weeks whose IC is above zero.
 
     Parameters
@@ -69,14 +69,14 @@ def hit_rate(ic: Floats) -> float | Withheld:
 
     Returns
     -------
-    float or Withheld
+    float or Unavailable
         Ratio between 0 and 1; withheld without a measured week.
     """
     values = measured(ic)
     return float((values > 0).mean()) if values.size else too_few(0, 1, _WEEKS)
 
 
-def dispersion(ic: Floats) -> float | Withheld:
+def dispersion(ic: Floats) -> float | Unavailable:
     """Sample standard deviation (ddof 1) of the weekly ICs.
 
     Parameters
@@ -86,7 +86,7 @@ def dispersion(ic: Floats) -> float | Withheld:
 
     Returns
     -------
-    float or Withheld
+    float or Unavailable
         Ratio; 0 when all measured weeks are the same, which is a measurement. Withheld with fewer than two.
     """
     values = measured(ic)
@@ -95,7 +95,7 @@ def dispersion(ic: Floats) -> float | Withheld:
     return 0.0 if is_constant(values) else float(values.std(ddof=1))
 
 
-def coverage(n_return_obs: Floats, n_symbols: Floats, traded: Flags) -> float | Withheld:
+def coverage(n_return_obs: Floats, n_symbols: Floats, traded: Flags) -> float | Unavailable:
     """Mean share of a traded week's cross-section whose forward return is known.
 
     Only traded weeks count: on a pending week the return lies ahead, which says nothing of the data. A traded week
@@ -112,7 +112,7 @@ def coverage(n_return_obs: Floats, n_symbols: Floats, traded: Flags) -> float | 
 
     Returns
     -------
-    float or Withheld
+    float or Unavailable
         Ratio between 0 and 1; withheld when no traded week has a name.
     """
     counted = traded & (n_symbols > 0)

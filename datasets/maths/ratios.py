@@ -7,10 +7,10 @@ import math
 from datasets.maths.conventions import SESSIONS_PER_YEAR
 from datasets.maths.equity import equity_curve, highest, period_returns
 from datasets.maths.series import Floats, is_constant, mean_or_null, measured
-from datasets.maths.withheld import Withheld, no_variation, too_few
+from datasets.maths.unavailable import Unavailable, no_variation, too_few
 
 
-def information_ratio(starting: Floats, ending: Floats) -> float | Withheld:
+def information_ratio(starting: Floats, ending: Floats) -> float | Unavailable:
     """Mean over sample deviation of the daily returns, annualised.
 
     Parameters
@@ -20,7 +20,7 @@ def information_ratio(starting: Floats, ending: Floats) -> float | Withheld:
 
     Returns
     -------
-    float or Withheld
+    float or Unavailable
         Ratio, annualised with the square root of 252; withheld with fewer than two returns, or when they are all
         the same. Sessions without a return are left out.
 
@@ -31,7 +31,7 @@ def information_ratio(starting: Floats, ending: Floats) -> float | Withheld:
     return _annualised(measured(period_returns(starting, ending)), "daily returns")
 
 
-def excess_sharpe(starting: Floats, ending: Floats, risk_free: Floats) -> float | Withheld:
+def excess_sharpe(starting: Floats, ending: Floats, risk_free: Floats) -> float | Unavailable:
     """Mean over sample deviation of the daily returns in excess of the session's risk-free rate, annualised.
 
     Parameters
@@ -43,13 +43,13 @@ def excess_sharpe(starting: Floats, ending: Floats, risk_free: Floats) -> float 
 
     Returns
     -------
-    float or Withheld
+    float or Unavailable
         As :func:`information_ratio`; a session without a rate is left out.
     """
     return _annualised(measured(period_returns(starting, ending) - risk_free), "daily excess returns")
 
 
-def pnl(starting: Floats, ending: Floats) -> float | Withheld:
+def pnl(starting: Floats, ending: Floats) -> float | Unavailable:
     """Profit of the window in equity units.
 
     Parameters
@@ -59,18 +59,18 @@ def pnl(starting: Floats, ending: Floats) -> float | Withheld:
 
     Returns
     -------
-    float or Withheld
+    float or Unavailable
         Last closing less first opening equity; withheld when there is no session or either is null.
     """
     if starting.size == 0:
         return too_few(0, 1, "sessions")
     profit = float(ending[-1] - starting[0])
     if math.isnan(profit):
-        return Withheld("insufficient_data", "the equity at an end of the window is not known")
+        return Unavailable("insufficient_data", "the equity at an end of the window is not known")
     return profit
 
 
-def max_drawdown(starting: Floats, ending: Floats) -> float | Withheld:
+def max_drawdown(starting: Floats, ending: Floats) -> float | Unavailable:
     """Deepest fall of closing equity below the running peak, in equity units.
 
     Parameters
@@ -80,14 +80,14 @@ def max_drawdown(starting: Floats, ending: Floats) -> float | Withheld:
 
     Returns
     -------
-    float or Withheld
+    float or Unavailable
         At least 0; 0 is a measurement (equity never closed below its peak). Withheld without a session.
     """
     deepest = highest(equity_curve(starting, ending).drawdown)
     return too_few(0, 1, "sessions") if deepest is None else deepest
 
 
-def max_drawdown_pct(starting: Floats, ending: Floats) -> float | Withheld:
+def max_drawdown_pct(starting: Floats, ending: Floats) -> float | Unavailable:
     """Deepest fall of closing equity below the running peak, in percentage points of that peak.
 
     Parameters
@@ -97,7 +97,7 @@ def max_drawdown_pct(starting: Floats, ending: Floats) -> float | Withheld:
 
     Returns
     -------
-    float or Withheld
+    float or Unavailable
         At least 0; not necessarily on the session of :func:`max_drawdown`. Withheld without a session whose peak is
         positive.
     """
@@ -105,7 +105,7 @@ def max_drawdown_pct(starting: Floats, ending: Floats) -> float | Withheld:
     return too_few(0, 1, "sessions with a positive peak") if deepest is None else deepest
 
 
-def turnover(daily_turnover: Floats) -> float | Withheld:
+def turnover(daily_turnover: Floats) -> float | Unavailable:
     """Mean one-sided turnover of a session, annualised.
 
     Parameters
@@ -115,14 +115,14 @@ def turnover(daily_turnover: Floats) -> float | Withheld:
 
     Returns
     -------
-    float or Withheld
+    float or Unavailable
         Per year (252 sessions); withheld without a session.
     """
     mean = mean_or_null(daily_turnover)
     return too_few(0, 1, "sessions") if mean is None else mean * SESSIONS_PER_YEAR
 
 
-def _annualised(returns: Floats, what: str) -> float | Withheld:
+def _annualised(returns: Floats, what: str) -> float | Unavailable:
     """Mean over sample deviation (ddof 1) times the square root of 252."""
     if returns.size < 2:
         return too_few(int(returns.size), 2, what)

@@ -17,7 +17,7 @@ import numpy as np
 from datasets.maths import rank_ic, ratios
 from datasets.maths.equity import period_returns
 from datasets.maths.series import Dates, Flags, Floats, is_constant, mean_or_null, measured
-from datasets.maths.withheld import Withheld
+from datasets.maths.unavailable import Unavailable
 
 PERIODS: Final = (252, 260, 365)
 """Sessions in a year, as engines count them."""
@@ -91,8 +91,8 @@ class Convention:
     units: tuple[str, ...] = ()
 
 
-def _or_none(figure: float | Withheld) -> float | None:
-    return None if isinstance(figure, Withheld) else figure
+def _or_none(figure: float | Unavailable) -> float | None:
+    return None if isinstance(figure, Unavailable) else figure
 
 
 def _ratio(series: Floats, ddof: int, periods: int) -> float | None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from datasets.maths.unavailable import Unavailable
 from schemas.endpoints import ENDPOINTS
 from schemas.metrics.core import CORE, RANK_IC
 from schemas.tables.books import RAW_PREFIX
@@ -18,7 +19,7 @@ from serve.run_metrics.figures import RunFigures, SealedMetrics
 from serve.run_metrics.newey_west import nwt_ic, nwt_ic_score_panel, nwt_ir
 from serve.run_metrics.sources import Sources
 from serve.run_metrics.statistics import Span, guarded, sealed_value
-from serve.run_metrics.unavailable import MISSING_KIND, Absent, Warnings
+from serve.run_metrics.unavailable import MISSING_KIND, Warnings
 from serve.run_metrics.window import WHOLE_RUN, Window
 
 _DOC_PATH: Final = ENDPOINTS["performance.metrics.doc"].path
@@ -78,7 +79,7 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
     warnings = Warnings()
     whole = Sources(run, query.may_call)
     rows = whole.within(query.window)
-    lost = run.sealed if isinstance(run.sealed, Absent) else None
+    lost = run.sealed if isinstance(run.sealed, Unavailable) else None
     records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
     span = Span(records, whole, rows, run.equity_basis, lost, raw=query.raw)
     named = run.score_field if query.raw or not run.score_field.startswith(RAW_PREFIX) else None
@@ -89,7 +90,7 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
 
     def settle(block: str, compute: Callable[[], Any]) -> Any:
         found = guarded(block, compute)
-        if isinstance(found, Absent):
+        if isinstance(found, Unavailable):
             warnings.null(block, found)
             return None
         return found

@@ -6,17 +6,18 @@ from dataclasses import asdict
 from typing import Any
 
 from datasets.maths.tenure import rebalance_tenure, session_tenure
+from datasets.maths.unavailable import Unavailable
 from schemas.metrics.core import RANK_IC
 from schemas.metrics.statistic import INDEX, LEDGER, Signal
 from serve.run_metrics.figures import RunFigures
 from serve.run_metrics.sources import Sources
 from serve.run_metrics.statistics import Span, entry, sealed_value
-from serve.run_metrics.unavailable import MISSING_KIND, Absent, Warnings
+from serve.run_metrics.unavailable import MISSING_KIND, Warnings
 
 Block = dict[str, Any]
 
 
-def tenure(sources: Sources) -> Block | Absent:
+def tenure(sources: Sources) -> Block | Unavailable:
     """Measure the record by its rebalance dates, or by the ledger's sessions when the run sealed no rebalances.
 
     Parameters
@@ -26,37 +27,37 @@ def tenure(sources: Sources) -> Block | Absent:
 
     Returns
     -------
-    dict or Absent
-        Absent when the window holds no date. A run whose index is only closed to the key is not measured by its
+    dict or Unavailable
+        Unavailable when the window holds no date. A run whose index is only closed to the key is not measured by its
         ledger instead: the two answers would be taken for the same figure.
     """
     index, ledger = sources.index, sources.ledger
-    if not isinstance(index, Absent):
+    if not isinstance(index, Unavailable):
         measured, kind = rebalance_tenure(index.date, index.traded), INDEX.kind
-    elif index.code == MISSING_KIND and not isinstance(ledger, Absent):
+    elif index.code == MISSING_KIND and not isinstance(ledger, Unavailable):
         measured, kind = session_tenure(ledger.date), LEDGER.kind
     else:
         return index
     if measured is None:
-        return Absent("insufficient_data", "the window holds no date of the record")
+        return Unavailable("insufficient_data", "the window holds no date of the record")
     block = asdict(measured)
     for end in ("first_rebalance", "last_rebalance"):
         block[end] = block[end].isoformat()
     return {**block, "source": kind}
 
 
-def rank_ic(span: Span, warnings: Warnings) -> Block | Absent:
+def rank_ic(span: Span, warnings: Warnings) -> Block | Unavailable:
     """Write the statistics of the weekly rank correlation, of both signals.
 
     Returns
     -------
-    dict or Absent
-        Absent when none was sealed and the cross-sections cannot be read; a statistic that only the data of the
+    dict or Unavailable
+        Unavailable when none was sealed and the cross-sections cannot be read; a statistic that only the data of the
         window do not determine is withheld in its place.
     """
     closed = span.rows.cross_sections
     statistics = [statistic for family in RANK_IC.values() for statistic in family]
-    if isinstance(closed, Absent) and not any(sealed_value(x, span.records) for x in statistics):
+    if isinstance(closed, Unavailable) and not any(sealed_value(x, span.records) for x in statistics):
         return closed
     return {
         signal.value: {

@@ -11,11 +11,12 @@ from typing import Any, Final
 import numpy as np
 
 from datasets.maths.series import Dates
+from datasets.maths.unavailable import Unavailable
 from schemas.metrics.core import ALIASES, CORE
 from serve.run_metrics.figures import RunFigures, SealedMetrics
 from serve.run_metrics.sources import Sources
 from serve.run_metrics.statistics import Entry, Span, entry, sealed_value, stated_value
-from serve.run_metrics.unavailable import Absent, Warnings
+from serve.run_metrics.unavailable import Warnings
 from serve.run_metrics.window import Window
 
 _PERIOD: Final = {
@@ -105,7 +106,7 @@ def span_of(period: str) -> Window:
 def _with_rows(sources: Sources, granularity: str) -> Iterable[str]:
     """Return the periods in which there is a session or a rebalance date."""
     for part in (sources.ledger, sources.index, sources.cross_sections):
-        if not isinstance(part, Absent):
+        if not isinstance(part, Unavailable):
             yield from _periods_of(part.date, granularity)
 
 

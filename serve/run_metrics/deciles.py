@@ -7,18 +7,17 @@ from typing import Any
 
 from datasets.maths.deciles import DecileBucket, decile_block
 from datasets.maths.panel import panel_coverage, weekly_means, weekly_series
-from datasets.maths.withheld import Withheld
+from datasets.maths.unavailable import Unavailable
 from schemas.metrics.deciles import BUCKET_MEANS, bucket_name
 from schemas.metrics.statistic import Signal
 from schemas.metrics.vocabulary import FORWARD_RETURNS_PRESENT, SCORE_FIELD
 from schemas.tables.weekly_signal import BUCKETS
 from serve.run_metrics.sources import Sources
-from serve.run_metrics.unavailable import Absent, absent
 
 Block = dict[str, Any]
 
 
-def ic_deciles(sources: Sources, score_field: str | None = SCORE_FIELD) -> Block | Absent:
+def ic_deciles(sources: Sources, score_field: str | None = SCORE_FIELD) -> Block | Unavailable:
     """Average the weekly deciles of a window.
 
     Parameters
@@ -29,13 +28,13 @@ def ic_deciles(sources: Sources, score_field: str | None = SCORE_FIELD) -> Block
         The column the names are ranked by, None when the key may not see it.
     """
     rows, sections = sources.deciles, sources.cross_sections
-    if isinstance(rows, Absent):
+    if isinstance(rows, Unavailable):
         return rows
-    if isinstance(sections, Absent):
+    if isinstance(sections, Unavailable):
         return sections
     table = decile_block(rows, int(sections.date.size))
-    if isinstance(table, Withheld):
-        return absent(table)
+    if isinstance(table, Unavailable):
+        return table
     return {
         "score_field": score_field,
         "signal": Signal.RAW.value,
@@ -62,7 +61,7 @@ def _bucket(bucket: DecileBucket) -> Block:
     }
 
 
-def panel(sources: Sources, deciles: Block | Absent) -> Block | Absent:
+def panel(sources: Sources, deciles: Block | Unavailable) -> Block | Unavailable:
     """Show the weekly series of a window.
 
     Parameters
@@ -74,10 +73,10 @@ def panel(sources: Sources, deciles: Block | Absent) -> Block | Absent:
     """
     sections, raw = sources.cross_sections, sources.raw
     for part in (deciles, sections, raw):
-        if isinstance(part, Absent):
+        if isinstance(part, Unavailable):
             return part
-    assert not isinstance(sections, Absent)
-    assert not isinstance(raw, Absent)
+    assert not isinstance(sections, Unavailable)
+    assert not isinstance(raw, Unavailable)
     return {
         "signal": Signal.RAW.value,
         "ic_weekly": [

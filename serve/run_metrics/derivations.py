@@ -8,14 +8,13 @@ from typing import Final
 from datasets.maths import rank_ic, ratios
 from datasets.maths.conventions import SESSIONS_PER_YEAR
 from datasets.maths.series import Floats, mean_or_null
-from datasets.maths.withheld import Withheld
+from datasets.maths.unavailable import Unavailable
 from schemas.metrics.core import RANK_IC_RAW
 from schemas.metrics.statistic import LEDGER, Statistic
 from serve.run_metrics.figures import CrossSections, Ledger, RawSignal
 from serve.run_metrics.sources import Sources
-from serve.run_metrics.unavailable import Absent, absent
 
-Figure = float | Withheld
+Figure = float | Unavailable
 
 FROM_LEDGER: Final[Mapping[str, Callable[[Ledger], Figure]]] = {
     "information_ratio": lambda rows: ratios.information_ratio(rows.starting, rows.ending),
@@ -43,7 +42,7 @@ FROM_RAW: Final[Mapping[str, Callable[[RawSignal], Figure]]] = {
 """Statistics of the signal before smoothing by name."""
 
 
-def derive(statistic: Statistic, sources: Sources) -> float | Absent:
+def derive(statistic: Statistic, sources: Sources) -> float | Unavailable:
     """Compute a statistic from what can be read.
 
     Parameters
@@ -55,27 +54,27 @@ def derive(statistic: Statistic, sources: Sources) -> float | Absent:
 
     Returns
     -------
-    float or Absent
+    float or Unavailable
         The reason when its data cannot be read or do not determine it.
     """
     figure: Figure
     if statistic.source is LEDGER:
-        if isinstance(sources.ledger, Absent):
+        if isinstance(sources.ledger, Unavailable):
             return sources.ledger
         figure = FROM_LEDGER[statistic.name](sources.ledger)
     elif statistic in RANK_IC_RAW:
-        if isinstance(sources.raw, Absent):
+        if isinstance(sources.raw, Unavailable):
             return sources.raw
         figure = without_returns(sources.raw.n_return_obs) or FROM_RAW[statistic.name](sources.raw)
     else:
-        if isinstance(sources.cross_sections, Absent):
+        if isinstance(sources.cross_sections, Unavailable):
             return sources.cross_sections
         rows = sources.cross_sections
         figure = without_returns(rows.n_return_obs) or FROM_CROSS_SECTIONS[statistic.name](rows)
-    return absent(figure) if isinstance(figure, Withheld) else figure
+    return figure
 
 
-def without_returns(n_return_obs: Floats) -> Withheld | None:
+def without_returns(n_return_obs: Floats) -> Unavailable | None:
     """Recognise weeks that all lack forward returns: none of their figures is measurable, not even as 0.
 
     Parameters
@@ -84,7 +83,7 @@ def without_returns(n_return_obs: Floats) -> Withheld | None:
         Names with a signal and a forward return, by week; an empty series is not such a case.
     """
     if n_return_obs.size and not n_return_obs.any():
-        return Withheld("forward_returns_absent", "no forward return is known in the window")
+        return Unavailable("forward_returns_absent", "no forward return is known in the window")
     return None
 
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from datasets.maths.deciles import WeeklyDeciles
 from datasets.maths.series import Dates, Flags, Floats
+from datasets.maths.unavailable import Unavailable
 from schemas.metrics.vocabulary import SCORE_FIELD
-from serve.run_metrics.unavailable import Absent
 from serve.run_metrics.window import Window
 
 _RECORD_BYTES: Final = 400
@@ -197,7 +197,7 @@ class RunFigures:
     index, cross_sections, deciles, ledger
         None where the run sealed nothing they could be made from. ``deciles`` also without a raw signal.
 
-    Any of these five is Absent where its file cannot be read.
+    Any of these five is Unavailable where its file cannot be read.
     """
 
     alpha_id: str
@@ -205,18 +205,18 @@ class RunFigures:
     equity_basis: float
     smoothing: Mapping[str, Any] | None
     kinds: frozenset[str]
-    sealed: SealedMetrics | Absent | None = None
-    index: Index | Absent | None = None
-    cross_sections: CrossSections | Absent | None = None
-    deciles: WeeklyDeciles | Absent | None = None
-    ledger: Ledger | Absent | None = None
+    sealed: SealedMetrics | Unavailable | None = None
+    index: Index | Unavailable | None = None
+    cross_sections: CrossSections | Unavailable | None = None
+    deciles: WeeklyDeciles | Unavailable | None = None
+    ledger: Ledger | Unavailable | None = None
     score_field: str = SCORE_FIELD
 
     @property
     def whole(self) -> bool:
         """Whether every part of the run could be read."""
         parts = (self.sealed, self.index, self.cross_sections, self.deciles, self.ledger)
-        return not any(isinstance(part, Absent) for part in parts)
+        return not any(isinstance(part, Unavailable) for part in parts)
 
     @property
     def nbytes(self) -> int:
@@ -242,7 +242,7 @@ def cut_deciles(deciles: WeeklyDeciles, window: Window) -> WeeklyDeciles:
 
 
 def _nbytes(part: Any) -> int:
-    if part is None or isinstance(part, Absent):
+    if part is None or isinstance(part, Unavailable):
         return 0
     if isinstance(part, np.ndarray):
         return part.nbytes

@@ -9,7 +9,7 @@ from typing import Any, Final
 from datasets.maths.equity import period_returns
 from datasets.maths.newey_west import newey_west
 from datasets.maths.series import Floats, mean_or_null
-from datasets.maths.withheld import Withheld
+from datasets.maths.unavailable import Unavailable
 from schemas.metrics.core import CORE, REPRODUCTION_TOLERANCE
 from schemas.metrics.statistic import COMPUTED, DERIVED, LEDGER, Signal
 from schemas.metrics.vocabulary import DAILY
@@ -17,7 +17,7 @@ from serve.run_metrics.derivations import without_returns
 from serve.run_metrics.figures import Records
 from serve.run_metrics.sources import Sources
 from serve.run_metrics.statistics import stated_value
-from serve.run_metrics.unavailable import MISSING_KIND, Absent, absent
+from serve.run_metrics.unavailable import MISSING_KIND
 
 Block = dict[str, Any]
 
@@ -25,7 +25,7 @@ _MISMATCH: Final = "ic_reproduction_mismatch"
 _IC: Final = next(statistic for statistic in CORE if statistic.name == "ic")
 
 
-def nwt_ic(whole: Sources, records: Records) -> Block | Absent:
+def nwt_ic(whole: Sources, records: Records) -> Block | Unavailable:
     """Test the weekly conditioned IC of the whole run, provided its mean is the one the run sealed.
 
     Parameters
@@ -36,48 +36,48 @@ def nwt_ic(whole: Sources, records: Records) -> Block | Absent:
         The sealed records of the whole run.
     """
     sections = whole.cross_sections
-    if isinstance(sections, Absent):
+    if isinstance(sections, Unavailable):
         if sections.code == MISSING_KIND:
-            return Absent("ic_family_mismatch", sections.text, sections.kind)
+            return Unavailable("ic_family_mismatch", sections.text, sections.kind)
         return sections
     found = stated_value(_IC, records)
     if found is None or found[1].value is None:
-        return Absent(_MISMATCH, "the run sealed no mean IC that the rebuilt one could be compared with")
+        return Unavailable(_MISMATCH, "the run sealed no mean IC that the rebuilt one could be compared with")
     sealed, rebuilt = found[1].value, mean_or_null(sections.ic)
     if rebuilt is None:
-        return Absent(_MISMATCH, "no weekly IC can be measured on the cross-sections of the run")
+        return Unavailable(_MISMATCH, "no weekly IC can be measured on the cross-sections of the run")
     if abs(rebuilt - sealed) > REPRODUCTION_TOLERANCE:
-        return Absent(
+        return Unavailable(
             _MISMATCH, f"the rebuilt weekly IC has a mean of {rebuilt:.9g}, but {sealed:.9g} was sealed"
         )
     return _test(sections.ic, source=COMPUTED, source_kind=DERIVED, signal=Signal.CONDITIONED.value)
 
 
-def nwt_ic_score_panel(rows: Sources) -> Block | Absent:
+def nwt_ic_score_panel(rows: Sources) -> Block | Unavailable:
     """Test the weekly IC of the signal before smoothing, in the window."""
-    if isinstance(rows.raw, Absent):
+    if isinstance(rows.raw, Unavailable):
         return rows.raw
     lacking = without_returns(rows.raw.n_return_obs)
     if lacking is not None:
-        return absent(lacking)
+        return lacking
     return _test(rows.raw.ic, source=COMPUTED, source_kind=DERIVED, signal=Signal.RAW.value)
 
 
-def nwt_ir(rows: Sources) -> Block | Absent:
+def nwt_ir(rows: Sources) -> Block | Unavailable:
     """Test the daily return of the long_short book, in the window."""
-    if isinstance(rows.ledger, Absent):
+    if isinstance(rows.ledger, Unavailable):
         return rows.ledger
     returns = period_returns(rows.ledger.starting, rows.ledger.ending)
     return _test(returns, source=LEDGER.kind, frequency=DAILY)
 
 
-def _test(series: Floats, **labels: str) -> Block | Absent:
+def _test(series: Floats, **labels: str) -> Block | Unavailable:
     result = newey_west(series)
-    if isinstance(result, Withheld):
-        return absent(result)
+    if isinstance(result, Unavailable):
+        return result
     figures = asdict(result)
     if not all(math.isfinite(figure) for figure in figures.values()):
-        return Absent(
+        return Unavailable(
             "insufficient_data", "the series holds values without bounds, as of equity that vanished"
         )
     return {**figures, **labels}

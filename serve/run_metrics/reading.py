@@ -9,6 +9,7 @@ import polars as pl
 
 from datasets.maths.deciles import WeeklyDeciles
 from datasets.maths.series import Dates, Floats
+from datasets.maths.unavailable import Unavailable
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics.deciles import BUCKET_MEANS
@@ -29,7 +30,7 @@ from serve.run_metrics.figures import (
     SealedMetrics,
     SealedRecord,
 )
-from serve.run_metrics.unavailable import Absent, unreadable
+from serve.run_metrics.unavailable import unreadable
 
 Part = TypeVar("Part")
 BOOK: Final = CONDITIONED_BOOKS[0]
@@ -45,7 +46,7 @@ def read(
     Parameters
     ----------
     unread
-        Told of each part that is Absent since its file is gone or cannot be read.
+        Told of each part that is Unavailable since its file is gone or cannot be read.
 
     Raises
     ------
@@ -55,7 +56,7 @@ def read(
     manifest = snapshot.manifest
     errors: list[SnapshotCorrupt] = []
 
-    def part(read_part: Callable[[Reader, Snapshot], Part], kind: str) -> Part | Absent:
+    def part(read_part: Callable[[Reader, Snapshot], Part], kind: str) -> Part | Unavailable:
         try:
             return read_part(reader, snapshot)
         except SnapshotCorrupt as error:
@@ -65,14 +66,16 @@ def read(
 
     sections = part(_cross_sections, "decisions")
     sealed = part(_sealed, "metrics")
-    index: Index | Absent | None
+    index: Index | Unavailable | None
     if isinstance(sections, CrossSections):
         # The weekly figures have a row for every rebalance date, so the index itself need not be read as well.
         index = Index(sections.date, sections.traded)
     else:
         index = part(_index, "rebalances")
     deciles, ledger = part(_deciles, "decisions"), part(_ledger, "portfolio")
-    if errors and all(x is None or isinstance(x, Absent) for x in (sections, sealed, index, deciles, ledger)):
+    if errors and all(
+        x is None or isinstance(x, Unavailable) for x in (sections, sealed, index, deciles, ledger)
+    ):
         raise errors[0]
     return RunFigures(
         alpha_id=snapshot.alpha_id,

@@ -7,15 +7,16 @@ from functools import cached_property
 from typing import Final, TypeVar
 
 from datasets.maths.deciles import WeeklyDeciles
+from datasets.maths.unavailable import Unavailable
 from schemas.metrics.statistic import CROSS_SECTIONS, INDEX, LEDGER, Source
 from serve.run_metrics.figures import CrossSections, Index, Ledger, RawSignal, RunFigures, cut_deciles
-from serve.run_metrics.unavailable import ACCESS_LIMITED, MISSING_KIND, Absent
+from serve.run_metrics.unavailable import ACCESS_LIMITED, MISSING_KIND
 from serve.run_metrics.window import WHOLE_RUN, Window
 
 Part = TypeVar("Part")
 Dated = TypeVar("Dated", Index, CrossSections, Ledger)
 
-NO_RAW_SIGNAL: Final = Absent(MISSING_KIND, "the run recorded no signal before smoothing", "decisions")
+NO_RAW_SIGNAL: Final = Unavailable(MISSING_KIND, "the run recorded no signal before smoothing", "decisions")
 
 
 class Sources:
@@ -46,47 +47,47 @@ class Sources:
         return Sources(self._run, self._may_call, self._window.within(window))
 
     @cached_property
-    def index(self) -> Index | Absent:
+    def index(self) -> Index | Unavailable:
         """The rebalance dates."""
         return self._cut(self._opened(self._run.index, INDEX))
 
     @cached_property
-    def cross_sections(self) -> CrossSections | Absent:
+    def cross_sections(self) -> CrossSections | Unavailable:
         """The weekly figures."""
         return self._cut(self._opened(self._run.cross_sections, CROSS_SECTIONS))
 
     @cached_property
-    def raw(self) -> RawSignal | Absent:
+    def raw(self) -> RawSignal | Unavailable:
         """The weekly figures of the signal before smoothing."""
         sections = self.cross_sections
-        if isinstance(sections, Absent):
+        if isinstance(sections, Unavailable):
             return sections
         return NO_RAW_SIGNAL if sections.raw is None else sections.raw
 
     @cached_property
-    def deciles(self) -> WeeklyDeciles | Absent:
+    def deciles(self) -> WeeklyDeciles | Unavailable:
         """The weekly buckets."""
-        if isinstance(self.raw, Absent):
+        if isinstance(self.raw, Unavailable):
             return self.raw
         deciles = self._opened(self._run.deciles, CROSS_SECTIONS)
-        if isinstance(deciles, Absent) or self._window.whole:
+        if isinstance(deciles, Unavailable) or self._window.whole:
             return deciles
         return cut_deciles(deciles, self._window)
 
     @cached_property
-    def ledger(self) -> Ledger | Absent:
+    def ledger(self) -> Ledger | Unavailable:
         """The sessions."""
         return self._cut(self._opened(self._run.ledger, LEDGER))
 
-    def _opened(self, part: Part | Absent | None, source: Source) -> Part | Absent:
+    def _opened(self, part: Part | Unavailable | None, source: Source) -> Part | Unavailable:
         if source.endpoint not in self._may_call:
-            return Absent(ACCESS_LIMITED, f"the key may not call {source.endpoint}", source.kind)
-        if isinstance(part, Absent):
+            return Unavailable(ACCESS_LIMITED, f"the key may not call {source.endpoint}", source.kind)
+        if isinstance(part, Unavailable):
             return part
         if part is None:
             kind = next((kind for kind in source.needs if kind not in self._run.kinds), source.kind)
-            return Absent(MISSING_KIND, f"the run holds no {kind} for {source.meaning}", kind)
+            return Unavailable(MISSING_KIND, f"the run holds no {kind} for {source.meaning}", kind)
         return part
 
-    def _cut(self, part: Dated | Absent) -> Dated | Absent:
-        return part if isinstance(part, Absent) or self._window.whole else part.within(self._window)
+    def _cut(self, part: Dated | Unavailable) -> Dated | Unavailable:
+        return part if isinstance(part, Unavailable) or self._window.whole else part.within(self._window)

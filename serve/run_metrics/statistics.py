@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 import structlog
 
+from datasets.maths.unavailable import Unavailable
 from schemas.metrics.core import RATE_OF, RISK_FREE_RATE
 from schemas.metrics.statistic import (
     DERIVED,
@@ -23,7 +24,7 @@ from schemas.tables.books import RAW_PREFIX
 from serve.run_metrics.derivations import annual_risk_free_rate, derive
 from serve.run_metrics.figures import Records, SealedRecord
 from serve.run_metrics.sources import Sources
-from serve.run_metrics.unavailable import ACCESS_LIMITED, BLOCK_ERROR, FAILED, MISSING_KIND, Absent, Warnings
+from serve.run_metrics.unavailable import ACCESS_LIMITED, BLOCK_ERROR, FAILED, MISSING_KIND, Warnings
 
 _log = structlog.get_logger("serve.run_metrics")
 
@@ -61,7 +62,7 @@ class Span:
     whole: Sources
     rows: Sources
     equity_basis: float
-    unreadable: Absent | None = None
+    unreadable: Unavailable | None = None
     period: str | None = None
     raw: bool = True
 
@@ -109,7 +110,7 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
     value: float | None
     source: str | None
     kind: str | None
-    reason: Absent | None = None
+    reason: Unavailable | None = None
     if found is not None:
         name, record = found
         value, unit, source, kind = record.value, record.unit, record.name, record.source_kind
@@ -118,7 +119,7 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
         unit, scaling = statistic.derived_unit(span.equity_basis), statistic.annualisation
         derived = span.unreadable or _derived(statistic, span.rows, warnings, block)
         _warn_of_unreproduced(statistic, span, derived, warnings, block)
-        if isinstance(derived, Absent):
+        if isinstance(derived, Unavailable):
             value, source, kind, reason = None, None, None, derived
         else:
             value, source, kind = derived, statistic.source.kind, DERIVED
@@ -141,20 +142,20 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
     return made
 
 
-def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: str) -> float | Absent:
+def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: str) -> float | Unavailable:
     figure = guarded(f"{block}.{statistic.name}", lambda: derive(statistic, sources))
-    if isinstance(figure, Absent):
+    if isinstance(figure, Unavailable):
         if figure is FAILED:
             warnings.withheld(f"{block}.{statistic.name}", figure)
         elif figure.code in _OF_THE_DATA:
             warnings.withheld(block, figure)
         return figure
     if not math.isfinite(figure):
-        return Absent("insufficient_data", "the figure is not a finite number")
+        return Unavailable("insufficient_data", "the figure is not a finite number")
     return figure
 
 
-def guarded(block: str, compute: Callable[[], T]) -> T | Absent:
+def guarded(block: str, compute: Callable[[], T]) -> T | Unavailable:
     """Compute one part of the answer so that a failure stays its own."""
     try:
         return compute()
@@ -171,7 +172,7 @@ def _scaling(record: SealedRecord) -> Annualisation:
 
 
 def _warn_of_unreproduced(
-    statistic: Statistic, span: Span, derived: float | Absent, warnings: Warnings, block: str
+    statistic: Statistic, span: Span, derived: float | Unavailable, warnings: Warnings, block: str
 ) -> None:
     """Name the sealed value that is not served, and the one that is."""
     stated = stated_value(statistic, span.records)
@@ -179,7 +180,7 @@ def _warn_of_unreproduced(
         return
     instead = (
         f"it cannot be recomputed ({derived.text}) and is withheld"
-        if isinstance(derived, Absent)
+        if isinstance(derived, Unavailable)
         else f"{derived:.9g} follows from the tables and is served"
     )
     where = f"{statistic.name} of {span.period}" if span.period else statistic.name
@@ -213,7 +214,7 @@ def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
     if whole and record is not None and record.value is not None and record.reproduced:
         return record.value, RISK_FREE_RATE
     ledger = (span.whole if whole else span.rows).ledger
-    if isinstance(ledger, Absent):
+    if isinstance(ledger, Unavailable):
         return None, None
     rate = guarded(RISK_FREE_RATE, lambda: annual_risk_free_rate(ledger))
-    return (None, None) if rate is None or isinstance(rate, Absent) else (rate, LEDGER.kind)
+    return (None, None) if rate is None or isinstance(rate, Unavailable) else (rate, LEDGER.kind)

@@ -252,7 +252,9 @@ async def test_each_window_refuses_with_its_code_and_charges_nothing_for_it(
     assert (await used(access, token))[3] == 2
 
 
-async def test_the_second_refuses_with_its_code(access: Authenticator, administration: Administration) -> None:
+async def test_the_second_refuses_with_its_code(
+    access: Authenticator, administration: Administration
+) -> None:
     token = await issue(administration, rate="per_second=1,per_minute=100000")
     refused: ApiError | None = None
     admitted = 0
@@ -379,7 +381,9 @@ async def test_how_a_key_may_be_presented(access: Authenticator, administration:
         assert error.value.code == code, headers
 
 
-async def test_a_malformed_token_is_not_looked_up(access: Authenticator, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_malformed_token_is_not_looked_up(
+    access: Authenticator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def looked_up(_store: Store, _key_id: str) -> None:
         raise AssertionError("the store was asked")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from datasets.maths.newey_west import NeweyWest, bandwidth, long_run_variance, newey_west
 from datasets.maths.series import Floats
-from datasets.maths.withheld import Withheld
+from datasets.maths.unavailable import Unavailable
 from tests.maths.panels import check
 
 
@@ -106,16 +106,16 @@ def test_nulls_are_dropped_before_anything_is_counted() -> None:
 def test_fewer_than_ten_observations_are_too_few(n: int) -> None:
     for series in (drawn(2, n + 1)[:n], np.append(drawn(2, n + 1)[:n], [np.nan] * 20)):
         result = newey_west(series)
-        assert isinstance(result, Withheld)
-        assert result.reason_code == "insufficient_data"
+        assert isinstance(result, Unavailable)
+        assert result.code == "insufficient_data"
         assert str(n) in result.text
 
 
 @pytest.mark.parametrize("series", [np.zeros(10), np.full(297, 0.1), 1e-3 + np.arange(50) % 2 * 2e-16])
 def test_a_series_that_varies_by_rounding_only_has_no_test(series: Floats) -> None:
     result = newey_west(series)
-    assert isinstance(result, Withheld)
-    assert result.reason_code == "nonpositive_variance"
+    assert isinstance(result, Unavailable)
+    assert result.code == "nonpositive_variance"
 
 
 def influence(design: Floats, outcome: Floats) -> tuple[Floats, Floats]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from datasets.maths import rank_ic, ratios
 from datasets.maths.price import price_curve, price_summary
 from datasets.maths.series import Floats
-from datasets.maths.withheld import Withheld
+from datasets.maths.unavailable import Unavailable
 from schemas.warning_codes import WARNING_CODES
 from tests.maths.panels import check
 
@@ -31,11 +31,11 @@ def ledger(returns: list[float]) -> tuple[Floats, Floats]:
     return equity[:-1], equity[1:]
 
 
-def reason(figure: float | Withheld) -> str:
-    assert isinstance(figure, Withheld)
-    assert figure.reason_code in WARNING_CODES
+def reason(figure: float | Unavailable) -> str:
+    assert isinstance(figure, Unavailable)
+    assert figure.code in WARNING_CODES
     assert figure.text
-    return figure.reason_code
+    return figure.code
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_steady_growth_has_no_ratio_though_its_returns_differ_in_the_last_digit(
 
 def test_nothing_measures_nothing() -> None:
     none = np.array([])
-    ledger_figures: list[Callable[[Floats, Floats], float | Withheld]] = [
+    ledger_figures: list[Callable[[Floats, Floats], float | Unavailable]] = [
         ratios.pnl,
         ratios.max_drawdown,
         ratios.max_drawdown_pct,

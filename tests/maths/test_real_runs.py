@@ -13,7 +13,7 @@ import pytest
 from datasets.maths import rank_ic, ratios
 from datasets.maths.deciles import DecileBlock, WeeklyDeciles, decile_block
 from datasets.maths.series import Floats
-from datasets.maths.withheld import Withheld
+from datasets.maths.unavailable import Unavailable
 from pipeline.maths.deciles import weekly_deciles
 from pipeline.maths.information_coefficient import weekly_ic
 from pipeline.maths.weekly_signal import weekly_signal
@@ -48,7 +48,7 @@ def series(frame: pl.DataFrame, column: str) -> Floats:
     return frame[column].cast(pl.Float64).fill_null(math.nan).to_numpy()
 
 
-def figures(window: Window) -> dict[str, float | Withheld]:
+def figures(window: Window) -> dict[str, float | Unavailable]:
     """Return every sealed name that has a formula here, measured on the window."""
     weeks, ledger = window
     ic = series(weeks, "ic")
@@ -101,7 +101,7 @@ def test_every_sealed_figure_is_reproduced(
         if found is None:
             missing.add(record["name"])
         elif record["value"] is None:
-            assert isinstance(found, Withheld), record
+            assert isinstance(found, Unavailable), record
         else:
             assert found == pytest.approx(record["value"], rel=1e-9, abs=1e-9), record
     assert missing == underivable

@@ -13,7 +13,7 @@ from datasets.maths.panel import PanelCoverage, WeeklyMean, panel_coverage, week
 from datasets.maths.rank_correlation import spearman
 from datasets.maths.series import null_if_nan
 from datasets.maths.tenure import Tenure, rebalance_tenure, session_tenure
-from datasets.maths.withheld import Withheld
+from datasets.maths.unavailable import Unavailable
 from pipeline.maths.deciles import weekly_deciles
 from tests.maths import oracles
 from tests.maths.panels import Run, check, wide_runs
@@ -42,8 +42,8 @@ def test_the_table_is_the_mean_of_weekly_means(run: Run, seed: int) -> None:
     measured = {row["date"] for row in weekly if row["n_return_obs"]}
     block = decile_block(rows_of(run, np.random.default_rng(seed)), run.rebalances.height)
     if not measured:
-        assert isinstance(block, Withheld)
-        assert block.reason_code == ("forward_returns_absent" if weekly else "insufficient_data")
+        assert isinstance(block, Unavailable)
+        assert block.code == ("forward_returns_absent" if weekly else "insufficient_data")
         return
     assert isinstance(block, DecileBlock)
     assert block.weeks == len(measured)

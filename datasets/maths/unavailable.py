@@ -1,31 +1,30 @@
-"""The answer of a figure that the window does not determine."""
+"""The reason in place of a figure, or of the data for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
-
-ReasonCode: TypeAlias = Literal["insufficient_data", "nonpositive_variance", "forward_returns_absent"]
-"""Why a figure is withheld; each is a code of :data:`schemas.warning_codes.WARNING_CODES`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Withheld:
-    """A figure that cannot be measured, with the reason.
+class Unavailable:
+    """A figure, a block of figures or the data for them that cannot be given, with the reason.
 
     Parameters
     ----------
-    reason_code
+    code
         For programs; a code of :data:`schemas.warning_codes.WARNING_CODES`.
     text
         For readers; one clause without a full stop, fit to be served as ``withheld_reason``.
+    kind
+        The kind of data concerned, where it is the data that cannot be read.
     """
 
-    reason_code: ReasonCode
+    code: str
     text: str
+    kind: str | None = None
 
 
-def too_few(found: int, needed: int, what: str) -> Withheld:
+def too_few(found: int, needed: int, what: str) -> Unavailable:
     """Withhold a figure for want of observations.
 
     Parameters
@@ -37,13 +36,15 @@ def too_few(found: int, needed: int, what: str) -> Withheld:
 
     Returns
     -------
-    Withheld
+    Unavailable
         With code ``insufficient_data``.
     """
-    return Withheld("insufficient_data", f"{what} in the window: {found}; the figure needs at least {needed}")
+    return Unavailable(
+        "insufficient_data", f"{what} in the window: {found}; the figure needs at least {needed}"
+    )
 
 
-def no_variation(what: str) -> Withheld:
+def no_variation(what: str) -> Unavailable:
     """Withhold a ratio whose denominator is zero because every observation is the same.
 
     Parameters
@@ -53,7 +54,7 @@ def no_variation(what: str) -> Withheld:
 
     Returns
     -------
-    Withheld
+    Unavailable
         With code ``nonpositive_variance``.
     """
-    return Withheld("nonpositive_variance", f"the {what} of the window do not vary")
+    return Unavailable("nonpositive_variance", f"the {what} of the window do not vary")
