@@ -18,13 +18,13 @@ from datasets.notes import NOTHING_SEALED, Decision
 from datasets.publication.made_of import learned, mark_of
 from datasets.publication.pointers import (
     Published,
-    change,
+    compare_and_swap,
     moment,
+    next_pointer,
     refuse_removed,
     refuse_withdrawn,
     require_whole,
     served,
-    succeed,
 )
 from datasets.storage import Storage
 from schemas.errors import AlphaNotPublished, PublicationRefused, SettingsError
@@ -80,7 +80,7 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
     Parameters
     ----------
     pointer, manifest
-        Of the earlier snapshot, as for :func:`datasets.publication.pointers.point`.
+        Of the earlier snapshot, as for :func:`datasets.publication.pointers.publish_pointer`.
 
     Returns
     -------
@@ -110,9 +110,9 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
         current = learned(storage, current)
         refuse_removed(current, final)
         require_whole(storage, files, len(manifest))
-        return _left(current, succeed(current, final), by.decision("rollback", current.snapshot))
+        return _left(current, next_pointer(current, final), by.decision("rollback", current.snapshot))
 
-    changed = change(storage, pointer.alpha_id, decide)
+    changed = compare_and_swap(storage, pointer.alpha_id, decide)
     return Published(pointer.alpha_id, pointer.snapshot, changed=changed is not None)
 
 
@@ -167,9 +167,9 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
             withdrawn=current.snapshot,
             decisions=current.notes.decided(by.decision("withdraw", current.snapshot)),
         )
-        return succeed(replace(current, notes=notes), _pointer(manifest))
+        return next_pointer(replace(current, notes=notes), _pointer(manifest))
 
-    changed = change(storage, alpha_id, decide)
+    changed = compare_and_swap(storage, alpha_id, decide)
     return Published(alpha_id, left[-1], changed=changed is not None)
 
 
@@ -214,9 +214,9 @@ def restore(
             withdrawn="",
             decisions=current.notes.decided(by.decision("restore", current.notes.withdrawn)),
         )
-        return succeed(replace(current, notes=notes), following)
+        return next_pointer(replace(current, notes=notes), following)
 
-    changed = change(storage, alpha_id, decide)
+    changed = compare_and_swap(storage, alpha_id, decide)
     return Published(alpha_id, following.snapshot, changed=changed is not None)
 
 

@@ -1,6 +1,6 @@
 """Moving the pointer of an alpha: the one step that changes what is served.
 
-Builders, rollback and gc all change a pointer by :func:`change`, which lets one of them at a time compare and
+Builders, rollback and gc all change a pointer by :func:`compare_and_swap`, which lets one of them at a time compare and
 write: by a lock on a root of this machine, by a conditional write on an object store. The pointer thereby also
 orders what they do to files: gc names the snapshots it is going to remove in the pointer first, and whoever
 wants to serve one looks at the files after having read the pointer it is going to replace.
@@ -50,7 +50,7 @@ def served(storage: Storage, alpha_id: str) -> Pointer | None:
         return None
 
 
-def point(storage: Storage, pointer: Pointer, manifest: bytes, *, force: bool = False) -> Published:
+def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, force: bool = False) -> Published:
     """Make a snapshot, whose files are all in place, the one that is served.
 
     Parameters
@@ -85,13 +85,13 @@ def point(storage: Storage, pointer: Pointer, manifest: bytes, *, force: bool = 
         refuse(current, *final.made_of, datetime.fromisoformat(final.sealed_at), force=force)
         refuse_removed(current, final)
         require_whole(storage, files, len(manifest))
-        return succeed(current, final)
+        return next_pointer(current, final)
 
-    changed = change(storage, pointer.alpha_id, decide)
+    changed = compare_and_swap(storage, pointer.alpha_id, decide)
     return Published(pointer.alpha_id, pointer.snapshot, changed=changed is not None)
 
 
-def change(
+def compare_and_swap(
     storage: Storage, alpha_id: str, decide: Callable[[Pointer | None], Pointer | None]
 ) -> Pointer | None:
     """Replace a pointer by what a function makes of it, while nobody else does.
@@ -132,7 +132,7 @@ def change(
     )
 
 
-def succeed(current: Pointer, following: Pointer) -> Pointer:
+def next_pointer(current: Pointer, following: Pointer) -> Pointer:
     """Return the pointer that follows another one, remembering what was served when, and what operators decided."""
     # A clock that was set back, or is coarser than two builds are apart, must not hide which snapshot came later.
     now = moment(after=datetime.fromisoformat(current.published_at))

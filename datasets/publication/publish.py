@@ -21,7 +21,7 @@ from typing import Self
 
 from datasets.layout import MANIFEST, snapshot_path
 from datasets.manifest import FileEntry, Manifest, Pointer, digest
-from datasets.publication.pointers import Published, point
+from datasets.publication.pointers import Published, publish_pointer
 from datasets.storage import Storage
 from datasets.storage.disk import locked, writing
 
@@ -152,7 +152,7 @@ class Publication:
         if MANIFEST not in present or not self._in_place(f"{destination}/{MANIFEST}", digest(encoded)):
             self._storage.write(f"{destination}/{MANIFEST}", encoded)
             placed = True
-        published = point(self._storage, pointer, encoded, force=force)
+        published = publish_pointer(self._storage, pointer, encoded, force=force)
         return Published(published.alpha_id, published.snapshot, changed=published.changed or placed)
 
     def _copied(self, entry: FileEntry, target: str) -> bool:

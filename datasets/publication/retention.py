@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from datasets.layout import STAGING, alpha_path, snapshot_path
 from datasets.manifest import Pointer
 from datasets.publication.made_of import learned
-from datasets.publication.pointers import change, served
+from datasets.publication.pointers import compare_and_swap, served
 from datasets.storage import Storage, Stored
 
 UNSERVED_GRACE: Final = timedelta(hours=1)
@@ -38,7 +38,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredSnapshot:
     """One snapshot of an alpha, as it lies in the root.
 
     Attributes
@@ -58,22 +58,22 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class GcDecision:
     """What becomes of one snapshot.
 
     Attributes
     ----------
-    held
+    stored
         Which.
     kept_because
         Why it stays; None when it goes.
     """
 
-    held: Held
+    stored: StoredSnapshot
     kept_because: str | None
 
 
-def snapshots_of(storage: Storage, alpha_id: str) -> tuple[Held, ...]:
+def snapshots_of(storage: Storage, alpha_id: str) -> tuple[StoredSnapshot, ...]:
     """List the snapshots of an alpha, whole or not, served or not, by id; one listing.
 
     Raises
@@ -87,26 +87,26 @@ def snapshots_of(storage: Storage, alpha_id: str) -> tuple[Held, ...]:
         if separator and folder.startswith(_FOLDER):
             found.setdefault(folder.removeprefix(_FOLDER), []).append(entry)
     return tuple(
-        Held(snapshot, max(e.modified for e in entries), sum(e.size for e in entries), len(entries))
+        StoredSnapshot(snapshot, max(e.modified for e in entries), sum(e.size for e in entries), len(entries))
         for snapshot, entries in sorted(found.items())
     )
 
 
 def decide(
     pointer: Pointer,
-    held: tuple[Held, ...],
+    stored: tuple[StoredSnapshot, ...],
     policy: Policy,
     *,
     needed_since: datetime | None,
     now: datetime,
-) -> tuple[Fate, ...]:
+) -> tuple[GcDecision, ...]:
     """Say what becomes of every snapshot of an alpha. Pure.
 
     Parameters
     ----------
     pointer
         What is served.
-    held
+    stored
         What there is.
     needed_since
         What was replaced at or after this instant may be read by somebody; None when nobody holds a lease.
@@ -115,20 +115,20 @@ def decide(
 
     Returns
     -------
-    tuple of Fate
-        In the order of `held`. Removals that were begun are always finished.
+    tuple of GcDecision
+        In the order of `stored`. Removals that were begun are always finished.
     """
     replaced = {snapshot: datetime.fromisoformat(at) for snapshot, at in pointer.replaced.items()}
-    left = {h.snapshot: replaced.get(h.snapshot, h.written) for h in held}
+    left = {h.snapshot: replaced.get(h.snapshot, h.written) for h in stored}
     others = sorted(
-        (h.snapshot for h in held if h.snapshot not in (pointer.snapshot, *pointer.removing)),
+        (h.snapshot for h in stored if h.snapshot not in (pointer.snapshot, *pointer.removing)),
         key=lambda snapshot: (snapshot in replaced, left[snapshot], snapshot),
         reverse=True,
     )
     # Of a withdrawn alpha nothing is kept for its own sake: it goes once nobody can be reading it.
     numbered = set() if pointer.is_withdrawn else set(others[: max(0, policy.keep - 1)])
 
-    def reason(one: Held) -> str | None:
+    def reason(one: StoredSnapshot) -> str | None:
         if one.snapshot == pointer.snapshot:
             return "served"
         if one.snapshot in pointer.removing:
@@ -142,7 +142,7 @@ def decide(
             return "a reader's lease"
         return None
 
-    return tuple(Fate(one, reason(one)) for one in held)
+    return tuple(GcDecision(one, reason(one)) for one in stored)
 
 
 def collect(
@@ -153,7 +153,7 @@ def collect(
     needed_since: datetime | None,
     now: datetime,
     dry_run: bool = False,
-) -> tuple[Fate, ...]:
+) -> tuple[GcDecision, ...]:
     """Remove the snapshots of an alpha that nobody needs.
 
     They are named in the pointer first, so that no build and no rollback serves one of them again while its files
@@ -162,7 +162,7 @@ def collect(
 
     Returns
     -------
-    tuple of Fate
+    tuple of GcDecision
         Of every snapshot; with `dry_run`, what would become of it.
 
     Raises
@@ -172,28 +172,28 @@ def collect(
     StorageUnavailable
         When the store does not answer, or does not permit removing.
     """
-    held = snapshots_of(storage, alpha_id)
+    stored = snapshots_of(storage, alpha_id)
 
-    def fates(pointer: Pointer) -> tuple[Fate, ...]:
-        return decide(pointer, held, policy, needed_since=needed_since, now=now)
+    def decisions(pointer: Pointer) -> tuple[GcDecision, ...]:
+        return decide(pointer, stored, policy, needed_since=needed_since, now=now)
 
     current = served(storage, alpha_id)
     if current is None:
-        return tuple(Fate(one, "never served") for one in held)
-    going = _going(fates(current))
+        return tuple(GcDecision(one, "never served") for one in stored)
+    going = _going(decisions(current))
     if dry_run or not (going or current.removing):
-        return fates(current)
+        return decisions(current)
 
     def announce(pointer: Pointer | None) -> Pointer | None:
         if pointer is None:
             return None
-        named = tuple(sorted({*_going(fates(pointer)), *pointer.removing}))
+        named = tuple(sorted({*_going(decisions(pointer)), *pointer.removing}))
         # What was rolled back from is remembered by its seal, which only its manifest names if another release did it.
         return None if named == pointer.removing else replace(learned(storage, pointer), removing=named)
 
-    announced = change(storage, alpha_id, announce) or served(storage, alpha_id)
+    announced = compare_and_swap(storage, alpha_id, announce) or served(storage, alpha_id)
     if announced is None:
-        return tuple(Fate(one, "never served") for one in held)
+        return tuple(GcDecision(one, "never served") for one in stored)
     gone = set(announced.removing)
     for snapshot in announced.removing:
         storage.remove_folder(snapshot_path(alpha_id, snapshot), f"{STAGING}/removed-{uuid.uuid4().hex}")
@@ -208,13 +208,13 @@ def collect(
             notes=replace(pointer.notes, earlier=_without(pointer.notes.earlier, gone)),
         )
 
-    change(storage, alpha_id, conclude)
-    return tuple(Fate(f.held, None) if f.held.snapshot in gone else f for f in fates(announced))
+    compare_and_swap(storage, alpha_id, conclude)
+    return tuple(GcDecision(f.stored, None) if f.stored.snapshot in gone else f for f in decisions(announced))
 
 
-def _going(fates: tuple[Fate, ...]) -> tuple[str, ...]:
-    return tuple(fate.held.snapshot for fate in fates if fate.kept_because is None)
+def _going(decisions: tuple[GcDecision, ...]) -> tuple[str, ...]:
+    return tuple(decision.stored.snapshot for decision in decisions if decision.kept_because is None)
 
 
 def _without(known: Mapping[str, T], gone: set[str]) -> dict[str, T]:
-    return {snapshot: told for snapshot, told in known.items() if snapshot not in gone}
+    return {snapshot: value for snapshot, value in known.items() if snapshot not in gone}

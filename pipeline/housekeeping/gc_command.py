@@ -14,7 +14,7 @@ from rich.table import Column, Table
 from datasets.layout import ALPHAS
 from datasets.publication.leases import LEASES, Lease, horizon, is_stale, read_leases
 from datasets.publication.publish import sweep_dead_builds
-from datasets.publication.retention import Fate, Policy, collect
+from datasets.publication.retention import GcDecision, Policy, collect
 from datasets.storage import Storage
 from datasets.storage.lock import DistributedLock
 from pipeline.housekeeping.command_line import (
@@ -79,38 +79,45 @@ def gc(
     if unknown:
         raise SettingsError(f"{unknown[0]!r} is no alpha address")
     if dry_run:
-        fates, broken = _run(storage, alphas, policy, None)
+        decisions, broken = _run(storage, alphas, policy, None)
     else:
         with storage.acquire("gc", f"{socket.gethostname()}-{os.getpid()}") as lock:
             # First of all: on a full disk the pointers below can only be written once there is some room.
             _tidy(storage)
-            fates, broken = _run(storage, alphas, policy, lock)
-    gone = [(alpha, fate) for alpha, told in fates.items() for fate in told if fate.kept_because is None]
-    freed = sum(fate.held.bytes for _, fate in gone)
+            decisions, broken = _run(storage, alphas, policy, lock)
+    gone = [
+        (alpha, decision)
+        for alpha, found in decisions.items()
+        for decision in found
+        if decision.kept_because is None
+    ]
+    freed = sum(decision.stored.bytes for _, decision in gone)
     if as_json:
         print_json(
             {
                 "dry_run": dry_run,
                 "removed_snapshots": len(gone),
                 "removed_bytes": freed,
-                "alphas": {alpha: [_row(fate) for fate in told] for alpha, told in fates.items()},
+                "alphas": {
+                    alpha: [_row(decision) for decision in found] for alpha, found in decisions.items()
+                },
                 "unreadable": broken,
             }
         )
     else:
         table = Table("alpha", Column("snapshot", no_wrap=True), "written", "files", "size")
-        for alpha, fate in gone:
+        for alpha, decision in gone:
             table.add_row(
                 alpha,
-                fate.held.snapshot,
-                str(fate.held.written)[:19],
-                str(fate.held.files),
-                size_text(fate.held.bytes),
+                decision.stored.snapshot,
+                str(decision.stored.written)[:19],
+                str(decision.stored.files),
+                size_text(decision.stored.bytes),
             )
         if gone:
             Screen().print(table)
         verb = "would go" if dry_run else "removed"
-        echo(f"{len(gone)} snapshots {verb}, {size_text(freed)}; {len(fates)} alphas looked at")
+        echo(f"{len(gone)} snapshots {verb}, {size_text(freed)}; {len(decisions)} alphas looked at")
         for reason in broken.values():
             echo(f"error: {reason}", err=True)
     click.get_current_context().exit(SnapshotCorrupt.exit_code if broken else 0)
@@ -118,10 +125,10 @@ def gc(
 
 def _run(
     storage: Storage, alphas: tuple[str, ...], policy: Policy, lock: DistributedLock | None
-) -> tuple[dict[str, tuple[Fate, ...]], dict[str, str]]:
+) -> tuple[dict[str, tuple[GcDecision, ...]], dict[str, str]]:
     """Collect alpha by alpha; one whose pointer is broken loses nothing and stops no other."""
     names = alphas or tuple(sorted({*published_alphas(storage), *_with_files(storage)}))
-    fates: dict[str, tuple[Fate, ...]] = {}
+    decisions: dict[str, tuple[GcDecision, ...]] = {}
     broken: dict[str, str] = {}
     now = datetime.now(UTC)
     since = horizon(read_leases(storage), now)
@@ -129,10 +136,12 @@ def _run(
         if lock is not None:
             lock.renew()
         try:
-            fates[alpha] = collect(storage, alpha, policy, needed_since=since, now=now, dry_run=lock is None)
+            decisions[alpha] = collect(
+                storage, alpha, policy, needed_since=since, now=now, dry_run=lock is None
+            )
         except SnapshotCorrupt as error:
             broken[alpha] = str(error)
-    return fates, broken
+    return decisions, broken
 
 
 def _with_files(storage: Storage) -> list[str]:
@@ -153,5 +162,8 @@ def _forgotten(lease: Lease, now: datetime) -> bool:
     return is_stale(lease, now) and now - datetime.fromisoformat(lease.refreshed_at) > _FORGOTTEN
 
 
-def _row(fate: Fate) -> dict[str, Any]:
-    return asdict(fate.held) | {"removed": fate.kept_because is None, "kept_because": fate.kept_because}
+def _row(decision: GcDecision) -> dict[str, Any]:
+    return asdict(decision.stored) | {
+        "removed": decision.kept_because is None,
+        "kept_because": decision.kept_because,
+    }

@@ -11,7 +11,7 @@ from rich.table import Column, Table
 from datasets.layout import MANIFEST, snapshot_path
 from datasets.manifest import Manifest, Pointer
 from datasets.publication.pointers import served
-from datasets.publication.retention import Held, snapshots_of
+from datasets.publication.retention import StoredSnapshot, snapshots_of
 from datasets.storage import Storage
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option, size_text
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
@@ -29,11 +29,11 @@ def show(alpha: str, root: str, as_json: bool) -> None:
     Exit code: 0, 1 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is away.
     """
     storage = opened(root)
-    pointer, held = served(storage, alpha), snapshots_of(storage, alpha)
-    if pointer is None and not held:
+    pointer, stored = served(storage, alpha), snapshots_of(storage, alpha)
+    if pointer is None and not stored:
         raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
-    manifests = _manifests(storage, alpha, held)
-    rows = [_row(one, pointer, manifests.get(one.snapshot)) for one in held]
+    manifests = _manifests(storage, alpha, stored)
+    rows = [_row(one, pointer, manifests.get(one.snapshot)) for one in stored]
     rows.sort(key=lambda row: (row["state"] == "served", row["until"] or row["written"]), reverse=True)
     current = manifests.get(pointer.snapshot) if pointer and not pointer.is_withdrawn else None
     if as_json:
@@ -92,8 +92,8 @@ def _show_files(console: Screen, manifest: Manifest) -> None:
         echo(f"warning {warning['rule']}: {warning['message']}")
 
 
-def _manifests(storage: Storage, alpha: str, held: tuple[Held, ...]) -> dict[str, Manifest]:
-    paths = {f"{snapshot_path(alpha, one.snapshot)}/{MANIFEST}": one.snapshot for one in held}
+def _manifests(storage: Storage, alpha: str, stored: tuple[StoredSnapshot, ...]) -> dict[str, Manifest]:
+    paths = {f"{snapshot_path(alpha, one.snapshot)}/{MANIFEST}": one.snapshot for one in stored}
     found = {}
     for path, data in storage.read_many(list(paths)).items():
         try:
@@ -104,7 +104,7 @@ def _manifests(storage: Storage, alpha: str, held: tuple[Held, ...]) -> dict[str
     return found
 
 
-def _row(one: Held, pointer: Pointer | None, manifest: Manifest | None) -> dict[str, Any]:
+def _row(one: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | None) -> dict[str, Any]:
     return {
         "snapshot": one.snapshot,
         "state": _state(one, pointer, manifest),
@@ -117,7 +117,7 @@ def _row(one: Held, pointer: Pointer | None, manifest: Manifest | None) -> dict[
     }
 
 
-def _state(one: Held, pointer: Pointer | None, manifest: Manifest | None) -> str:
+def _state(one: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | None) -> str:
     if pointer is not None:
         for state, members in (
             ("empty" if pointer.is_withdrawn else "served", (pointer.snapshot,)),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from datasets.manifest import Pointer
 from datasets.publication.leases import VALID_SECONDS, Lease, horizon, write_lease
-from datasets.publication.retention import Held, Policy, decide
+from datasets.publication.retention import Policy, StoredSnapshot, decide
 from datasets.storage import open_storage
 from pipeline.build import build_seal
 from schemas.errors import PublicationRefused
@@ -130,7 +130,7 @@ _AGES = st.integers(-5, 40)
 
 
 @st.composite
-def _histories(draw: st.DrawFn) -> tuple[Pointer, tuple[Held, ...]]:
+def _histories(draw: st.DrawFn) -> tuple[Pointer, tuple[StoredSnapshot, ...]]:
     there = draw(st.lists(st.sampled_from(_IDS), unique=True, min_size=1))
     served = there[0]
     replaced = {
@@ -138,27 +138,27 @@ def _histories(draw: st.DrawFn) -> tuple[Pointer, tuple[Held, ...]]:
         for snapshot in draw(st.lists(st.sampled_from(_IDS), unique=True))
         if snapshot != served
     }
-    held = tuple(Held(snapshot, NOW - timedelta(days=draw(_AGES)), 10, 1) for snapshot in there)
+    stored = tuple(StoredSnapshot(snapshot, NOW - timedelta(days=draw(_AGES)), 10, 1) for snapshot in there)
     pointer = Pointer(
         ALPHA, served, "", ALPHA, None, complete=True, missing=(), started_at="", sealed_at="", published_at="",
         replaced=replaced,
     )  # fmt: skip
-    return pointer, held
+    return pointer, stored
 
 
 @given(_histories(), st.integers(1, 5), st.integers(0, 30), st.none() | st.integers(-5, 40))
 def test_what_may_be_needed_is_never_chosen(
-    history: tuple[Pointer, tuple[Held, ...]], keep: int, grace: int, lease: int | None
+    history: tuple[Pointer, tuple[StoredSnapshot, ...]], keep: int, grace: int, lease: int | None
 ) -> None:
-    pointer, held = history
+    pointer, stored = history
     policy = Policy(keep, timedelta(days=grace))
     since = None if lease is None else NOW - timedelta(days=lease)
-    fates = decide(pointer, held, policy, needed_since=since, now=NOW)
-    assert tuple(fate.held for fate in fates) == held
-    gone = {fate.held.snapshot for fate in fates if fate.kept_because is None}
+    decisions = decide(pointer, stored, policy, needed_since=since, now=NOW)
+    assert tuple(decision.stored for decision in decisions) == stored
+    gone = {decision.stored.snapshot for decision in decisions if decision.kept_because is None}
     assert pointer.snapshot not in gone
-    assert len(held) - len(gone) >= min(keep, len(held))
-    for one in held:
+    assert len(stored) - len(gone) >= min(keep, len(stored))
+    for one in stored:
         if one.snapshot in gone:
             left = datetime.fromisoformat(pointer.replaced.get(one.snapshot, one.written.isoformat()))
             assert NOW - left >= policy.grace
@@ -166,9 +166,9 @@ def test_what_may_be_needed_is_never_chosen(
             assert since is None or left < since
     # Keeping more, or for longer, never removes more.
     more = decide(
-        pointer, held, Policy(keep + 1, policy.grace + timedelta(days=1)), needed_since=since, now=NOW
+        pointer, stored, Policy(keep + 1, policy.grace + timedelta(days=1)), needed_since=since, now=NOW
     )
-    assert {fate.held.snapshot for fate in more if fate.kept_because is None} <= gone
+    assert {decision.stored.snapshot for decision in more if decision.kept_because is None} <= gone
 
 
 def test_nobody_holds_anything_without_a_live_lease() -> None:

@@ -15,7 +15,7 @@ import pytest
 import datasets
 from datasets.layout import pointer_path
 from datasets.manifest import Pointer, digest
-from datasets.publication.pointers import change, served
+from datasets.publication.pointers import compare_and_swap, served
 from datasets.storage import Version, open_storage
 from schemas.errors import StorageUnavailable
 from tests.support.bucket import Bucket
@@ -55,7 +55,7 @@ def test_changes_from_many_writers_are_all_kept(bucket: Bucket, small_seal: Seal
     def mark(name: str) -> None:
         storage = open_storage(bucket.url())
         for number in range(5):
-            change(
+            compare_and_swap(
                 storage,
                 "Test_small",
                 partial(_withdraw, snapshot=f"{name}{number}"),
