@@ -44,7 +44,7 @@ _WORDS = ("momentum", "reversal", "quality", "value", "carry", "seasonality", "d
 _GRANTS = ("--endpoints", "all", "--alphas", "all", "--runs", "all", "--rate", "per_second=100000,per_minute=1000000,per_day=10000000,monthly=null")  # fmt: skip
 
 
-def pointer_of(number: int) -> Pointer:
+def make_pointer(number: int) -> Pointer:
     """Return a synthetic pointer as long as most are."""
     word = _WORDS[number % len(_WORDS)]
     return Pointer(
@@ -91,7 +91,7 @@ def polls(storage: Storage) -> dict[str, Any]:
     """Measure first look, idle poll, and the poll that finds one change."""
 
     def change() -> None:
-        changed = replace(pointer_of(7), name=f"Renamed at {time.monotonic_ns()}")
+        changed = replace(make_pointer(7), name=f"Renamed at {time.monotonic_ns()}")
         storage.write(pointer_path(changed.alpha_id), changed.encode())
         assert catalogue.refresh()
 
@@ -124,7 +124,7 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
         writing = progress.add_task("pointers written", total=alphas)
         begin = time.perf_counter()
         with ThreadPoolExecutor(_WRITERS) as pool:
-            for _ in pool.map(lambda number: put(pointer_of(number)), range(alphas)):
+            for _ in pool.map(lambda number: put(make_pointer(number)), range(alphas)):
                 progress.advance(writing)
         written = time.perf_counter() - begin
         found: dict[str, Any] = {
@@ -140,7 +140,7 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
             times, counts = [], []
             for number in range(rounds):
                 if before is not None:
-                    before(replace(pointer_of(7), name=f"Renamed for the {number}th time"))
+                    before(replace(make_pointer(7), name=f"Renamed for the {number}th time"))
                 with asked(server) as requests:
                     begin = time.perf_counter()
                     changed = catalogue.refresh()
@@ -254,7 +254,7 @@ def on_a_folder(alphas: int) -> dict[str, Any]:
         (root / "catalog").mkdir(parents=True)
         empty.mkdir()
         for number in range(alphas):
-            pointer = pointer_of(number)
+            pointer = make_pointer(number)
             (root / pointer_path(pointer.alpha_id)).write_bytes(pointer.encode())
         return {"folder": polls(open_storage(root)), "served": served(root, empty, alphas)}
 

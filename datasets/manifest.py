@@ -259,7 +259,7 @@ class Pointer:
             raise SnapshotCorrupt(f"{origin} is no pointer: {error}") from error
 
 
-def pointer_of(manifest: Manifest, description: Mapping[str, Any] | None) -> Pointer:
+def make_pointer(manifest: Manifest, description: Mapping[str, Any] | None) -> Pointer:
     """Return the pointer to a snapshot, but for the digest of its manifest and the time of publication.
 
     Parameters

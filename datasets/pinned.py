@@ -14,7 +14,7 @@ from typing import Final
 
 from datasets.catalogue import Catalogue
 from datasets.layout import MANIFEST, is_snapshot_id, snapshot_path
-from datasets.manifest import Manifest, Pointer, digest, named_by_content, pointer_of
+from datasets.manifest import Manifest, Pointer, digest, make_pointer, named_by_content
 from datasets.notes import Earlier
 from datasets.publication.pointers import served
 from datasets.snapshot import Snapshot
@@ -147,7 +147,7 @@ class PinnedSnapshots:
                     alpha_id, snapshot, current.snapshot
                 ) from None  # gc went faster than this look
             raise
-        pointer = pointer_of(manifest, opened.description())
+        pointer = make_pointer(manifest, opened.description())
         notes = replace(pointer.notes, published_at=known.published_at)
         return opened.with_pointer(
             replace(

@@ -13,7 +13,7 @@ from schemas.objects.meta import META
 from schemas.openapi.document import GROUPS, group_of
 from schemas.openapi.headers import HEADERS
 from schemas.openapi.parameters import sentences
-from schemas.openapi.responses import codes_of
+from schemas.openapi.responses import list_codes
 from schemas.parameters import Parameter, ParameterKind
 from schemas.warning_codes import WARNING_CODES
 
@@ -79,9 +79,9 @@ def _endpoint(endpoint: Endpoint) -> Iterator[str]:
             yield _parameter(parameter)
         yield ""
     yield from _payload(endpoint)
-    own = [code for code in codes_of(endpoint) if code not in _EVERYWHERE]
+    own = [code for code in list_codes(endpoint) if code not in _EVERYWHERE]
     if endpoint.public:
-        yield f"Errors: {_codes(codes_of(endpoint))}."
+        yield f"Errors: {_codes(list_codes(endpoint))}."
     else:
         beside = f"{_codes(own)}, and " if own else ""
         yield f"Errors: {beside}[those of every endpoint behind a key](#errors)."

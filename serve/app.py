@@ -29,7 +29,7 @@ from serve.http.protocol.limits import ConnectionLimits
 from serve.http.responses import Response as ServedResponse
 from serve.http.responses import failed
 from serve.http.router import Router
-from serve.observability import instruments_of, logging
+from serve.observability import logging, make_instruments
 from serve.observability.sampling import both, sampling
 from serve.runtime import freeze_gc, unfreeze_gc
 from serve.server import closing
@@ -113,7 +113,7 @@ def from_environment() -> Application:
     logging.configure(program.log_level, program.log_format)
     freeze_gc()
     access = AccessSettings.from_environment(os.environ, program.datasets)
-    return create(program, access, instruments_of(program), closing)
+    return create(program, access, make_instruments(program), closing)
 
 
 def _route(handler: EndpointHandler) -> HTTPRouteHandler:

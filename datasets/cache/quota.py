@@ -71,7 +71,7 @@ class CacheQuota:
         if _used_within(path, _FRESH_SECONDS):
             return True  # nobody removes it for a while yet
         try:
-            with locked(self._lock_of(path)):
+            with locked(self._lock_path(path)):
                 if not _fits(path, size):
                     return False
                 with contextlib.suppress(
@@ -131,7 +131,7 @@ class CacheQuota:
             if used <= self._max_bytes * _KEPT:
                 break
             # The lock that a reader notes its use under: it finds the copy gone, or this finds it in use.
-            with locked(self._lock_of(path)):
+            with locked(self._lock_path(path)):
                 if _used_within(path, HELD_SECONDS):
                     continue
                 path.unlink(missing_ok=True)
@@ -142,7 +142,7 @@ class CacheQuota:
                     (self._folder / parent).rmdir()
         return used
 
-    def _lock_of(self, path: Path) -> Path:
+    def _lock_path(self, path: Path) -> Path:
         return self._locks / f"use-{zlib.crc32(os.fsencode(path)) % _USE_LOCKS:02x}"
 
     def _copies(self) -> list[tuple[float, int, Path]]:

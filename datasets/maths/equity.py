@@ -130,7 +130,7 @@ def period_returns(starting: Floats, ending: Floats) -> Floats:
     return returns
 
 
-def sessions_of(starting: Floats, ending: Floats) -> Sessions:
+def make_sessions(starting: Floats, ending: Floats) -> Sessions:
     """Compute what no window changes.
 
     Parameters
@@ -191,7 +191,7 @@ def equity_curve(starting: Floats, ending: Floats) -> EquityCurve:
     EquityCurve
         As long as the input.
     """
-    return compounded(sessions_of(starting, ending))
+    return compounded(make_sessions(starting, ending))
 
 
 def equity_summary(dates: Dates, starting: Floats, ending: Floats) -> EquitySummary:
@@ -209,7 +209,7 @@ def equity_summary(dates: Dates, starting: Floats, ending: Floats) -> EquitySumm
     EquitySummary
         With ``sessions`` 0 and every other field ``None`` when the window is empty.
     """
-    sessions = sessions_of(starting, ending)
+    sessions = make_sessions(starting, ending)
     return summarised(dates, sessions, compounded(sessions))
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from datasets.layout import MANIFEST, snapshot_path
-from datasets.manifest import Manifest, Pointer, digest, pointer_of
+from datasets.manifest import Manifest, Pointer, digest, make_pointer
 from datasets.notes import NOTHING_SEALED, Decision
-from datasets.publication.made_of import learned, mark_of
+from datasets.publication.made_of import learned, make_mark
 from datasets.publication.pointers import (
     Published,
     compare_and_swap,
@@ -119,7 +119,7 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
 def _left(current: Pointer, following: Pointer, decision: Decision) -> Pointer:
     """Remember in the pointer that follows what was rolled back from."""
     notes = following.notes
-    marks = {**notes.rolled_back, current.snapshot: mark_of(current, following)}
+    marks = {**notes.rolled_back, current.snapshot: make_mark(current, following)}
     return replace(
         following,
         withdrawn=(*following.withdrawn, current.snapshot),
@@ -241,4 +241,4 @@ def _nothing(alpha_id: str, sealed_at: str) -> Manifest:
 
 
 def _pointer(manifest: Manifest) -> Pointer:
-    return replace(pointer_of(manifest, None), manifest_sha256=digest(manifest.encode()))
+    return replace(make_pointer(manifest, None), manifest_sha256=digest(manifest.encode()))

@@ -50,7 +50,7 @@ def was_rolled_back(pointer: Pointer, seal_digest: str, declared: str) -> bool:
     return unknown and pointer.made_of[0] != seal_digest
 
 
-def mark_of(left: Pointer, wanted: Pointer) -> str:
+def make_mark(left: Pointer, wanted: Pointer) -> str:
     """Return how a rollback from one snapshot to another is remembered: by seal, or by one build of it. Pure."""
     seal, declared = left.made_of
     return seal if seal != wanted.made_of[0] else f"{seal}{_VERSION}{declared}"
@@ -83,7 +83,7 @@ def learned(storage: Storage, pointer: Pointer) -> Pointer:
     unknown = [*unmarked, *([] if pointer.made_of[0] else [pointer.snapshot])]
     if not unknown:
         return pointer
-    found = manifests_of(storage, pointer.alpha_id, unknown, {pointer.snapshot: pointer.manifest_sha256})
+    found = read_manifests(storage, pointer.alpha_id, unknown, {pointer.snapshot: pointer.manifest_sha256})
     notes = pointer.notes
     if pointer.snapshot in found:
         served = found[pointer.snapshot]
@@ -105,7 +105,7 @@ def learned(storage: Storage, pointer: Pointer) -> Pointer:
     return replace(pointer, notes=replace(notes, rolled_back={**marks, **told}))
 
 
-def manifests_of(
+def read_manifests(
     storage: Storage, alpha_id: str, snapshots: list[str], digests: Mapping[str, str] | None = None
 ) -> dict[str, Manifest]:
     """Read the manifests of several snapshots; one that is missing or not the snapshot's own is left out.

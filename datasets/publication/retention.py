@@ -73,7 +73,7 @@ class GcDecision:
     kept_because: str | None
 
 
-def snapshots_of(storage: Storage, alpha_id: str) -> tuple[StoredSnapshot, ...]:
+def list_snapshots(storage: Storage, alpha_id: str) -> tuple[StoredSnapshot, ...]:
     """List the snapshots of an alpha, whole or not, served or not, by id; one listing.
 
     Raises
@@ -172,7 +172,7 @@ def collect(
     StorageUnavailable
         When the store does not answer, or does not permit removing.
     """
-    stored = snapshots_of(storage, alpha_id)
+    stored = list_snapshots(storage, alpha_id)
 
     def decisions(pointer: Pointer) -> tuple[GcDecision, ...]:
         return decide(pointer, stored, policy, needed_since=needed_since, now=now)

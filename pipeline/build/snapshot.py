@@ -13,8 +13,8 @@ import polars as pl
 
 from datasets.archives import ArchiveState
 from datasets.layout import DESCRIPTION
-from datasets.manifest import FileEntry, Manifest, Pointer, encode, pointer_of
-from datasets.publication.made_of import is_made_of, learned, manifests_of
+from datasets.manifest import FileEntry, Manifest, Pointer, encode, make_pointer
+from datasets.publication.made_of import is_made_of, learned, read_manifests
 from datasets.publication.pointers import refuse, served
 from datasets.publication.publish import Publication
 from datasets.storage import Storage, open_storage
@@ -177,7 +177,7 @@ def _standing(storage: Storage, seal: Seal, *, force: bool) -> _Standing:
         return _Standing()
     current = learned(storage, current)
     refuse(current, seal.digest, schema_version(), seal.sealed_at, force=force)
-    found = manifests_of(
+    found = read_manifests(
         storage, seal.alpha_id, [current.snapshot], {current.snapshot: current.manifest_sha256}
     )
     manifest = found.get(current.snapshot)
@@ -331,7 +331,7 @@ def _manifest(
 
 
 def _pointer(seal: Seal, manifest: Manifest) -> Pointer:
-    return pointer_of(manifest, seal.description() if seal.has("description") else None)
+    return make_pointer(manifest, seal.description() if seal.has("description") else None)
 
 
 def _missing(seal: Seal) -> tuple[str, ...]:

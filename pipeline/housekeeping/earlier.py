@@ -6,7 +6,7 @@ import orjson
 
 from datasets.integrity import check_files
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
-from datasets.manifest import Manifest, Pointer, named_by_content, pointer_of
+from datasets.manifest import Manifest, Pointer, make_pointer, named_by_content
 from datasets.storage import Storage
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 
@@ -41,7 +41,7 @@ def intact(storage: Storage, alpha: str, snapshot: str) -> tuple[Pointer, bytes]
     faults = check_files(storage, manifest, alpha, snapshot)
     if faults:
         raise SnapshotCorrupt(f"snapshot {snapshot} is not intact: {faults[0].file} {faults[0].message}")
-    return pointer_of(manifest, _description(storage, manifest)), encoded
+    return make_pointer(manifest, _description(storage, manifest)), encoded
 
 
 def _description(storage: Storage, manifest: Manifest) -> dict[str, object] | None:

@@ -8,7 +8,7 @@ import click
 
 from datasets.manifest import Pointer
 from datasets.publication.decisions import author, roll_back
-from datasets.publication.made_of import learned, manifests_of, was_rolled_back
+from datasets.publication.made_of import learned, read_manifests, was_rolled_back
 from datasets.publication.pointers import refuse_withdrawn, served
 from datasets.storage import Storage
 from pipeline.housekeeping.command_line import json_option, opened, print_json, reason_option, root_option
@@ -62,7 +62,7 @@ def _before(storage: Storage, current: Pointer) -> str:
     """Return the snapshot that was served last before the current one, of those that hold other figures."""
     earlier = [s for s in current.replaced if s not in (*current.removing, *current.withdrawn)]
     earlier.sort(key=lambda snapshot: (current.replaced[snapshot], snapshot), reverse=True)
-    found = manifests_of(storage, current.alpha_id, earlier)
+    found = read_manifests(storage, current.alpha_id, earlier)
     seal, declared = current.made_of
     for snapshot in earlier:
         manifest = found.get(snapshot)

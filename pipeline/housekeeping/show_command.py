@@ -11,7 +11,7 @@ from rich.table import Column, Table
 from datasets.layout import MANIFEST, snapshot_path
 from datasets.manifest import Manifest, Pointer
 from datasets.publication.pointers import served
-from datasets.publication.retention import StoredSnapshot, snapshots_of
+from datasets.publication.retention import StoredSnapshot, list_snapshots
 from datasets.storage import Storage
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option, size_text
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
@@ -29,7 +29,7 @@ def show(alpha: str, root: str, as_json: bool) -> None:
     Exit code: 0, 1 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is away.
     """
     storage = opened(root)
-    pointer, stored = served(storage, alpha), snapshots_of(storage, alpha)
+    pointer, stored = served(storage, alpha), list_snapshots(storage, alpha)
     if pointer is None and not stored:
         raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
     manifests = _manifests(storage, alpha, stored)

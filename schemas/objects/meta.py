@@ -60,7 +60,7 @@ _OWN: Final[dict[str, tuple[Field, ...]]] = {
 """Members beside those that follow from the endpoint's sort."""
 
 
-def meta_of(endpoint: Endpoint) -> Field:
+def make_meta(endpoint: Endpoint) -> Field:
     """Return the `meta` object of an endpoint's answer.
 
     Every answer about one run names it and its snapshot; every single object carries the request id, the time and the source;
@@ -82,6 +82,6 @@ def meta_of(endpoint: Endpoint) -> Field:
 
 
 META: Final[dict[str, Field]] = {
-    entry.id: meta_of(entry) for entry in ENDPOINTS.values() if entry.shape is not Shape.BARE
+    entry.id: make_meta(entry) for entry in ENDPOINTS.values() if entry.shape is not Shape.BARE
 }
 """Registry id -> `meta`; an endpoint without envelope has none."""

@@ -51,7 +51,7 @@ _TEXTS: Final[Mapping[str, str]] = {
 }
 
 
-def example_of(field: Field, *, whole: bool = False) -> Any:
+def make_example(field: Field, *, whole: bool = False) -> Any:
     """Return a value that conforms to a declaration; nullable members are filled.
 
     Parameters
@@ -66,18 +66,18 @@ def example_of(field: Field, *, whole: bool = False) -> Any:
     match field.type:
         case FieldType.OBJECT:
             shown = (part for part in field.fields if not part.optional or (whole and not part.raw))
-            return {part.name: example_of(part, whole=whole) for part in shown}
+            return {part.name: make_example(part, whole=whole) for part in shown}
         case FieldType.ARRAY:
             entry = field.items
             if entry is None:
                 return []
-            return [example_of(entry.called(entry.name or field.name), whole=whole)] * max(
+            return [make_example(entry.called(entry.name or field.name), whole=whole)] * max(
                 1, int(field.minimum or 0)
             )
         case FieldType.MAP:
             return {}
         case FieldType.UNION:
-            return example_of(field.variants[0], whole=whole)
+            return make_example(field.variants[0], whole=whole)
         case FieldType.TEXT:
             return _TEXTS.get(field.name, "text")
         case FieldType.INTEGER | FieldType.NUMBER:
@@ -90,13 +90,15 @@ def answer_examples(endpoint: Endpoint) -> dict[str, Any]:
     """Return the examples of an endpoint's 200 by name: one, or one for each choice of `fields`."""
     payload = PAYLOADS[endpoint.row]
     if endpoint.shape is Shape.BARE:
-        return _named("answer", example_of(payload, whole=True))
+        return _named("answer", make_example(payload, whole=True))
     meta = META[endpoint.id]
     # Nothing is missing from an example.
     meta = replace(meta, fields=tuple(part for part in meta.fields if part.name != "warnings"))
     if endpoint.shape is Shape.OBJECT:
         bare = replace(payload, fields=tuple(part for part in payload.fields if not _is_asked_for(part)))
-        return _named("answer", {"data": example_of(bare, whole=True), "meta": example_of(meta, whole=True)})
+        return _named(
+            "answer", {"data": make_example(bare, whole=True), "meta": make_example(meta, whole=True)}
+        )
     rows = {"answer": endpoint.row}
     if endpoint.row in FULL_ROW:
         rows = dict(
@@ -105,9 +107,9 @@ def answer_examples(endpoint: Endpoint) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, row in rows.items():
         page = {
-            "data": [example_of(PAYLOADS[row], whole=True)],
-            "pagination": {**example_of(PAGINATION), "limit": 100, "returned": 1, "total": 1},
-            "meta": example_of(meta, whole=True) | ({FIELDS.name: name} if len(rows) > 1 else {}),
+            "data": [make_example(PAYLOADS[row], whole=True)],
+            "pagination": {**make_example(PAGINATION), "limit": 100, "returned": 1, "total": 1},
+            "meta": make_example(meta, whole=True) | ({FIELDS.name: name} if len(rows) > 1 else {}),
         }
         found |= _named(name, page)
     return found

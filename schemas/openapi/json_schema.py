@@ -41,7 +41,7 @@ def reference(model: str) -> Schema:
     return {"$ref": f"#/components/schemas/{model}"}
 
 
-def schema_of(field: Field, *, define: bool = False) -> Schema:
+def make_schema(field: Field, *, define: bool = False) -> Schema:
     """Return the schema of a declaration, with its unit in ``x-unit`` and in the description.
 
     Objects are closed: a key that is not declared does not conform. Absent keys are told from null ones:
@@ -55,7 +55,7 @@ def schema_of(field: Field, *, define: bool = False) -> Schema:
         Spell out a declaration that has a model, rather than refer to its definition.
     """
     schema = _nullable_reference(field) if field.model and not define else _spelled(field)
-    schema["description"] = description_of(field)
+    schema["description"] = make_description(field)
     if field.counts:
         schema["x-unit"] = field.counts
     if field.raw:
@@ -65,7 +65,7 @@ def schema_of(field: Field, *, define: bool = False) -> Schema:
     return schema
 
 
-def description_of(field: Field) -> str:
+def make_description(field: Field) -> str:
     """Return the meaning, followed by the unit and by who sees the field, as far as there is something to say."""
     sentences = [field.meaning]
     if field.counts and field.type in (FieldType.INTEGER, FieldType.NUMBER):
@@ -79,7 +79,7 @@ def definitions(field: Field) -> Iterator[tuple[str, Schema]]:
     """Yield the definition of every model in a declaration, outermost first; one model may come several times."""
     for _, part in field.walk():
         if part.model:
-            yield part.model, schema_of(part.called(part.name, nullable=False), define=True)
+            yield part.model, make_schema(part.called(part.name, nullable=False), define=True)
 
 
 def _nullable_reference(field: Field) -> Schema:
@@ -108,17 +108,17 @@ def _spelled(field: Field) -> Schema:
 
 def _add_members(schema: Schema, field: Field) -> None:
     if field.type is FieldType.OBJECT:
-        schema["properties"] = {part.name: schema_of(part) for part in field.fields}
+        schema["properties"] = {part.name: make_schema(part) for part in field.fields}
         required = [part.name for part in field.fields if not part.optional]
         if required:
             schema["required"] = required
         schema["additionalProperties"] = False
     if field.type is FieldType.ARRAY:
-        schema["items"] = schema_of(field.items) if field.items is not None else {}
+        schema["items"] = make_schema(field.items) if field.items is not None else {}
     if field.type is FieldType.MAP and field.items is not None:
-        schema["additionalProperties"] = schema_of(field.items)
+        schema["additionalProperties"] = make_schema(field.items)
     if field.variants:
-        schema["oneOf"] = [schema_of(variant) for variant in field.variants]
+        schema["oneOf"] = [make_schema(variant) for variant in field.variants]
 
 
 def _with_null(schema: Schema) -> Schema:

@@ -12,9 +12,9 @@ from schemas.field import Field
 from schemas.objects import FULL_ROW, PAYLOADS
 from schemas.objects.envelope import PAGINATION, error_object
 from schemas.objects.meta import META
-from schemas.openapi.examples import answer_examples, example_of
+from schemas.openapi.examples import answer_examples, make_example
 from schemas.openapi.headers import response_headers
-from schemas.openapi.json_schema import Schema, reference, schema_of
+from schemas.openapi.json_schema import Schema, make_schema, reference
 from schemas.parameters import FIELDS, MAX_PAGE
 
 _JSON: Final = "application/json"
@@ -35,7 +35,7 @@ SHARED: Final[Mapping[int, str]] = {401: "Unauthenticated", 429: "TooManyCalls",
 """Status -> name of the one answer that every endpoint behind a key gives with it."""
 
 
-def codes_of(endpoint: Endpoint) -> tuple[str, ...]:
+def list_codes(endpoint: Endpoint) -> tuple[str, ...]:
     """Return every code an operation may answer with.
 
     The router's own answer to a path without a route counts where a placeholder, badly filled, makes one.
@@ -52,7 +52,7 @@ def responses(endpoint: Endpoint) -> dict[str, Schema]:
             "headers": response_headers(endpoint, 304),
         }
     by_status: dict[int, list[str]] = {}
-    for code in codes_of(endpoint):
+    for code in list_codes(endpoint):
         by_status.setdefault(ERROR_CODES[code].status, []).append(code)
     for status, codes in sorted(by_status.items()):
         name = SHARED.get(status) if not endpoint.public else None
@@ -67,7 +67,7 @@ def shared_responses() -> dict[str, Schema]:
     anyone = next(endpoint for endpoint in ENDPOINTS.values() if not endpoint.public)
     found: dict[str, Schema] = {}
     for status, name in SHARED.items():
-        codes = [code for code in codes_of(anyone) if ERROR_CODES[code].status == status]
+        codes = [code for code in list_codes(anyone) if ERROR_CODES[code].status == status]
         found[name] = _failure(anyone, status, codes)
     return found
 
@@ -78,7 +78,7 @@ def payload_schema(endpoint: Endpoint) -> Schema:
         return reference(PAYLOADS[endpoint.row].model)
     meta = META[endpoint.id]
     if endpoint.shape is Shape.OBJECT:
-        return _closed(data=reference(PAYLOADS[endpoint.row].model), meta=schema_of(meta))
+        return _closed(data=reference(PAYLOADS[endpoint.row].model), meta=make_schema(meta))
     if endpoint.row not in FULL_ROW:
         return _page(endpoint.row, meta)
     # No answer keeps both; tools that tell alternatives apart by their own members alone would doubt it of a oneOf.
@@ -103,7 +103,7 @@ def page_schemas(endpoint: Endpoint) -> dict[str, Schema]:
 def error_schemas() -> dict[str, Schema]:
     """Return the definition of the `error` of every failure, by model."""
     objects = (error_object(code) for code in _OF_OPERATIONS)
-    return {error.model: schema_of(error, define=True) for error in objects}
+    return {error.model: make_schema(error, define=True) for error in objects}
 
 
 def error_examples() -> dict[str, Schema]:
@@ -113,7 +113,7 @@ def error_examples() -> dict[str, Schema]:
 
 def _page(row: str, meta: Field) -> Schema:
     rows = {"type": "array", "maxItems": MAX_PAGE, "items": reference(PAYLOADS[row].model)}
-    return _closed(data=rows, pagination=reference(PAGINATION.model), meta=schema_of(meta))
+    return _closed(data=rows, pagination=reference(PAGINATION.model), meta=make_schema(meta))
 
 
 def _closed(**members: Schema) -> Schema:
@@ -157,5 +157,5 @@ def _failure(endpoint: Endpoint, status: int, codes: list[str]) -> Schema:
 
 def error_example(code: str) -> dict[str, Any]:
     """Return an envelope with that code as a caller might receive it."""
-    error: dict[str, Any] = example_of(error_object(code))
+    error: dict[str, Any] = make_example(error_object(code))
     return {"error": {**error, "message": ERROR_CODES[code].meaning.replace("`", "")}}

@@ -97,11 +97,11 @@ class AccessSettings:
         """
         flags = {name: value for name, value in (overrides or {}).items() if value is not None}
 
-        def value_of(field_name: str, setting: str | None = None) -> Any:
+        def resolve(field_name: str, setting: str | None = None) -> Any:
             return given(SETTINGS[setting or field_name], env, flags.get(field_name))
 
         root = _local(datasets_root)
-        store = value_of("store", "access") or (root and f"{root}.access.sqlite3")
+        store = resolve("store", "access") or (root and f"{root}.access.sqlite3")
         if not store:
             raise SettingsError(
                 "no store of accounts and keys is named: give --access or ALPHA_RESULTS_ACCESS"
@@ -112,7 +112,7 @@ class AccessSettings:
             raise SettingsError(
                 f"the access store {path} is inside the published root: place it outside, by default {root}.access.sqlite3"
             )
-        state = value_of("state", "limits_state")
+        state = resolve("state", "limits_state")
         if state is None and root is not None:
             state = f"{root}.limits.sqlite3"
         elif state is None and path is not None:
@@ -120,12 +120,12 @@ class AccessSettings:
         return cls(
             store=str(store),
             state=Path(state) if state else None,
-            redis=value_of("redis"),
-            token_prefix=value_of("token_prefix", "key_prefix"),
-            environment=value_of("environment"),
-            peppers=value_of("peppers", "pepper"),
-            trusted_hops=value_of("trusted_hops"),
-            workers=value_of("workers"),
+            redis=resolve("redis"),
+            token_prefix=resolve("token_prefix", "key_prefix"),
+            environment=resolve("environment"),
+            peppers=resolve("peppers", "pepper"),
+            trusted_hops=resolve("trusted_hops"),
+            workers=resolve("workers"),
         )
 
 

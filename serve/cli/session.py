@@ -38,7 +38,7 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
 
 
-def settings_of(access_url: str | None, datasets: str | None) -> AccessSettings:
+def make_settings(access_url: str | None, datasets: str | None) -> AccessSettings:
     """Return the deployment's settings from options and environment."""
     root = datasets or os.environ.get(SETTINGS["datasets"].variable)
     return AccessSettings.from_environment(os.environ, root, {"store": access_url})
@@ -66,7 +66,7 @@ def administer(
         An act that takes rights away. When the store fails it is tried once more with the room that is set aside, as the
         disk may be full.
     """
-    settings = settings_of(access_url, datasets)
+    settings = make_settings(access_url, datasets)
     store = settings.location.path
 
     async def run() -> Result:

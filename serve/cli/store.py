@@ -8,7 +8,7 @@ import click
 
 from schemas.terminal import echo
 from serve.auth.store.migrate import BASE, HEAD, head, migrate, revision
-from serve.cli.session import json_option, print_fields, print_json, settings_of, store_options
+from serve.cli.session import json_option, make_settings, print_fields, print_json, store_options
 
 
 @click.group()
@@ -21,7 +21,7 @@ def access() -> None:
 @store_options
 def show(access_url: str | None, datasets: str | None, as_json: bool) -> None:
     """Show where the store is and which revision of the schema it holds."""
-    location = settings_of(access_url, datasets).location
+    location = make_settings(access_url, datasets).location
     found = {"store": location.shown, "revision": asyncio.run(revision(location)), "head": head()}
     (print_json if as_json else print_fields)(found)
 
@@ -49,7 +49,7 @@ def downgrade(access_url: str | None, datasets: str | None, target: str) -> None
 
 
 def _migrate(access_url: str | None, datasets: str | None, target: str) -> None:
-    location = settings_of(access_url, datasets).location
+    location = make_settings(access_url, datasets).location
     before = asyncio.run(migrate(location, target))
     after = asyncio.run(revision(location))
     echo(f"{location.shown}: revision {before or BASE} -> {after or BASE}")

@@ -10,7 +10,7 @@ from schemas.endpoints import registry_version
 from schemas.project import NAME
 from serve.auth.caller import KeyRow
 from serve.http.answer import Answer, Bare, EndpointFunction, Page, Pending, Single
-from serve.http.envelope import page_of
+from serve.http.envelope import make_page
 from serve.http.request import Request
 from serve.query.instants import instant, instant_or_null, now
 from serve.state import ServerState
@@ -64,7 +64,7 @@ def keys(service: ServerState, request: Request) -> Pending[Answer]:
 async def _keys(service: ServerState, request: Request) -> Page:
     caller, values = request.the_caller, request.values
     found = await service.access.inventory(caller.user_id)
-    rows, returned = page_of([inventory_row(key) for key in found], values["limit"], values["offset"])
+    rows, returned = make_page([inventory_row(key) for key in found], values["limit"], values["offset"])
     return Page(rows, returned, len(found), {"key_id": caller.key_id})
 
 

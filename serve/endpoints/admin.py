@@ -13,7 +13,7 @@ from schemas.kinds import KINDS, REQUIRED_KINDS, TABLE_KINDS
 from serve.endpoints.account import ACCESS, standing
 from serve.endpoints.manifest_view import visible
 from serve.http.answer import Answer, EndpointFunction, Page, Pending, Single
-from serve.http.envelope import page_of
+from serve.http.envelope import make_page
 from serve.http.request import Request
 from serve.state import ServerState
 
@@ -26,7 +26,7 @@ def alphas(service: ServerState, request: Request) -> Pending[Answer]:
 def _alphas(service: ServerState, request: Request) -> Page:
     pointers = service.snapshots.pointers()
     start, limit = request.values["offset"], request.values["limit"]
-    rows, returned = page_of([_published(x) for x in pointers[start : start + limit]], limit, 0)
+    rows, returned = make_page([_published(x) for x in pointers[start : start + limit]], limit, 0)
     return Page(rows, returned, len(pointers), {})
 
 

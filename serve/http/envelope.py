@@ -107,7 +107,7 @@ def unknown_symbols(unknown: Sequence[UnknownSymbol]) -> dict[str, str]:
     return warning("unknown_symbol", f"The run never scored or traded {', '.join(told)}.")
 
 
-def page_of(items: Sequence[Mapping[str, Any]], limit: int, offset: int) -> tuple[bytes, int]:
+def make_page(items: Sequence[Mapping[str, Any]], limit: int, offset: int) -> tuple[bytes, int]:
     """Slice a list, and return the page's JSON and its number of rows."""
     chosen = items[offset : offset + limit]
     return orjson.dumps(chosen), len(chosen)

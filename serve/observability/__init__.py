@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     from serve.observability.prometheus import Instruments
 
-__all__ = ["SHARED_FOLDER", "exported_alone", "exported_by_parent", "instruments_of"]
+__all__ = ["SHARED_FOLDER", "exported_alone", "exported_by_parent", "make_instruments"]
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The library's own variable: a process that begins with it keeps its values in files there."""
 
 
-def instruments_of(settings: Settings) -> Instruments | None:
+def make_instruments(settings: Settings) -> Instruments | None:
     """Return what measures this serving process; None when nothing is to be measured."""
     if settings.metrics_port is None:
         return None
@@ -46,7 +46,7 @@ def exported_alone(settings: Settings) -> Iterator[tuple[Instruments | None, Cal
         When the port of the measurements cannot be taken.
     """
     os.environ.pop(SHARED_FOLDER, None)
-    instruments = instruments_of(settings)
+    instruments = make_instruments(settings)
     if instruments is None:
         yield None, _nothing
         return

@@ -16,7 +16,7 @@ from serve.query.rebalances import RebalanceIndex
 from serve.query.sql import (
     Paged,
     Statement,
-    order_of,
+    make_order_by,
     paged,
     projection,
     quoted,
@@ -120,7 +120,7 @@ def _order(query: PageQuery, table: Table) -> str:
     if query.sort is None:
         return stored_order(table)
     terms = [(query.sort, query.descending), ("symbol", False)]
-    return order_of(*(terms[:1] if query.sort == "symbol" else terms))
+    return make_order_by(*(terms[:1] if query.sort == "symbol" else terms))
 
 
 def day_column(table: Table) -> str:

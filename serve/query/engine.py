@@ -119,7 +119,7 @@ class TablePages:
         if query.symbols is None:
             return Found(table.cut(query), week=week)
         unknown = self._symbols.cached_unknown(snapshot, query.symbols, raw=query.raw)
-        if unknown is None or table.index.rows_of(query.symbols) > _MAX_ROWS:
+        if unknown is None or table.index.count_rows(query.symbols) > _MAX_ROWS:
             return None
         return Found(table.cut(query), unknown=unknown, week=week)
 

@@ -17,7 +17,7 @@ from datasets.maths.equity import (
     EquitySummary,
     Sessions,
     compounded,
-    sessions_of,
+    make_sessions,
     summarised,
 )
 from datasets.maths.series import Dates, Floats
@@ -102,7 +102,7 @@ def make_ledger(frame: pl.DataFrame) -> Ledger:
     frame
         All rows of one book, ascending, with :data:`LEDGER_COLUMNS`.
     """
-    sessions = sessions_of(_floats(frame, "starting_equity"), _floats(frame, "ending_equity"))
+    sessions = make_sessions(_floats(frame, "starting_equity"), _floats(frame, "ending_equity"))
     whole = compounded(sessions)
     rows = frame.with_columns(pl.Series("period_return", sessions.period_return, nan_to_null=True))
     number = f',"{_COMPOUNDED}":'.encode()
@@ -143,7 +143,7 @@ def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, li
 def summary_of_nothing(book: str) -> dict[str, Any]:
     """Return the summary of a book that has no ledger."""
     none = np.empty(0)
-    sessions = sessions_of(none, none)
+    sessions = make_sessions(none, none)
     return _json_ready(summarised(none.astype("datetime64[D]"), sessions, compounded(sessions)), book)
 
 

@@ -88,7 +88,7 @@ class RowIndex:
         end = self.rows if last is None else self.day_ends[bisect_right(self.days, last.toordinal())]
         return start, max(start, end)
 
-    def rows_of(self, symbols: Sequence[str]) -> int:
+    def count_rows(self, symbols: Sequence[str]) -> int:
         """Return how many rows some names have in the whole file, unknown ones none."""
         codes = [self.names[x] for x in symbols if x in self.names]
         return int(sum(self.name_ends[code + 1] - self.name_ends[code] for code in codes))

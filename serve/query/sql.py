@@ -182,7 +182,7 @@ def _where(conditions: Sequence[Statement]) -> Statement:
     )
 
 
-def order_of(*terms: tuple[str, bool]) -> str:
+def make_order_by(*terms: tuple[str, bool]) -> str:
     """Return an ORDER BY of declared names, each with whether it descends; nulls last either way."""
     return ", ".join(
         f"{quoted(name)} {'DESC' if descending else 'ASC'} NULLS LAST" for name, descending in terms
@@ -191,4 +191,4 @@ def order_of(*terms: tuple[str, bool]) -> str:
 
 def stored_order(table: Table) -> str:
     """Return the ORDER BY a published file of the table is stored in, less what stands in its path."""
-    return order_of(*((name, False) for name in table.sort if name not in table.partition))
+    return make_order_by(*((name, False) for name in table.sort if name not in table.partition))

@@ -7,7 +7,7 @@ from typing import Final
 
 from schemas.table import Table
 from schemas.tables import TABLES
-from serve.query.sql import Statement, order_of, quoted, selected, source, stored_order
+from serve.query.sql import Statement, make_order_by, quoted, selected, source, stored_order
 
 _INDEX: Final = TABLES["rebalances"]
 _LEDGER: Final = TABLES["portfolio"]
@@ -40,4 +40,4 @@ def select_symbols(file: str) -> Statement:
 def select_ledger(file: str, columns: Sequence[str]) -> Statement:
     """Return the query of columns of a book's whole ledger, in order of sessions."""
     chosen = Statement(", ".join(quoted(_LEDGER[name].name) for name in columns))
-    return selected(chosen, source(file), [], order_of(("date", False)))
+    return selected(chosen, source(file), [], make_order_by(("date", False)))

@@ -79,7 +79,7 @@ def periods(
     for period in sorted(
         {*_with_rows(sources.within(window), granularity), *_sealed(sealed, window, granularity)}
     ):
-        days = span_of(period)
+        days = parse_period(period)
         whole = sources.within(days)
         cut = window.cuts(days)
         rows = whole.within(window) if cut else whole
@@ -96,7 +96,7 @@ def periods(
 
 
 @lru_cache(maxsize=4096)
-def span_of(period: str) -> Window:
+def parse_period(period: str) -> Window:
     """Return the days of a year (2020) or month (2020-03)."""
     unit = np.datetime64(period)
     last: date = (unit + 1).astype("datetime64[D]").item() - timedelta(days=1)
@@ -107,15 +107,15 @@ def _with_rows(sources: Sources, granularity: str) -> Iterable[str]:
     """Return the periods in which there is a session or a rebalance date."""
     for part in (sources.ledger, sources.index, sources.cross_sections):
         if not isinstance(part, Unavailable):
-            yield from _periods_of(part.date, granularity)
+            yield from _period_names(part.date, granularity)
 
 
-def _periods_of(dates: Dates, granularity: str) -> list[str]:
+def _period_names(dates: Dates, granularity: str) -> list[str]:
     names: list[str] = np.unique(dates.astype(_NUMPY_UNIT[granularity])).astype(str).tolist()
     return names
 
 
 def _sealed(sealed: SealedMetrics, window: Window, granularity: str) -> Iterable[str]:
     for period in sealed.periods(granularity):
-        if _PERIOD[granularity].match(period) and window.touches(span_of(period)):
+        if _PERIOD[granularity].match(period) and window.touches(parse_period(period)):
             yield period

@@ -15,8 +15,8 @@ from datasets.maths.equity import (
     compounded,
     equity_curve,
     equity_summary,
+    make_sessions,
     period_returns,
-    sessions_of,
     summarised,
 )
 from datasets.maths.price import PriceSummary, price_curve, price_summary
@@ -89,7 +89,7 @@ def test_a_window_of_sessions_is_measured_as_if_it_were_the_ledger(
     start = data.draw(st.integers(0, len(rows) - 1))
     end = data.draw(st.integers(start, len(rows)))
     dates = days(len(rows))[start:end]
-    window = sessions_of(starting, ending).window(start, end)
+    window = make_sessions(starting, ending).window(start, end)
     found, expected = compounded(window), equity_curve(starting[start:end], ending[start:end])
     for name in EquityCurve.__dataclass_fields__:
         assert getattr(found, name).tobytes() == getattr(expected, name).tobytes(), name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from benchmarks.catalogue import pointer_of
+from benchmarks.catalogue import make_pointer
 from datasets.catalogue import Catalogue
 from datasets.layout import pointer_path
 from datasets.manifest import Pointer
@@ -30,14 +30,14 @@ def poll(bucket: Bucket, catalogue: Catalogue) -> tuple[bool, Counter[str]]:
 
 def test_a_poll_is_one_listing_and_one_read_for_each_pointer_that_changed(bucket: Bucket) -> None:
     for number in range(ALPHAS):
-        publish(bucket, pointer_of(number))
+        publish(bucket, make_pointer(number))
     catalogue = Catalogue(open_storage(bucket.url("root")))
     assert poll(bucket, catalogue) == (True, {"LIST": 1, "GET": ALPHAS})
     for _ in range(2):
         assert poll(bucket, catalogue) == (False, {"LIST": 1})
-    publish(bucket, replace(pointer_of(7), name="Published again"))
+    publish(bucket, replace(make_pointer(7), name="Published again"))
     assert poll(bucket, catalogue) == (True, {"LIST": 1, "GET": 1})
     assert poll(bucket, catalogue) == (False, {"LIST": 1})
-    bucket.client.delete_object(Bucket=bucket.name, Key=f"root/{pointer_path(pointer_of(8).alpha_id)}")
+    bucket.client.delete_object(Bucket=bucket.name, Key=f"root/{pointer_path(make_pointer(8).alpha_id)}")
     assert poll(bucket, catalogue) == (True, {"LIST": 1})
     assert len(catalogue.pointers()) == ALPHAS - 1

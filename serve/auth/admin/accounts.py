@@ -54,7 +54,7 @@ class Account:
 _SELECT: Final = sa.select(*(accounts.c[entry.name] for entry in fields(Account)))
 
 
-async def account_of(session: Session, email_or_id: str, *, to_change: bool = False) -> Account:
+async def find_account(session: Session, email_or_id: str, *, to_change: bool = False) -> Account:
     """Return an account by e-mail address or id, locked until the transaction ends when it is to change.
 
     Raises
@@ -138,7 +138,7 @@ class Accounts:
 
     async def find(self, email_or_id: str) -> Account:
         """Return one account; refuses an unknown one."""
-        return await account_of(self._database, email_or_id)
+        return await find_account(self._database, email_or_id)
 
     async def change(
         self,
@@ -152,7 +152,7 @@ class Accounts:
     ) -> Account:
         """Change address, role or ceiling; what is None stays. It holds from the next call of every key."""
         async with self._database.transaction() as session:
-            account = await account_of(session, email_or_id, to_change=True)
+            account = await find_account(session, email_or_id, to_change=True)
             role = account.role if admin is None else (Role.ADMIN if admin else Role.USER)
             after: dict[str, Any] = {"role": str(role)}
             if email is not None:
@@ -171,7 +171,7 @@ class Accounts:
     async def deactivate(self, email_or_id: str) -> Account:
         """Close an account: all its keys answer ``account_inactive`` until it is activated again."""
         async with self._database.transaction() as session:
-            account = await account_of(session, email_or_id, to_change=True)
+            account = await find_account(session, email_or_id, to_change=True)
             if not account.active:
                 raise AccessError(f"{account.email} is deactivated already; `accounts activate` reopens it")
             return await self._update(session, account, "account.deactivate", {"active": False})
@@ -179,7 +179,7 @@ class Accounts:
     async def activate(self, email_or_id: str) -> Account:
         """Reopen an account: its keys work again as they are."""
         async with self._database.transaction() as session:
-            account = await account_of(session, email_or_id, to_change=True)
+            account = await find_account(session, email_or_id, to_change=True)
             if account.active:
                 raise AccessError(f"{account.email} is active already; `accounts deactivate` closes it")
             return await self._update(session, account, "account.activate", {"active": True})
@@ -194,4 +194,4 @@ class Accounts:
         except DuplicateRow:
             raise AccessError(f"email: {after['email']} belongs to another account; choose another") from None
         await self._trail.write(session, action, account.id, changed)
-        return await account_of(session, account.id)
+        return await find_account(session, account.id)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from schemas.errors import AccessError
 from serve.auth.admin import validation
-from serve.auth.admin.accounts import account_of
+from serve.auth.admin.accounts import find_account
 from serve.auth.admin.audit_log import AuditLog
 from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, AllowList, clamp
 from serve.auth.key_view import endpoints_in_force, instant
@@ -81,7 +81,7 @@ class Keys:
         digest, made_with = self._digests().make(token)
         now = self._trail.now()
         async with self._database.transaction() as session:
-            owner = await account_of(session, account, to_change=True)
+            owner = await find_account(session, account, to_change=True)
             if not owner.active:
                 raise AccessError(f"{owner.email} is deactivated; `accounts activate` it before issuing keys")
             given: dict[str, Any] = {
@@ -108,21 +108,21 @@ class Keys:
                 )
             )
             await self._trail.write(session, "key.issue", token.key_id, {"account": owner.id, **given})
-            record = await _key_of(session, token.key_id)
+            record = await _find_key(session, token.key_id)
         return IssuedKey(record, self._shape.spell(token))
 
     async def all(self, account: str | None = None, *, revoked: bool = False) -> list[KeyRecord]:
         """Return keys, newest first: of one account or all, with or without the revoked ones."""
         query = SELECT_KEYS.order_by(keys.c.created_at.desc(), keys.c.id)
         if account is not None:
-            query = query.where(keys.c.account_id == (await account_of(self._database, account)).id)
+            query = query.where(keys.c.account_id == (await find_account(self._database, account)).id)
         if not revoked:
             query = query.where(keys.c.status != KeyStatus.REVOKED.value)
         return [KeyRecord.from_row(row) for row in await self._database.fetch(self._database.prepare(query))]
 
     async def find(self, key_id: str) -> KeyRecord:
         """Return one key; refuses an unknown one."""
-        return await _key_of(self._database, key_id)
+        return await _find_key(self._database, key_id)
 
     async def change(
         self,
@@ -190,7 +190,7 @@ class Keys:
         changed = validation.changes(before, after)
         await session.execute(sa.update(keys).where(keys.c.id == record.id).values(**after))
         await self._trail.write(session, action, record.id, changed)
-        return await _key_of(session, record.id)
+        return await _find_key(session, record.id)
 
     def to_json(self, record: KeyRecord) -> dict[str, Any]:
         """Return a key for programs: what is in force, and beside it what was granted."""
@@ -220,7 +220,7 @@ class Keys:
         }
 
 
-async def _key_of(session: Session, key_id: str, *, to_change: bool = False) -> KeyRecord:
+async def _find_key(session: Session, key_id: str, *, to_change: bool = False) -> KeyRecord:
     query = SELECT_KEYS.where(keys.c.id == key_id.strip())
     # The account too: its role decides what the key may be granted.
     query = query.with_for_update(of=[keys, accounts]) if to_change else query
@@ -233,7 +233,7 @@ async def _key_of(session: Session, key_id: str, *, to_change: bool = False) -> 
 
 
 async def _usable(session: Session, key_id: str) -> KeyRecord:
-    record = await _key_of(session, key_id, to_change=True)
+    record = await _find_key(session, key_id, to_change=True)
     if record.status == KeyStatus.REVOKED:
         raise AccessError(f"key {record.id} was revoked, which is final; `keys issue` makes another")
     return record
