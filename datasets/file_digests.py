@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from datasets.storage.disk import reading
 from schemas.settings import SETTINGS
 
-_REMEMBERED: Final = 200_000
+_MAX_FILES: Final = 200_000
 """Files whose digest is remembered, some 300 bytes each."""
 _DOUBTED_SECONDS: Final = 10.0
 """How long a digest that is not the wanted one is believed: a file that is damaged costs no more than one reading in so many
@@ -100,7 +100,7 @@ class FileDigests:
             with self._lock:
                 self._known.pop(version, None)
                 self._known[version] = found
-                while len(self._known) > _REMEMBERED:
+                while len(self._known) > _MAX_FILES:
                     self._known.pop(next(iter(self._known)))
         return found
 

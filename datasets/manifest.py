@@ -13,7 +13,7 @@ from datasets.notes import NOTHING_SEALED, Notes, joined, split
 from schemas.errors import SnapshotCorrupt
 from schemas.version import snapshot_id
 
-REMEMBERED: Final = 1000
+MAX_EARLIER_SNAPSHOTS: Final = 1000
 """Earlier snapshots a pointer remembers; gc keeps fewer in any sensible setting."""
 _BEFORE_CONTENT: Final = "."
 _UNREADABLE: Final = (ValueError, KeyError, TypeError, AttributeError)
@@ -187,7 +187,7 @@ class Pointer:
     started_at, sealed_at, published_at
         ISO-8601 UTC.
     replaced
-        Earlier snapshot -> when it stopped being served, of the last :data:`REMEMBERED`.
+        Earlier snapshot -> when it stopped being served, of the last :data:`MAX_EARLIER_SNAPSHOTS`.
     withdrawn
         Snapshots an operator rolled back from, for builders of the first release: `notes` name what was sealed.
     removing

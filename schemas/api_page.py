@@ -156,7 +156,7 @@ def _table(root: Field) -> Iterator[str]:
     yield ""
 
 
-_MANY = 5
+_MAX_INLINE_MEMBERS = 5
 """Objects of this many members are spelled out once where several are alike."""
 
 
@@ -168,7 +168,7 @@ def _walk(field: Field, prefix: str, seen: dict[object, str]) -> Iterator[tuple[
         if member.items is not None:
             inner, step = member.items, "{}." if member.type is FieldType.MAP else "[]."
         members = tuple((part.name, part.type) for part in inner.fields)
-        like = seen.get(members, "") if len(members) >= _MANY else ""
+        like = seen.get(members, "") if len(members) >= _MAX_INLINE_MEMBERS else ""
         seen.setdefault(members, path)
         yield path, member, like
         if not like and not {member.model, inner.model} & set(_OWN_SECTION):

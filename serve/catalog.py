@@ -21,12 +21,12 @@ from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.reader_lease import ReaderLease
 
 _log = structlog.get_logger("serve.catalog")
-_LATE: Final = 10.0
+_STALE_INTERVALS: Final = 10.0
 """A catalogue this many intervals old is no longer followed, whatever the reason."""
-_REST: Final = 2.0
+_REST_FACTOR: Final = 2.0
 """How many times longer than a look the pause after it is at least: tens of thousands of alphas in a bucket take
 seconds to list, and answering comes first."""
-_LONGEST_REST: Final = 5.0
+_MAX_REST_SECONDS: Final = 5.0
 """Seconds such a pause takes at most: a publication is noticed within seconds all the same."""
 
 _PIN_SECONDS: Final = 300.0
@@ -157,7 +157,7 @@ class Catalog:
     @property
     def healthy(self) -> bool:
         """Whether everything published is known and being followed."""
-        late = self._catalogue.age > self._pause * _LATE + 1
+        late = self._catalogue.age > self._pause * _STALE_INTERVALS + 1
         return self.followed and not late and not self._catalogue.broken
 
     def _follow(self) -> None:
@@ -166,7 +166,7 @@ class Catalog:
             self._look()
             spent = time.monotonic() - began
             # A look that failed says nothing of how long one takes, and the next one may find the store again.
-            rest = 0.0 if self._failure is not None else min(spent * _REST, _LONGEST_REST)
+            rest = 0.0 if self._failure is not None else min(spent * _REST_FACTOR, _MAX_REST_SECONDS)
             self._pause = max(self._seconds, rest)
 
     def _look(self) -> None:

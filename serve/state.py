@@ -36,7 +36,7 @@ from serve.settings import Settings, compute_threads
 from serve.source_archive import SourceArchives
 
 T = TypeVar("T")
-_REMEMBERED: Final = 10_000
+_MAX_REQUESTED_PAGES: Final = 10_000
 """Pages of which it is known that they were asked for, to keep those that are asked for again."""
 
 
@@ -72,7 +72,7 @@ class ServerState:
         self.reader = Reader()
         self.caches = caches = CacheRegistry(cache_bytes(settings.memory_bytes, settings.workers))
         self.bodies: SizedLRUCache[Body] = caches["bodies"]
-        self.asked_again = AdmissionFilter(_REMEMBERED)
+        self.asked_again = AdmissionFilter(_MAX_REQUESTED_PAGES)
         self.indexes = RebalanceIndexes(self.reader, caches["rebalances"])
         self.ledgers = Ledgers(self.reader, caches["ledgers"])
         self.rendered = TableCache(caches[ROWS])

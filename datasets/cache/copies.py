@@ -5,10 +5,10 @@
     <folder>/<root>/alphas/alpha_id=<id>/snapshot=<id>/…      copies, under the paths they have in the root
     <folder>/.filling/<id>.<bytes>.tmp                        copies being made; their maker holds their lock
     <folder>/.locks/…                                         one copy at a time of one file; use against removal
-    <folder>/.usage                                           bytes kept or promised; its lock guards the bound
+    <folder>/.usage                                           bytes kept or reserved; its lock guards the bound
 
 Several processes may share a folder, and any of them may be killed at any moment: a copy gets its name when it
-is whole, digested and flushed; room is promised before the copy begins, so that a crash can only overstate what
+is whole, digested and flushed; room is reserved before the copy begins, so that a crash can only overstate what
 is used, and whoever finds no room counts again. What was used longest ago makes room for what is new.
 """
 
@@ -78,7 +78,7 @@ class Cache:
     folder
         Where the copies are kept; made when it is not there. Nothing else may be kept in it.
     max_bytes
-        How much may be kept. Copies handed out within the last :data:`~datasets.cache.quota.HELD_SECONDS` are
+        How much may be kept. Copies handed out within the last :data:`~datasets.cache.quota.IN_USE_SECONDS` are
         never removed, so that what readers are about to open is there; only they can take more.
 
     Raises
@@ -103,7 +103,7 @@ class Cache:
 
     @property
     def used(self) -> int:
-        """Bytes kept or promised, as far as they are on record."""
+        """Bytes cached or reserved, as far as they are on record."""
         return self._room.used
 
     @property
@@ -201,7 +201,7 @@ class Cache:
     def _fill(self, storage: Storage, relative: str, path: Path, size: int, sha256: str) -> None:
         """Copy, check and name a file; a copy that came out damaged is made once more."""
         for attempt in range(_TRIES):
-            with self._room.promise(size, path) as draft:
+            with self._room.reserve(size, path) as draft:
                 try:
                     storage.download(relative, draft)
                 except FileNotFoundError as error:
@@ -218,7 +218,7 @@ class Cache:
                 )
 
     def _keep(self, path: Path, data: bytes) -> None:
-        with self._disk.copying(len(data)), self._room.promise(len(data), path) as draft, writing(path):
+        with self._disk.copying(len(data)), self._room.reserve(len(data), path) as draft, writing(path):
             draft.write_bytes(data)
             self._name(draft, path)
 

@@ -12,7 +12,7 @@ from typing import Final
 from datasets.storage.disk import writing
 from schemas.errors import DiskUnavailable
 
-_LEAST_BYTES: Final = 1 << 20
+_MIN_FREE_BYTES: Final = 1 << 20
 """A disk with less room than this counts as full: hardly a published table is smaller."""
 
 
@@ -62,7 +62,7 @@ class CacheDisk:
         free = status.f_bavail * status.f_frsize
         if status.f_flag & os.ST_RDONLY:
             self.refusal = f"the file system of {self._folder} is mounted read-only"
-        elif free < _LEAST_BYTES:
+        elif free < _MIN_FREE_BYTES:
             self.refusal = f"{free} bytes are left on the disk of {self._folder}"
         elif self.refusal is not None:
             self._try_out(max(1, self._refused_bytes))

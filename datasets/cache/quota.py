@@ -15,12 +15,12 @@ from typing import Final
 from datasets.layout import SAVED_CATALOGUE
 from datasets.storage.disk import locked, writing
 
-HELD_SECONDS: Final = 30.0
-"""How long after its last use a copy is certainly kept: a reader opens the path it was given within moments."""
+IN_USE_SECONDS: Final = 30.0
+"""How long after its last use a copy is certainly not removed: a reader opens the path it was given within moments."""
 _FRESH_SECONDS: Final = 2.0
 """How often the use of a copy is written down, in its time of access: far oftener than it is forgotten."""
 _USE_LOCKS: Final = 64
-_KEPT: Final = 0.9
+_TARGET_SHARE: Final = 0.9
 """Share of the bound that is left in use when room is made, so that not every new copy has to look for some."""
 
 
@@ -56,16 +56,16 @@ class CacheQuota:
         for number in range(_USE_LOCKS):
             (self._locks / f"use-{number:02x}").touch()
         with locked(self._guard):
-            # Counted anew at every start: whatever was killed before may have left drafts and promises.
+            # Counted anew at every start: whatever was killed before may have left drafts and reservations.
             self._record(self._make_room())
 
     @property
     def used(self) -> int:
-        """Bytes kept or promised, as far as they are on record."""
+        """Bytes cached or reserved, as far as they are on record."""
         return self._recorded() or 0
 
     def use(self, path: Path, size: int) -> bool:
-        """Tell whether a copy of this size is there, and keep it for :data:`HELD_SECONDS` from now if so."""
+        """Tell whether a copy of this size is there, and keep it for :data:`IN_USE_SECONDS` from now if so."""
         if not _fits(path, size):
             return False
         if _used_within(path, _FRESH_SECONDS):
@@ -85,7 +85,7 @@ class CacheQuota:
         return True
 
     @contextlib.contextmanager
-    def promise(self, size: int, target: Path) -> Iterator[Path]:
+    def reserve(self, size: int, target: Path) -> Iterator[Path]:
         """Reserve room for a copy and give the path to write it to; a draft that is still there at the end is removed.
 
         Raises
@@ -101,7 +101,7 @@ class CacheQuota:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
                 used = self._recorded()
                 if used is None or used + size > self._max_bytes:
-                    used = self._make_room() - size  # this very draft is among what is promised
+                    used = self._make_room() - size  # this very draft is among what is reserved
                 # Before the copy, never after: a process killed between the two must not leave bytes uncounted.
                 self._record(used + size)
             except BaseException:
@@ -111,28 +111,28 @@ class CacheQuota:
         try:
             yield draft
         finally:
-            kept = not draft.exists()
+            placed = not draft.exists()
             draft.unlink(missing_ok=True)
             os.close(descriptor)
-            if not kept:
+            if not placed:
                 with contextlib.suppress(OSError), locked(self._guard):
                     used = self._recorded()
                     if used is not None:
                         self._record(used - size)
 
     def _make_room(self) -> int:
-        """Remove what was used longest ago until the rest fits; return what is kept or promised now."""
+        """Remove what was used longest ago until the rest fits; return what is cached or reserved now."""
         copies = self._copies()
         used = self._sweep() + sum(size for _, size, _ in copies)
         if used <= self._max_bytes:
             return used
         # The catalogue is never marked as used, and is what a restart has to serve while the store is away: it goes last.
         for _, size, path in sorted(copies, key=lambda copy: (copy[2].name == SAVED_CATALOGUE, copy)):
-            if used <= self._max_bytes * _KEPT:
+            if used <= self._max_bytes * _TARGET_SHARE:
                 break
             # The lock that a reader notes its use under: it finds the copy gone, or this finds it in use.
             with locked(self._lock_path(path)):
-                if _used_within(path, HELD_SECONDS):
+                if _used_within(path, IN_USE_SECONDS):
                     continue
                 path.unlink(missing_ok=True)
             used -= size
@@ -159,8 +159,8 @@ class CacheQuota:
         return found
 
     def _sweep(self) -> int:
-        """Remove the drafts of dead processes; return what the living ones promised."""
-        promised = 0
+        """Remove the drafts of dead processes; return what the living ones reserved."""
+        reserved = 0
         for draft in self.drafts.iterdir():
             try:
                 descriptor = os.open(draft, os.O_RDWR | os.O_CLOEXEC)
@@ -170,10 +170,10 @@ class CacheQuota:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 draft.unlink(missing_ok=True)
             except BlockingIOError:
-                promised += int(draft.name.split(".")[1])
+                reserved += int(draft.name.split(".")[1])
             finally:
                 os.close(descriptor)
-        return promised
+        return reserved
 
     def _recorded(self) -> int | None:
         """Return the count on record; None when there is none that can be read."""

@@ -32,7 +32,7 @@ from schemas.kinds import REQUIRED_KINDS
 
 _END_OF_TIME: Final = "9999-12-31T23:59:59Z"
 _BEGINNING: Final = "0001-01-01T00:00:00Z"
-LONGEST_REASON: Final = 500
+MAX_REASON_CHARACTERS: Final = 500
 """Characters of a reason: it is read with every pointer."""
 
 
@@ -65,8 +65,8 @@ def author(reason: str | None) -> Author:
         When the reason is too long.
     """
     told = " ".join((reason or "").split())
-    if len(told) > LONGEST_REASON:
-        raise SettingsError(f"--reason: {len(told)} characters are too long; {LONGEST_REASON} at most")
+    if len(told) > MAX_REASON_CHARACTERS:
+        raise SettingsError(f"--reason: {len(told)} characters are too long; {MAX_REASON_CHARACTERS} at most")
     try:
         user = getpass.getuser()
     except (OSError, KeyError):

@@ -29,7 +29,7 @@ VALID_SECONDS: Final = 900
 """How long a lease is honoured after it was refreshed last."""
 REFRESH_SECONDS: Final = 60
 """How often a reader refreshes it."""
-ALLOWANCE: Final = timedelta(minutes=10)
+CLOCK_ALLOWANCE: Final = timedelta(minutes=10)
 """How long before the last look at the catalogue a request may have begun, differences of clocks included."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
@@ -74,7 +74,7 @@ def write_lease(storage: Storage, reader: str, followed_at: datetime, now: datet
     StorageUnavailable
         When the root cannot be written.
     """
-    lease = Lease(_named(reader), _instant(now), _instant(followed_at - ALLOWANCE))
+    lease = Lease(_named(reader), _instant(now), _instant(followed_at - CLOCK_ALLOWANCE))
     storage.write(f"{LEASES}/{lease.reader}.json", encode(asdict(lease)))
     return lease
 

@@ -14,13 +14,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
-from datasets.manifest import REMEMBERED, Manifest, Pointer, digest
+from datasets.manifest import MAX_EARLIER_SNAPSHOTS, Manifest, Pointer, digest
 from datasets.notes import Earlier
 from datasets.publication.made_of import learned, lifted_by, was_rolled_back
 from datasets.storage import Storage, Version
 from schemas.errors import PublicationRefused, SnapshotCorrupt
 
-_ROUNDS: Final = 50
+_MAX_ATTEMPTS: Final = 50
 """Lost races in a row before giving up: each means that another build of this one alpha was published."""
 
 
@@ -115,7 +115,7 @@ def compare_and_swap(
     path = pointer_path(alpha_id)
     written: bytes | None = None
     with storage.exclusive(f"{alpha_id}.pointer"):
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ATTEMPTS):
             seen = storage.read_version(path)
             current = _decoded(seen, path)
             if current is not None and seen.data == written:
@@ -128,7 +128,7 @@ def compare_and_swap(
             if storage.compare_and_swap(path, written, seen):
                 return wanted
     raise PublicationRefused(
-        f"{alpha_id}: other builds moved its pointer {_ROUNDS} times meanwhile; try again"
+        f"{alpha_id}: other builds moved its pointer {_MAX_ATTEMPTS} times meanwhile; try again"
     )
 
 
@@ -139,7 +139,7 @@ def next_pointer(current: Pointer, following: Pointer) -> Pointer:
     left = {**current.replaced, current.snapshot: now}
     left.pop(following.snapshot, None)
     latest = sorted(left, key=lambda snapshot: (datetime.fromisoformat(left[snapshot]), snapshot))[
-        -REMEMBERED:
+        -MAX_EARLIER_SNAPSHOTS:
     ]
     earlier = {
         **current.notes.earlier,

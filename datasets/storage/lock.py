@@ -19,9 +19,9 @@ from datasets.layout import STAGING
 from datasets.storage.protocol import Storage, Version
 from schemas.errors import StorageUnavailable
 
-VALID: Final = timedelta(minutes=15)
+LOCK_LIFETIME: Final = timedelta(minutes=15)
 _RENEW_SECONDS: Final = 60.0
-_STOP_SECONDS: Final = VALID.total_seconds() / 2
+_STOP_SECONDS: Final = LOCK_LIFETIME.total_seconds() / 2
 
 
 class DistributedLock(Protocol):
@@ -66,7 +66,7 @@ class ObjectLock:
             raise StorageUnavailable(f"{self._name} stood still too long and lost its lock; run it again")
         seen = self._storage.read_version(self._path)
         self._require_free(seen)
-        self._write(datetime.now(UTC) + VALID, seen)
+        self._write(datetime.now(UTC) + LOCK_LIFETIME, seen)
         self._renewed = time.monotonic()
 
     def release(self) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _WORD: Final = re.compile(r"[a-z][a-z0-9]{0,15}")
-SHORTEST_PEPPER: Final = 16
+MIN_PEPPER_CHARACTERS: Final = 16
 """In characters: a shorter one adds little to a stolen store."""
 
 
@@ -100,9 +100,9 @@ def redis_url(given: str) -> str:
 def peppers(given: str) -> tuple[bytes, ...]:
     """Read secrets separated by commas; blank ones are left out."""
     found = tuple(part.strip().encode() for part in given.split(",") if part.strip())
-    if any(len(pepper) < SHORTEST_PEPPER for pepper in found):
+    if any(len(pepper) < MIN_PEPPER_CHARACTERS for pepper in found):
         raise ValueError(
-            f"one is shorter than {SHORTEST_PEPPER} characters; use 32 random bytes, written in hex"
+            f"one is shorter than {MIN_PEPPER_CHARACTERS} characters; use 32 random bytes, written in hex"
         )
     return found
 

@@ -26,12 +26,12 @@ from serve.auth.tokens import NO_PEPPER, Digests, Token, TokenShape, could_be_id
 
 __all__ = ["Authenticator", "Caller", "KeyRow", "Usage"]
 
-AWAY_RETRY_S: Final = 1
+UNAVAILABLE_RETRY_SECONDS: Final = 1
 """``Retry-After`` while the store or the counts cannot be reached."""
 ALLOWED: Final = "allowed"
 STORE: Final = "access_store"
 LIMITER: Final = "limiter"
-_NOBODY: Final = "-" * 16
+_UNKNOWN_KEY_ID: Final = "-" * 16
 """Has the length of a key's id and a character that none has."""
 _NOT_A_KEY: Final = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
 _OF_STATUS: Final = {
@@ -93,7 +93,7 @@ class Authenticator:
         return ApiError(
             "upstream_unavailable",
             "Keys cannot be checked for the moment; try again.",
-            headers={"Retry-After": str(AWAY_RETRY_S)},
+            headers={"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)},
         )
 
     @classmethod
@@ -140,11 +140,11 @@ class Authenticator:
 
     async def ask_store(self) -> None:
         """Ask the store for a key that nobody has; raises StorageUnavailable when it does not answer."""
-        await self._store.find(_NOBODY)
+        await self._store.find(_UNKNOWN_KEY_ID)
 
     async def ask_limiter(self) -> None:
         """Ask where a key that nobody has stands, charging nothing; raises StorageUnavailable as above."""
-        await self._limiter.status([(_NOBODY, RateLimit())])
+        await self._limiter.status([(_UNKNOWN_KEY_ID, RateLimit())])
 
     async def authorize(
         self,

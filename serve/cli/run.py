@@ -26,7 +26,7 @@ from serve.server import closing, serve_alone, serve_with_workers
 from serve.settings import Settings
 
 _APP: Final = "serve.app:from_environment"
-_WORKER_SILENCE_S: Final = 60
+_WORKER_SILENCE_SECONDS: Final = 60
 """How long a worker may stay silent before the parent replaces it."""
 _ACCESS: Final = {"access": "store", "limits_state": "state", "trusted_hops": "trusted_hops"}
 """Settings of keys and limits that have a flag -> the field they fill."""
@@ -93,7 +93,7 @@ def _server(program: Settings) -> dict[str, Any]:
         "log_config": None,
         "timeout_graceful_shutdown": max(1, round(program.drain_seconds)),
         # A worker that is starting, or starved of a processor, is slow rather than dead: killing it makes it worse.
-        "timeout_worker_healthcheck": _WORKER_SILENCE_S,
+        "timeout_worker_healthcheck": _WORKER_SILENCE_SECONDS,
     }
 
 

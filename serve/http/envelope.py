@@ -13,7 +13,7 @@ from serve.query.found import UnknownSymbol
 from serve.query.instants import now
 from serve.query.json import BodyChunks
 
-_TOLD: Final = 10
+_MAX_SYMBOLS: Final = 10
 """Unknown symbols named one by one."""
 
 
@@ -100,10 +100,11 @@ def kind_missing(kind: str) -> dict[str, str]:
 def unknown_symbols(unknown: Sequence[UnknownSymbol]) -> dict[str, str]:
     """Return the warning that names symbols the run never had: they are more often misspelt than meant."""
     told = [
-        x.asked if x.nearest is None else f"{x.asked} (did you mean {x.nearest}?)" for x in unknown[:_TOLD]
+        x.asked if x.nearest is None else f"{x.asked} (did you mean {x.nearest}?)"
+        for x in unknown[:_MAX_SYMBOLS]
     ]
-    if len(unknown) > _TOLD:
-        told.append(f"{len(unknown) - _TOLD} more")
+    if len(unknown) > _MAX_SYMBOLS:
+        told.append(f"{len(unknown) - _MAX_SYMBOLS} more")
     return warning("unknown_symbol", f"The run never scored or traded {', '.join(told)}.")
 
 

@@ -18,7 +18,7 @@ from serve.http.protocol.connections import Connections
 from serve.http.protocol.limits import ConnectionLimits
 from serve.http.request import Request
 from serve.http.responses import Response, failed
-from serve.http.router import LONGEST_PATH, Router
+from serve.http.router import MAX_PATH_BYTES, Router
 
 _BEGUN: Final = "alpha_results.begun"
 AS_SENT: Final = "alpha_results.as_sent"
@@ -91,7 +91,7 @@ class RequestMiddleware:
             None leaves the rest to :meth:`__call__` with the same scope.
         """
         raw_path = scope["raw_path"]
-        if self._router is None or len(raw_path) > LONGEST_PATH:
+        if self._router is None or len(raw_path) > MAX_PATH_BYTES:
             return None
         route = self._router.find(raw_path)
         if route is None:
@@ -132,7 +132,7 @@ class RequestMiddleware:
     async def _answer(self, scope: Scope, receive: Receive, out: _Sender, raw_path: bytes) -> None:
         request = out.request
         route = None
-        if self._router is not None and scope["method"] == "GET" and len(raw_path) <= LONGEST_PATH:
+        if self._router is not None and scope["method"] == "GET" and len(raw_path) <= MAX_PATH_BYTES:
             route = self._router.find(raw_path)
         if route is not None:
             request.path, request.query_string = route.path, scope["query_string"]

@@ -30,11 +30,11 @@ Values = Mapping[str, Any]
 """Parameter name -> value, defaults filled in. Every declared parameter that is not forbidden is there."""
 
 
-_REMEMBERED: Final = 4096
+_MAX_REQUESTS: Final = 4096
 """Requests whose parsing is remembered: the same page is often asked for again."""
-_LONGEST: Final = 512
+_MAX_REQUEST_BYTES: Final = 512
 """Bytes of a request's path and query up to which that is done, so that what is remembered stays small."""
-_VIEWS: Final = 8
+_MAX_QUERIES: Final = 8
 """Queries remembered of one request, by the snapshot and the view of the key."""
 
 
@@ -56,7 +56,7 @@ class ParsedQuery:
 
     def remember(self, view: Hashable, query: Any, tag: str) -> None:
         """Remember what is asked, for the next request like this."""
-        if len(self.queries) >= _VIEWS:
+        if len(self.queries) >= _MAX_QUERIES:
             self.queries.clear()
         self.queries[view] = query, tag
 
@@ -92,12 +92,12 @@ def parse_query(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes
     ApiError
         As :func:`parse`.
     """
-    if len(query_string) + sum(map(len, path.values())) > _LONGEST:
+    if len(query_string) + sum(map(len, path.values())) > _MAX_REQUEST_BYTES:
         return ParsedQuery(parse(endpoint, path, query_pairs(query_string)))
     return _remembered(endpoint.id, tuple(path.items()), query_string)
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_MAX_REQUESTS)
 def _remembered(endpoint_id: str, path: tuple[tuple[str, str], ...], query_string: bytes) -> ParsedQuery:
     return ParsedQuery(parse(ENDPOINTS[endpoint_id], dict(path), query_pairs(query_string)))
 

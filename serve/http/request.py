@@ -120,14 +120,14 @@ class Request:
 
 
 _ID_BYTES: Final = 16
-_DRAWN: Final = 256
+_IDS_PER_DRAW: Final = 256
 """Ids drawn at once: asking the system for each costs more than the id."""
 _ids: list[str] = []
 os.register_at_fork(after_in_child=_ids.clear)
 
 
 def _new_id() -> str:
-    drawn = os.urandom(_ID_BYTES * _DRAWN).hex()
+    drawn = os.urandom(_ID_BYTES * _IDS_PER_DRAW).hex()
     _ids.extend(drawn[at : at + 2 * _ID_BYTES] for at in range(0, len(drawn), 2 * _ID_BYTES))
     return _ids.pop()
 

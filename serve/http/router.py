@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 _PLACEHOLDER: Final = ""
 """Stands for any one segment; a path that is found here has no empty ones."""
-_PATHS: Final = 4096
+_MAX_PATHS: Final = 4096
 """Paths whose route is remembered."""
-LONGEST_PATH: Final = 256
+MAX_PATH_BYTES: Final = 256
 """Bytes of a path that is looked up: what is remembered stays small."""
 
 
@@ -69,8 +69,8 @@ class Router:
                 node = after
             node.names, node.handler = tuple(names), handler
 
-        self.find: Final = lru_cache(_PATHS)(self._look_up)
-        """Return the route of a GET by its path as received, no longer than `LONGEST_PATH`; None when that is for the
+        self.find: Final = lru_cache(_MAX_PATHS)(self._look_up)
+        """Return the route of a GET by its path as received, no longer than `MAX_PATH_BYTES`; None when that is for the
         application to judge."""
 
     def _look_up(self, raw_path: bytes) -> Route | None:

@@ -9,9 +9,9 @@ from typing import Final
 from schemas.endpoints import Endpoint
 from schemas.parameters import ParameterKind
 
-_NAMED: Final = 16
+_MAX_NAMES: Final = 16
 """Unknown names told one by one; a query string may hold tens of thousands."""
-_LONGEST: Final = 24
+_MAX_NAME_CHARACTERS: Final = 24
 """Characters told of one, more than any declared name has: whoever puts a key there must not find it in the answer."""
 
 
@@ -32,14 +32,14 @@ def unknown(endpoint: Endpoint, given: Iterable[str]) -> list[dict[str, str]]:
     declared = {x.name for x in endpoint.query}
     taken = [x.name for x in endpoint.query if x.kind is not ParameterKind.FORBIDDEN]
     strange = [name for name in given if name not in declared]
-    entries = [_entry(name, taken) for name in strange[:_NAMED]]
-    if len(strange) > _NAMED:
-        entries[-1]["constraint"] += f"; {len(strange) - _NAMED} more are not either"
+    entries = [_entry(name, taken) for name in strange[:_MAX_NAMES]]
+    if len(strange) > _MAX_NAMES:
+        entries[-1]["constraint"] += f"; {len(strange) - _MAX_NAMES} more are not either"
     return entries
 
 
 def _entry(name: str, taken: list[str]) -> dict[str, str]:
-    shown = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..."
+    shown = name if len(name) <= _MAX_NAME_CHARACTERS else f"{name[:_MAX_NAME_CHARACTERS]}..."
     near = get_close_matches(shown.strip().lower(), taken, n=1)
     if near:
         rule = f"not a parameter of this endpoint; did you mean `{near[0]}`?"

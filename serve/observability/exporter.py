@@ -18,7 +18,7 @@ import structlog
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
 from schemas.errors import SettingsError
-from serve.observability.health import NEEDED, State
+from serve.observability.health import REQUIRED_COMPONENTS, State
 from serve.observability.prometheus import COMPONENT, NAMESPACE, SAMPLED
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Exporter:
             status = "draining"
         elif not states or self._silence(values) > SILENCE_SECONDS:
             status = "starting" if not states else "stuck"
-        elif any(states.get(name) is State.DOWN for name in NEEDED):
+        elif any(states.get(name) is State.DOWN for name in REQUIRED_COMPONENTS):
             status = "unavailable"
         else:
             status = "ok" if all(state is State.OK for state in states.values()) else "degraded"

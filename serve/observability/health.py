@@ -32,7 +32,7 @@ class State(IntEnum):
     OK = 2
 
 
-NEEDED: Final = ("access_store", "limiter", "catalogue")
+REQUIRED_COMPONENTS: Final = ("access_store", "limiter", "catalogue")
 """Without one of these no call with a key is answered."""
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from serve.state import ServerState
 
 _log = structlog.get_logger("serve.observability")
-_SECONDS: Final = 1.0
-_SLOWLY: Final = 5
+_INTERVAL_SECONDS: Final = 1.0
+_SLOW_SAMPLE_EVERY: Final = 5
 """One look in this many also asks what takes longer."""
 
 
@@ -50,9 +50,9 @@ async def sampling(
     async def follow() -> None:
         turn = 0
         while True:
-            await asyncio.sleep(_SECONDS)
+            await asyncio.sleep(_INTERVAL_SECONDS)
             turn += 1
-            look(slowly=turn % _SLOWLY == 0)
+            look(slowly=turn % _SLOW_SAMPLE_EVERY == 0)
 
     look(slowly=True)
     task = asyncio.create_task(follow())

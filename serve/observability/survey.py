@@ -23,9 +23,9 @@ from serve.observability.damage import Damage
 _log = structlog.get_logger("serve.observability.survey")
 _PAUSE_SECONDS: Final = 1.0
 """Between two passes over the alphas, and between two looks at those known to be damaged."""
-_AT_A_TIME: Final = 50
+_MAX_DAMAGED: Final = 50
 """Alphas known to be damaged that are checked in between."""
-_REST: Final = 20
+_REST_FACTOR: Final = 20
 """How many times longer than a look at one alpha the rest after it is: answering comes first."""
 
 
@@ -79,7 +79,7 @@ class Survey:
         for snapshot in self._due():
             began = time.monotonic()
             self._look(snapshot)
-            if self._stop.wait((time.monotonic() - began) * _REST) or not self._snapshots.followed:
+            if self._stop.wait((time.monotonic() - began) * _REST_FACTOR) or not self._snapshots.followed:
                 return
 
     def _due(self) -> Iterator[Snapshot]:
@@ -98,7 +98,7 @@ class Survey:
 
     def _known_damaged(self) -> Iterator[Snapshot]:
         self._damage.keep_served()
-        for alpha_id in islice(self._damage.alphas, _AT_A_TIME):
+        for alpha_id in islice(self._damage.alphas, _MAX_DAMAGED):
             snapshot = self._snapshots.resolve(alpha_id)
             if snapshot is not None:
                 yield snapshot

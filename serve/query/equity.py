@@ -36,7 +36,7 @@ _BELOW_PEAK: Final = ("peak_equity", "drawdown", "drawdown_pct")
 _BEFORE, _AFTER = _ROW[: _ROW.index(_COMPOUNDED)], _ROW[_ROW.index(_BELOW_PEAK[-1]) + 1 :]
 _SUMMARY: Final = tuple(field.name for field in fields(EquitySummary))
 _DAYS: Final = ("first_date", "last_date", "max_drawdown_date")
-_A_TEXT: Final = 41
+_TEXT_BYTES: Final = 41
 """What a text takes in memory beside its bytes: its header, and its place in a list."""
 
 
@@ -71,7 +71,7 @@ class Ledger:
         measured = (getattr(self.sessions, field.name) for field in fields(Sessions))
         numbers: Iterable[npt.NDArray[Any]] = (self.dates, self.peak, *measured)
         texts = (*self.joints, *self.falls)
-        return sum(x.nbytes for x in numbers) + sum(map(len, texts)) + len(texts) * _A_TEXT
+        return sum(x.nbytes for x in numbers) + sum(map(len, texts)) + len(texts) * _TEXT_BYTES
 
 
 @dataclass(frozen=True, slots=True)

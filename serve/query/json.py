@@ -12,7 +12,7 @@ BodyChunks = tuple[bytes | memoryview, ...]
 """Buffers that are a JSON array when they are put one behind the other: a page is not copied before it is sent."""
 _WHOLE: Final = "%Y-%m-%dT%H:%M:%SZ"
 _SPLIT: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
-_FEW: Final = 1_000
+_MAX_PYTHON_ROWS: Final = 1_000
 """Rows up to which Python writes the instants: calling the column's own functions takes longer than that."""
 _A_SECOND: Final = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _MICROSECONDS: Final = 1_000_000
@@ -38,7 +38,7 @@ def writable(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _instants(moments: pl.Series) -> pl.Series:
-    if len(moments) <= _FEW:
+    if len(moments) <= _MAX_PYTHON_ROWS:
         return _written_one_by_one(moments)
     # A week's names share their instants: each is written once.
     distinct = moments.drop_nulls().unique()

@@ -22,7 +22,7 @@ from serve.query.sql import Statement, projection, quoted, source
 
 _NUMBER: Final = "#row"
 """Name of a row's number in its file; no declared name begins like this."""
-_ROWS: Final = 20_000
+_PART_ROWS: Final = 20_000
 """Rows of a part that is read, rendered and let go: as many as the engine decodes at once, for that is how files are written."""
 _BYTES_A_VALUE: Final = 28
 """What a value takes as JSON with its name, by which a dataset's size is estimated before it is read."""
@@ -138,7 +138,7 @@ def read_table(reader: Reader, stored: ParquetSource) -> RenderedTable | None:
         return None
     index, order = placed
     for sort in (False, True):
-        with contextlib.suppress(_OutOfOrder), reader.parts(stored.shown(sort=sort), _ROWS) as parts:
+        with contextlib.suppress(_OutOfOrder), reader.parts(stored.shown(sort=sort), _PART_ROWS) as parts:
             return RenderedTable(render(_arranged(parts, index, order), index.rows), index)
     return None
 

@@ -18,13 +18,13 @@ RowNumbers = npt.NDArray[np.int64]
 """Numbers of rows as they are held, from 0."""
 SortOrder = npt.NDArray[np.int32]
 """The same, of the rows of one week; a file has fewer rows than four bytes count."""
-_ORDERS: Final = 2
+_MAX_ORDERS: Final = 2
 """Orders of all rows that may be remembered, week by week."""
 _ORDER_BYTES: Final = 4
 _NAME_BYTES: Final = 128
 _DAY_BYTES: Final = 80
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()
-_NONE: Final = np.empty(0, np.int64)
+_NO_ROWS: Final = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class RowIndex:
     day_ends: Sequence[int]
     names: Mapping[str, int] = field(default_factory=dict)
     codes: npt.NDArray[np.int32] | None = None
-    by_name: RowNumbers = field(default_factory=lambda: _NONE)
+    by_name: RowNumbers = field(default_factory=lambda: _NO_ROWS)
     name_ends: RowNumbers = field(default_factory=lambda: np.zeros(1, np.int64))
     figures: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
     sorted_by: str | None = None
@@ -67,7 +67,7 @@ class RowIndex:
     def bytes(self) -> int:
         """Memory taken, the names' texts estimated, and that of the orders which may be remembered."""
         arrays = (self.codes, self.by_name, self.name_ends, *self.figures.values())
-        orders = _ORDERS * self.rows * _ORDER_BYTES if self.figures else 0
+        orders = _MAX_ORDERS * self.rows * _ORDER_BYTES if self.figures else 0
         beside = _NAME_BYTES * len(self.names) + _DAY_BYTES * len(self.days)
         return sum(x.nbytes for x in arrays if x is not None) + beside + orders
 
@@ -113,7 +113,7 @@ class RowIndex:
                 own = own[own.searchsorted(start) : own.searchsorted(end)]
             parts.append(own)
         if not parts:
-            return _NONE
+            return _NO_ROWS
         return parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
 
     def is_stored_order(self, query: PageQuery) -> bool:
@@ -163,7 +163,7 @@ class RowIndex:
         order = self._orders.get(name)
         if order is None:
             order = self._sorted(np.arange(start, end), column, descending=descending).astype(np.int32)
-            if sum(map(len, tuple(self._orders.values()))) + len(order) > _ORDERS * self.rows:
+            if sum(map(len, tuple(self._orders.values()))) + len(order) > _MAX_ORDERS * self.rows:
                 self._orders.clear()
             self._orders[name] = order
         return order

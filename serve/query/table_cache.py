@@ -20,11 +20,11 @@ _RENDERED_BYTES_A_SECOND: Final = 150e6
 """What one core renders, by which the price of caching a table is estimated."""
 _SHARE_WHEN_FREE: Final = 0.02
 """Part of that price that direct answers must have cost before it is paid, while memory lies idle."""
-_IN_TRANSIT: Final = 128 << 20
+_MAX_TRANSIT_BYTES: Final = 128 << 20
 """Bytes that reading and rendering take besides what is cached in the end, what the allocators of the engine, of the frames
 and of the interpreter have not given back of it yet included; they come out of the bound, as far as a part of it goes."""
-_PART_IN_TRANSIT: Final = 3
-_REMEMBERED: Final = 4096
+_TRANSIT_DIVISOR: Final = 3
+_MAX_TABLES: Final = 4096
 """Tables whose direct answers are added up."""
 
 _log = structlog.get_logger("serve.cache")
@@ -97,7 +97,7 @@ class TableCache:
         with self._lock:
             spent = self._spent.pop(key, 0.0) + seconds
             self._spent[key] = spent
-            while len(self._spent) > _REMEMBERED:
+            while len(self._spent) > _MAX_TABLES:
                 self._spent.popitem(last=False)
         if spent >= price:
             self._begin(key, size, build)
@@ -132,7 +132,7 @@ class TableCache:
             # Beforehand, so that what goes and what comes are not in memory at once; a small memory is not emptied
             # for what is on its way.
             self._cache.make_room(
-                min(self._cache.limit, size + min(_IN_TRANSIT, self._cache.limit // _PART_IN_TRANSIT))
+                min(self._cache.limit, size + min(_MAX_TRANSIT_BYTES, self._cache.limit // _TRANSIT_DIVISOR))
             )
             release_arrow_memory()
             found = build()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from schemas.limits import LIMIT_WINDOWS, LimitWindow
-from serve.auth.limits.policy import LONGEST_US, MONTH, ROLLING_US, SECOND_US, LimitStatus, RateLimit
+from serve.auth.limits.policy import MAX_WINDOW_US, MONTH, ROLLING_US, SECOND_US, LimitStatus, RateLimit
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUTE_US = 60 * SECOND_US
@@ -77,7 +77,7 @@ class Oracle:
 
     def forget(self) -> None:
         """Drop calls that can no longer count, so that a long run stays quick."""
-        self.calls = [at for at in self.calls if self.calls[-1] - at < LONGEST_US]
+        self.calls = [at for at in self.calls if self.calls[-1] - at < MAX_WINDOW_US]
 
 
 class OfOneClock(Oracle):

@@ -216,7 +216,7 @@ def test_many_threads_that_want_one_file_cause_one_copy(remote: Remote, cache: C
 def test_it_stays_within_its_bound_and_drops_what_was_used_longest_ago(
     remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quota, "HELD_SECONDS", 0.0)
+    monkeypatch.setattr(quota, "IN_USE_SECONDS", 0.0)
     monkeypatch.setattr(quota, "_FRESH_SECONDS", 0.0)
     entries = remote.snapshot(None).manifest.files
     bound = 3 * max(entry.bytes for entry in entries)
@@ -289,7 +289,7 @@ def test_a_full_cache_keeps_the_catalogue(
     Catalogue(open_storage(remote.url, cache=cache)).refresh()
     (saved,) = cache.folder.rglob("catalogue.json")
     os.utime(saved, (0, 0))
-    monkeypatch.setattr(quota, "HELD_SECONDS", 0.0)
+    monkeypatch.setattr(quota, "IN_USE_SECONDS", 0.0)
     snapshot = remote.snapshot(cache)
     largest = max(entry.bytes for entry in snapshot.manifest.files)
     small = Cache(cache.folder, largest + 50_000)

@@ -113,7 +113,7 @@ def test_threads_wait_for_one_reading_and_all_learn_of_its_failure(path: Path, r
 
 
 def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_digests, "_REMEMBERED", 3)
+    monkeypatch.setattr(file_digests, "_MAX_FILES", 3)
     digests = FileDigests(3600)
     for number in range(9):
         (tmp_path / str(number)).write_bytes(b"content")

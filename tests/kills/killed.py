@@ -38,7 +38,7 @@ def work(kind: str, told: dict[str, Any]) -> None:
     open_storage(told["root"]).entries(CATALOG)  # connects: no moment is spent on that
     if kind == "gc":
         # A killed gc loses its lock after a second, where an operator would wait a quarter of an hour.
-        lock.VALID = timedelta(seconds=1)  # type: ignore[misc]
+        lock.LOCK_LIFETIME = timedelta(seconds=1)  # type: ignore[misc]
         say("begun")
         options = ["--keep", "1", "--grace", f"{told['grace']}s", "--json"]
         cli(["gc", *options, "--datasets", told["root"]], standalone_mode=False)
@@ -63,7 +63,7 @@ class Reader:
     def run(self) -> None:
         signal.signal(signal.SIGTERM, self._end)
         # What is held for readers is held for moments, so that a small cache copies and removes all the time.
-        quota.HELD_SECONDS, quota._FRESH_SECONDS = 2.0, 0.5  # type: ignore[misc]  # noqa: SLF001
+        quota.IN_USE_SECONDS, quota._FRESH_SECONDS = 2.0, 0.5  # type: ignore[misc]  # noqa: SLF001
         say("begun")
         while not self._ending:
             began = time.monotonic()

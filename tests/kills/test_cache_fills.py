@@ -27,7 +27,7 @@ from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from tests.support.web_storage import register
 register()
-quota.HELD_SECONDS, quota._FRESH_SECONDS = 0.5, 0.1
+quota.IN_USE_SECONDS, quota._FRESH_SECONDS = 0.5, 0.1
 url, folder, bound, pointer, seed = sys.argv[1:]
 snapshot = Snapshot(open_storage(url, cache=Cache(folder, int(bound))), Pointer.decode(pointer.encode(), "pointer"))
 tables = [entry for entry in snapshot.manifest.files if entry.path.endswith(".parquet")]
@@ -78,11 +78,11 @@ def test_kills_leave_only_whole_copies_within_the_bound(remote: Remote, tmp_path
     _, complaints = steady.communicate()
     assert not complaints, complaints.decode()
     time.sleep(0.5)
-    held, quota.HELD_SECONDS = quota.HELD_SECONDS, 0.0  # type: ignore[misc]
+    held, quota.IN_USE_SECONDS = quota.IN_USE_SECONDS, 0.0  # type: ignore[misc]
     try:
         cache = Cache(folder, bound)
     finally:
-        quota.HELD_SECONDS = held  # type: ignore[misc]
+        quota.IN_USE_SECONDS = held  # type: ignore[misc]
     assert not list((folder / ".filling").iterdir()), "drafts of the dead are swept"
     assert cached_bytes(cache) <= bound
     assert copies(cache)

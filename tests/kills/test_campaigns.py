@@ -48,7 +48,7 @@ def test_kills_over_a_bucket_with_a_cache(
     campaign.run(IN_A_BUCKET)
     _told(campaign, "a bucket", IN_A_BUCKET)
     assert verify(open_storage(bucket.url("root")), ALPHA).faults == []
-    monkeypatch.setattr(quota, "HELD_SECONDS", 0.0)
+    monkeypatch.setattr(quota, "IN_USE_SECONDS", 0.0)
     cache = Cache(tmp_path / "cache", campaign.bound)
     assert not list((cache.folder / ".filling").iterdir()), "drafts of the dead are swept"
     assert cached_bytes(cache) <= campaign.bound

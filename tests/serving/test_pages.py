@@ -152,7 +152,7 @@ def cached(root: Path) -> Iterator[Parts]:
     """Parts that render a table after its first answer from the file, some rows at a time."""
     with pytest.MonkeyPatch.context() as patch:  # the only knobs, and no settings
         patch.setattr(table_cache, "_SHARE_WHEN_FREE", 0.0)
-        patch.setattr(rendered_table, "_ROWS", 7)
+        patch.setattr(rendered_table, "_PART_ROWS", 7)
         parts = Parts(root, 2**30)
         yield parts
         parts.close()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-_STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_MONOTONIC_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Runs on while the machine sleeps, where the system has such a clock."""
 
 
@@ -19,7 +19,7 @@ def wall_us() -> int:
 
 def steady_us() -> int:
     """Return microseconds since the machine was started; nobody sets it, and it never goes back."""
-    return time.clock_gettime_ns(_STEADY) // 1000
+    return time.clock_gettime_ns(_MONOTONIC_CLOCK) // 1000
 
 
 def boot_id() -> str:

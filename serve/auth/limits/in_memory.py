@@ -14,15 +14,15 @@ import structlog
 
 from serve.auth.limits.clocks import Clocks, Moment
 from serve.auth.limits.journal import Journal
-from serve.auth.limits.policy import LONGEST_US, ROLLING_US, SECOND_US, LimitStatus, RateLimit
+from serve.auth.limits.policy import MAX_WINDOW_US, ROLLING_US, SECOND_US, LimitStatus, RateLimit
 from serve.auth.limits.sliding_window import CallLog, Month, decide
 
-WRITE_EVERY_S: Final = 0.5
+WRITE_INTERVAL_SECONDS: Final = 0.5
 """Seconds between two writes: a crash loses the counts since the last one, never those of a second."""
-_FORGET_EVERY: Final = 1200
+_WRITES_PER_SWEEP: Final = 1200
 """Writes between two clearings of what no longer counts."""
 
-_QUIET_US: Final = max(32 * 86_400 * SECOND_US, LONGEST_US)
+_MAX_QUIET_US: Final = max(32 * 86_400 * SECOND_US, MAX_WINDOW_US)
 """A key that made no call for so long has none in this month, whatever the wall clock says."""
 _YEAR: Final = 100
 """Between the numbers of a month and of the same one a year later."""
@@ -110,10 +110,10 @@ class InMemoryLimiter:
         writes = 0
         while not self._stop.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stop.wait(), WRITE_EVERY_S)
+                await asyncio.wait_for(self._stop.wait(), WRITE_INTERVAL_SECONDS)
             await self.save()
             writes += 1
-            if writes % _FORGET_EVERY == 0:
+            if writes % _WRITES_PER_SWEEP == 0:
                 await self.forget()
 
     async def forget(self) -> None:
@@ -121,12 +121,12 @@ class InMemoryLimiter:
         now = self._steady() + self._ahead
         unsaved = {key_id for key_id, _ in self._unsaved}
         for key_id, log in list(self._logs.items()):
-            if log.last <= now - _QUIET_US and key_id not in unsaved:
+            if log.last <= now - _MAX_QUIET_US and key_id not in unsaved:
                 del self._logs[key_id]
-            elif log.last <= now - LONGEST_US:
+            elif log.last <= now - MAX_WINDOW_US:
                 log.times, log.heads = array("q"), [0] * len(ROLLING_US)
         with contextlib.suppress(sqlite3.Error):  # it is tried again; until then the file is only larger
-            await asyncio.to_thread(self._journal.forget, now - LONGEST_US, self._month.number - _YEAR)
+            await asyncio.to_thread(self._journal.forget, now - MAX_WINDOW_US, self._month.number - _YEAR)
 
     async def close(self) -> None:
         """Write what is unsaved and close the file."""

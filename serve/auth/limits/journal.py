@@ -17,7 +17,7 @@ import orjson
 
 from schemas.errors import SettingsError
 from serve.auth.limits.clocks import Clocks, Moment
-from serve.auth.limits.policy import LONGEST_US
+from serve.auth.limits.policy import MAX_WINDOW_US
 from serve.auth.limits.sliding_window import CallLog
 
 _SCHEMA = """
@@ -116,7 +116,7 @@ class Journal:
             # When the newest of them was is not known, but not later than now.
             logs.setdefault(key_id, CallLog(last=now_us)).months[month] = n
         recent = "SELECT key_id, at_us, n FROM calls WHERE at_us > ? ORDER BY key_id, at_us"
-        for key_id, at_us, n in self._connection.execute(recent, (now_us - LONGEST_US,)):
+        for key_id, at_us, n in self._connection.execute(recent, (now_us - MAX_WINDOW_US,)):
             logs.setdefault(key_id, CallLog(last=now_us)).times.extend(array("q", [at_us]) * n)
         return logs
 

@@ -13,7 +13,7 @@ ROLLING_US: Final = tuple(
     window.seconds * SECOND_US for window in LIMIT_WINDOWS if window.seconds is not None
 )
 """Lengths of the rolling windows in microseconds, from the shortest to the longest."""
-LONGEST_US: Final = ROLLING_US[-1]
+MAX_WINDOW_US: Final = ROLLING_US[-1]
 """How long a call can count."""
 MONTH: Final = len(ROLLING_US)
 """Place of the calendar month in every tuple that has a number for each window: it is the last."""

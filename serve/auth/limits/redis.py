@@ -18,9 +18,9 @@ from schemas.limits import LIMIT_WINDOWS
 from serve.auth.limits.policy import MONTH, ROLLING_US, LimitStatus, RateLimit
 
 SCRIPT: Final = Path(__file__).with_name("limiter.lua").read_text(encoding="utf-8")
-ANSWER_WAIT_S: Final = 1.0
+ANSWER_WAIT_SECONDS: Final = 1.0
 CONNECTIONS: Final = 32
-_SILENT: Final = "The store of call counts did not answer."
+_NO_ANSWER: Final = "The store of call counts did not answer."
 
 
 class _Hit(NamedTuple):
@@ -47,7 +47,7 @@ class RedisLimiter:
         Seconds to wait for a connection or an answer before Redis counts as unavailable.
     """
 
-    def __init__(self, url: str, namespace: str, wait_s: float = ANSWER_WAIT_S) -> None:
+    def __init__(self, url: str, namespace: str, wait_s: float = ANSWER_WAIT_SECONDS) -> None:
         try:
             self._pool = client.BlockingConnectionPool.from_url(
                 url,
@@ -142,7 +142,7 @@ class RedisLimiter:
 def _read(answer: Any) -> LimitStatus:
     """Return an answer as a status; raises StorageUnavailable when it is an error."""
     if isinstance(answer, RedisError | OSError | TimeoutError):
-        raise StorageUnavailable(_SILENT) from answer
+        raise StorageUnavailable(_NO_ANSWER) from answer
     if isinstance(answer, Exception):
         raise answer
     return parse_status(answer)

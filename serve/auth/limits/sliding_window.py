@@ -10,9 +10,9 @@ from typing import Final
 from schemas.limits import LIMIT_WINDOWS, LimitWindow
 from serve.auth.limits.policy import MONTH, ROLLING_US, SECOND_US, LimitStatus, RateLimit
 
-_MONTHS: Final = 4
+_MAX_MONTHS: Final = 4
 """Months whose counts are remembered: the present one, past ones, and those of a clock that was ahead for a while."""
-_TRIM: Final = 1024
+_TRIM_CALLS: Final = 1024
 """Calls that have left every window before their memory is given back."""
 
 
@@ -132,10 +132,10 @@ def decide(
 
 
 def _trim(log: CallLog, month: int) -> None:
-    if len(log.months) > _MONTHS:
+    if len(log.months) > _MAX_MONTHS:
         del log.months[min(log.months.keys() - {month})]
     # What is before the head of the longest window is before all of them; and as time never goes back, it stays so.
     gone = log.heads[-1]
-    if gone > _TRIM and gone * 2 > len(log.times):
+    if gone > _TRIM_CALLS and gone * 2 > len(log.times):
         del log.times[:gone]
         log.heads = [head - gone for head in log.heads]

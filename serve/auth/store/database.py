@@ -16,7 +16,7 @@ from sqlalchemy.sql.expression import ClauseElement
 
 Row = Sequence[Any]
 
-SILENT: Final = "The store of accounts and keys did not answer."
+NO_ANSWER: Final = "The store of accounts and keys did not answer."
 
 
 class DuplicateRow(Exception):

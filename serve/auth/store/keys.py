@@ -62,7 +62,7 @@ KEY_COLUMNS: Final = tuple(
 SELECT_KEYS: Final = sa.select(*KEY_COLUMNS).join_from(keys, accounts, keys.c.account_id == accounts.c.id)
 """Every key beside its account; the one query of a call adds the id."""
 
-_REMEMBERED: Final = 10_000
+_MAX_RECORDS: Final = 10_000
 """Keys whose records are cached while nothing changes."""
 
 
@@ -117,7 +117,7 @@ class Store:
         if row is None:
             return None
         record = KeyRecord.from_row(row)
-        if version is not None and len(self._unchanged) < _REMEMBERED:
+        if version is not None and len(self._unchanged) < _MAX_RECORDS:
             self._unchanged[key_id] = record
         return record
 

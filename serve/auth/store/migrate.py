@@ -24,8 +24,8 @@ from alembic.util.exc import CommandError
 
 from schemas.errors import SettingsError, StorageUnavailable
 from serve.auth.store.location import StoreLocation
-from serve.auth.store.postgres import ANSWER_WAIT_S, failures
-from serve.auth.store.sqlite import WRITE_WAIT_S, create_file, reading
+from serve.auth.store.postgres import ANSWER_WAIT_SECONDS, failures
+from serve.auth.store.sqlite import WRITE_WAIT_SECONDS, create_file, reading
 from serve.auth.store.tables import VERSION_TABLE
 
 HEAD: Final = "head"
@@ -105,12 +105,12 @@ async def migrate(location: StoreLocation, target: str = HEAD, *, only_if_empty:
 async def _connected(location: StoreLocation) -> AsyncIterator[Any]:
     """Connect to PostgreSQL for a moment; whatever the driver raises meanwhile is StorageUnavailable."""
     with failures():
-        connection = await asyncpg.connect(location.dsn, timeout=ANSWER_WAIT_S)
+        connection = await asyncpg.connect(location.dsn, timeout=ANSWER_WAIT_SECONDS)
         try:
             yield connection
         finally:
             with contextlib.suppress(Exception):  # of a server that died, nothing is left to close
-                await connection.close(timeout=ANSWER_WAIT_S)
+                await connection.close(timeout=ANSWER_WAIT_SECONDS)
 
 
 async def revision(location: StoreLocation) -> str | None:
@@ -158,7 +158,7 @@ def _engine(path: Path) -> sa.Engine:
     engine = sa.create_engine(
         sa.URL.create("sqlite", database=str(path)),
         poolclass=sa.NullPool,
-        connect_args={"timeout": WRITE_WAIT_S},
+        connect_args={"timeout": WRITE_WAIT_SECONDS},
     )
 
     # The driver's own notion of transactions leaves schema changes outside of them.
@@ -184,7 +184,7 @@ def _migrate_file(path: Path, target: str, *, only_if_empty: bool) -> str | None
     create_file(path)
     try:
         # Readers then never wait for an operator's command.
-        with sqlite3.connect(path, timeout=WRITE_WAIT_S, isolation_level=None) as plain:
+        with sqlite3.connect(path, timeout=WRITE_WAIT_SECONDS, isolation_level=None) as plain:
             plain.execute("PRAGMA journal_mode = WAL")
         plain.close()
         with _engine(path).begin() as connection:

@@ -13,12 +13,12 @@ from sqlalchemy.dialects.postgresql import asyncpg as dialect_of_asyncpg
 from sqlalchemy.sql.expression import ClauseElement
 
 from schemas.errors import AlphaResultsError, StorageUnavailable
-from serve.auth.store.database import SILENT, DuplicateRow, Prepared, Row, Session
+from serve.auth.store.database import NO_ANSWER, DuplicateRow, Prepared, Row, Session
 
 _DIALECT: Final = dialect_of_asyncpg.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
 CONNECTIONS: Final = 8
 """Connections of one process; one query each takes a quarter of a millisecond."""
-ANSWER_WAIT_S: Final = 5.0
+ANSWER_WAIT_SECONDS: Final = 5.0
 """Seconds to wait for a connection and an answer before the store counts as away."""
 
 
@@ -36,7 +36,7 @@ def failures() -> Iterator[None]:
     except asyncpg.UniqueViolationError as error:
         raise DuplicateRow from error
     except Exception as error:
-        raise StorageUnavailable(f"{SILENT} ({type(error).__name__})") from error
+        raise StorageUnavailable(f"{NO_ANSWER} ({type(error).__name__})") from error
 
 
 async def _keep_state(_connection: Any) -> None:
@@ -57,7 +57,7 @@ class _Statements:
         """Run a query and return its rows."""
         given = prepared.values(values)
         with failures():
-            async with asyncio.timeout(ANSWER_WAIT_S):
+            async with asyncio.timeout(ANSWER_WAIT_SECONDS):
                 rows: list[Row] = await self._runner.fetch(prepared.text, *given)
                 return rows
 
@@ -65,7 +65,7 @@ class _Statements:
         """Run a query and return its first row, None when there is none."""
         given = prepared.values(values)
         with failures():
-            async with asyncio.timeout(ANSWER_WAIT_S):
+            async with asyncio.timeout(ANSWER_WAIT_SECONDS):
                 row: Row | None = await self._runner.fetchrow(prepared.text, *given)
                 return row
 
@@ -78,7 +78,7 @@ class _Statements:
         prepared = self.prepare(statement)
         given = prepared.values({})
         with failures():
-            async with asyncio.timeout(ANSWER_WAIT_S):
+            async with asyncio.timeout(ANSWER_WAIT_SECONDS):
                 await self._runner.execute(prepared.text, *given)
 
 
@@ -100,8 +100,8 @@ class PostgresDatabase(_Statements):
                 dsn,
                 min_size=1,
                 max_size=CONNECTIONS,
-                timeout=ANSWER_WAIT_S,
-                command_timeout=ANSWER_WAIT_S,
+                timeout=ANSWER_WAIT_SECONDS,
+                command_timeout=ANSWER_WAIT_SECONDS,
                 reset=_keep_state,
                 server_settings=read_only,
             )
@@ -111,7 +111,7 @@ class PostgresDatabase(_Statements):
     async def transaction(self) -> AsyncIterator[Session]:
         """Begin a transaction; a row it reads FOR UPDATE waits for others that did."""
         with failures():
-            connection = await self._runner.acquire(timeout=ANSWER_WAIT_S)
+            connection = await self._runner.acquire(timeout=ANSWER_WAIT_SECONDS)
         try:
             transaction = connection.transaction()
             with failures():
@@ -132,7 +132,7 @@ class PostgresDatabase(_Statements):
     async def close(self) -> None:
         """Close every connection; those that a dead server left are dropped."""
         try:
-            async with asyncio.timeout(ANSWER_WAIT_S):
+            async with asyncio.timeout(ANSWER_WAIT_SECONDS):
                 await self._runner.close()
         except Exception:  # noqa: BLE001 - whatever the driver says about it, nothing is to be done any more
             self._runner.terminate()

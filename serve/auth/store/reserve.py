@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import Final
 
-SIZE: Final = 1 << 20
+RESERVE_BYTES: Final = 1 << 20
 """Bytes set aside. Ending a key takes some 100 KB: two files that SQLite makes beside the store, and a few pages."""
-_BLOCK: Final = 1 << 16
+_BLOCK_BYTES: Final = 1 << 16
 
 
 def _place(store: Path) -> Path:
@@ -17,13 +17,13 @@ def _place(store: Path) -> Path:
 
 
 def fill(store: Path) -> None:
-    """Reserve disk space, as much as there is up to `SIZE`; getting less is not an error."""
+    """Reserve disk space, as much as there is up to `RESERVE_BYTES`; getting less is not an error."""
     with contextlib.suppress(OSError):
         descriptor = os.open(_place(store), os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         try:
-            while os.fstat(descriptor).st_size < SIZE:
+            while os.fstat(descriptor).st_size < RESERVE_BYTES:
                 # Random, as some file systems keep no room for zeros.
-                os.write(descriptor, os.urandom(_BLOCK))
+                os.write(descriptor, os.urandom(_BLOCK_BYTES))
         finally:
             os.close(descriptor)
 

@@ -21,9 +21,9 @@ from schemas.errors import SettingsError, StorageUnavailable
 from serve.auth.store.database import DuplicateRow, Prepared, Row, Session
 
 _DIALECT: Final = pysqlite.dialect()
-READ_WAIT_S: Final = 0.25
+READ_WAIT_SECONDS: Final = 0.25
 """How long a call waits for a locked file; readers are only ever locked out while the file is recovered."""
-WRITE_WAIT_S: Final = 10.0
+WRITE_WAIT_SECONDS: Final = 10.0
 """How long an operator's command waits for another one to finish."""
 _REASONS: Final = {
     sqlite3.SQLITE_BUSY: "another command is at work on it; try again",
@@ -67,7 +67,7 @@ def _connect(path: Path, wait_s: float, options: str) -> sqlite3.Connection:
 
 def _opened(path: Path, *, writable: bool) -> sqlite3.Connection:
     """Open a file that is there, and have SQLite make what it needs beside it."""
-    connection = _connect(path, WRITE_WAIT_S if writable else READ_WAIT_S, "mode=rw")
+    connection = _connect(path, WRITE_WAIT_SECONDS if writable else READ_WAIT_SECONDS, "mode=rw")
     try:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
@@ -93,7 +93,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     except sqlite3.OperationalError:
         if _has_log(path):
             raise
-        connection = _connect(path, READ_WAIT_S, "mode=ro&immutable=1")
+        connection = _connect(path, READ_WAIT_SECONDS, "mode=ro&immutable=1")
     with contextlib.closing(connection):
         yield connection
 

@@ -25,7 +25,7 @@ from serve.http.protocol.outlet import Outlet
 from serve.http.responses import Response
 
 _WITH_BODY: Final = frozenset({b"content-length", b"transfer-encoding"})
-_AT_A_TIME: Final = 32
+_MAX_CONSECUTIVE_REQUESTS: Final = 32
 """Requests of one caller that are answered before it is the others' turn."""
 _LEAVE_SECONDS: Final = 2.0
 _LEAVE_BYTES: Final = 2**20
@@ -194,7 +194,7 @@ class Connection(HttpToolsProtocol):
             return
         self._advancing = True
         try:
-            for _ in range(_AT_A_TIME):
+            for _ in range(_MAX_CONSECUTIVE_REQUESTS):
                 if not self._step() or not (self._waiting or self._ending or self.flow.read_paused):
                     return
             self.loop.call_soon(self._advance)

@@ -13,10 +13,10 @@ from serve.http.protocol.limits import DESCRIPTORS_FOR_FILES, ConnectionLimits
 
 _log = structlog.get_logger("serve.http.protocol")
 
-_LOOKS: Final = 8
+_LOOKS_PER_LIMIT: Final = 8
 """Looks within the shortest time limit: a limit is kept to an eighth of that."""
-_LONGEST_PAUSE: Final = 1.0
-_LEAVING: Final = DESCRIPTORS_FOR_FILES // 3
+_MAX_PAUSE_SECONDS: Final = 1.0
+_MAX_REFUSED: Final = DESCRIPTORS_FOR_FILES // 3
 """Connections beyond the limit that are told so at a time; any more are closed without a word."""
 _NETWORK_BITS: Final = 64
 _TELL_SECONDS: Final = 10.0
@@ -52,7 +52,7 @@ class Connections:
         self._admitted: dict[Watched, str] = {}
         self._leaving: set[Watched] = set()
         self._addresses: Counter[str] = Counter()
-        self._pause = min(_LONGEST_PAUSE, limits.shortest_seconds / _LOOKS)
+        self._pause = min(_MAX_PAUSE_SECONDS, limits.shortest_seconds / _LOOKS_PER_LIMIT)
         self._next: asyncio.TimerHandle | None = None
         self._due = 0.0
         self._told = (0, 0.0)
@@ -84,7 +84,7 @@ class Connections:
     def send_away(self, connection: Watched) -> bool:
         """Take up a connection that is told that it is one too many; False when there are too many of those as well."""
         self.refused += 1
-        if len(self._leaving) >= _LEAVING:
+        if len(self._leaving) >= _MAX_REFUSED:
             return False
         self._leaving.add(connection)
         return True

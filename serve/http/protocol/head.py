@@ -18,7 +18,9 @@ END: Final = b"\r\n\r\n"
 _LINE: Final = re.compile(rb"([!#-'*+.0-9A-Z^-z|~-]{1,32}) ([^ \r\n]+) HTTP/1\.[01]\Z")
 _BEGINNING: Final = re.compile(rb"[!#-'*+.0-9A-Z^-z|~-]{1,32}( [^\n]*)?\Z")
 """What can still become a request line."""
-_USUAL: Final = re.compile(rb"(?:GET|HEAD|OPTIONS|POST|PUT|PATCH|DELETE) (/[\x21-\x7e]*) HTTP/1\.[01]\r\n")
+_REQUEST_LINE: Final = re.compile(
+    rb"(?:GET|HEAD|OPTIONS|POST|PUT|PATCH|DELETE) (/[\x21-\x7e]*) HTTP/1\.[01]\r\n"
+)
 """A request line that the parser can be given as it is."""
 _PLAIN: Final = re.compile(rb"GET /[\x21\x22\x24-\x7e]* HTTP/1\.1\r\n")
 _ABSOLUTE: Final = re.compile(rb"https?://[^/?#\x80-\xff]+([/?][\x21-\x7e]*)?\Z", re.IGNORECASE)
@@ -101,7 +103,7 @@ def judge(data: bytes, end: int, limits: ConnectionLimits) -> Head | None:
     ApiError
         As of :func:`judge_part`, in the same order.
     """
-    usual = _USUAL.match(data)
+    usual = _REQUEST_LINE.match(data)
     if usual is not None and len(usual[1]) <= limits.max_target_bytes:
         _measure(data, end, limits)
         return None
