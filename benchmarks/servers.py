@@ -101,7 +101,7 @@ class Server:
         return Request(ask.path)
 
     def probe(self) -> Request:
-        """Return what tells whether it is ready."""
+        """Return what says whether it is ready."""
         return Request("/v1/alphas?limit=1")
 
     @property

@@ -56,7 +56,7 @@ class Declared:
         }
 
     def same_rows(self, other: Declared) -> bool:
-        """Tell whether the same seal gives the same rows in the same order by another declaration."""
+        """Whether the same seal gives the same rows in the same order by another declaration."""
         return (self.key, self.sort, self.partition, self.formula) == (
             other.key,
             other.sort,
@@ -65,7 +65,7 @@ class Declared:
         )
 
     def same_column(self, name: str, other: Declared) -> bool:
-        """Tell whether a column has the same type and formula by another declaration, which may not have it at all."""
+        """Whether a column has the same type and formula by another declaration, which may not have it at all."""
         mine, its = self.columns.get(name), other.columns.get(name)
         if mine is None or its is None:
             return False

@@ -50,7 +50,7 @@ class FileDigests:
         self._seconds = seconds
 
     def intact(self, path: str | os.PathLike[str], size: int, sha256: str) -> bool:
-        """Tell whether a file has the size and the digest that its manifest says.
+        """Whether a file has the size and the digest that its manifest says.
 
         Raises
         ------

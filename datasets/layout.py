@@ -60,7 +60,7 @@ def snapshot_path(alpha_id: str, snapshot: str) -> str:
 
 
 def is_snapshot_id(text: str) -> bool:
-    """Tell whether a text may be the id of a snapshot."""
+    """Whether a text may be the id of a snapshot."""
     return _SNAPSHOT.match(text) is not None
 
 

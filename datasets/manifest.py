@@ -143,7 +143,7 @@ class Manifest:
 
 
 def named_by_content(data: bytes, snapshot: str) -> bool:
-    """Tell whether the bytes of a manifest are those that a snapshot's id was made of.
+    """Whether the bytes of a manifest are those that a snapshot's id was made of.
 
     Of a snapshot of the first release the id says less: which seal it was built from, and with which declarations.
     """

@@ -164,7 +164,7 @@ def _not_published(storage: Storage, alpha_id: str) -> AlphaNotPublished:
 
 
 def still_kept(pointer: Pointer, snapshot: str) -> bool:
-    """Tell whether a snapshot is the served one, or one that was replaced and is still there."""
+    """Whether a snapshot is the served one, or one that was replaced and is still there."""
     replaced = snapshot in pointer.replaced and snapshot not in pointer.removing
     return snapshot == pointer.snapshot or (is_snapshot_id(snapshot) and replaced)
 

@@ -35,7 +35,7 @@ class Root:
         return open_snapshot(self.storage, found.pointer if found else None, alpha_id)
 
     def __contains__(self, alpha_id: object) -> bool:
-        """Tell whether an alpha is published."""
+        """Whether an alpha is published."""
         return isinstance(alpha_id, str) and self.catalogue.resolve(alpha_id) is not None
 
     def __iter__(self) -> Iterator[str]:

@@ -100,7 +100,7 @@ class Snapshot:
         return tuple(name for name in PUBLISHED_TABLES if name in self.manifest.columns)
 
     def has(self, dataset: str, book: str | None = None) -> bool:
-        """Tell whether the dataset (or its part of one book) was published."""
+        """Whether the dataset (or its part of one book) was published."""
         if book is None:
             return dataset in self.manifest.columns
         return (dataset, book) in self._entries

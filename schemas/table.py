@@ -140,7 +140,7 @@ class Table:
         return iter(self.columns)
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether a column of that name is declared."""
+        """Whether a column of that name is declared."""
         return any(column.name == name for column in self.columns)
 
     @property

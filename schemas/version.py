@@ -36,7 +36,7 @@ def snapshot_id(seal_digest: str, version: str) -> str:
 
 
 def same_declarations(one: str, other: str) -> bool:
-    """Tell whether two versions declare the same figures."""
+    """Whether two versions declare the same figures."""
     return _in_todays_terms(one) == _in_todays_terms(other)
 
 

@@ -97,7 +97,7 @@ class Catalog:
         return self._pinned.look_again(alpha_id, snapshot)
 
     def reads(self, alpha_id: str, snapshot: str) -> bool:
-        """Tell whether a snapshot is served, or was asked for by its id lately and is still kept."""
+        """Whether a snapshot is served, or was asked for by its id lately and is still kept."""
         served = self._catalogue.resolve(alpha_id)
         if served is None:
             return False
@@ -211,6 +211,6 @@ class Catalog:
         return changed
 
     def _lost(self) -> bool:
-        """Tell whether a root on this machine holds what only a publication writes, but no folder of pointers."""
+        """Whether a root on this machine holds what only a publication writes, but no folder of pointers."""
         folder = self._storage.folder
         return folder is not None and (folder / ALPHAS).is_dir() and not (folder / CATALOG).is_dir()

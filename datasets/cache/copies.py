@@ -178,7 +178,7 @@ class Cache:
         return data
 
     def verify(self, storage: Storage, relative: str, sha256: str) -> bool:
-        """Tell whether the copy is intact, by its digest; a damaged one is removed, and none at all is intact."""
+        """Whether the copy is intact, by its digest; a damaged one is removed, and none at all is intact."""
         path = self._path(storage, relative)
         try:
             intact = FileDigests(0.0).intact(path, path.stat().st_size, sha256)
@@ -189,7 +189,7 @@ class Cache:
         return intact
 
     def _usable(self, path: Path, size: int, sha256: str) -> bool:
-        """Tell whether an intact copy is there, which then stays for a while."""
+        """Whether an intact copy is there, which then stays for a while."""
         try:
             return self._room.use(path, size) and DIGESTS.intact(path, size, sha256)
         except FileNotFoundError:  # it made room at this very moment

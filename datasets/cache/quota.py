@@ -65,7 +65,7 @@ class CacheQuota:
         return self._recorded() or 0
 
     def use(self, path: Path, size: int) -> bool:
-        """Tell whether a copy of this size is there, and keep it for :data:`IN_USE_SECONDS` from now if so."""
+        """Whether a copy of this size is there, and keep it for :data:`IN_USE_SECONDS` from now if so."""
         if not _fits(path, size):
             return False
         if _used_within(path, _FRESH_SECONDS):
@@ -189,7 +189,7 @@ class CacheQuota:
 
 
 def mark_used(path: Path) -> None:
-    """Write down that a copy is used now, in its time of access: its time of modification tells whether it was written."""
+    """Write down that a copy is used now, in its time of access: its time of modification says whether it was written."""
     os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
 
 
@@ -201,7 +201,7 @@ def _fits(path: Path, size: int) -> bool:
 
 
 def _used_within(path: Path, seconds: float) -> bool:
-    """Tell whether a copy was used lately; a time far in the future says that the clock was set back, no more."""
+    """Whether a copy was used lately; a time far in the future says that the clock was set back, no more."""
     try:
         return abs(time.time() - path.stat().st_atime) < seconds
     except FileNotFoundError:

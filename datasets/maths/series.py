@@ -44,7 +44,7 @@ def measured(series: Floats) -> Floats:
 
 
 def is_constant(series: Floats) -> bool:
-    """Tell whether a series without nulls varies by no more than rounding.
+    """Whether a series without nulls varies by no more than rounding.
 
     Parameters
     ----------

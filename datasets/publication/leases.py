@@ -105,7 +105,7 @@ def read_leases(storage: Storage) -> list[Lease]:
 
 
 def is_stale(lease: Lease, now: datetime) -> bool:
-    """Tell whether a lease is no longer honoured; one from the future, of a clock that was set back, is."""
+    """Whether a lease is no longer honoured; one from the future, of a clock that was set back, is."""
     return now - datetime.fromisoformat(lease.refreshed_at) > timedelta(seconds=lease.seconds)
 
 

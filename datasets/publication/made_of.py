@@ -20,7 +20,7 @@ _VERSION = "@"
 
 
 def is_made_of(pointer: Pointer, seal_digest: str, declared: str) -> bool | None:
-    """Tell whether a pointer serves what this version of the declarations makes of a seal. Pure.
+    """Whether a pointer serves what this version of the declarations makes of a seal. Pure.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def is_made_of(pointer: Pointer, seal_digest: str, declared: str) -> bool | None
 
 
 def was_rolled_back(pointer: Pointer, seal_digest: str, declared: str) -> bool:
-    """Tell whether an operator rolled back from what a version of the declarations makes of a seal. Pure."""
+    """Whether an operator rolled back from what a version of the declarations makes of a seal. Pure."""
     if not seal_digest:
         return False
     marks = pointer.notes.rolled_back

@@ -163,7 +163,7 @@ class Publication:
         return self._storage.copy(f"{self._earlier}/{entry.path}", target)
 
     def _in_place(self, target: str, sha256: str) -> bool:
-        """Tell whether an earlier build already placed these bytes: a sound file is never replaced."""
+        """Whether an earlier build already placed these bytes: a sound file is never replaced."""
         try:
             return digest(self._storage.read(target)) == sha256
         except FileNotFoundError:

@@ -9,19 +9,19 @@ _CLIENTS: Final = frozenset({"botocore", "aiobotocore", "aiohttp", "urllib3"})
 
 
 def is_store_failure(error: BaseException) -> bool:
-    """Tell whether an exception comes from a store's client: their trees do not derive from OSError."""
+    """Whether an exception comes from a store's client: their trees do not derive from OSError."""
     return isinstance(error, OSError) or type(error).__module__.split(".")[0] in _CLIENTS
 
 
 def is_refusal(error: BaseException | None) -> bool:
-    """Tell whether the store, or the lack of credentials, forbids what was asked: waiting does not help."""
+    """Whether the store, or the lack of credentials, forbids what was asked: waiting does not help."""
     return any(
         isinstance(link, PermissionError) or type(link).__name__ in _REFUSALS for link in _chain(error)
     )
 
 
 def names_missing_bucket(error: BaseException | None) -> bool:
-    """Tell whether a "not found" is about the whole bucket rather than one object."""
+    """Whether a "not found" is about the whole bucket rather than one object."""
     return any(_code(link) == "NoSuchBucket" for link in _chain(error))
 
 

@@ -80,7 +80,7 @@ class LocalStorage(Storage):
             shutil.copyfileobj(source, sink)
 
     def exists(self, relative: str) -> bool:
-        """Tell whether a file or folder is there."""
+        """Whether a file or folder is there."""
         with reading(self._path(relative)):
             try:
                 self._path(relative).stat()

@@ -155,7 +155,7 @@ class ObjectStorage(Storage):
                 raise
 
     def exists(self, relative: str) -> bool:
-        """Tell whether a file or folder is there."""
+        """Whether a file or folder is there."""
         return self._info(relative) is not None
 
     def signature(self, relative: str = "") -> Signature | None:

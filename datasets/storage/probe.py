@@ -31,7 +31,7 @@ class ConditionsUnknown(Exception):
 
 
 def has_conditional_writes(storage: ObjectStorage, *, single_writer: bool) -> bool:
-    """Tell whether writers can exclude each other on a store; the verdict is remembered for the address.
+    """Whether writers can exclude each other on a store; the verdict is remembered for the address.
 
     Parameters
     ----------

@@ -149,7 +149,7 @@ class Storage(ABC):
 
     @abstractmethod
     def exists(self, relative: str) -> bool:
-        """Tell whether a file or folder is there."""
+        """Whether a file or folder is there."""
 
     @abstractmethod
     def signature(self, relative: str = "") -> Signature | None:

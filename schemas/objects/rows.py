@@ -28,7 +28,7 @@ _BOUNDS: Final[Mapping[Bound, Mapping[str, Any]]] = {
 
 
 def always_there(column: Column, table: Table | None) -> bool:
-    """Tell whether every snapshot that holds the table holds the column.
+    """Whether every snapshot that holds the table holds the column.
 
     What an engine may leave out may be missing, and so may whatever is derived from it.
     """

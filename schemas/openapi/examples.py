@@ -116,7 +116,7 @@ def answer_examples(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _is_asked_for(part: Field) -> bool:
-    """Tell whether a member only comes with a flag of its name: the documentation within the metrics, which is long."""
+    """Whether a member only comes with a flag of its name: the documentation within the metrics, which is long."""
     return part.name == DOC.name and part.optional
 
 

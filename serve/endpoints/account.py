@@ -20,7 +20,7 @@ ACCESS: Final = "access store"
 
 
 def health(service: ServerState, _: Request) -> Bare:
-    """Tell whether anything that answers depend on is amiss; what it is, is for those who run the service."""
+    """Whether anything that answers depend on is amiss; what it is, is for those who run the service."""
     body: dict[str, Any] = {
         "status": "ok" if service.components.healthy else "degraded",
         "service": NAME,

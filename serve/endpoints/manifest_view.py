@@ -67,7 +67,7 @@ def _entry(entry: Any, *, raw: bool) -> Any:
 
 
 def _is_row(entry: Mapping[str, Any]) -> bool:
-    """Tell whether an object is a row of plain values, without a text that is meant for people."""
+    """Whether an object is a row of plain values, without a text that is meant for people."""
     plain = all(value is None or isinstance(value, str | int | float | bool) for value in entry.values())
     return plain and "message" not in entry
 

@@ -142,7 +142,7 @@ def _days(values: pl.Series) -> pl.Series | None:
 
 
 def _written(days: pl.Series) -> bool:
-    """Tell whether every day can be written YYYY-MM-DD."""
+    """Whether every day can be written YYYY-MM-DD."""
     return bool(days.drop_nulls().is_between(dt.date.min, dt.date.max).all())
 
 

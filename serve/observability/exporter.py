@@ -90,7 +90,7 @@ class Exporter:
         self._draining = True
 
     def ready(self) -> tuple[int, dict[str, Any]]:
-        """Tell whether calls with a key are answered, and what is amiss; as status and body."""
+        """Whether calls with a key are answered, and what is amiss; as status and body."""
         values = self._values()
         states = {name: State(int(value)) for name, value in values["components"].items()}
         if self._draining:
@@ -114,7 +114,7 @@ class Exporter:
         return (200 if status in {"ok", "degraded"} else 503), body
 
     def live(self) -> tuple[int, dict[str, Any]]:
-        """Tell whether every serving process still turns; one that starts or ends does."""
+        """Whether every serving process still turns; one that starts or ends does."""
         silence = self._silence(self._values())
         stuck = silence > SILENCE_SECONDS and not self._draining
         return (503 if stuck else 200), {

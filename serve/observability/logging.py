@@ -16,7 +16,7 @@ _QUIET: Final = {"uvicorn.access": logging.CRITICAL, "alembic": logging.WARNING}
 
 
 def for_people(form: str) -> bool:
-    """Tell whether lines are written to be read by people: asked for, or on a terminal."""
+    """Whether lines are written to be read by people: asked for, or on a terminal."""
     return form == "console" or (form == "auto" and sys.stderr.isatty())
 
 

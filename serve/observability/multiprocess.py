@@ -52,7 +52,7 @@ def _pid(path: Path) -> int:
 
 
 def _is_child(pid: int) -> bool:
-    """Tell whether a process is one that this one started and that has not ended."""
+    """Whether a process is one that this one started and that has not ended."""
     try:
         # The name of the program stands in brackets and may hold anything; what follows is its state and parent.
         state, parent = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[:2]

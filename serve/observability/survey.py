@@ -93,7 +93,7 @@ class Survey:
                 yield from self._known_damaged()
 
     def _again(self, pointer: Pointer) -> bool:
-        """Tell whether a publication that was checked is checked once more."""
+        """Whether a publication that was checked is checked once more."""
         return self._storage.folder is not None or pointer.alpha_id in self._damage.alphas
 
     def _known_damaged(self) -> Iterator[Snapshot]:

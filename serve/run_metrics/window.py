@@ -34,14 +34,14 @@ class Window:
         return slice(first, last)
 
     def touches(self, other: Window) -> bool:
-        """Tell whether a bounded span and this window have a day in common."""
+        """Whether a bounded span and this window have a day in common."""
         assert other.first is not None
         assert other.last is not None
         starts = self.last is None or other.first <= self.last
         return starts and (self.first is None or other.last >= self.first)
 
     def cuts(self, other: Window) -> bool:
-        """Tell whether a bounded span has a day outside this window."""
+        """Whether a bounded span has a day outside this window."""
         assert other.first is not None
         assert other.last is not None
         before = self.first is not None and self.first > other.first

@@ -233,6 +233,6 @@ def test_a_second_signal_ends_a_batch_whose_worker_hangs(
 
 
 def catches(pid: int, number: signal.Signals) -> bool:
-    """Tell whether a process has a handler for a signal."""
+    """Whether a process has a handler for a signal."""
     caught = re.search(r"SigCgt:\s*([0-9a-f]+)", Path(f"/proc/{pid}/status").read_text())
     return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)

@@ -175,7 +175,7 @@ def _mostly(there: tuple[str, ...], own: Any) -> st.SearchStrategy[Any]:
 
 
 def _open(case: Case[Any], name: str) -> bool:
-    """Tell whether a parameter takes more than a few listed words."""
+    """Whether a parameter takes more than a few listed words."""
     return all(not x.choices for x in endpoint_of(case).parameters if x.name == name)
 
 

@@ -9,7 +9,7 @@ class KillSchedule:
     """Random delays, spread a little past the end of the work.
 
     How long the work takes is not known beforehand: what was measured once, on a machine that did something else
-    beside, may be several times what the next one takes. So each kill tells whether it came in time, and the spread
+    beside, may be several times what the next one takes. So each kill says whether it came in time, and the spread
     follows: narrower after one that came too late, wider after one that came in time.
 
     Parameters

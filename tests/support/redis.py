@@ -63,7 +63,7 @@ class RedisServer:
         await_start(self._answers, self.process, "Redis")
 
     def _answers(self) -> bool:
-        """Tell whether it serves: the socket is there a moment before anybody listens on it."""
+        """Whether it serves: the socket is there a moment before anybody listens on it."""
         with socket.socket(socket.AF_UNIX) as probe:
             try:
                 probe.connect(str(self.socket))

@@ -43,7 +43,7 @@ class FastConnection(Connection):
             super().on_message_complete()
 
     def _is_plain(self) -> bool:
-        """Tell whether a request is a GET without a body on a connection that stays open."""
+        """Whether a request is a GET without a body on a connection that stays open."""
         parser = self.parser
         return (
             self.plain

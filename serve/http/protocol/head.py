@@ -45,12 +45,12 @@ class Head(NamedTuple):
 
 
 def is_plain(data: bytes) -> bool:
-    """Tell whether a request is a GET of HTTP/1.1 for a path of this server."""
+    """Whether a request is a GET of HTTP/1.1 for a path of this server."""
     return _PLAIN.match(data) is not None
 
 
 def is_one_plain_head(data: bytes, limits: ConnectionLimits) -> bool:
-    """Tell whether this is such a request, its whole head and nothing after it, in any case within its bounds."""
+    """Whether this is such a request, its whole head and nothing after it, in any case within its bounds."""
     line = _PLAIN.match(data)
     return (
         line is not None
