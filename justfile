@@ -84,7 +84,8 @@ docs:
     python -m schemas settings --into docs/operations.md
     for module in declared methods async_methods; do \
         python -m schemas client $module > clients/python/src/alpha_results_client/$module.py; done
-    ruff format --quiet clients/python
+    python -m schemas seal-columns > clients/seal-writer/src/alpha_results_seal/columns.py
+    ruff format --quiet clients
 
 # the service beside what a user would pick instead, all fed the same; `just bench --quick` for a short look.
 # Needs wrk and, better than the packaged one, PostgreSQL: `apt-get install wrk postgresql`

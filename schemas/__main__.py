@@ -1,4 +1,4 @@
-"""``python -m schemas dictionary|openapi|api-docs|settings|client``: print what is derived from the declarations."""
+"""``python -m schemas dictionary|openapi|api-docs|settings|client|seal-columns``: print what is derived from the declarations."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from schemas.api_page import api_page
 from schemas.client_code import client_declarations, client_methods
 from schemas.dictionary import data_dictionary
 from schemas.openapi import rendered
+from schemas.seal_columns import seal_columns
 from schemas.settings.markdown import settings_tables, with_settings
 from schemas.terminal import echo
 
@@ -45,6 +46,12 @@ def client(module: str) -> None:
         echo(client_declarations(), nl=False)
     else:
         echo(client_methods(asynchronous=module == "async_methods"), nl=False)
+
+
+@main.command("seal-columns")
+def columns_of_a_seal() -> None:
+    """Print the seal writer's generated module, not yet formatted."""
+    echo(seal_columns(), nl=False)
 
 
 @main.command()

@@ -1,0 +1,204 @@
+"""One book, session by session: fills move shares and cash, the close marks them, and what goes in comes out."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from alpha_results_seal.errors import SealError
+from alpha_results_seal.frames import Floats
+
+DUST = 1e-10
+"""What is left of a holding, as a fraction of what was traded, that counts as nothing."""
+
+
+class Book:
+    """The state of one book over N names, and all it has recorded.
+
+    Parameters
+    ----------
+    name
+        Of the book.
+    symbols
+        The N names.
+    equity_basis
+        The cash it opens with, in units of the ledger.
+    """
+
+    def __init__(self, name: str, symbols: tuple[str, ...], equity_basis: float) -> None:
+        self.name = name
+        self.symbols = symbols
+        self.equity = self.cash = equity_basis
+        self.shares = np.zeros(len(symbols))
+        self.notional = np.zeros(len(symbols))
+        self._paid = np.zeros(len(symbols))
+        self._cost = np.zeros(len(symbols))
+        self._filled = np.zeros(len(symbols), dtype=bool)
+        self._traded = 0.0
+        self._fills: list[tuple[Any, ...]] = []
+        self._filled_on: dict[dt.date, dict[str, dt.datetime]] = {}
+        self._sessions: list[dict[str, Any]] = []
+        self._held: list[pl.DataFrame] = []
+        self._earned: list[pl.DataFrame] = []
+
+    def fill(
+        self,
+        at: int,
+        after: float,
+        *,
+        mid: float,
+        price: float,
+        fee: float,
+        instant: dt.datetime,
+        decision: dt.date,
+    ) -> None:
+        """Trade one name to a holding; a fill across zero is recorded as one that closes and one that opens.
+
+        Parameters
+        ----------
+        at
+            The name's place.
+        after
+            Shares held after it.
+        mid, price
+            Reference price, and the one achieved: not better than the mid.
+        fee
+            Commission of the whole trade, in money.
+        instant, decision
+            When it was filled, in UTC, and the day it was decided.
+        """
+        before = float(self.shares[at])
+        if before * after < 0:
+            share = abs(before) / (abs(before) + abs(after))
+            steps = [(before, 0.0, fee * share), (0.0, after, fee - fee * share)]
+        else:
+            steps = [(before, after, fee)]
+        for old, new, charged in steps:
+            quantity = new - old
+            cost = charged + quantity * (price - mid)
+            if old == 0:
+                phase, change = "open", "entry"
+            elif new == 0:
+                phase, change = "close", "exit"
+            else:
+                phase, change = "rebalance", "weight_increase" if abs(new) > abs(old) else "weight_decrease"
+            left = "signal_exit" if phase == "close" else None
+            self._fills.append(
+                (
+                    self.name,
+                    instant,
+                    decision,
+                    self.symbols[at],
+                    phase,
+                    quantity,
+                    mid,
+                    price,
+                    charged,
+                    cost,
+                    change,
+                    left,
+                )
+            )
+            self._paid[at] += quantity * mid
+            self._cost[at] += cost
+            self._traded += abs(quantity * mid)
+        self._filled_on.setdefault(decision, {})[self.symbols[at]] = instant
+        self._filled[at] = True
+        self.shares[at] = after
+
+    def close(
+        self, day: dt.date, instant: dt.datetime, marks: Floats, borrow: float, interest: float
+    ) -> None:
+        """End a session: mark what is held, charge what is short, credit cash, and record all of it.
+
+        Parameters
+        ----------
+        day, instant
+            The session and the moment of its close, in UTC.
+        marks
+            Shape (N,): the prices of the close; read only where something is held.
+        borrow, interest
+            Rates of the session.
+
+        Raises
+        ------
+        SealError
+            When nothing is left of the book: nothing can be sized or weighed any more.
+        """
+        held = self.shares != 0
+        after = np.where(held, self.shares * np.where(held, marks, 0.0), 0.0)
+        market = after - self.notional - self._paid
+        charged = np.where(after < 0, borrow * after, 0.0)
+        cost = 0.0 - self._cost
+        named = np.flatnonzero(held | (self.notional != 0) | self._filled)
+        carry = self.cash * interest
+        flows = float(charged.sum()) + carry
+        cash = self.cash - float(self._paid.sum()) + float(cost.sum()) + flows
+        value = float(after.sum())
+        equity = cash + value
+        if not equity > 0:
+            raise SealError(
+                f"{self.name} has lost all its equity on {day} ({equity:.6g} is left): there are no weights of nothing. "
+                "End the run on the session before, or take smaller weights."
+            )
+        gross = float(np.abs(after).sum())
+        self._sessions.append(
+            {
+                "book": self.name, "date": day, "timestamp": instant,
+                "starting_equity": self.equity, "ending_equity": equity,
+                "cash_start": self.cash, "cash_end": cash, "position_value_end": value,
+                "market_pnl": float(market.sum()), "execution_cost": float(cost.sum()),
+                "borrow_cashflow": float(charged.sum()), "cash_carry": carry, "risk_free_return": interest,
+                "rounding_adjustment": 0.0,
+                "gross_notional": gross, "net_notional": value,
+                "gross_exposure": gross / equity, "net_exposure": value / equity,
+                "largest_abs_weight": float(np.abs(after).max(initial=0.0)) / equity,
+                "turnover_notional": self._traded, "turnover": 0.5 * self._traded / self.equity,
+            }
+        )  # fmt: skip
+        names = np.array(self.symbols, dtype=object)
+        place = np.flatnonzero(held)
+        self._held.append(
+            self._rows(day, names[place]).with_columns(
+                quantity=pl.Series(self.shares[place]),
+                mark_price=pl.Series(marks[place]),
+                signed_notional=pl.Series(after[place]),
+                weight=pl.Series(after[place] / equity),
+            )
+        )
+        self._earned.append(
+            self._rows(day, names[named]).with_columns(
+                market_pnl=pl.Series(market[named]),
+                execution_cost=pl.Series(cost[named]),
+                borrow_cashflow=pl.Series(charged[named]),
+            )
+        )
+        self.equity, self.cash, self.notional = equity, cash, after
+        self._paid[:], self._cost[:], self._filled[:], self._traded = 0.0, 0.0, False, 0.0
+
+    def filled_on(self, decision: dt.date) -> dict[str, dt.datetime]:
+        """Return the names that a decision led to a fill of, with its instant."""
+        return self._filled_on.get(decision, {})
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Return the four tables of the book, sorted by their keys."""
+        text, moment, number = pl.String(), pl.Datetime("us", "UTC"), pl.Float64()
+        schema = {
+            "book": text, "timestamp": moment, "decision_at": pl.Date(), "symbol": text, "phase": text,
+            "quantity": number, "mid_price": number, "fill_price": number, "fee": number, "execution_cost": number,
+            "rebalance_adjustment_reason": text, "exit_reason": text,
+        }  # fmt: skip
+        trades = pl.DataFrame(self._fills, schema=schema, orient="row")
+        return {
+            "portfolio": pl.DataFrame(self._sessions).with_columns(pl.col("timestamp").cast(moment)),
+            "positions": pl.concat(self._held),
+            "pnl": pl.concat(self._earned),
+            "trades": trades.sort("timestamp", "symbol", maintain_order=True),
+        }
+
+    def _rows(self, day: dt.date, names: Any) -> pl.DataFrame:
+        symbols = pl.Series("symbol", names.tolist(), dtype=pl.String)
+        return symbols.to_frame().select(book=pl.lit(self.name), date=pl.lit(day), symbol="symbol")

@@ -1,0 +1,83 @@
+"""When an exchange is open."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from alpha_results_seal.errors import SealError
+
+_CLOCK = re.compile(r"([01]\d|2[0-4]):([0-5]\d)")
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """The sessions of an exchange and their hours.
+
+    Attributes
+    ----------
+    zone
+        Its time zone, such as ``America/New_York``.
+    open, close
+        Local times of the open and of the close, ``09:30``; ``24:00`` is midnight at the end of the day.
+    sessions
+        Its trading days. Days after the last price say when an open decision will be filled; without them the days
+        that have a price are the sessions.
+
+    Raises
+    ------
+    SealError
+        When a time is not of the form ``HH:MM``, or the close does not follow the open.
+    """
+
+    zone: str
+    open: str
+    close: str
+    sessions: Sequence[dt.date] | None = None
+
+    def __post_init__(self) -> None:
+        if _minutes(self.open) >= _minutes(self.close):
+            raise SealError(f"the close {self.close} does not follow the open {self.open}.")
+
+    def opens(self, days: Any) -> pl.Series:
+        """Return the instants of the opens of some days, in UTC."""
+        return self._instants(days, self.open)
+
+    def closes(self, days: Any) -> pl.Series:
+        """Return the instants of the closes of some days, in UTC."""
+        return self._instants(days, self.close)
+
+    def _instants(self, days: Any, clock: str) -> pl.Series:
+        begins = pl.Series(
+            np.asarray(days, "datetime64[D]").astype("datetime64[us]"), dtype=pl.Datetime("us")
+        )
+        local = begins + dt.timedelta(minutes=_minutes(clock))
+        try:
+            instants = local.dt.replace_time_zone(self.zone).dt.convert_time_zone("UTC")
+        except pl.exceptions.PolarsError as error:
+            raise SealError(f"the calendar's {clock} in {self.zone!r} is no moment: {error}") from error
+        naive = instants.dt.replace_time_zone(None)
+        late = (
+            naive > begins + dt.timedelta(days=1)
+            if clock == self.close
+            else naive >= begins + dt.timedelta(days=1)
+        )
+        if ((naive < begins) | late).any():
+            raise SealError(
+                f"{clock} in {self.zone} is on another day in UTC, and a session's hours are on its date in UTC: "
+                "date the sessions by the UTC day."
+            )
+        return instants
+
+
+def _minutes(clock: str) -> int:
+    found = _CLOCK.fullmatch(clock)
+    if found is None or int(found[1]) * 60 + int(found[2]) > 24 * 60:
+        raise SealError(f"{clock!r} is not a time of day: write HH:MM, such as 09:30.")
+    return int(found[1]) * 60 + int(found[2])

@@ -1,0 +1,23 @@
+"""What goes wrong on the way to a seal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class SealError(ValueError):
+    """Something given makes no seal; the message names it and the fix. Nothing was written."""
+
+
+class SealRefused(SealError):
+    """The finished tables break rules of the format. Nothing was written.
+
+    Attributes
+    ----------
+    problems
+        One text a broken rule: where, what and the fix.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("the seal would be refused:\n" + "\n".join(f"- {text}" for text in self.problems))

@@ -1,0 +1,60 @@
+"""Fills as an engine recorded them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from alpha_results_seal.errors import SealError
+from alpha_results_seal.market import Market
+
+ASSUMED = {
+    "mid_price": "mids are not known: the fill price stands for them, and impact is part of market_pnl",
+    "decision_at": "when fills were decided is not known: they are dated by the session before",
+}
+"""Column that fills may lack -> what stands for it, as a note says it."""
+
+
+def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
+    """Complete fills: session, fee, mid and decision, and refuse those that no book can keep."""
+    for name in ("date", "symbol", "quantity", "fill_price"):
+        if name not in rows.columns:
+            raise SealError(f"fills have no column {name!r}.")
+    rows = rows.with_columns(
+        date=rows["date"].cast(pl.Date), symbol=rows["symbol"].cast(pl.String),
+        **{name: rows[name].cast(pl.Float64) for name in ("quantity", "fill_price", "fee", "mid_price") if name in rows.columns},
+    )  # fmt: skip
+    if "fee" not in rows.columns:
+        rows = rows.with_columns(fee=pl.lit(0.0))
+    if "mid_price" not in rows.columns:
+        rows = rows.with_columns(mid_price="fill_price")
+    session = np.searchsorted(
+        market.sessions[: market.observed], rows["date"].to_numpy().astype("datetime64[D]")
+    )
+    rows = rows.with_columns(session=pl.Series(session, dtype=pl.Int64)).sort("session", maintain_order=True)
+    seen = pl.Series(market.sessions[: market.observed].astype("datetime64[D]"), dtype=pl.Date)
+    for row in rows.filter(~pl.col("date").is_in(seen.implode())).head(1).iter_rows(named=True):
+        raise SealError(f"a fill of {row['symbol']} is on {row['date']}, which has no prices.")
+    if "decision_at" not in rows.columns:
+        if rows.height and rows["session"][0] == 0:
+            raise SealError(
+                f"{rows['symbol'][0]} is filled on the first session, {rows['date'][0]}, and a decision is of a day "
+                "before its fill: let the prices begin a session earlier, or give decision_at."
+            )
+        rows = rows.with_columns(decision_at=seen.gather(rows["session"] - 1))
+    for row in rows.iter_rows(named=True):
+        _keepable(row, market)
+    return rows.filter(pl.col("quantity") != 0)
+
+
+def _keepable(row: dict[str, Any], market: Market) -> None:
+    """Refuse a fill that no book can keep."""
+    at = market.symbols.index(row["symbol"]) if row["symbol"] in market.symbols else None
+    if at is None or not np.isfinite(market.closes[: row["session"] + 1, at]).any():
+        raise SealError(f"{row['symbol']} is filled on {row['date']} and has no close to be marked at.")
+    if row["quantity"] * (row["fill_price"] - row["mid_price"]) < 0:
+        raise SealError(
+            f"the fill of {row['symbol']} on {row['date']} is better than its mid: give the true mid, or leave mids out."
+        )

@@ -1,0 +1,197 @@
+"""Frames as given, by Polars or pandas, long or wide, as matrices of sessions and names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from alpha_results_seal.errors import SealError
+
+Floats = npt.NDArray[np.float64]
+Days = npt.NDArray[np.datetime64]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Values by day and name.
+
+    Attributes
+    ----------
+    days
+        Shape (D,), ascending.
+    symbols
+        The N names, sorted.
+    values
+        Shape (D, N); NaN where there is none.
+    """
+
+    days: Days
+    symbols: tuple[str, ...]
+    values: Floats
+
+    def on(self, days: Days, symbols: tuple[str, ...]) -> Floats:
+        """Return the values of some days and names; NaN where there are none. All of its own must be among them."""
+        found = np.full((len(days), len(symbols)), np.nan)
+        place = {name: at for at, name in enumerate(symbols)}
+        columns = np.array([place[name] for name in self.symbols], dtype=np.int64)
+        found[np.ix_(np.searchsorted(days, self.days), columns)] = self.values
+        return found
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Closes, and opens where they are known."""
+
+    close: Matrix
+    open: Matrix | None
+
+
+def table(frame: Any, what: str) -> pl.DataFrame:
+    """Return a frame of Polars, pandas or Arrow as one of Polars; the index of pandas becomes columns where it has names."""
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    if _is_pandas(frame):
+        flat = frame.reset_index() if any(name is not None for name in frame.index.names) else frame
+        taken: pl.DataFrame = pl.from_pandas(flat)
+        return taken
+    try:
+        found = pl.from_arrow(frame) if hasattr(frame, "schema") else pl.DataFrame(frame)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise SealError(
+            f"{what} is no table but {type(frame).__name__}: give a frame of Polars or pandas."
+        ) from error
+    assert isinstance(found, pl.DataFrame)
+    return found
+
+
+def matrix(frame: Any, value: str, what: str) -> Matrix:
+    """Read a frame of one value a day and name.
+
+    Parameters
+    ----------
+    frame
+        Long (columns ``date``, ``symbol`` and `value`) or wide (a column ``date``, or a pandas index of days, and a
+        column a name).
+    value
+        The column of a long frame.
+    what
+        What messages call the frame.
+
+    Raises
+    ------
+    SealError
+        When days or names are missing or twice, or a value is infinite.
+    """
+    if _is_pandas(frame):
+        frame = _from_pandas(frame, what)
+    frame = table(frame, what)
+    if "date" not in frame.columns:
+        raise SealError(f"{what} has no days: give a column 'date', or a pandas frame with an index of days.")
+    frame = frame.with_columns(date=_days(frame["date"], what))
+    if "symbol" in frame.columns:
+        return _long(frame, value, what)
+    frame = frame.sort("date")
+    names = sorted(name for name in frame.columns if name != "date")
+    if frame["date"].is_duplicated().any():
+        raise SealError(f"{what} has a day twice: {frame['date'].filter(frame['date'].is_duplicated())[0]}.")
+    columns = [_numbers(frame[name], what) for name in names]
+    values = np.column_stack(columns) if columns else np.empty((frame.height, 0))
+    return Matrix(frame["date"].to_numpy().astype("datetime64[D]"), tuple(names), values)
+
+
+def prices(given: Any) -> Prices:
+    """Read prices: a long frame with ``close`` and perhaps ``open``, a wide one of closes, or a mapping of both.
+
+    Raises
+    ------
+    SealError
+        When a price is not above 0, or opens and closes are of other days or names.
+    """
+    if isinstance(given, Mapping):
+        frames = {name: (given[name], name) for name in ("close", "open") if name in given}
+    elif isinstance(given, pl.DataFrame) or _is_pandas(given):
+        named = set(given.columns) | set(getattr(getattr(given, "index", None), "names", ()))
+        frames = {name: (given, name) for name in ("close", "open") if name in named or name == "close"}
+    else:
+        raise SealError("prices are a frame of Polars or pandas, or {'open': frame, 'close': frame}.")
+    if "close" not in frames:
+        raise SealError("prices have no close, at which positions are marked.")
+    found = {name: matrix(frame, value, f"prices ({name})") for name, (frame, value) in frames.items()}
+    for name, part in found.items():
+        at = np.argwhere(part.values <= 0)
+        if len(at):
+            day, place = at[0]
+            raise SealError(
+                f"the {name} of {part.symbols[place]} on {part.days[day]} is {part.values[day, place]}: prices are "
+                "above 0; leave out a bar that is missing."
+            )
+    close, opened = found["close"], found.get("open")
+    if opened is not None and (
+        opened.symbols != close.symbols or not np.array_equal(opened.days, close.days)
+    ):
+        raise SealError("prices: open and close are of different days or names.")
+    return Prices(close, opened)
+
+
+def _long(frame: pl.DataFrame, value: str, what: str) -> Matrix:
+    if value not in frame.columns:
+        raise SealError(f"{what} has no column {value!r}: a long frame has date, symbol and {value}.")
+    doubled = frame.select("date", "symbol").is_duplicated()
+    if doubled.any():
+        first = frame.filter(doubled).row(0, named=True)
+        raise SealError(f"{what} has {first['symbol']} twice on {first['date']}.")
+    days = frame["date"].unique().sort()
+    names = frame["symbol"].cast(pl.String).unique().sort()
+    values = np.full((days.len(), names.len()), np.nan)
+    rows = days.search_sorted(frame["date"]).to_numpy()
+    columns = names.search_sorted(frame["symbol"].cast(pl.String)).to_numpy()
+    values[rows, columns] = _numbers(frame[value], what)
+    return Matrix(days.to_numpy().astype("datetime64[D]"), tuple(names.to_list()), values)
+
+
+def _numbers(series: pl.Series, what: str) -> Floats:
+    try:
+        values = series.cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
+    except pl.exceptions.PolarsError as error:
+        raise SealError(f"{what}: {series.name} is no number but {series.dtype}.") from error
+    if np.isinf(values).any():
+        raise SealError(f"{what}: {series.name} is infinite somewhere.")
+    return values
+
+
+def _days(series: pl.Series, what: str) -> pl.Series:
+    if series.dtype == pl.String:
+        series = series.str.to_date(strict=False)
+    elif isinstance(series.dtype, pl.Datetime):
+        series = series.dt.replace_time_zone(None).cast(pl.Date)
+    if series.dtype != pl.Date or series.null_count():
+        raise SealError(f"{what}: the column date is not of days throughout (it is {series.dtype}).")
+    return series
+
+
+def _from_pandas(frame: Any, what: str) -> Any:
+    """Turn what pandas keeps in an index into columns, days first."""
+    frame = frame.to_frame() if frame.ndim == 1 else frame
+    if "date" in frame.columns:
+        return frame
+    if frame.index.nlevels > 1:
+        return frame.reset_index()
+    if getattr(frame.index, "dtype", None) is None or frame.index.dtype.kind not in "MO":
+        raise SealError(f"{what} has no days: give a column 'date', or a pandas frame with an index of days.")
+    index = frame.index
+    if getattr(index, "tz", None) is not None:
+        index = index.tz_localize(None)  # the local day is the session
+    days = np.asarray(index.to_numpy(), dtype="datetime64[D]")
+    columns = {str(name): frame[name].to_numpy() for name in frame.columns}
+    if len(columns) < frame.shape[1]:
+        raise SealError(f"{what} has two columns of one name.")
+    return pl.DataFrame({"date": days, **columns})
+
+
+def _is_pandas(frame: Any) -> bool:
+    return type(frame).__module__.split(".")[0] == "pandas"

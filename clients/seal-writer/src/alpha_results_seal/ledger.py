@@ -1,0 +1,228 @@
+"""The books of a run, kept by double entry from target weights or from fills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from alpha_results_seal.book import DUST, Book
+from alpha_results_seal.calendar import Calendar
+from alpha_results_seal.costs import Costs
+from alpha_results_seal.errors import SealError
+from alpha_results_seal.fills import ASSUMED, read_fills
+from alpha_results_seal.frames import Floats, matrix, table
+from alpha_results_seal.market import Market
+from alpha_results_seal.weeks import Week, decisions_table, read_weeks, rebalances_table
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The tables of a run, as a seal holds them.
+
+    Attributes
+    ----------
+    tables
+        Kind -> table: ``portfolio``, ``positions``, ``pnl``, ``trades`` and ``rebalances``; ``decisions`` where the
+        target weights are known.
+    equity_basis
+        What each book opened with.
+    notes
+        What could not be known and was left out, and what was assumed; one sentence each.
+    """
+
+    tables: Mapping[str, pl.DataFrame]
+    equity_basis: float
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def from_weights(
+        cls,
+        weights: Any,
+        prices: Any,
+        costs: Costs,
+        calendar: Calendar,
+        *,
+        scores: Any = None,
+        equity_basis: float = 1.0,
+    ) -> Ledger:
+        """Keep the books of a run that rebalances to target weights.
+
+        A decision is filled at the open of the session after it (at its close, where prices have no open), sized with
+        the equity of the close before. A name without a price that day cannot be traded: its weight is taken as 0 and
+        what is held of it stays. A name that is held and has no weight any more is closed. The first session is that
+        of the first fill.
+
+        Parameters
+        ----------
+        weights
+            Target fractions of equity by decision day and name, signed; at most one decision a calendar week. A frame,
+            long (``date``, ``symbol``, ``weight``) or wide, is the book ``long_short``; a mapping names the books
+            (``long_short``, ``long_only`` and their ``raw_`` twins), all of the same days. The weights of a long-only
+            book sum to 1, or are all 0.
+        prices
+            Long (``date``, ``symbol``, ``close`` and, better, ``open``), a wide frame of closes, or
+            ``{"open": wide, "close": wide}``.
+        costs
+            What trading and holding cost.
+        calendar
+            Sessions and hours.
+        scores
+            What the weights were made from, long (``date``, ``symbol``, ``score``) or wide; without it every score is
+            null.
+        equity_basis
+            What each book opens with.
+
+        Returns
+        -------
+        Ledger
+            All six tables.
+
+        Raises
+        ------
+        SealError
+            When something given makes no books; the message names it.
+        """
+        market = Market.of(prices, calendar)
+        books = weights if isinstance(weights, Mapping) else {"long_short": weights}
+        targets = {str(name): matrix(frame, "weight", f"weights of {name}") for name, frame in books.items()}
+        scored = None if scores is None else matrix(scores, "score", "scores")
+        weeks = read_weeks(targets, scored, market.sessions, market.observed)
+        first = min((week.fill for week in weeks if not week.pending), default=None)
+        if first is None:
+            raise SealError(
+                "no decision is followed by a session with prices: there is nothing to keep books of."
+            )
+        named = [*targets.values(), *([] if scored is None else [scored])]
+        market = market.with_names({name for part in named for name in part.symbols})
+        state = {name: Book(name, market.symbols, _basis(equity_basis)) for name in targets}
+        by_session = {week.fill: week for week in weeks if not week.pending}
+        for session in range(first, market.observed):
+            if session in by_session:
+                week = by_session[session]
+                week.settle(market.symbols, market.tradeable(session), state)
+                for name, book in state.items():
+                    _rebalance(book, week, week.targets[name], market, session, costs)
+            market.close_books(state, session, costs)
+        for week in weeks:
+            if week.pending:
+                week.settle(market.symbols, market.tradeable(market.observed - 1), state)
+        tables = _joined(state)
+        tables["rebalances"] = rebalances_table(weeks)
+        tables["decisions"] = decisions_table(
+            weeks, state, market.symbols, market.opens, market.sessions, calendar
+        )
+        return cls(tables, equity_basis, tuple(market.notes(state, scored=scored is not None, decided=True)))
+
+    @classmethod
+    def from_fills(
+        cls,
+        fills: Any,
+        closes: Any,
+        calendar: Calendar,
+        *,
+        book: str = "long_short",
+        costs: Costs | None = None,
+        equity_basis: float = 1.0,
+    ) -> Ledger:
+        """Keep the books of a run of which the fills are known, and no target weights.
+
+        Parameters
+        ----------
+        fills
+            Columns ``date`` (the session), ``symbol``, ``quantity`` (signed), ``fill_price``, ``fee`` (money, 0 where
+            absent), ``mid_price`` (the fill price where absent: then impact is not told from price), ``decision_at``
+            (the session before the fill where absent), in the order they were filled. They are stamped with the close.
+        closes
+            Long (``date``, ``symbol``, ``close``) or wide; the first is that of the first session.
+        calendar
+            Sessions and hours.
+        book
+            The book they are of.
+        costs
+            Borrow and interest; fees and impact are those of the fills.
+        equity_basis
+            What the book opens with.
+
+        Returns
+        -------
+        Ledger
+            Without decisions: target weights and scores are not known.
+
+        Raises
+        ------
+        SealError
+            When a fill has no session, no close to be marked at, or no session before it.
+        """
+        market = Market.of(closes, calendar)
+        rows = read_fills(table(fills, "fills"), market)
+        market = market.with_names(set(rows["symbol"]))
+        if not rows.height:
+            raise SealError("there are no fills: there is nothing to keep books of.")
+        state = Book(book, market.symbols, _basis(equity_basis))
+        place = {name: at for at, name in enumerate(market.symbols)}
+        of_session = {int(key[0]): part for key, part in rows.group_by(["session"], maintain_order=True)}
+        for session in range(min(of_session), market.observed):
+            for fill in of_session[session].iter_rows(named=True) if session in of_session else ():
+                at = place[fill["symbol"]]
+                after = float(state.shares[at]) + fill["quantity"]
+                size = max(abs(float(state.shares[at])), abs(fill["quantity"]))
+                state.fill(
+                    at, 0.0 if abs(after) <= DUST * size else after,
+                    mid=fill["mid_price"], price=fill["fill_price"], fee=fill["fee"],
+                    instant=market.close_at[session], decision=fill["decision_at"],
+                )  # fmt: skip
+            market.close_books({book: state}, session, costs or Costs())
+        tables = _joined({book: state})
+        tables["rebalances"] = rows.select(date=pl.col("decision_at").unique().sort()).with_columns(
+            week_status=pl.lit("traded")
+        )
+        notes = market.notes({book: state}, scored=True, decided=False)
+        notes.append(
+            "target weights and scores are not known: no decisions are sealed, and the run is incomplete"
+        )
+        for column, said in ASSUMED.items():
+            if column not in table(fills, "fills").columns:
+                notes.append(said)
+        return cls(tables, equity_basis, tuple(notes))
+
+
+def _rebalance(book: Book, week: Week, target: Floats, market: Market, session: int, costs: Costs) -> None:
+    """Trade a book to its target weights, names in order; what cannot be traded stays."""
+    tradeable, mids = week.tradeable, market.mids(session)
+    equity = book.equity
+    if book.name.endswith("long_only"):
+        # What is frozen uses up part of a book that may not borrow.
+        equity = max(equity - float(book.notional[~tradeable].sum()), 0.01 * equity)
+    instant = (market.close_at if market.opens is None else market.open_at)[session]
+    for at in np.flatnonzero(tradeable & ((target != 0) | (book.shares != 0))):
+        before, mid = float(book.shares[at]), float(mids[at])
+        after = float(target[at]) * equity / mid
+        if before * after > 0 and abs(after - before) * mid <= 1e-12 * equity:
+            continue
+        if before == after:
+            continue
+        direction = 1.0 if after > before else -1.0
+        book.fill(
+            int(at), after, mid=mid, price=mid * (1.0 + direction * costs.impact),
+            fee=abs(after - before) * mid * costs.fee, instant=instant, decision=week.date,
+        )  # fmt: skip
+
+
+def _basis(equity_basis: float) -> float:
+    if not (np.isfinite(equity_basis) and equity_basis > 0):
+        raise SealError(
+            f"equity_basis is {equity_basis}: a book opens with some cash, 1.0 for a growth multiple."
+        )
+    return float(equity_basis)
+
+
+def _joined(books: Mapping[str, Book]) -> dict[str, pl.DataFrame]:
+    parts = [books[name].tables() for name in sorted(books)]
+    return {
+        kind: pl.concat([part[kind] for part in parts])
+        for kind in ("portfolio", "positions", "pnl", "trades")
+    }

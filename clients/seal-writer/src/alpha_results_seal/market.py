@@ -1,0 +1,107 @@
+"""The prices of a run on the sessions of its calendar."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from alpha_results_seal.book import Book
+from alpha_results_seal.calendar import Calendar
+from alpha_results_seal.costs import Costs
+from alpha_results_seal.errors import SealError
+from alpha_results_seal.frames import Days, Floats, Matrix, Prices, prices
+
+
+@dataclass(frozen=True)
+class Market:
+    """Prices on the sessions of a calendar.
+
+    Attributes
+    ----------
+    sessions
+        All sessions of the calendar, ascending.
+    observed
+        How many of them have passed; the rest only says when a pending decision is filled.
+    symbols
+        The N names, sorted.
+    closes, opens
+        Shape (observed, N), NaN where there is no bar; opens are None where they are not known.
+    open_at, close_at
+        Instants of each session's open and close, in UTC.
+    """
+
+    sessions: Days
+    observed: int
+    symbols: tuple[str, ...]
+    closes: Floats
+    opens: Floats | None
+    open_at: list[dt.datetime]
+    close_at: list[dt.datetime]
+
+    @classmethod
+    def of(cls, given: Any, calendar: Calendar) -> Market:
+        """Put prices as given on the sessions of a calendar; SealError where they do not fit."""
+        found: Prices = prices(given)
+        days = found.close.days
+        if not len(days):
+            raise SealError("there are no prices.")
+        sessions = (
+            days if calendar.sessions is None else np.unique(np.array(calendar.sessions, "datetime64[D]"))
+        )
+        strange = days[~np.isin(days, sessions)]
+        if len(strange):
+            raise SealError(f"there are prices on {strange[0]}, which is no session of the calendar.")
+        observed = int(np.searchsorted(sessions, days[-1])) + 1
+        seen = sessions[:observed]
+        symbols = found.close.symbols
+        opens = None if found.open is None else found.open.on(seen, symbols)
+        return cls(
+            sessions, observed, symbols, found.close.on(seen, symbols), opens,
+            calendar.opens(sessions).to_list(), calendar.closes(sessions).to_list(),
+        )  # fmt: skip
+
+    def with_names(self, names: set[str]) -> Market:
+        """Return the market with further names, which have no prices."""
+        symbols = tuple(sorted({*self.symbols, *names}))
+        seen = self.sessions[: self.observed]
+        return Market(
+            self.sessions, self.observed, symbols,
+            Matrix(seen, self.symbols, self.closes).on(seen, symbols),
+            None if self.opens is None else Matrix(seen, self.symbols, self.opens).on(seen, symbols),
+            self.open_at, self.close_at,
+        )  # fmt: skip
+
+    def mids(self, session: int) -> Floats:
+        """Prices at which a session's decision is filled."""
+        found: Floats = (self.closes if self.opens is None else self.opens)[session]
+        return found
+
+    def tradeable(self, session: int) -> Any:
+        """Tell which names have the prices that a fill and its mark need."""
+        return np.isfinite(self.mids(session)) & np.isfinite(self.closes[session])
+
+    def close_books(self, books: Mapping[str, Book], session: int, costs: Costs) -> None:
+        """End a session of every book; a name without a close is marked at its last one."""
+        recent = self.closes[: session + 1]
+        last = session - np.isfinite(recent)[::-1].argmax(axis=0)
+        marks = recent[last, np.arange(recent.shape[1])]
+        day = self.sessions[session].item()
+        for book in books.values():
+            book.close(day, self.close_at[session], marks, costs.borrow, costs.rate_on(day))
+
+    def notes(self, books: Mapping[str, Book], *, scored: bool, decided: bool) -> list[str]:
+        """Say what the tables do not know."""
+        found = [] if scored else ["no scores were given: every score is null"]
+        if self.opens is None and decided:
+            found.append("prices have no open: fills are at closes, and forward_return is left out")
+        ended = ~np.isfinite(self.closes[-1])
+        found += [
+            f"{book.name} still holds {self.symbols[at]} at its last price: it has none on the last day"
+            for book in books.values()
+            for at in np.flatnonzero(ended & (book.shares != 0))
+        ]
+        return found

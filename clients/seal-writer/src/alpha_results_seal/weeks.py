@@ -1,0 +1,223 @@
+"""Weekly decisions: which session fills them, and the two tables that tell of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from alpha_results_seal.book import Book
+from alpha_results_seal.calendar import Calendar
+from alpha_results_seal.errors import SealError
+from alpha_results_seal.frames import Days, Floats, Matrix
+
+BOOKS = ("long_short", "long_only", "raw_long_short", "raw_long_only")
+SMALLEST = 1e-12
+"""A target weight below this is the rounding of an optimiser, and taken as 0."""
+
+
+@dataclass
+class Week:
+    """One decision.
+
+    Attributes
+    ----------
+    date
+        The day it was taken.
+    fill
+        Place of the session that fills it; beyond the observed ones while it is pending.
+    pending
+        Whether that session is still to come.
+    given
+        Book -> name -> weight, as given.
+    scores
+        Name -> score.
+    targets
+        Book -> weights of all names, shape (N,), of what can be traded.
+    tradeable
+        Shape (N,).
+    named
+        The names of its cross-section.
+    """
+
+    date: dt.date
+    fill: int
+    pending: bool
+    given: dict[str, dict[str, float]]
+    scores: dict[str, float]
+    targets: dict[str, Floats] = field(default_factory=dict)
+    tradeable: Any = None
+    named: tuple[str, ...] = ()
+
+    def settle(self, symbols: tuple[str, ...], tradeable: Any, books: Mapping[str, Book]) -> None:
+        """Take out what cannot be traded, and note whom the decision is about: those weighed, scored or held."""
+        place = {name: at for at, name in enumerate(symbols)}
+        self.tradeable = tradeable
+        named = set(self.scores).union(*self.given.values())
+        for name, weights in self.given.items():
+            target = np.zeros(len(symbols))
+            for symbol, weight in weights.items():
+                target[place[symbol]] = weight if abs(weight) >= SMALLEST else 0.0
+            target[~tradeable] = 0.0
+            if name.endswith("long_only") and target.any():
+                target /= target.sum()
+            self.targets[name] = target
+            named |= {symbols[at] for at in np.flatnonzero(books[name].shares)}
+        self.named = tuple(sorted(named & set(symbols)))
+
+
+def read_weeks(
+    targets: Mapping[str, Matrix], scores: Matrix | None, sessions: Days, observed: int
+) -> list[Week]:
+    """Put the decisions of all books together, and find the session that fills each.
+
+    Raises
+    ------
+    SealError
+        When books decide on different days, twice a week, or on no day before a session; or when weights are not
+        those of their book.
+    """
+    days = _common_days(targets)
+    _weekly(days)
+    weeks = []
+    for row, day in enumerate(days):
+        fill = int(np.searchsorted(sessions, day, side="right"))
+        given = {name: _row(part, row) for name, part in targets.items()}
+        for name, weights in given.items():
+            _of_its_book(name, weights, day)
+        scored: dict[str, float] = {}
+        if scores is not None:
+            at = np.flatnonzero(scores.days == day)
+            scored = _row(scores, int(at[0])) if len(at) else {}
+        weeks.append(Week(day.item(), fill, fill >= observed, given, scored))
+    for one, other in zip(weeks, weeks[1:]):
+        if one.fill == other.fill and not other.pending:
+            raise SealError(
+                f"the decisions of {one.date} and {other.date} are both filled on {sessions[one.fill]}: leave out the "
+                "first, or let the prices begin earlier."
+            )
+    return weeks
+
+
+def rebalances_table(weeks: Sequence[Week]) -> pl.DataFrame:
+    """Return one row a decision."""
+    return pl.DataFrame(
+        {
+            "date": [week.date for week in weeks],
+            "week_status": ["pending" if week.pending else "traded" for week in weeks],
+        },
+        schema={"date": pl.Date, "week_status": pl.String},
+    )
+
+
+def decisions_table(
+    weeks: Sequence[Week],
+    books: Mapping[str, Book],
+    symbols: tuple[str, ...],
+    opens: Floats | None,
+    sessions: Days,
+    calendar: Calendar,
+) -> pl.DataFrame:
+    """Return one row a decision and name; ``forward_return`` only where there are opens."""
+    place = {name: at for at, name in enumerate(symbols)}
+    entries = [int(week.fill) for week in weeks]
+    instants = calendar.opens(sessions).to_list()
+    forward = None if opens is None else _forward_returns(opens, entries)
+    raw = [name for name in books if name.startswith("raw_")]
+    rows: list[dict[str, Any]] = []
+    for number, week in enumerate(weeks):
+        after = entries[number + 1] if number + 1 < len(weeks) else len(instants)
+        filled: dict[bool, dict[str, dt.datetime]] = {True: {}, False: {}}
+        for name, book in books.items():
+            filled[name in raw].update(book.filled_on(week.date))
+        for symbol in week.named:
+            at = place[symbol]
+            free = bool(week.tradeable[at])
+            row: dict[str, Any] = {"date": week.date, "symbol": symbol, "score": week.scores.get(symbol)}
+            for name in ("long_short", "long_only", *raw):
+                row[f"{name}_target_weight"] = float(week.targets[name][at]) if name in week.targets else 0.0
+            row["next_open_tradeable"] = free
+            row["unavailability_reason"] = None if free else "data_gap"
+            row["fill_at"] = filled[False].get(symbol)
+            if raw:
+                row["raw_fill_at"] = filled[True].get(symbol)
+            row["entry_at"] = instants[week.fill] if week.fill < len(instants) else None
+            row["maturity_at"] = instants[after] if after < len(instants) else None
+            if forward is not None:
+                known = not week.pending and np.isfinite(forward[number, at])
+                row["forward_return"] = float(forward[number, at]) if known else None
+            rows.append(row)
+    moment = pl.Datetime("us", "UTC")
+    types = {
+        "date": pl.Date(),
+        "symbol": pl.String(),
+        "next_open_tradeable": pl.Boolean(),
+        "unavailability_reason": pl.String(),
+    }
+    moments = dict.fromkeys(("fill_at", "raw_fill_at", "entry_at", "maturity_at"), moment)
+    names = list(rows[0]) if rows else ["date", "symbol"]
+    schema = {name: {**types, **moments}.get(name, pl.Float64()) for name in names}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _forward_returns(opens: Floats, entries: Sequence[int]) -> Floats:
+    """From the open of a name's first bar after each decision to that after the next one; NaN where one is missing."""
+    found = np.full((len(entries), opens.shape[1]), np.nan)
+    for number, entry in enumerate(entries):
+        until = entries[number + 1] if number + 1 < len(entries) else len(opens)
+        window = opens[entry:until]
+        if len(window):
+            bars = np.isfinite(window)
+            found[number] = np.where(
+                bars.any(axis=0), window[bars.argmax(axis=0), np.arange(opens.shape[1])], np.nan
+            )
+    returns = np.full_like(found, np.nan)
+    returns[:-1] = found[1:] / found[:-1] - 1.0
+    return returns
+
+
+def _common_days(targets: Mapping[str, Matrix]) -> Days:
+    """Return the days all books decide on."""
+    if not targets:
+        raise SealError("weights name no book.")
+    for name in targets:
+        if name not in BOOKS:
+            raise SealError(f"{name!r} is no book of weights: name it one of {', '.join(BOOKS)}.")
+    days = next(iter(targets.values())).days
+    for name, part in targets.items():
+        if not np.array_equal(part.days, days):
+            raise SealError(f"the weights of {name} are of other days than those of {next(iter(targets))}.")
+    return days
+
+
+def _row(part: Matrix, row: int) -> dict[str, float]:
+    values = part.values[row]
+    return {part.symbols[at]: float(values[at]) for at in np.flatnonzero(np.isfinite(values))}
+
+
+def _weekly(days: Days) -> None:
+    weeks = (days.astype(np.int64) + 3) // 7
+    twice = np.flatnonzero(weeks[1:] == weeks[:-1])
+    if len(twice):
+        raise SealError(
+            f"{days[twice[0]]} and {days[twice[0] + 1]} are decisions of one week, and a seal is of weekly decisions: "
+            "give the weights of one day a week."
+        )
+
+
+def _of_its_book(name: str, weights: Mapping[str, float], day: Any) -> None:
+    if not name.endswith("long_only"):
+        return
+    total = sum(weights.values())
+    negative = [symbol for symbol, weight in weights.items() if weight < 0]
+    if negative:
+        raise SealError(f"{name} is short of {negative[0]} on {day}: a book with shorts is long_short.")
+    if total != 0 and abs(total - 1) > 1e-6:
+        raise SealError(
+            f"the {name} weights of {day} sum to {total:.6g}, and a long-only book is fully invested: scale them to 1, "
+            "or call a book that keeps cash long_short."
+        )

@@ -1,0 +1,255 @@
+"""Writes a seal: every file first, then ``seal.json``, whose presence is what makes the seal complete."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from alpha_results_seal.checks import cheap_problems, pipeline_problems, typed
+from alpha_results_seal.columns import COLUMNS, KEYS
+from alpha_results_seal.derive import completed
+from alpha_results_seal.errors import SealError, SealRefused
+from alpha_results_seal.frames import table
+from alpha_results_seal.ledger import Ledger
+
+_ALPHA_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+
+
+class SealWriter:
+    """One seal in the making: add what the run has, then :meth:`write`.
+
+    Parameters
+    ----------
+    folder
+        Where the seal goes, on a local disk; it must not be there yet, or be empty.
+    alpha_id
+        Address of the run in the interface.
+    engine
+        Name and version of what made the run.
+    started_at
+        When the run began; aware.
+    sealed_at
+        When it was finished; now unless given. Give it, and a run sealed twice has the same bytes.
+    equity_basis
+        What each book opens with; that of the ledger where one is added.
+    smoothing
+        Whether and how the score is smoothed: ``{"applied": False}`` says that there is one signal.
+    source_alpha_id, reconciliation
+        As in ``seal.json``.
+
+    Raises
+    ------
+    SealError
+        When the id is none, or a time has no zone.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        alpha_id: str,
+        engine: tuple[str, str],
+        started_at: dt.datetime,
+        sealed_at: dt.datetime | None = None,
+        equity_basis: float = 1.0,
+        smoothing: Mapping[str, Any] | None = None,
+        source_alpha_id: str | None = None,
+        reconciliation: Mapping[str, Any] | None = None,
+    ) -> None:
+        if _ALPHA_ID.fullmatch(alpha_id) is None or ".." in alpha_id:
+            raise SealError(
+                f"alpha_id {alpha_id!r} is none: use 1 to 128 letters, digits, '_', '.', '-', the first a letter or "
+                "digit, without '..'."
+            )
+        self._folder = Path(folder)
+        self._equity_basis = equity_basis
+        self._tables: dict[str, pl.DataFrame] = {}
+        self._metrics: list[Mapping[str, Any]] | None = None
+        self._description: Mapping[str, Any] | None = None
+        self._source: dict[str, bytes] = {}
+        self._head: dict[str, Any] = {
+            "seal_version": 1,
+            "alpha_id": alpha_id,
+            "source_alpha_id": source_alpha_id,
+            "started_at": _instant("started_at", started_at),
+            "sealed_at": _instant("sealed_at", sealed_at or dt.datetime.now(dt.timezone.utc)),
+            "engine": {"name": engine[0], "version": engine[1]},
+            "equity_basis": equity_basis,
+            "smoothing": None
+            if smoothing is None
+            else {"half_life_weeks": None, "detail": None, **smoothing},
+            "reconciliation": None if reconciliation is None else dict(reconciliation),
+        }
+
+    def add_ledger(self, ledger: Ledger) -> SealWriter:
+        """Add the tables of a ledger, and open the books with what it opens them with."""
+        for kind, frame in ledger.tables.items():
+            self.add_table(kind, frame)
+        self._equity_basis = self._head["equity_basis"] = ledger.equity_basis
+        return self
+
+    def add_table(self, kind: str, frame: Any) -> SealWriter:
+        """Add one table; columns that follow from others may be left out.
+
+        Parameters
+        ----------
+        kind
+            ``rebalances``, ``decisions``, ``portfolio``, ``positions``, ``pnl`` or ``trades``.
+        frame
+            Of Polars, pandas or Arrow.
+
+        Raises
+        ------
+        SealError
+            When there is no such kind, it was added before, or a column is not declared or of another type.
+        """
+        if kind not in COLUMNS:
+            raise SealError(f"{kind!r} is no table of a seal: it is one of {', '.join(COLUMNS)}.")
+        if kind in self._tables:
+            raise SealError(f"{kind} was added already.")
+        self._tables[kind] = typed(kind, table(frame, kind))
+        return self
+
+    def add_metrics(self, records: Sequence[Mapping[str, Any]]) -> SealWriter:
+        """Add the figures the run states of itself; without any the run is not complete."""
+        self._metrics = [dict(record) for record in records]
+        return self
+
+    def add_description(self, description: Mapping[str, Any]) -> SealWriter:
+        """Add the written account of the alpha."""
+        self._description = dict(description)
+        return self
+
+    def add_source(self, *paths: str | os.PathLike[str]) -> SealWriter:
+        """Add files of the run's code, or folders of them, under their own names."""
+        for given in map(Path, paths):
+            for path in sorted(given.rglob("*")) if given.is_dir() else [given]:
+                if path.is_file() and not path.is_symlink():
+                    name = path.relative_to(given).as_posix() if given.is_dir() else path.name
+                    self._source[name] = path.read_bytes()
+        return self
+
+    def write(self, *, strict: bool = True) -> Path:
+        """Derive, write and check; then make the seal complete.
+
+        The files are written beside the folder, checked there without a ``seal.json``, moved into place whole, and
+        made a seal by it. Whatever stops this leaves nothing that is taken for a seal.
+
+        Parameters
+        ----------
+        strict
+            Refuse what the pipeline only warns of as well.
+
+        Returns
+        -------
+        pathlib.Path
+            The folder.
+
+        Raises
+        ------
+        SealRefused
+            When a rule is broken: all of the pipeline's where it is installed, else those told from the tables alone.
+        SealError
+            When the folder holds something already, or there is nothing to seal.
+        """
+        folder = self._folder
+        if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+            raise SealError(
+                f"{folder} holds something already and a seal is written once: name another folder."
+            )
+        tables = completed(self._tables, self._equity_basis)
+        tables = {kind: _sorted(kind, typed(kind, frame)) for kind, frame in tables.items()}
+        if not tables:
+            raise SealError("there is nothing to seal: add a ledger or tables.")
+        problems = cheap_problems(tables, self._equity_basis)
+        if problems:
+            raise SealRefused(problems)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(
+            tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".unfinished", dir=folder.parent)
+        )
+        try:
+            manifest = self._write_files(unfinished, tables)
+            told = pipeline_problems(unfinished, manifest, strict=strict)
+            if told:
+                raise SealRefused(told)
+            unfinished.chmod(0o777 & ~_umask())
+            os.replace(unfinished, folder)  # noqa: PTH105 -- over an empty folder, in one step
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        _put(folder / "seal.json.unfinished", manifest)
+        os.replace(folder / "seal.json.unfinished", folder / "seal.json")  # noqa: PTH105 -- as above
+        return folder
+
+    def _write_files(self, folder: Path, tables: Mapping[str, pl.DataFrame]) -> bytes:
+        """Write all files but the manifest, and return its bytes."""
+        kinds: dict[str, Any] = {}
+        for kind, frame in tables.items():
+            path = folder / f"{kind}.parquet"
+            frame.write_parquet(path, compression="zstd", statistics=True)
+            kinds[kind] = {**_entry(path), "rows": frame.height}
+        documents = {
+            "metrics": None if self._metrics is None else {"records": self._metrics},
+            "description": self._description,
+        }
+        for kind, document in documents.items():
+            if document is not None:
+                _put(folder / f"{kind}.json", _json(document, kind))
+                kinds[kind] = _entry(folder / f"{kind}.json")
+        if self._source:
+            for name, content in self._source.items():
+                (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+                _put(folder / "source" / name, content)
+            files = {
+                name: hashlib.sha256(content).hexdigest() for name, content in sorted(self._source.items())
+            }
+            kinds["source"] = {"path": "source/", "files": files}
+        return _json({**self._head, "kinds": kinds}, "seal.json")
+
+
+def _sorted(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Sort by the key; fills of one instant and name stay in their order."""
+    key = KEYS[kind] or ("book", "timestamp", "symbol")
+    return frame.sort(key, maintain_order=True) if set(key) <= set(frame.columns) else frame
+
+
+def _entry(path: Path) -> dict[str, Any]:
+    content = path.read_bytes()
+    return {"path": path.name, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+
+
+def _json(document: Any, what: str) -> bytes:
+    try:
+        return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    except (TypeError, ValueError) as error:
+        raise SealError(f"{what} is not what JSON can hold: {error}") from error
+
+
+def _put(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _instant(name: str, moment: dt.datetime) -> str:
+    if moment.tzinfo is None:
+        raise SealError(f"{name} has no time zone: give datetime.now(timezone.utc).")
+    return moment.astimezone(dt.timezone.utc).isoformat().replace("+00:00", "Z")
+
+
+def _umask() -> int:
+    """Return the process's mask, which a temporary folder does not follow."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

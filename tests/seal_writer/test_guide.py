@@ -1,0 +1,29 @@
+"""The engine of the guide runs as printed, and what it writes is accepted."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.processes import REPOSITORY
+
+GUIDE = (REPOSITORY / "docs" / "writing-a-seal.md").read_text("utf-8")
+
+
+def test_the_engine_of_the_guide_has_25_lines_at_most_and_the_strict_check_accepts_its_seal(
+    tmp_path: Path,
+) -> None:
+    (engine,) = re.findall(
+        r"^## An engine in 25 lines\n.*?^```python\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL
+    )
+    assert len([line for line in engine.splitlines() if line.strip()]) <= 25
+    subprocess.run([sys.executable, "-c", engine], cwd=tmp_path, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline", "check", "--strict", str(tmp_path / "Test_five_names")],
+        cwd=REPOSITORY, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "Test_five_names  accepted" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["Test_five_names"]

@@ -1,0 +1,190 @@
+"""The books that the seal writer keeps are those the check expects, whatever the weights and prices."""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from alpha_results_seal import Calendar, Costs, Ledger, SealError, SealWriter
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.rules.checking import check
+from pipeline.seal import Seal
+
+NYSE = Calendar("America/New_York", "09:30", "16:00")
+BEGAN = datetime(2024, 9, 1, tzinfo=UTC)
+
+
+def sealed(ledger: Ledger, folder: Path) -> Seal:
+    head: Any = {"alpha_id": "Test_written", "engine": ("tests", "1"), "smoothing": {"applied": False}}
+    writer = SealWriter(folder, started_at=BEGAN, sealed_at=BEGAN, **head)
+    return Seal.open(str(writer.add_ledger(ledger).add_metrics([]).write()))
+
+
+def wide(days: Any, names: list[str], values: Any) -> pl.DataFrame:
+    return pl.DataFrame({"date": days} | {name: values[:, at] for at, name in enumerate(names)})
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    names=st.integers(1, 9),
+    gaps=st.sampled_from([0.0, 0.05, 0.4]),
+    opens=st.booleans(),
+    books=st.sets(
+        st.sampled_from(["long_short", "long_only", "raw_long_short", "raw_long_only"]), min_size=1
+    ),
+    basis=st.sampled_from([1.0, 1e6]),
+    rates=st.tuples(*[st.sampled_from([0.0, 0.001])] * 4),
+    known_ahead=st.booleans(),
+)
+def test_any_weights_and_prices_give_a_seal_that_the_strict_check_accepts(
+    seed: int,
+    names: int,
+    gaps: float,
+    opens: bool,
+    books: set[str],
+    basis: float,
+    rates: Any,
+    known_ahead: bool,
+) -> None:
+    rng = np.random.default_rng(seed)
+    days = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-03-16"))
+    days = days[np.is_busday(days)]
+    columns = [f"N{at}" for at in range(names)]
+    close = 20.0 * np.exp(np.cumsum(rng.normal(0.0, 0.03, (days.size, names)), axis=0))
+    opened = close * np.exp(rng.normal(0.0, 0.03, close.shape))
+    missing = rng.random(close.shape) < gaps
+    missing[0] = False
+    close[missing] = opened[missing] = np.nan
+    decided = days[rng.random(days.size) < 0.25]
+    decided = decided[np.unique((decided.astype(np.int64) + 3) // 7, return_index=True)[1]]
+    decided = decided if decided.size and decided[0] < days[-1] else days[:1]
+    frames = {}
+    for book in sorted(books):
+        weights = rng.normal(0.0, 0.5 / names, (decided.size, names))
+        weights[rng.random(weights.shape) < 0.3] = 0.0
+        if book.endswith("long_only"):
+            weights = np.abs(weights)
+            weights /= np.where(weights.sum(axis=1) > 0, weights.sum(axis=1), 1.0)[:, None]
+        else:
+            weights[rng.random(weights.shape) < 0.2] = np.nan
+        frames[book] = wide(decided, columns, weights)
+    prices = {"close": wide(days, columns, close)} | ({"open": wide(days, columns, opened)} if opens else {})
+    ahead = np.arange(days[0], days[-1] + 15)
+    calendar = (
+        Calendar(NYSE.zone, NYSE.open, NYSE.close, ahead[np.is_busday(ahead)].tolist())
+        if known_ahead
+        else NYSE
+    )
+    fee, impact, borrow, interest = rates
+    scores = wide(decided, columns, rng.normal(size=(decided.size, names)))
+    ledger = Ledger.from_weights(
+        frames, prices, Costs(fee, impact, borrow, interest), calendar, scores=scores, equity_basis=basis
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        report = check(sealed(ledger, Path(folder) / "seal"))
+    assert report.violations == ()
+    assert report.warnings == ()
+    looked_at = {
+        "decisions.target",
+        "decisions.fill_at",
+        "positions.fills",
+        "pnl.market",
+        "portfolio.cash_flow",
+    }
+    assert not looked_at & {left_out.rule for left_out in report.not_checked}
+
+
+def test_the_worked_example_of_the_guide_comes_out_to_the_last_digit(tmp_path: Path) -> None:
+    days = [date(2024, 1, 5), date(2024, 1, 8), date(2024, 1, 9)]
+    closes = pl.DataFrame({"date": days, "AAA": [10.0, 10.2, 10.1], "BBB": [20.0, 19.8, 20.0]})
+    fills = pl.DataFrame(
+        {
+            "date": [days[1]] * 2,
+            "symbol": ["AAA", "BBB"],
+            "quantity": [0.05, -0.025],
+            "mid_price": [10.0, 20.0],
+            "fill_price": [10.01, 19.98],
+        }
+    )
+    ledger = Ledger.from_fills(fills, closes, NYSE, costs=Costs(borrow=0.0001, interest=0.0001))
+    assert check(sealed(ledger, tmp_path / "seal")).violations == ()
+    expected = {
+        "starting_equity": [1.0, 1.0140505],
+        "market_pnl": [0.015, -0.01],
+        "execution_cost": [-0.001, 0.0],
+        "borrow_cashflow": [-0.0000495, -0.00005],
+        "cash_carry": [0.0001, 0.00009990505],
+        "ending_equity": [1.0140505, 1.00410040505],
+        "cash_end": [0.9990505, 0.99910040505],
+        "position_value_end": [0.015, 0.005],
+        "turnover_notional": [1.0, 0.0],
+        "turnover": [0.5, 0.0],
+    }
+    portfolio = ledger.tables["portfolio"]
+    for name, figures in expected.items():
+        assert portfolio[name].to_list() == pytest.approx(figures, abs=1e-14), name
+    assert ledger.tables["pnl"]["market_pnl"].to_list() == pytest.approx([0.01, 0.005, -0.005, -0.005])
+
+
+def test_pandas_and_polars_long_and_wide_frames_give_the_same_books() -> None:
+    days = pl.date_range(date(2024, 1, 1), date(2024, 1, 31), eager=True).alias("date")
+    close = pl.DataFrame({"date": days, "AAA": np.linspace(10, 12, 31), "BBB": np.linspace(30, 20, 31)})
+    weights = close.filter(pl.col("date").dt.weekday() == 5).with_columns(AAA=pl.lit(0.5), BBB=pl.lit(-0.5))
+    long = [
+        frame.unpivot(index="date", variable_name="symbol", value_name=name)
+        for frame, name in ((weights, "weight"), (close, "close"))
+    ]
+    indexed = [frame.to_pandas().set_index("date") for frame in (weights, close)]
+    for frame in indexed:
+        frame.index = pd.DatetimeIndex(frame.index).tz_localize("America/New_York")
+    books = [
+        Ledger.from_weights(one, other, Costs(impact=0.001), NYSE)
+        for one, other in ((weights, close), long, indexed)
+    ]
+    for kind, table in books[0].tables.items():
+        assert all(table.equals(other.tables[kind]) for other in books[1:]), kind
+    assert "prices have no open: fills are at closes, and forward_return is left out" in books[0].notes
+    assert "forward_return" not in books[0].tables["decisions"].columns
+
+
+WEEK = pl.DataFrame({"date": [date(2024, 1, 5)], "AAA": [0.5]})
+CLOSE = pl.DataFrame(
+    {"date": [date(2024, 1, 5), date(2024, 1, 8), date(2024, 1, 9)], "AAA": [10.0, 11.0, 12.0]}
+)
+
+
+@pytest.mark.parametrize(
+    ("weights", "close", "said"),
+    [
+        ({"long_only": WEEK}, CLOSE, "sum to 0.5, and a long-only book is fully invested"),
+        ({"long_only": WEEK.with_columns(AAA=-pl.col("AAA"))}, CLOSE, "is short of AAA on 2024-01-05"),
+        ({"mine": WEEK}, CLOSE, "'mine' is no book of weights: name it one of long_short"),
+        (WEEK.with_columns(date=pl.lit(date(2024, 1, 9))), CLOSE, "no decision is followed by a session with prices"),
+        (pl.concat([WEEK, WEEK]), CLOSE, "has a day twice: 2024-01-05"),
+        (
+            pl.concat([WEEK, WEEK.with_columns(date=pl.lit(date(2024, 1, 4)))]),
+            CLOSE,
+            "2024-01-04 and 2024-01-05 are decisions of one week",
+        ),
+        (WEEK.drop("date"), CLOSE, "weights of long_short has no days"),
+        (WEEK, CLOSE.with_columns(AAA=pl.col("AAA") - 11), "the close of AAA on 2024-01-05 is -1.0"),
+        (WEEK.with_columns(AAA=-3.0), CLOSE.with_columns(AAA=pl.Series([1.0, 1.0, 9.0])), "lost all its equity on 2024-01-09"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_books_is_told_by_name(weights: Any, close: Any, said: str) -> None:
+    with pytest.raises(SealError, match=said.replace("(", r"\(")):
+        Ledger.from_weights(weights, close, Costs(), NYSE)
+
+
+def test_an_exchange_that_opens_on_another_utc_day_is_told() -> None:
+    with pytest.raises(SealError, match="is on another day in UTC"):
+        Ledger.from_weights(WEEK, CLOSE, Costs(), Calendar("Australia/Sydney", "10:00", "16:00"))

@@ -1,0 +1,206 @@
+"""The writer completes tables, explains what is wrong with them, and leaves a whole seal or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+from alpha_results_seal import Calendar, Costs, Ledger, SealError, SealRefused, SealWriter
+
+from pipeline.rules.checking import check
+from pipeline.seal import Seal
+from schemas.seal_columns import seal_columns
+from tests.support.processes import REPOSITORY
+
+BEGAN = datetime(2024, 9, 1, tzinfo=UTC)
+SOURCE = REPOSITORY / "clients" / "seal-writer" / "src" / "alpha_results_seal"
+DAYS = [date(2024, 1, 1) + timedelta(days=at) for at in range(30)]
+DERIVED = {
+    "portfolio": [
+        "starting_equity", "cash_start", "ending_equity", "position_value_end", "market_pnl", "execution_cost",
+        "borrow_cashflow", "cash_carry", "rounding_adjustment", "gross_notional", "net_notional", "gross_exposure",
+        "net_exposure", "largest_abs_weight", "turnover_notional", "turnover",
+    ],
+    "positions": ["signed_notional", "weight"],
+    "trades": ["execution_cost"],
+}  # fmt: skip
+"""Kind -> columns that follow from others."""
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, pl.DataFrame]:
+    close = pl.DataFrame(
+        {"date": DAYS, "AAA": [10 + at % 7 for at in range(30)], "BBB": [20 - at % 5 for at in range(30)]}
+    )
+    weights = close.filter(pl.col("date").dt.weekday() == 5).with_columns(
+        AAA=pl.Series([0.5, -0.2, 0.0, 0.4]), BBB=pl.Series([-0.5, 0.0, 0.3, -0.1])
+    )
+    costs = Costs(fee=0.001, impact=0.001, borrow=0.0001, interest=0.0001)
+    return dict(Ledger.from_weights(weights, close, costs, Calendar("UTC", "08:00", "16:30")).tables)
+
+
+def begun(folder: Path) -> SealWriter:
+    return SealWriter(folder, alpha_id="Test_own", engine=("tests", "1"), started_at=BEGAN, sealed_at=BEGAN)
+
+
+def filled(folder: Path, tables: dict[str, Any]) -> SealWriter:
+    made = begun(folder).add_metrics([])
+    for kind, frame in tables.items():
+        made.add_table(kind, frame)
+    return made
+
+
+@pytest.mark.parametrize("kept", [[], ["ending_equity"], ["market_pnl", "cash_start"]], ids=str)
+def test_columns_that_follow_from_others_are_derived_and_the_strict_check_accepts_them(
+    tables: dict[str, pl.DataFrame], kept: list[str], tmp_path: Path
+) -> None:
+    bare = {
+        kind: frame.drop([name for name in DERIVED.get(kind, []) if name not in kept])
+        for kind, frame in tables.items()
+    }
+    seal = Seal.open(str(filled(tmp_path / "seal", bare).write()))
+    report = check(seal)
+    assert report.violations == report.warnings == ()
+    for kind, names in DERIVED.items():
+        found = seal.table(kind)
+        for name in names:
+            assert found[name].to_list() == pytest.approx(tables[kind][name].to_list(), abs=1e-12), name
+
+
+def test_frames_of_pandas_make_the_same_seal(tables: dict[str, pl.DataFrame], tmp_path: Path) -> None:
+    one = filled(tmp_path / "one", tables).write()
+    other = filled(tmp_path / "other", {kind: frame.to_pandas() for kind, frame in tables.items()}).write()
+    for kind in tables:
+        assert Seal.open(str(one)).table(kind).equals(Seal.open(str(other)).table(kind)), kind
+
+
+def test_a_seal_lists_every_file_with_its_digest_and_its_code(
+    tables: dict[str, pl.DataFrame], tmp_path: Path
+) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "signal.py").write_text("print()\n")
+    folder = filled(tmp_path / "seal", tables).add_source(code).add_description({"name": "Mine"}).write()
+    manifest = json.loads((folder / "seal.json").read_bytes())
+    assert set(manifest["kinds"]) == {*tables, "metrics", "description", "source"}
+    for kind, entry in manifest["kinds"].items():
+        files = entry["files"] if kind == "source" else {"": entry["sha256"]}
+        for name, digest in files.items():
+            content = (folder / (entry["path"] + name)).read_bytes()
+            assert hashlib.sha256(content).hexdigest() == digest
+    assert check(Seal.open(str(folder))).violations == ()
+
+
+def test_a_seal_that_would_be_refused_is_explained_and_leaves_nothing(
+    tables: dict[str, pl.DataFrame], tmp_path: Path
+) -> None:
+    wrong = tables | {"trades": tables["trades"].slice(1)}
+    with pytest.raises(
+        SealRefused, match=r"positions\.fills \(positions\.parquet\): quantity is not the quantity before"
+    ):
+        filled(tmp_path / "seal", wrong).write()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_warning_refuses_unless_it_is_let_pass(tables: dict[str, pl.DataFrame], tmp_path: Path) -> None:
+    figure = {
+        "scope": "overall",
+        "period": None,
+        "unit": "ratio",
+        "source_kind": "metric",
+        "annualised": True,
+    }
+    wrong = [figure | {"name": "information_ratio", "value": 99.0}]
+    with pytest.raises(SealRefused, match=r"metrics\.reproduced"):
+        filled(tmp_path / "seal", tables).add_metrics(wrong).write()
+    assert (filled(tmp_path / "seal", tables).add_metrics(wrong).write(strict=False) / "seal.json").is_file()
+
+
+@pytest.mark.parametrize("at", ["folder", "seal.json"])
+def test_what_stops_on_the_way_is_never_taken_for_a_seal(
+    tables: dict[str, pl.DataFrame], at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, names = os.replace, list[str]()
+
+    def stopped(one: Path, other: Path) -> None:
+        assert list(tmp_path.rglob("seal.json")) == []
+        names.append(other.name)
+        if len(names) == (1 if at == "folder" else 2):
+            raise OSError("the disk is gone")
+        replace(one, other)
+
+    monkeypatch.setattr(os, "replace", stopped)
+    with pytest.raises(OSError, match="the disk is gone"):
+        filled(tmp_path / "seal", tables).write()
+    assert list(tmp_path.rglob("seal.json")) == []
+
+
+def test_without_the_pipeline_what_the_tables_tell_is_checked(
+    tables: dict[str, pl.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pipeline.rules.checking", None)
+    assert (filled(tmp_path / "sound", tables).write() / "seal.json").is_file()
+    ledger = tables["portfolio"]
+    for frame, said in {
+        "lost": (ledger.drop("timestamp"), "portfolio: the column timestamp is missing and does not follow"),
+        "twice": (pl.concat([ledger, ledger.head(1)]), r"portfolio: rows share their \(book, date\)"),
+        "nan": (ledger.with_columns(cash_end=float("nan")), "portfolio.cash_end is NaN or infinite"),
+        "sign": (
+            ledger.with_columns(cash_end=pl.col("cash_end") + 1),
+            "is not cash_end \\+ position_value_end in",
+        ),
+    }.values():
+        with pytest.raises(SealRefused, match=said):
+            filled(tmp_path / "broken", tables | {"portfolio": frame}).write()
+    assert [path.name for path in tmp_path.iterdir()] == ["sound"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "said"),
+    [
+        ("decisions", lambda x: x.rename({"score": "scores"}), "no column 'scores': did you mean score"),
+        ("signals", lambda x: x, "'signals' is no table of a seal: it is one of rebalances"),
+        (
+            "trades",
+            lambda x: x.to_pandas().assign(timestamp=pd.Timestamp("2024-01-08")),
+            r"trades.timestamp is datetime64\[.s\] without time zone: localise it \(tz_localize\('UTC'\)",
+        ),
+        (
+            "positions",
+            lambda x: x.with_columns(pl.col("quantity").cast(pl.String)),
+            "is text and has to be a number",
+        ),
+    ],
+)
+def test_a_table_that_is_not_of_the_format_is_told_when_it_is_added(
+    kind: str, change: Any, said: str, tables: dict[str, pl.DataFrame], tmp_path: Path
+) -> None:
+    with pytest.raises(SealError, match=said):
+        begun(tmp_path / "seal").add_table(kind, change(tables.get(kind, tables["trades"])))
+
+
+def test_a_seal_is_written_once(tables: dict[str, pl.DataFrame], tmp_path: Path) -> None:
+    folder = filled(tmp_path / "seal", tables).write()
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(SealError, match="a seal is written once"):
+        filled(folder, tables).write()
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    again = filled(tmp_path / "again", tables).write()
+    assert {path.name: path.read_bytes() for path in again.iterdir()} == before
+
+
+def test_the_declared_columns_are_fresh() -> None:
+    formatted = subprocess.run(
+        [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(SOURCE / "columns.py"), "-"],
+        input=seal_columns(), capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert (SOURCE / "columns.py").read_text("utf-8") == formatted, "run `just docs` to write it again"
