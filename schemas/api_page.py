@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from schemas.endpoints import ENDPOINTS, KEY_ERRORS, Endpoint, Gate, Shape
-from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES
+from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES, LINK_ERRORS
 from schemas.field import Field, FieldType
 from schemas.objects import FULL_ROW, PAYLOADS
 from schemas.objects.envelope import ERROR_DETAILS, PAGINATION, WARNING
@@ -237,6 +237,11 @@ def _errors() -> Iterator[str]:
     yield (
         f"{_codes(CONNECTION_ERRORS)}, and a `bad_request` about `request`, answer what never became a request of an "
         "endpoint: no key was read, and the connection is closed."
+    )
+    yield ""
+    yield (
+        f"{_codes(LINK_ERRORS)} answer links of files, beside the codes of the endpoint that signed the link: a link ends "
+        "with what its key may do."
     )
     yield ""
     yield "| code | status | meaning | `details` |"

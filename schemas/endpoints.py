@@ -55,8 +55,7 @@ class Endpoint:
     public, admin
         Whether it needs no key; whether it needs an administrator's.
     shared
-        Whether its 200 is the same bytes for every caller and call, and may be kept by shared caches: it then holds
-        nothing of the call, in no header either.
+        Whether its 200 is the same bytes for every caller and call, headers too, so that shared caches may store it.
     """
 
     id: str
@@ -161,6 +160,25 @@ _ALL: Final = (
             "source_download_unavailable",
             "source_download_not_configured",
         ),
+        gate=Gate.RUNS,
+    ),
+    Endpoint(
+        "catalog.alphas.tables.list",
+        _RUN + "/tables",
+        "The published files this key may download: size, digest, span and columns of each.",
+        "table_files",
+        Shape.OBJECT,
+        parameters=(p.ALPHA_PATH, p.SNAPSHOT),
+        gate=Gate.RUNS,
+    ),
+    Endpoint(
+        "catalog.alphas.tables.download",
+        _RUN + "/tables/{table}/download",
+        "A freshly signed, short-lived address of one whole table as Parquet.",
+        "table_download",
+        Shape.OBJECT,
+        parameters=(p.ALPHA_PATH, p.TABLE_PATH, p.TABLE_BOOK, p.SNAPSHOT),
+        errors=("unknown_book", "table_not_found"),
         gate=Gate.RUNS,
     ),
     Endpoint(

@@ -79,6 +79,17 @@ _ALL: Final = (
     ErrorCode(
         "unknown_book", 400, "No such book among those this key can read; `details.available` lists them."
     ),
+    ErrorCode(
+        "link_invalid",
+        403,
+        "The link of a file was altered, was not signed by this deployment, or its key is not one any more; ask for another.",
+    ),
+    ErrorCode("link_expired", 403, "The link of a file has expired; ask for another."),
+    ErrorCode(
+        "range_not_satisfiable",
+        416,
+        "The range begins after the end of the file; `Content-Range` tells its size.",
+    ),
     ErrorCode("alpha_not_found", 404, "No alpha has this address (description endpoint)."),
     ErrorCode("run_not_found", 404, "No alpha has this address (every other endpoint of an alpha)."),
     ErrorCode(
@@ -103,6 +114,12 @@ _ALL: Final = (
         "source_object_missing",
         404,
         "The archive was delivered but is gone from the store; trying again will not help.",
+    ),
+    ErrorCode(
+        "table_not_found",
+        404,
+        "The run has no such table, or no such book of it, or the key may not read it; `details.available` lists the "
+        "tables it may.",
     ),
     ErrorCode("key_not_found", 404, "No key has this id (administrative usage route)."),
     ErrorCode("not_found", 404, "No such path; answered before any key is read."),
@@ -145,3 +162,6 @@ CONNECTION_ERRORS: Final = (
     "request_header_fields_too_large",
 )
 """Codes of answers to what never became a request of an endpoint; the connection is closed after each."""
+
+LINK_ERRORS: Final = ("link_invalid", "link_expired", "range_not_satisfiable")
+"""Codes of answers to links of files, beside those of the endpoint that signed the link."""

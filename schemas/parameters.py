@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from schemas.table import PATTERNS, Bound
+from schemas.tables import PUBLISHED_TABLES
 
 MAX_PAGE: Final = 5000
 """Largest page any collection serves."""
@@ -108,6 +109,11 @@ SYMBOL: Final = Parameter(
 )
 BOOK: Final = Parameter("book", ParameterKind.BOOK, "The book to read.", default="long_short")
 REQUIRED_BOOK: Final = replace(BOOK, default=None, required=True)
+TABLE_BOOK: Final = replace(
+    BOOK,
+    default=None,
+    meaning="The book whose file it is, `long_short` by default; only of tables that are stored by book.",
+)
 WEIGHT_BOOK: Final = Parameter(
     "book",
     ParameterKind.CHOICE,
@@ -184,6 +190,14 @@ ALPHA_PATH: Final = Parameter(
 )
 DATE_PATH: Final = Parameter(
     "date", ParameterKind.DATE, "A rebalance date of the index.", required=True, in_path=True
+)
+TABLE_PATH: Final = Parameter(
+    "table",
+    ParameterKind.CHOICE,
+    "A published table; which of them the run has, and the key may read, `/v1/alphas/{alpha}/tables` lists.",
+    required=True,
+    in_path=True,
+    choices=tuple((name, name) for name in PUBLISHED_TABLES),
 )
 SYMBOL_PATH: Final = Parameter(
     "symbol",

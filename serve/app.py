@@ -7,15 +7,27 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from litestar import HttpMethod, Litestar, Request, Response, route
+from litestar import HttpMethod, Litestar, Request, Response, asgi, route
 from litestar.exceptions import HTTPException, MethodNotAllowedException
-from litestar.handlers import HTTPRouteHandler
+from litestar.handlers import ASGIRouteHandler, HTTPRouteHandler
 
 from schemas.endpoints import ENDPOINTS, Endpoint
 from schemas.errors import ApiError
 from serve import settings
 from serve.auth.settings import AccessSettings
-from serve.endpoints import account, admin, benchmarks, catalog, performance, portfolio, signals, source
+from serve.downloads.files import Files
+from serve.downloads.links import FILES
+from serve.endpoints import (
+    account,
+    admin,
+    benchmarks,
+    catalog,
+    performance,
+    portfolio,
+    signals,
+    source,
+    tables,
+)
 from serve.http import api_docs
 from serve.http import request as requests
 from serve.http.access_log import recorder
@@ -43,6 +55,7 @@ ROUTES: Final[dict[str, EndpointFunction]] = {
     **account.ROUTES,
     **catalog.ROUTES,
     **source.ROUTES,
+    **tables.ROUTES,
     **signals.ROUTES,
     **portfolio.ROUTES,
     **performance.ROUTES,
@@ -84,12 +97,18 @@ def create(
                 await stack.enter_async_context(sampling(instruments, service, middleware))
             yield
             with watched():
+                files.close()
                 await stack.aclose()
             unfreeze_gc()
 
     handlers = [EndpointHandler(service, ENDPOINTS[name], function) for name, function in ROUTES.items()]
+    files = Files(service)
     inner = Litestar(
-        [*map(_route, handlers), *(api_docs.routes() if program.api_docs == "on" else ())],
+        [
+            *map(_route, handlers),
+            _mounted(files),
+            *(api_docs.routes() if program.api_docs == "on" else ()),
+        ],
         lifespan=[lifespan],
         exception_handlers={HTTPException: _unrouted, Exception: _unforeseen},
         openapi_config=None,
@@ -128,6 +147,15 @@ def _route(handler: EndpointHandler) -> HTTPRouteHandler:
 
     methods = [HttpMethod.GET, HttpMethod.OPTIONS]
     return route(_template(handler.endpoint), http_method=methods, name=handler.endpoint.id)(answer)
+
+
+def _mounted(files: Files) -> ASGIRouteHandler:
+    """Return the application's handler of everything below the path of links, whatever the method."""
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        await files(scope, receive, send)
+
+    return asgi(FILES, is_mount=True, copy_scope=False)(answer)
 
 
 def _template(endpoint: Endpoint) -> str:

@@ -18,6 +18,8 @@ from serve.cache.bodies import AdmissionFilter, Body
 from serve.cache.lru import LISTING, SizedLRUCache, SnapshotKey
 from serve.cache.registry import ROWS, CacheRegistry
 from serve.catalog import Catalog
+from serve.downloads.links import checked_public_url
+from serve.downloads.views import TableViews
 from serve.market_data import MarketData
 from serve.observability.damage import Damage
 from serve.observability.health import Components
@@ -83,6 +85,8 @@ class ServerState:
         self.metrics = Metrics(self.reader, caches["run_figures"], caches["metrics"], self.damage.note)
         self.market_data = MarketData(settings.market_data)
         self.source_downloads = SourceArchives(storage, settings.archives, settings.archives_public_endpoint)
+        self.public_url = checked_public_url(settings.public_url)
+        self.table_views = TableViews()
         self._preload = Prewarm(self, settings.preload)
         self._executor = ThreadPoolExecutor(compute_threads(settings), thread_name_prefix="compute")
 
@@ -108,12 +112,14 @@ class ServerState:
         self.source_downloads.close()
         await asyncio.to_thread(self.rendered.close)
         await asyncio.to_thread(self._executor.shutdown)
+        self.table_views.close()
         self.reader.close()
         await self.access.close()
 
     def _catalogue_changed(self) -> None:
         """Drop what is cached of snapshots that nobody reads any more, and read those that came."""
         self.caches.drop_unread(self._is_read)
+        self.table_views.drop_unread(self._is_read)
         self.damage.keep_served()
         self._preload.catalogue_changed()
 

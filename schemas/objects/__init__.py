@@ -8,12 +8,14 @@ from schemas.field import Field
 from schemas.metrics.doc_block import METRICS_DOC
 from schemas.metrics.payload import METRICS
 from schemas.objects.description import DESCRIPTION
+from schemas.objects.downloads import DOWNLOADS
 from schemas.objects.keys import KEY, KEY_USAGE, ME
 from schemas.objects.operations import OPERATIONS
 from schemas.objects.rows import ROW_FIELDS
 
 OBJECTS: Final[dict[str, Field]] = {
-    field.name: field for field in (ME, KEY, KEY_USAGE, DESCRIPTION, METRICS, METRICS_DOC, *OPERATIONS)
+    field.name: field
+    for field in (ME, KEY, KEY_USAGE, DESCRIPTION, METRICS, METRICS_DOC, *OPERATIONS, *DOWNLOADS)
 }
 """Payloads that are no table row."""
 

@@ -69,6 +69,9 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
         ),
     ),
     "unknown_book": _details(_AVAILABLE.called("available", "The books this key can read of this alpha.")),
+    "table_not_found": _details(
+        _AVAILABLE.called("available", "The tables this key may download of this alpha.")
+    ),
     "ip_not_allowed": _details(text("ip", "The caller's address as the service sees it.")),
     "endpoint_not_allowed": _details(text("endpoint", "Registry id of the endpoint.")),
     "snapshot_not_found": _details(text("current", "Id of the snapshot that is served now.")),

@@ -9,6 +9,7 @@ from typing import Any, Final
 from schemas.endpoints import Endpoint, Shape
 from schemas.field import Field, FieldType
 from schemas.objects import FULL_ROW, PAYLOADS
+from schemas.objects.downloads import PARQUET
 from schemas.objects.envelope import PAGINATION
 from schemas.objects.meta import META
 from schemas.parameters import DOC, FIELDS
@@ -50,6 +51,9 @@ _TEXTS: Final[Mapping[str, str]] = {
     "constraint": "a plain decimal integer from 1 to 5000",
 }
 
+_MATCHING: Final = {PARQUET: "Test_momentum-rebalances.parquet"}
+"""By the pattern they match, where one name means several things."""
+
 
 def make_example(field: Field, *, whole: bool = False) -> Any:
     """Return a value that conforms to a declaration; nullable members are filled.
@@ -79,7 +83,7 @@ def make_example(field: Field, *, whole: bool = False) -> Any:
         case FieldType.UNION:
             return make_example(field.variants[0], whole=whole)
         case FieldType.TEXT:
-            return _TEXTS.get(field.name, "text")
+            return _MATCHING.get(field.pattern or "") or _TEXTS.get(field.name, "text")
         case FieldType.INTEGER | FieldType.NUMBER:
             return _figure(field)
         case _:

@@ -64,6 +64,7 @@ _CACHED_OTHERWISE: Final = {
     "meta.health": CACHE_NONE,
     # A signed address is a credential.
     "catalog.alphas.source.download": CACHE_NONE,
+    "catalog.alphas.tables.download": CACHE_NONE,
 }
 """Registry id -> the cache rule of endpoints whose answers are not simply private to a key."""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from schemas.endpoints import ENDPOINTS, Endpoint, Shape
-from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES
+from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES, LINK_ERRORS
 from schemas.field import Field
 from schemas.objects import FULL_ROW, PAYLOADS
 from schemas.objects.envelope import PAGINATION, error_object
@@ -28,8 +28,8 @@ _REASONS: Final[Mapping[int, str]] = {
     503: "Something the answer needs is away or not configured.",
 }
 
-_OF_OPERATIONS: Final = tuple(code for code in ERROR_CODES if code not in CONNECTION_ERRORS)
-"""What never became a request is answered by no operation; the page of the interface lists those codes."""
+_OF_OPERATIONS: Final = tuple(code for code in ERROR_CODES if code not in {*CONNECTION_ERRORS, *LINK_ERRORS})
+"""What never became a request, and links of files, are answered by no operation; the page of the interface lists those codes."""
 
 SHARED: Final[Mapping[int, str]] = {401: "Unauthenticated", 429: "TooManyCalls", 500: "Unforeseen"}
 """Status -> name of the one answer that every endpoint behind a key gives with it."""

@@ -83,6 +83,13 @@ GROUPS: Final = (
                 otherwise="where this service does",
             ),
             Setting(
+                name="public_url",
+                read=text,
+                type="URL",
+                meaning="Where callers reach this service, for the links of files it signs; name it behind a proxy.",
+                otherwise="the Host of the request, over http, or https where a trusted proxy says so",
+            ),
+            Setting(
                 name="host", read=text, type="address", meaning="Address to listen on.", default="127.0.0.1"
             ),
             Setting(

@@ -11,7 +11,7 @@ BOOK: Final = Column(
     "book",
     Type.STR,
     Unit.NONE,
-    "Name of the simulated portfolio: long_short, long_only, or their raw_ twins; trades also know the "
+    "Name of the simulated portfolio: long_short, long_only, or their unconditioned twins; trades also know the "
     "trade-only variants ending in _adjustments and _settlements.",
     bound=Bound.BOOK,
 )

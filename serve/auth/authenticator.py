@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import hmac
 from collections.abc import Sequence
 from typing import Final, Protocol
 
@@ -12,16 +12,17 @@ from schemas.endpoints import Endpoint
 from schemas.errors import ApiError, StorageUnavailable
 from schemas.limits import LIMIT_WINDOWS
 from serve.auth.caller import Caller, KeyRow
-from serve.auth.client_address import UNKNOWN, IPAddress, address_allowed, client_address
+from serve.auth.client_address import IPAddress, client_address
 from serve.auth.credentials import Credentials, RawHeaders
-from serve.auth.key_view import caller_with, key_row
+from serve.auth.key_view import caller_with, key_row, link_holder_of
 from serve.auth.limits import Limiter
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.policy import LimitStatus, RateLimit, Usage, rate_headers
+from serve.auth.link_holder import LinkHolder
+from serve.auth.refusals import NOT_A_KEY, refusal_of, require_in_use
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import KeyRecord, Store, open_database
 from serve.auth.store.peppers import load_digests
-from serve.auth.store.tables import KeyStatus
 from serve.auth.tokens import NO_PEPPER, Digests, Token, TokenShape, could_be_id
 
 __all__ = ["Authenticator", "Caller", "KeyRow", "Usage"]
@@ -33,11 +34,6 @@ STORE: Final = "access_store"
 LIMITER: Final = "limiter"
 _UNKNOWN_KEY_ID: Final = "-" * 16
 """Has the length of a key's id and a character that none has."""
-_NOT_A_KEY: Final = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
-_OF_STATUS: Final = {
-    KeyStatus.REVOKED: ("key_revoked", "This key was revoked; issue another."),
-    KeyStatus.SUSPENDED: ("key_suspended", "This key is suspended; ask the operator."),
-}
 
 _log = structlog.get_logger(__name__)
 
@@ -46,16 +42,6 @@ class Seen(Protocol):
     """What is noted of a call while it is checked."""
 
     key_id: str | None
-
-
-def _refusal(record: KeyRecord, address: IPAddress | None) -> ApiError | None:
-    """Return why a recognised key is refused for its account or the place it is used from; nothing is charged then."""
-    if not record.account_active:
-        return ApiError("account_inactive", "The account that owns this key is deactivated.", headers={})
-    if record.addresses is not None and not address_allowed(address, record.addresses):
-        where = {"ip": UNKNOWN if address is None else str(address)}
-        return ApiError("ip_not_allowed", "This key may not be used from this address.", where, {})
-    return None
 
 
 class Authenticator:
@@ -181,7 +167,7 @@ class Authenticator:
         if seen is not None:
             seen.key_id = record.id
         address = client_address(client, credentials.forwarded if self._hops else (), self._hops)
-        refusal = _refusal(record, address)
+        refusal = refusal_of(record, address)
         if refusal is not None:
             refusal.headers.update(await self._headers_now(record))
             raise refusal
@@ -214,7 +200,7 @@ class Authenticator:
             raise self._away(STORE, error) from error
         seen.key_id = record.id
         address = client_address(client, credentials.forwarded if self._hops else (), self._hops)
-        refusal = _refusal(record, address)
+        refusal = refusal_of(record, address)
         if refusal is not None:
             refusal.headers.update(rate_headers(record.rate, limiter.status_now(record.id, record.rate)))
             raise refusal
@@ -230,7 +216,7 @@ class Authenticator:
         token = self._shape.parse(credentials.token)
         if token is None:
             raise ApiError(
-                "malformed_api_key", "The bearer value is not of the shape of a key.", headers=_NOT_A_KEY
+                "malformed_api_key", "The bearer value is not of the shape of a key.", headers=NOT_A_KEY
             )
         return token
 
@@ -239,13 +225,51 @@ class Authenticator:
         digest, made_with = (record.digest, record.pepper_id) if record else (None, None)
         # First the work, whatever else there is to say: how long it takes tells nobody which it was.
         if not self._digests.verify(token, digest, made_with) or record is None or not token.ours:
-            raise ApiError("invalid_api_key", "This service issued no such key.", headers=_NOT_A_KEY)
-        if record.status != KeyStatus.ACTIVE:
-            code, message = _OF_STATUS[KeyStatus(record.status)]
-            raise ApiError(code, message, headers=_NOT_A_KEY)
-        if record.expires_at is not None and record.expires_at <= time.time_ns() // 1000:
-            raise ApiError("key_expired", "This key's expiry has passed; issue another.", headers=_NOT_A_KEY)
+            raise ApiError("invalid_api_key", "This service issued no such key.", headers=NOT_A_KEY)
+        require_in_use(record)
         return record
+
+    async def sign_link(self, key_id: str, text: str) -> str:
+        """Sign a link in the name of a key that just called.
+
+        Raises
+        ------
+        ApiError
+            ``upstream_unavailable`` while the store does not answer; ``invalid_api_key`` when the key is gone meanwhile.
+        """
+        record = await self._find(key_id)
+        made = None if record is None else self._digests.link_signature(record.digest, record.pepper_id, text)
+        if made is None:
+            raise ApiError("invalid_api_key", "This service issued no such key.", headers=NOT_A_KEY)
+        return made
+
+    async def link_holder(
+        self, key_id: str, text: str, signature: str, client: str | None, credentials: Credentials
+    ) -> LinkHolder:
+        """Return what the key of a link may read now; the link is not counted, the call that made it was.
+
+        Raises
+        ------
+        ApiError
+            ``link_invalid`` unless the signature is that of the text by this key; then whatever the key itself would be
+            refused for: its status, its account, the address it is used from.
+        """
+        record = await self._find(key_id) if could_be_id(key_id) else None
+        digest, made_with = (record.digest, record.pepper_id) if record else (b"", NO_PEPPER)
+        expected = self._digests.link_signature(digest, made_with, text) or ""
+        if not hmac.compare_digest(expected.encode(), signature.encode()) or record is None:
+            raise ApiError("link_invalid", "This link was altered, or was not signed here; ask for another.")
+        require_in_use(record)
+        refusal = refusal_of(record, client_address(client, credentials.forwarded, self._hops))
+        if refusal is not None:
+            raise refusal
+        return link_holder_of(record)
+
+    async def _find(self, key_id: str) -> KeyRecord | None:
+        try:
+            return await self._store.find(key_id)
+        except StorageUnavailable as error:
+            raise self._away(STORE, error) from error
 
     def _counted(
         self, record: KeyRecord, status: LimitStatus, address: IPAddress | None, endpoint: Endpoint

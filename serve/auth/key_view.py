@@ -10,6 +10,7 @@ from schemas.endpoints import ADMIN_IDS, ENDPOINTS
 from serve.auth.allow_list import AllowList, clamp
 from serve.auth.caller import Caller, KeyRow
 from serve.auth.limits.policy import Usage
+from serve.auth.link_holder import LinkHolder
 from serve.auth.store.keys import KeyRecord
 from serve.auth.store.tables import Role
 
@@ -58,6 +59,12 @@ def caller_with(record: KeyRecord) -> partial[Caller]:
 def _callable_ids(record: KeyRecord) -> frozenset[str]:
     endpoints, is_admin = endpoints_in_force(record), record.role == Role.ADMIN
     return frozenset(x.id for x in ENDPOINTS.values() if (is_admin or not x.admin) and endpoints.allows(x.id))
+
+
+def link_holder_of(record: KeyRecord) -> LinkHolder:
+    """Return what a link made by a key may be used for, as the key stands now."""
+    runs = clamp(record.runs, record.ceiling_runs)
+    return LinkHolder(record.id, runs, bool(record.expose_raw), _callable_ids(record))
 
 
 def key_row(record: KeyRecord, usage: Usage, display_prefix: str) -> KeyRow:

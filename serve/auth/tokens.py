@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import re
@@ -128,6 +129,19 @@ class Digests:
         expected = digest if usable and digest is not None else self._dummy
         computed = self._digest(token, made_with if usable and made_with else self.newest)
         return hmac.compare_digest(computed, expected) and usable
+
+    def link_signature(self, digest: bytes, made_with: str, text: str) -> str | None:
+        """Sign a link for a key; None when the pepper of its digest is not loaded.
+
+        The secret is derived from the pepper and the key's own digest, so that no link outlives either, and a
+        deployment without a pepper still signs with 256 bits that nobody was told.
+        """
+        if made_with not in self._keyed:
+            return None
+        derived = self._keyed[made_with].copy()
+        derived.update(b"link\0" + digest)
+        made = hmac.digest(derived.digest(), text.encode(), "sha256")
+        return base64.urlsafe_b64encode(made).rstrip(b"=").decode("ascii")
 
     def _digest(self, token: Token, made_with: str) -> bytes:
         keyed = self._keyed[made_with].copy()

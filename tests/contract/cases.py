@@ -46,6 +46,8 @@ CASES: Final[dict[str, Case]] = {
     "catalog.alphas.list": Case(),
     "catalog.alphas.get": Case(_ALPHA),
     "catalog.alphas.source.download": Case(_ALPHA),
+    "catalog.alphas.tables.list": Case(_ALPHA),
+    "catalog.alphas.tables.download": Case({**_ALPHA, "table": "trades"}),
     "signals.rebalances.list": Case(_ALPHA, window="date", order=("date",)),
     "signals.rebalances.get": Case({**_ALPHA, "date": WEEK}),
     "signals.scores": Case(_ALPHA, window="date", order=("date", "symbol")),

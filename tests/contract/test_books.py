@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.endpoints import ENDPOINTS, Endpoint, Shape
 from schemas.parameters import ParameterKind
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS, TRADE_ONLY_SUFFIXES
 from tests.contract.cases import asked, every
 from tests.support.contract_app import EMPTY, FULL, PLAIN, ContractApp
 
-BY_BOOK = tuple(e for e in ENDPOINTS.values() if any(p.kind is ParameterKind.BOOK for p in e.query))
+TAKING_A_BOOK = tuple(e for e in ENDPOINTS.values() if any(p.kind is ParameterKind.BOOK for p in e.query))
+BY_BOOK = tuple(e for e in TAKING_A_BOOK if e.shape is Shape.COLLECTION)
 PLAIN_BOOKS = [
     *CONDITIONED_BOOKS,
     *(f"{book}{suffix}" for book in CONDITIONED_BOOKS for suffix in TRADE_ONLY_SUFFIXES),
@@ -30,7 +31,7 @@ NO_BOOKS = (
 )
 
 
-@every(BY_BOOK)
+@every(TAKING_A_BOOK)
 def test_an_unknown_book_is_refused_with_those_there_are(api: ContractApp, endpoint: Endpoint) -> None:
     for book in NO_BOOKS:
         error = api.refused(endpoint, {"book": book}, **{**asked(api, endpoint), "key": "reader"})
@@ -40,7 +41,7 @@ def test_an_unknown_book_is_refused_with_those_there_are(api: ContractApp, endpo
         assert error["details"] == {"available": PLAIN_BOOKS + RAW_BOOKS}
 
 
-@every(BY_BOOK)
+@every(TAKING_A_BOOK)
 def test_a_book_the_key_may_not_see_cannot_be_told_from_none(api: ContractApp, endpoint: Endpoint) -> None:
     own_id = {"x-request-id": "the-same"}
     arguments = {**asked(api, endpoint), "key": "reader", "headers": own_id}

@@ -22,7 +22,7 @@ from serve.state import ServerState
 from tests.contract.cases import CASES, asked
 from tests.support import contract_app
 from tests.support.conformance import strict
-from tests.support.contract_app import ABSENT, FULL, HIDDEN, NOWHERE, PLAIN, ContractApp, Keys
+from tests.support.contract_app import ABSENT, FULL, HIDDEN, NOWHERE, PLAIN, UNDECIDED, ContractApp, Keys
 from tests.support.processes import REPOSITORY
 
 NAMED_ELSEWHERE = {
@@ -223,6 +223,7 @@ PROVOCATIONS: dict[str, Provocation] = {
     "source_not_ready": in_another("storeless"),
     "source_download_unavailable": in_another("storeless", alpha=HIDDEN),
     "source_download_not_configured": another(),
+    "table_not_found": another(alpha=UNDECIDED, table="decisions"),
     "key_not_found": another(key_id="0" * 16),
 }
 """Error code -> how to get it from an endpoint that declares it."""
@@ -268,7 +269,8 @@ def test_no_endpoint_declares_an_error_that_this_suite_cannot_provoke() -> None:
 def test_an_unforeseen_failure_tells_nothing_of_itself(failing: ContractApp) -> None:
     for endpoint in ENDPOINTS.values():
         path: dict[str, Any] = {
-            name: FULL if name == "alpha" else "2020-01-03" for name in CASES[endpoint.id].path
+            name: {"alpha": FULL, "table": "trades"}.get(name, "2020-01-03")
+            for name in CASES[endpoint.id].path
         }
         key = None if endpoint.public else "administrator"
         response = failing.get(endpoint, CASES[endpoint.id].query, key=key, **path)
@@ -284,7 +286,8 @@ def test_what_cannot_be_counted_is_not_answered(countless: ContractApp) -> None:
             assert countless.get(endpoint, key=None).status_code == 200
             continue
         path: dict[str, Any] = {
-            name: FULL if name == "alpha" else "2020-01-03" for name in CASES[endpoint.id].path
+            name: {"alpha": FULL, "table": "trades"}.get(name, "2020-01-03")
+            for name in CASES[endpoint.id].path
         }
         response = countless.get(endpoint, CASES[endpoint.id].query, key="administrator", **path)
         assert response.status_code == 503

@@ -72,6 +72,8 @@ def shown(response: httpx.Response) -> Any:
     body = response.json()
     for name in ("request_id", "generated_at"):
         body["meta"].pop(name, None)
+    if "expires_at" in body["data"]:  # of an address that was signed for the call
+        del body["data"]["url"], body["data"]["expires_at"]
     return body
 
 

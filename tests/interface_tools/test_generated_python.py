@@ -21,7 +21,7 @@ from generated import AuthenticatedClient, api
 address, alpha = sys.argv[1:]
 client = AuthenticatedClient(base_url=address, token=sys.stdin.read())
 week = None
-given = {"alpha": alpha, "symbol": "SPY", "book": "long_short"}
+given = {"alpha": alpha, "symbol": "SPY", "book": "long_short", "table": "trades"}
 told = {}
 
 def seen(value):
@@ -84,6 +84,6 @@ def test_every_answer_is_read_whole(service: Service, generated: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert len(told) == 20
+    assert len(told) == 22
     assert {name: entry for name, entry in told.items() if entry[:2] != [200, True]} == {}
     assert told["signals_scores"][2] != told["signals_scores_fields"][2]

@@ -71,7 +71,9 @@ def targets(week: str) -> Iterator[str]:
     for endpoint in ENDPOINTS.values():
         if endpoint.id in EXEMPT:
             continue
-        path = endpoint.path.format(alpha=ALPHA, date=week, key_id="none", symbol="SPY", book="long_short")
+        path = endpoint.path.format(
+            alpha=ALPHA, date=week, key_id="none", symbol="SPY", book="long_short", table="trades"
+        )
         if endpoint.id == "performance.metrics":
             for granularity in ("overall", "yearly", "monthly"):
                 yield f"{path}?panel=1&granularity={granularity}"

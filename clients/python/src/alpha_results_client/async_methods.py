@@ -113,6 +113,50 @@ class AsyncRunMethods(Generic[F]):
         """
         return await self._object("catalog.alphas.source.download", {}, {"snapshot": snapshot})
 
+    async def tables(self, *, snapshot: str | None = None) -> dict[str, Any]:
+        """The published files this key may download: size, digest, span and columns of each.
+
+        Parameters
+        ----------
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
+        """
+        return await self._object("catalog.alphas.tables.list", {}, {"snapshot": snapshot})
+
+    async def tables_download(
+        self,
+        table: Literal[
+            "rebalances",
+            "decisions",
+            "portfolio",
+            "positions",
+            "pnl",
+            "trades",
+            "books",
+            "equity_curve",
+            "weekly_signal",
+            "weekly_deciles",
+            "sealed_metrics",
+        ],
+        book: str | None = None,
+        *,
+        snapshot: str | None = None,
+    ) -> dict[str, Any]:
+        """A freshly signed, short-lived address of one whole table as Parquet.
+
+        Parameters
+        ----------
+        table
+            A published table; which of them the run has, and the key may read, `/v1/alphas/{alpha}/tables` lists.
+        book
+            The book whose file it is, `long_short` by default; only of tables that are stored by book.
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
+        """
+        return await self._object(
+            "catalog.alphas.tables.download", {"table": text_of(table)}, {"book": book, "snapshot": snapshot}
+        )
+
     async def rebalances(
         self, *, start: Day | None = None, end: Day | None = None, snapshot: str | None = None
     ) -> F:

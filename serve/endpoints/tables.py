@@ -1,0 +1,90 @@
+"""Whole tables: the list of files, and the signed address of one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+from schemas.objects.downloads import TABLE_LIFETIME
+from schemas.tables import PUBLISHED_TABLES
+from serve.downloads.links import Signed, base_url, signed_text
+from serve.downloads.tables import TableFile, asked_for, facts_of, offered, row
+from serve.downloads.views import FileFacts
+from serve.http.answer import Answer, EndpointFunction, Pending, Single
+from serve.http.params import refusal
+from serve.http.request import Request
+from serve.state import ServerState
+
+_DEFAULT_BOOK: Final = "long_short"
+
+
+def tables(service: ServerState, request: Request) -> Pending[Answer]:
+    """List the files this key may have of a snapshot."""
+    return Pending(partial(service.compute, partial(_tables, service, request)))
+
+
+def _tables(service: ServerState, request: Request) -> Single:
+    snapshot = request.the_snapshot
+    return Single(
+        {"files": [row(service.table_views, file) for file in offered(snapshot, raw=request.raw)]},
+        source=f"snapshot {snapshot.id}",
+        meta=request.named(snapshot.alpha_id),
+    )
+
+
+def download(service: ServerState, request: Request) -> Pending[Answer]:
+    """Sign an address of one file; the answer is a credential, so nothing on the way may cache it."""
+    return Pending(partial(_download, service, request))
+
+
+async def _download(service: ServerState, request: Request) -> Single:
+    file, facts = await service.compute(partial(_asked_for, service, request))
+    expires = int(time.time()) + TABLE_LIFETIME
+    url = await signed_url(service, request, file.link.path, expires)
+    return Single(
+        {
+            "table": file.link.table,
+            "book": file.link.book,
+            "url": url,
+            "expires_in": TABLE_LIFETIME,
+            "expires_at": datetime.fromtimestamp(expires, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "filename": file.link.filename,
+            "rows": facts.rows,
+            "size_bytes": facts.size,
+            "sha256": facts.sha256,
+        },
+        source=f"snapshot {file.snapshot.id}",
+        meta=request.named(file.snapshot.alpha_id),
+        cache_control="no-store",
+    )
+
+
+def _asked_for(service: ServerState, request: Request) -> tuple[TableFile, FileFacts]:
+    table, book = request.values["table"], request.values["book"]
+    if PUBLISHED_TABLES[table].partition:
+        book = _DEFAULT_BOOK if book is None else book
+    elif book is not None:
+        raise refusal([{"name": "book", "constraint": f"not accepted here: {table} is not stored by book"}])
+    file = asked_for(request.the_snapshot, table, book, raw=request.raw)
+    return file, facts_of(service.table_views, file)
+
+
+async def signed_url(service: ServerState, request: Request, path: str, expires: int) -> str:
+    """Return a link of a file of this service, signed in the name of the calling key."""
+    key_id = request.the_caller.key_id
+    signature = await service.access.sign_link(key_id, signed_text(path, expires, key_id))
+    base = base_url(
+        service.public_url,
+        request.headers,
+        behind_proxies=service.access_settings.trusted_hops > 0,
+    )
+    return f"{base}{path}?{Signed(expires, key_id, signature).query}"
+
+
+ROUTES: Final[Mapping[str, EndpointFunction]] = {
+    "catalog.alphas.tables.list": tables,
+    "catalog.alphas.tables.download": download,
+}

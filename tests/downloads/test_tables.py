@@ -1,0 +1,351 @@
+"""Whole tables by signed link: what a key may have, what a link opens, and what it never does."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+import datasets
+from pipeline.build import build_seal
+from schemas.tables import PUBLISHED_TABLES
+from serve.auth.admin import open_administration
+from serve.auth.key_view import link_holder_of
+from serve.downloads import files
+from serve.endpoints import tables
+from tests.support import contract_app
+from tests.support.application import running
+from tests.support.client import ApiClient
+from tests.support.contract_app import EMPTY, FULL, HIDDEN, PLAIN, UNDECIDED
+from tests.support.seals import make_seal
+from tests.support.waiting import eventually
+
+LIST = f"/v1/alphas/{FULL}/tables"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return contract_app.publish(tmp_path_factory.mktemp("tables"))
+
+
+@pytest.fixture(scope="module", params=["on", "off"])
+def api(root: Path, request: pytest.FixtureRequest) -> Iterator[ApiClient]:
+    counts = root.with_name(f"counts-{request.param}")
+    with running(root, counts=counts, fast_path=request.param) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def reader(api: ApiClient) -> str:
+    return api.key()
+
+
+@pytest.fixture(scope="module")
+def raw(api: ApiClient) -> str:
+    return api.key(raw=True)
+
+
+def signed(
+    api: ApiClient, token: str, table: str, book: str | None = None, alpha: str = FULL
+) -> dict[str, Any]:
+    query = "" if book is None else f"?book={book}"
+    data = api.json(f"/v1/alphas/{alpha}/tables/{table}/download{query}", token)["data"]
+    assert isinstance(data, dict)
+    return data
+
+
+def target(url: str) -> str:
+    """Return the path and query of a link."""
+    parts = urlsplit(url)
+    return f"{parts.path}?{parts.query}"
+
+
+def fetched(api: ApiClient, url: str, **headers: str) -> httpx.Response:
+    return api.get(target(url), headers={name.replace("_", "-"): text for name, text in headers.items()})
+
+
+def code(response: httpx.Response) -> tuple[int, str]:
+    body = response.json()["error"]
+    assert body["request_id"] == response.headers["x-request-id"]
+    return response.status_code, body["code"]
+
+
+@pytest.mark.parametrize("alpha", [FULL, PLAIN, UNDECIDED, HIDDEN, contract_app.BARE])
+@pytest.mark.parametrize("with_raw", [False, True])
+def test_every_file_listed_is_fetched_as_it_is_described(
+    api: ApiClient, reader: str, raw: str, alpha: str, with_raw: bool
+) -> None:
+    token = raw if with_raw else reader
+    listed = api.json(f"/v1/alphas/{alpha}/tables", token)["data"]["files"]
+    assert listed
+    for row in listed:
+        link = signed(api, token, row["table"], row["book"], alpha)
+        response = fetched(api, link["url"])
+        assert response.status_code == 200
+        assert {x: link[x] for x in ("table", "book", "rows", "size_bytes", "sha256")} == {
+            x: row[x] for x in ("table", "book", "rows", "size_bytes", "sha256")
+        }
+        assert len(response.content) == row["size_bytes"]
+        assert hashlib.sha256(response.content).hexdigest() == row["sha256"]
+        frame = pl.read_parquet(io.BytesIO(response.content))
+        assert frame.height == row["rows"]
+        assert frame.columns == [column["name"] for column in row["columns"]]
+        assert all(column["meaning"] for column in row["columns"])
+
+
+@pytest.mark.parametrize("alpha", [FULL, PLAIN, UNDECIDED, HIDDEN, contract_app.BARE])
+def test_no_byte_of_raw_is_in_any_file_that_a_key_without_raw_access_gets(
+    api: ApiClient, reader: str, alpha: str
+) -> None:
+    for row in api.json(f"/v1/alphas/{alpha}/tables", reader)["data"]["files"]:
+        assert not (row["book"] or "").startswith("raw_")
+        content = fetched(api, signed(api, reader, row["table"], row["book"], alpha)["url"]).content
+        file = pq.ParquetFile(io.BytesIO(content))
+        names = file.schema_arrow.names
+        assert not [x for x in names if x.startswith("raw_") or x.endswith("_raw") or "unsmoothed" in x]
+        declared = PUBLISHED_TABLES[row["table"]]
+        assert not [x for x in names if declared[x].raw or "unsmoothed_score" in declared[x].needs]
+        assert b"raw_" not in content
+        assert b"unsmoothed" not in content
+        if "book" in names:
+            assert not [x for x in file.read(["book"])["book"].to_pylist() if x.startswith("raw_")]
+
+
+def test_a_view_without_raw_has_the_rows_of_the_published_table(
+    api: ApiClient, root: Path, reader: str
+) -> None:
+    snapshot = datasets.open(root)[FULL]
+    for table in ("decisions", "weekly_signal", "books"):
+        published = snapshot.scan(table).collect()
+        if table == "books":
+            published = published.filter(~pl.col("book").str.starts_with("raw_"))
+        content = fetched(api, signed(api, reader, table)["url"]).content
+        seen = pl.read_parquet(io.BytesIO(content))
+        assert len(seen.columns) > 1
+        assert seen.equals(published.select(seen.columns))
+        assert pq.read_schema(io.BytesIO(content)).field(0).metadata[b"unit"]
+
+
+def test_a_key_without_raw_access_is_told_nothing_of_raw_books_and_tables(
+    api: ApiClient, reader: str, raw: str
+) -> None:
+    listed = {x["table"] for x in api.json(LIST, reader)["data"]["files"]}
+    all_of_them = {x["table"] for x in api.json(LIST, raw)["data"]["files"]}
+    assert all_of_them - listed == {"weekly_deciles", "sealed_metrics"}
+    for table in ("weekly_deciles", "sealed_metrics"):
+        refused = api.get(f"{LIST}/{table}/download", reader)
+        assert code(refused) == (404, "table_not_found")
+        assert set(refused.json()["error"]["details"]["available"]) == listed
+    assert code(api.get(f"{LIST}/positions/download?book=raw_long_short", reader)) == (400, "unknown_book")
+
+
+def test_what_is_not_there_is_refused_like_everywhere(api: ApiClient, raw: str) -> None:
+    assert code(api.get(f"{LIST}/nothing/download", raw)) == (400, "bad_request")
+    assert code(api.get(f"{LIST}/decisions/download?book=long_short", raw)) == (400, "bad_request")
+    assert code(api.get(f"{LIST}/positions/download?book=", raw)) == (400, "unknown_book")
+    assert code(api.get(f"/v1/alphas/{EMPTY}/tables/positions/download", raw)) == (404, "table_not_found")
+    assert api.json(f"/v1/alphas/{EMPTY}/tables", raw)["data"]["files"] == []
+
+
+def test_a_link_opens_nothing_but_its_own_file(api: ApiClient, reader: str, raw: str) -> None:
+    link = target(signed(api, reader, "decisions")["url"])
+    path, _, query = link.partition("?")
+    fields = dict(x.split("=") for x in query.split("&"))
+    other = dict(
+        x.split("=") for x in target(signed(api, raw, "decisions")["url"]).partition("?")[2].split("&")
+    )
+    forged = [
+        link.replace("without-raw", "as-built"),
+        link.replace("/decisions.", "/rebalances."),
+        link.replace(FULL, HIDDEN),
+        link.replace(fields["expires"], str(int(fields["expires"]) + 1)),
+        link.replace(fields["key"], other["key"]),
+        f"{path}?expires={fields['expires']}&key={other['key']}&signature={fields['signature']}",
+        link.replace(fields["key"], "0" * 16),
+        link.replace(fields["key"], "nobody"),
+        link[:-1] + ("A" if link[-1] != "A" else "B"),
+        link.replace(fields["signature"], ""),
+        link.replace(fields["signature"], "%C3%A9"),
+        link + "&more=1",
+        link + f"&expires={fields['expires']}",
+        path,
+    ]
+    for one in forged:
+        assert one != link
+        assert code(api.get(one)) == (403, "link_invalid"), one
+        assert code(api.get(one, raw)) == (403, "link_invalid"), "a key sent along opens nothing"
+    assert api.get(link).status_code == 200
+    for nothing in (
+        "/files",
+        "/files/x",
+        path.replace(".parquet", ""),
+        path.replace("without-raw", "raw"),
+        path + "/",
+    ):
+        assert code(api.get(nothing)) == (404, "not_found"), nothing
+    assert code(api.get(link, method="POST")) == (404, "method_not_allowed")
+
+
+def test_a_link_expires(api: ApiClient, reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "TABLE_LIFETIME", -1)
+    late = target(signed_by(api, reader))
+    assert code(api.get(late)) == (403, "link_expired")
+
+
+def signed_by(api: ApiClient, token: str) -> str:
+    url = api.get(f"{LIST}/decisions/download", token).json()["data"]["url"]
+    assert isinstance(url, str)
+    return url
+
+
+def test_a_link_ends_with_what_its_key_may_do(api: ApiClient) -> None:
+    async def change(what: str, key_id: str) -> None:
+        async with open_administration(api.access, "the suite") as administration:
+            await getattr(administration.keys, what)(key_id)
+
+    token = api.key()
+    key_id = re.search(r"_([0-9a-z]{16})\.", token)[1]  # type: ignore[index]
+    link = target(signed_by(api, token))
+    assert api.get(link).status_code == 200
+    api.wait(change("suspend", key_id))
+    assert code(api.get(link)) == (401, "key_suspended")
+    api.wait(change("reactivate", key_id))
+    assert api.get(link).status_code == 200
+    api.wait(change("revoke", key_id))
+    assert code(api.get(link)) == (401, "key_revoked")
+
+
+def test_a_published_file_with_raw_columns_is_sent_to_nobody_who_lost_raw_access(
+    api: ApiClient, raw: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = [
+        target(signed(api, raw, *x)["url"])
+        for x in (("decisions",), ("books",), ("weekly_deciles",), ("positions", "raw_long_short"))
+    ]
+    plain = target(signed(api, raw, "positions")["url"])
+    monkeypatch.setattr(
+        "serve.auth.authenticator.link_holder_of", lambda x: replace(link_holder_of(x), expose_raw=False)
+    )
+    for link in links:
+        assert code(api.get(link)) == (403, "link_invalid")
+    assert api.get(plain).status_code == 200
+
+
+def test_parts_of_a_file_are_sent_as_asked_for(api: ApiClient, reader: str) -> None:
+    link = signed(api, reader, "decisions")
+    url, size = link["url"], link["size_bytes"]
+    whole = fetched(api, url)
+    assert whole.headers["accept-ranges"] == "bytes"
+    etag = whole.headers["etag"]
+    assert etag == f'"{link["sha256"]}"'
+    for header, part, told in (
+        ("bytes=0-0", whole.content[:1], "0-0"),
+        ("bytes=5-99", whole.content[5:100], "5-99"),
+        (f"bytes={size - 8}-", whole.content[-8:], f"{size - 8}-{size - 1}"),
+        ("bytes=-8", whole.content[-8:], f"{size - 8}-{size - 1}"),
+        (f"bytes=0-{size + 50}", whole.content, f"0-{size - 1}"),
+    ):
+        for more in ({}, {"if_range": etag}):
+            found = fetched(api, url, range=header, **more)
+            assert (found.status_code, found.content) == (206, part)
+            assert found.headers["content-range"] == f"bytes {told}/{size}"
+            assert found.headers["etag"] == etag
+    for header in ("bytes=0-1,4-5", "bytes=9-2", "lines=0-1"):
+        assert fetched(api, url, range=header).status_code == 200
+    changed = fetched(api, url, range="bytes=0-0", if_range='"another"')
+    assert (changed.status_code, changed.content) == (200, whole.content)
+    beyond = fetched(api, url, range=f"bytes={size}-")
+    assert code(beyond) == (416, "range_not_satisfiable")
+    assert beyond.headers["content-range"] == f"bytes */{size}"
+
+
+def test_a_head_tells_what_a_get_would_send(api: ApiClient, reader: str) -> None:
+    link = signed(api, reader, "positions")
+    head, get = api.get(target(link["url"]), method="HEAD"), fetched(api, link["url"])
+    assert (head.status_code, head.content) == (200, b"")
+    assert {**head.headers, "x-request-id": ""} == {**get.headers, "x-request-id": ""}
+    assert int(head.headers["content-length"]) == link["size_bytes"]
+
+
+def test_a_file_one_has_already_is_not_sent_again(api: ApiClient, reader: str) -> None:
+    link = signed(api, reader, "positions")
+    for tag in (f'"{link["sha256"]}"', f'"x", W/"{link["sha256"]}"', "*"):
+        found = fetched(api, link["url"], if_none_match=tag)
+        assert (found.status_code, found.content) == (304, b"")
+    assert fetched(api, link["url"], if_none_match='"other"').status_code == 200
+
+
+def test_a_link_is_not_counted_but_its_making_is(api: ApiClient) -> None:
+    token = api.key(rate="per_second=1000,per_minute=1000,per_day=2,monthly=null")
+    url = signed_by(api, token)
+    for _ in range(5):
+        assert fetched(api, url).status_code == 200
+    assert api.get(LIST, token).status_code == 200
+    assert code(api.get(LIST, token)) == (429, "rate_limit_day")
+    assert fetched(api, url).status_code == 200
+
+
+def test_more_files_at_a_time_than_there_is_room_for_are_refused_for_now(
+    api: ApiClient, reader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = signed_by(api, reader)
+    monkeypatch.setattr(files, "AT_ONCE_PER_KEY", 0)
+    busy = fetched(api, url)
+    assert code(busy) == (503, "upstream_unavailable")
+    assert int(busy.headers["retry-after"]) >= 1
+
+
+def test_a_snapshot_that_was_replaced_is_still_fetched_until_it_is_removed(tmp_path: Path) -> None:
+    root = tmp_path / "published"
+    build_seal(str(make_seal(tmp_path / "one", alpha_id=FULL)), root)
+    with running(root) as api:
+        token = api.key()
+        links = [signed(api, token, *x) for x in (("decisions",), ("positions", "long_short"))]
+        first = [fetched(api, link["url"]).content for link in links]
+        old = api.json(LIST, token)["meta"]["snapshot"]
+        again = make_seal(tmp_path / "two", alpha_id=FULL, seed=2, sealed_at="2026-01-06T07:30:00Z")
+        build_seal(str(again), root)
+        eventually(lambda: api.json(LIST, token)["meta"]["snapshot"] != old)
+        assert [fetched(api, link["url"]).content for link in links] == first
+        pinned = api.json(f"{LIST}/decisions/download?snapshot={old}", token)["data"]
+        assert pinned["sha256"] == links[0]["sha256"] != signed(api, token, "decisions")["sha256"]
+        # What gc does: the pointer forgets the snapshot, and its folder goes.
+        pointer = root / "catalog" / f"{FULL}.json"
+        pointer.write_text(pointer.read_text().replace(old, "0" * 20))
+        assert pointer.exists()
+        eventually(lambda: code_or_none(fetched(api, links[0]["url"])) == (404, "snapshot_not_found"))
+
+
+def code_or_none(response: httpx.Response) -> tuple[int, str] | None:
+    return None if response.status_code == 200 else code(response)
+
+
+def test_a_damaged_file_is_sent_to_nobody(tmp_path: Path) -> None:
+    root = tmp_path / "published"
+    build_seal(str(make_seal(tmp_path / "one", alpha_id=FULL)), root)
+    with running(root, verify_seconds=0) as api:
+        token = api.key(raw=True)
+        link = signed(api, token, "decisions")
+        (path,) = root.glob("alphas/*/*/decisions/part-0.parquet")
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.chmod(0o644)
+        path.write_bytes(data)
+        assert code(fetched(api, link["url"])) == (503, "upstream_unavailable")
+
+
+def test_links_are_made_for_where_callers_reach_the_service(root: Path) -> None:
+    counts = root.with_name("counts-public")
+    with running(root, counts=counts, public_url="https://results.example.org/api/") as api:
+        url = signed_by(api, api.key())
+        assert url.startswith("https://results.example.org/api/files/")
