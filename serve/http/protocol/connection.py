@@ -6,11 +6,11 @@ import asyncio
 from typing import Any, Final
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from schemas.errors import ApiError
 from serve.cache.bodies import JOINED_BYTES
-from serve.http.middleware import AS_SENT, RequestMiddleware
+from serve.http.middleware import AS_SENT
 from serve.http.protocol.head import (
     END,
     Head,
@@ -22,45 +22,35 @@ from serve.http.protocol.head import (
     malformed,
 )
 from serve.http.protocol.outlet import Outlet
+from serve.http.protocol.timed import TimedConnection
 from serve.http.responses import Response
 
 _WITH_BODY: Final = frozenset({b"content-length", b"transfer-encoding"})
 _MAX_CONSECUTIVE_REQUESTS: Final = 32
 """Requests of one caller that are answered before it is the others' turn."""
-_LEAVE_SECONDS: Final = 2.0
 _LEAVE_BYTES: Final = 2**20
-"""How long, and how much of what a caller still sends, is read away after a last answer: a connection that is closed
-while something lies unread is reset, and the answer may be lost with it."""
+"""How much of what a caller still sends is read away after a last answer: a connection that is closed while something lies
+unread is reset, and the answer may be lost with it."""
 
 
-class Connection(HttpToolsProtocol):
+class Connection(TimedConnection):
     """The server's own protocol behind a gate.
 
     The gate hands the parser one head at a time, measured and judged, and the next one when the answer before is written
     and mostly read. So requests sent together wait as bytes, of which there are never more than one read.
     """
 
-    app: RequestMiddleware
-
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        if not isinstance(self.app, RequestMiddleware):
-            raise TypeError(
-                f"the application must be a RequestMiddleware without anything around it, not {self.app!r}"
-            )
         self._connections = self.app.connections
-        self._limits = self._connections.limits
-        self._waiting = b""
         self._searched = 0
-        self._advancing = self._ending = self._leaving = self.in_message = self._any_request = False
+        self._advancing = self._ending = False
         self._parsed = self.plain = False
         self._asked: tuple[bytes, bytes | None] | None = None
         self._refused: ApiError | None = None
         self._host = b""
         self.body_left: int | None = 0
         self._body_read = self._left_bytes = 0
-        self._since = self._unread_since = self.loop.time()
-        self._unread = 0
 
     # What the event loop calls
 
@@ -179,9 +169,6 @@ class Connection(HttpToolsProtocol):
         return not (
             self.in_message or self.flow.write_paused or self._is_busy() or self.transport.is_closing()
         )
-
-    def _is_busy(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete
 
     def _head_end(self) -> int:
         """Return where the head ends that waits first, -1 while its end is not there."""
@@ -324,42 +311,3 @@ class Connection(HttpToolsProtocol):
             self._write(b"".join((head, *response.body)))
         else:
             self._writelines((head, *response.body))
-
-    # Time
-
-    def postpone(self, seconds: float) -> None:
-        """Leave out a time in which nobody listened."""
-        self._since += seconds
-        self._unread_since += seconds
-
-    def look(self, now: float) -> None:
-        """End whatever takes too long: an answer unread, a head or a body half sent, an idle connection."""
-        unread = self.transport.get_write_buffer_size()
-        if unread or self._unread:
-            self._look_at_unread(unread, now)
-        elif self._leaving:
-            if now - self._since > _LEAVE_SECONDS and not self._is_busy():
-                self.transport.abort()
-        elif not self._is_busy():
-            self._look_at_silence(now - self._since)
-
-    def _look_at_unread(self, unread: int, now: float) -> None:
-        if not self._unread or unread < self._unread:
-            self._since = self._unread_since = now
-        self._unread = unread
-        if unread and now - self._unread_since > self._limits.write_timeout_seconds:
-            self.transport.abort()
-
-    def _look_at_silence(self, seconds: float) -> None:
-        limits = self._limits
-        if self.in_message:
-            if seconds > limits.body_timeout_seconds:
-                self.transport.close()
-        elif self._waiting:
-            if seconds > limits.head_timeout_seconds:
-                within = f"{limits.head_timeout_seconds:g} seconds"
-                self._refuse(
-                    ApiError("request_timeout", f"The request did not arrive whole within {within}.")
-                )
-        elif seconds > (limits.keep_alive_seconds if self._any_request else limits.head_timeout_seconds):
-            self.transport.close()
