@@ -82,9 +82,9 @@ class ArchiveState:
             found["exclude"] = tuple(found["exclude"])
             state = cls(**found)
         except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-            raise SnapshotCorrupt(f"{origin} is no state of a source archive: {error}") from error
+            raise SnapshotCorrupt(f"{origin} is not the state of a source archive: {error}") from error
         if state.status not in SOURCE_STATUSES or (state.status == DELIVERED and not state.key):
-            raise SnapshotCorrupt(f"{origin} is no state of a source archive: its status is {state.status!r}")
+            raise SnapshotCorrupt(f"{origin} is not the state of a source archive: its status is {state.status!r}")
         return state
 
 
@@ -94,13 +94,13 @@ def archive_state_path(alpha_id: str, seal_digest: str) -> str:
     Raises
     ------
     AlphaNotPublished
-        When the text is no alpha address: no path is built from it.
+        When the text is not a valid alpha address: no path is built from it.
     SnapshotCorrupt
-        When the digest is no SHA-256.
+        When the digest is not a SHA-256.
     """
     pointer_path(alpha_id)
     if not _DIGEST.match(seal_digest):
-        raise SnapshotCorrupt(f"{seal_digest!r} is no digest of a seal")
+        raise SnapshotCorrupt(f"{seal_digest!r} is not the digest of a seal")
     return f"{ARCHIVES}/alpha_id={alpha_id}/seal={seal_digest}.json"
 
 

@@ -166,7 +166,7 @@ def _decoded(alpha: str, path: str, data: bytes) -> Pointer:
         raise SnapshotCorrupt(f"{path} points at the alpha {pointer.alpha_id!r}")
     wrong = [name for name, right in _FORMS.items() if not right(getattr(pointer, name))]
     if wrong:
-        raise SnapshotCorrupt(f"{path} is no pointer: {', '.join(wrong)} cannot be what was written")
+        raise SnapshotCorrupt(f"{path} is not a pointer: {', '.join(wrong)} cannot be what was written")
     return pointer
 
 

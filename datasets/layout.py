@@ -42,7 +42,7 @@ def pointer_path(alpha_id: str) -> str:
     Raises
     ------
     AlphaNotPublished
-        When the text is no alpha address: no path is built from it.
+        When the text is not a valid alpha address: no path is built from it.
     """
     return f"{CATALOG}/{_checked(alpha_id)}.json"
 
@@ -55,7 +55,7 @@ def alpha_path(alpha_id: str) -> str:
 def snapshot_path(alpha_id: str, snapshot: str) -> str:
     """Return the folder of one snapshot."""
     if not is_snapshot_id(snapshot):
-        raise AlphaNotPublished(f"{snapshot!r} is no snapshot id: 20 hexadecimal digits are expected")
+        raise AlphaNotPublished(f"{snapshot!r} is not a valid snapshot id: 20 hexadecimal digits are expected")
     return f"{alpha_path(alpha_id)}/snapshot={snapshot}"
 
 
@@ -74,16 +74,16 @@ def table_path(dataset: str, book: str | None = None) -> str:
     """
     if dataset not in PUBLISHED_TABLES:
         raise KindNotPublished(
-            f"{dataset!r} is no published dataset; there are {', '.join(PUBLISHED_TABLES)}"
+            f"{dataset!r} is not a published dataset; there are {', '.join(PUBLISHED_TABLES)}"
         )
     if book is None:
         return f"{dataset}/part-0.parquet"
     if not BOOK_NAME.match(book):
-        raise KindNotPublished(f"{book!r} is no book name: letters, digits, '_', '-' and '.' are allowed")
+        raise KindNotPublished(f"{book!r} is not a valid book name: letters, digits, '_', '-' and '.' are allowed")
     return f"{dataset}/book={book}/part-0.parquet"
 
 
 def _checked(alpha_id: str) -> str:
     if not ALPHA_ID.match(alpha_id):
-        raise AlphaNotPublished(f"{alpha_id!r} is no alpha address")
+        raise AlphaNotPublished(f"{alpha_id!r} is not a valid alpha address")
     return alpha_id

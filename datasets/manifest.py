@@ -129,7 +129,7 @@ class Manifest:
         Raises
         ------
         SnapshotCorrupt
-            When the bytes are no manifest; `origin` names the file in the message.
+            When the bytes are not a manifest; `origin` names the file in the message.
         """
         try:
             found = orjson.loads(data)
@@ -139,7 +139,7 @@ class Manifest:
                 found[name] = tuple(found.get(name, ()))
             return cls(**_known(cls, found))
         except _UNREADABLE as error:
-            raise SnapshotCorrupt(f"{origin} is no manifest of a snapshot: {error}") from error
+            raise SnapshotCorrupt(f"{origin} is not the manifest of a snapshot: {error}") from error
 
 
 def named_by_content(data: bytes, snapshot: str) -> bool:
@@ -245,7 +245,7 @@ class Pointer:
 
     @classmethod
     def decode(cls, data: bytes, origin: str) -> Pointer:
-        """Read a pointer back; SnapshotCorrupt when the bytes are none. What a later release added is no error."""
+        """Read a pointer back; SnapshotCorrupt when the bytes are none. What a later release added is not an error."""
         try:
             found = dict(orjson.loads(data))
             found["missing"] = tuple(found["missing"])
@@ -256,7 +256,7 @@ class Pointer:
             known["unknown"] = {name: value for name, value in found.items() if name not in known}
             return cls(**known)
         except _UNREADABLE as error:
-            raise SnapshotCorrupt(f"{origin} is no pointer: {error}") from error
+            raise SnapshotCorrupt(f"{origin} is not a pointer: {error}") from error
 
 
 def make_pointer(manifest: Manifest, description: Mapping[str, Any] | None) -> Pointer:

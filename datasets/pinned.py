@@ -67,7 +67,7 @@ class PinnedSnapshots:
         AlphaNotPublished
             When nothing is served under that address: not published, or withdrawn.
         SnapshotNotKept
-            When the text is no id, or names no snapshot of the alpha that is kept; it says which one is served.
+            When the text is not an id, or names no snapshot of the alpha that is kept; it says which one is served.
         SnapshotCorrupt, StorageUnavailable
             When its manifest cannot be read.
         """
@@ -184,6 +184,6 @@ def published_before(pointer: Pointer, snapshot: str) -> str:
 
 
 def _not_kept(alpha_id: str, snapshot: str, current: str) -> SnapshotNotKept:
-    # What is no id is not repeated: it may be anything a caller wrote.
+    # What is not an id is not repeated: it may be anything a caller wrote.
     named = snapshot if is_snapshot_id(snapshot) else "of that name"
     return SnapshotNotKept(f"{alpha_id} has no snapshot {named}; {current} is served", current)

@@ -98,5 +98,5 @@ def open_root(
         )
     folder = storage.folder
     if folder is not None and not (folder / CATALOG).is_dir() and any(folder.iterdir()):
-        raise SettingsError(f"{storage.address} holds no {CATALOG}/, so it is no root of published alphas")
+        raise SettingsError(f"{storage.address} holds no {CATALOG}/, so it is not a root of published alphas")
     return Root(storage)

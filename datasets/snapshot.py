@@ -335,7 +335,7 @@ class Snapshot:
 
 
 def open_snapshot(storage: Storage, pointer: Pointer | None, alpha_id: str) -> Snapshot:
-    """Return the snapshot a pointer names; AlphaNotPublished when there is no pointer."""
+    """Return the snapshot a pointer names; AlphaNotPublished when there is not a pointer."""
     if pointer is None:
         raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
     return Snapshot(storage, pointer)

@@ -64,7 +64,7 @@ def write(root: Root, file: str) -> list[str]:
     Raises
     ------
     SettingsError
-        When the file is no DuckDB file, is in use by another process, holds a table of a view's name, or cannot be written.
+        When the file is not a DuckDB file, is in use by another process, holds a table of a view's name, or cannot be written.
     """
     import duckdb  # noqa: PLC0415 - readers that only want Polars need not load the engine
 

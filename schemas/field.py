@@ -1,4 +1,4 @@
-"""The parts of an answer that are no table row, declared as a tree: name, type, meaning, unit, rules."""
+"""The parts of an answer that are not table rows, declared as a tree: name, type, meaning, unit, rules."""
 
 from __future__ import annotations
 

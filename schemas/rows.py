@@ -24,7 +24,7 @@ class RowModel:
     columns
         The declared columns.
     table
-        The published table they come from; None for rows that are no stored table.
+        The published table they come from; None for rows that are not a stored table.
     null_when_absent
         Columns served as null, rather than omitted, when the run never recorded them.
     """

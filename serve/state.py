@@ -55,7 +55,7 @@ class ServerState:
     Raises
     ------
     SettingsError
-        When no file system answers to an address, a remote root has no cache, or the public endpoint is no URL.
+        When no file system answers to an address, a remote root has no cache, or the public endpoint is not a URL.
     """
 
     access: Authenticator

@@ -18,7 +18,7 @@ from tests.support.history import built, history  # noqa: F401
 from tests.support.remote_root import published_run, remote  # noqa: F401
 from tests.support.seals import make_seal
 
-# A slow machine is no failure: nothing in this suite asserts a time.
+# A slow machine is not a failure: nothing in this suite asserts a time.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 

@@ -174,7 +174,7 @@ class Cache:
         try:
             self._keep(path, data)
         except StorageUnavailable:
-            return data  # a full disk is no reason to withhold what was read
+            return data  # a full disk is not a reason to withhold what was read
         return data
 
     def verify(self, storage: Storage, relative: str, sha256: str) -> bool:

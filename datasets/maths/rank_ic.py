@@ -65,7 +65,7 @@ def hit_rate(ic: Floats) -> float | Unavailable:
     Parameters
     ----------
     ic
-        One IC a week; an IC of exactly zero is no hit.
+        One IC a week; an IC of exactly zero is not a hit.
 
     Returns
     -------

@@ -80,7 +80,7 @@ def write_lease(storage: Storage, reader: str, followed_at: datetime, now: datet
 
 
 def remove_lease(storage: Storage, reader: str) -> None:
-    """Remove a reader's lease, as it ends; none at all is no error.
+    """Remove a reader's lease, as it ends; none at all is not an error.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def _decoded(data: bytes, path: str) -> Lease:
         datetime.fromisoformat(lease.since), datetime.fromisoformat(lease.refreshed_at)
     except (orjson.JSONDecodeError, TypeError, ValueError) as error:
         raise SnapshotCorrupt(
-            f"{path} is no lease: {error}; remove the file if no reader wrote it"
+            f"{path} is not a lease: {error}; remove the file if no reader wrote it"
         ) from error
     return lease
 

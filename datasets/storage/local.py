@@ -171,7 +171,7 @@ class LocalStorage(Storage):
         return [work(item) for item in items]
 
     def remove_files(self, relatives: Iterable[str]) -> None:
-        """Remove files; those that are gone already are no error."""
+        """Remove files; those that are gone already are not an error."""
         for relative in relatives:
             with writing(self._path(relative)):
                 self._path(relative).unlink(missing_ok=True)
@@ -221,7 +221,7 @@ class LocalStorage(Storage):
             os.close(descriptor)
 
     def sweep_staging(self, before: datetime) -> None:
-        """Remove drafts last written before then, and folders on their way out."""
+        """Remove drafts last written before then, and folders being removed."""
         for path in self._path(STAGING).iterdir():
             if path.name.startswith("removed-"):
                 shutil.rmtree(path, ignore_errors=True)

@@ -253,7 +253,7 @@ class ObjectStorage(Storage):
                 raise
 
     def remove_files(self, relatives: Iterable[str]) -> None:
-        """Remove files one batch at a time; those that are gone already are no error."""
+        """Remove files one batch at a time; those that are gone already are not an error."""
         wanted = list(relatives)
         for start in range(0, len(wanted), BATCH):
             with self.translate_errors(wanted[start]), contextlib.suppress(FileNotFoundError):

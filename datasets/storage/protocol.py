@@ -216,7 +216,7 @@ class Storage(ABC):
 
     @abstractmethod
     def remove_files(self, relatives: Iterable[str]) -> None:
-        """Remove files; those that are gone already are no error."""
+        """Remove files; those that are gone already are not an error."""
 
     @abstractmethod
     def remove_folder(self, relative: str, aside: str) -> None:

@@ -17,7 +17,7 @@ OBJECTS: Final[dict[str, Field]] = {
     field.name: field
     for field in (ME, KEY, KEY_USAGE, DESCRIPTION, METRICS, METRICS_DOC, *OPERATIONS, *DOWNLOADS)
 }
-"""Payloads that are no table row."""
+"""Payloads that are not table rows."""
 
 PAYLOADS: Final[dict[str, Field]] = {**ROW_FIELDS, **OBJECTS}
 """Every payload: rows of tables and objects."""

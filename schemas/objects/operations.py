@@ -82,7 +82,7 @@ _KIND: Final = record(
     text("kind", "Its name.", vocabulary=KINDS),
     flag("required", "Whether a complete run holds it."),
     flag("present", "Whether this run does."),
-    whole("rows", Unit.COUNT, "Rows published; null for kinds that are no table.", nullable=True),
+    whole("rows", Unit.COUNT, "Rows published; null for kinds that are not tables.", nullable=True),
     day("first_date", "First day with a row; null when there is none.", nullable=True),
     day("last_date", "Last day with a row; null when there is none.", nullable=True),
 )

@@ -112,4 +112,4 @@ def given(setting: Setting, environment: Mapping[str, str], flag: Any = None) ->
         return setting.read(text)
     except ValueError as error:
         shown = "the value" if setting.secret else repr(text)
-        raise SettingsError(f"{origin}: {shown} is no {setting.type} it can take: {error}") from error
+        raise SettingsError(f"{origin}: {shown} is not valid ({setting.type}): {error}") from error

@@ -1,4 +1,4 @@
-"""A stored key as callers see it: lists clamped, administrative ids taken from those who are no administrator."""
+"""A stored key as callers see it: lists clamped, administrative ids taken from those who are not administrators."""
 
 from __future__ import annotations
 

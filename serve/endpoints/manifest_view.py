@@ -1,4 +1,4 @@
-"""What of a manifest may leave the service: the one way out for everything that is served of it.
+"""What of a manifest may leave the service: the one place that decides what is served of it.
 
 A manifest is written for the run's own team. It names sealed columns, those that are never published among them, and
 shows rows of them. What may be shown follows from the declarations: a column that is not published is not named to

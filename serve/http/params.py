@@ -68,7 +68,7 @@ class Broken(ValueError):
 def query_pairs(query_string: bytes) -> list[tuple[str, str]]:
     """Split a query string into decoded pairs, in the order given.
 
-    Bytes that are no UTF-8 become replacement characters, which no rule accepts and no name holds.
+    Bytes that are not UTF-8 become replacement characters, which no rule accepts and no name holds.
     """
     if b"%" in query_string or b"+" in query_string or not query_string.isascii():
         return parse_qsl(query_string.decode("latin-1"), keep_blank_values=True, errors="replace")

@@ -92,7 +92,7 @@ class ParquetSource:
     def found_by(self) -> tuple[str, ...]:
         """The day, and the name where there is one."""
         table = self.model.table
-        assert table is not None, f"rows of {self.model.name} are no stored table"
+        assert table is not None, f"rows of {self.model.name} are not a stored table"
         day = "date" if "date" in table else "timestamp"
         assert table[day].type in {Type.DATE, Type.TIMESTAMP}
         return (day, "symbol") if "symbol" in table else (day,)

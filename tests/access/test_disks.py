@@ -171,7 +171,7 @@ def test_the_room_set_aside_is_given_up_once_and_taken_again(tmp_path: Path) -> 
     assert kept.stat().st_mode & 0o777 == 0o600
     assert reserve.give_up(store)
     assert not list(tmp_path.iterdir())
-    reserve.fill(tmp_path / "gone" / "store")  # no room is no failure
+    reserve.fill(tmp_path / "gone" / "store")  # no room is not a failure
 
 
 def test_a_file_that_is_only_read_is_not_made(tmp_path: Path) -> None:

@@ -259,7 +259,7 @@ def test_a_clock_that_steps_neither_keeps_everything_nor_loses_what_is_needed(
     assert now.is_file()
     for table in TABLES[1:]:
         assert Path(snapshot.file(*table)).is_file()
-    assert not old.exists(), "a time in the future is no use that lasts a day"
+    assert not old.exists(), "a time in the future is not a use that lasts a day"
     for path in copies(cache):
         assert digest(path.read_bytes())
 

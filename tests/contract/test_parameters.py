@@ -21,7 +21,7 @@ NO_DAYS = (
     "01-02-2020",
     "today",
 )
-"""Texts that are no calendar day written YYYY-MM-DD."""
+"""Texts that are not valid dates."""
 TAKING_PARAMETERS = tuple(e for e in ENDPOINTS.values() if e.query)
 
 

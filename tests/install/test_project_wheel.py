@@ -34,7 +34,7 @@ def test_the_wheel_holds_every_file_of_the_four_packages_and_nothing_else(wheel:
         check=False,
     )
     if tracked.returncode:
-        pytest.skip("this is no clone: which files belong to the packages is not known")
+        pytest.skip("this is not a clone: which files belong to the packages is not known")
     assert held == set(tracked.stdout.splitlines())
 
 

@@ -240,7 +240,7 @@ class Campaign:
         self.tally.snapshots = max(self.tally.snapshots, told[-1]["snapshots"])
 
     def _look(self) -> None:
-        """Find what is served whole, and some other snapshot that has a manifest and is not on its way out."""
+        """Find what is served whole, and some other snapshot that has a manifest and is not being removed."""
         pointer = served(self._storage, ALPHA)
         assert pointer is not None
         manifest, faults = check_manifest(self._storage, pointer)

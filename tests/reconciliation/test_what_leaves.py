@@ -97,7 +97,7 @@ def test_no_answer_names_what_the_caller_may_not_see(
     with caplog.at_level(logging.DEBUG):
         for target in targets(week):
             answer = api.get(target, key)
-            # The flag itself, and a book that the caller named, are no columns.
+            # The flag itself, and a book that the caller named, are not columns.
             text = answer.text.replace("expose_raw_book", "")
             if "book=raw" in target:
                 text = text.replace("raw_long_short", "")

@@ -88,7 +88,7 @@ def absurd_rows(seal: Path) -> None:
 
 
 def nanoseconds(seal: Path) -> None:
-    """Write an instant in nanoseconds that is no whole microsecond."""
+    """Write an instant in nanoseconds that is not a whole microsecond."""
     path = seal / "portfolio.parquet"
     stored = pq.read_table(path)
     place = stored.schema.get_field_index("timestamp")

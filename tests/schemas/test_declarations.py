@@ -31,7 +31,7 @@ def test_every_column_says_its_unit_and_meaning(table: Table, column: Column) ->
     assert isinstance(column.unit, Unit)
     assert len(column.meaning) > 15
     assert column.meaning.endswith((".", ";"))
-    # A number that is no identifier has a unit.
+    # A number that is not an identifier has a unit.
     if column.type is Type.F64:
         assert column.unit is not Unit.NONE, f"{table.name}.{column.name} is a number without a unit"
 

@@ -29,7 +29,7 @@ def test_what_was_written_is_read_and_listed(storage: Storage) -> None:
     assert storage.read("a/x") == b"one"
     assert storage.exists("a/x")
     assert list(storage.entries("a")) == ["x"]
-    assert storage.signature("a") is None, "a folder is no file"
+    assert storage.signature("a") is None, "a folder is not a file"
     with pytest.raises(FileNotFoundError):
         storage.read("a/z")
 

@@ -87,6 +87,6 @@ def strict(content: bytes) -> Any:
         return dict(members)
 
     def refuse(word: str) -> Any:
-        raise AssertionError(f"{word} is no JSON")
+        raise AssertionError(f"{word} is not JSON")
 
     return json.loads(content, object_pairs_hook=pairs, parse_constant=refuse)

@@ -81,7 +81,7 @@ CASES = {
     "a control character in the path": Case(head("/v1/\x1b[31m"), GONE),
     "a target without a slash": Case(head("v1/health"), GONE),
     "a target of another scheme": Case(head("ftp://here/v1/health"), GONE),
-    # What is no HTTP/1.1.
+    # What is not HTTP/1.1.
     "no version": Case(b"GET /v1/health\r\n\r\n", BAD, open=False),
     "another version": Case(head("*", method="PRI", version="2.0"), BAD, open=False),
     "a blank in the target": Case(head(f"{HEALTH} x"), BAD, open=False),

@@ -32,7 +32,7 @@ _REASONS: Final = {
     sqlite3.SQLITE_IOERR: "its disk is full or reports a fault",
     sqlite3.SQLITE_CANTOPEN: "it is not there, or its folder may not be written",
     sqlite3.SQLITE_CORRUPT: "it is damaged; restore it from a backup",
-    sqlite3.SQLITE_NOTADB: "it is no database; restore it from a backup, or name another with --access",
+    sqlite3.SQLITE_NOTADB: "it is not a database; restore it from a backup, or name another with --access",
 }
 
 
@@ -101,7 +101,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 def _has_log(path: Path) -> bool:
     # Asked by name: SQLite's own files are never opened here, as closing them drops its locks.
     with contextlib.suppress(FileNotFoundError):
-        return os.stat(f"{path}-wal").st_size > 0  # noqa: PTH116 - called for a name that is no Path
+        return os.stat(f"{path}-wal").st_size > 0  # noqa: PTH116 - called for a name that is not a Path
     return False
 
 

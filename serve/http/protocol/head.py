@@ -1,7 +1,7 @@
 """Heads of requests, looked at before the parser sees them: bounds, and request lines it would refuse.
 
 The parser keeps a header until it is whole, however long it grows, and answers a method it does not know or a raw byte
-in the target as if the request were no HTTP. Here a head is measured while it arrives, and its request line judged by
+in the target as if the request were not HTTP. Here a head is measured while it arrives, and its request line judged by
 the grammar of HTTP/1.1 (RFC 9112) alone.
 """
 
@@ -62,7 +62,7 @@ def is_one_plain_head(data: bytes, limits: ConnectionLimits) -> bool:
 
 
 def malformed(rule: str) -> ApiError:
-    """Return the refusal of bytes that are no request of HTTP/1.1."""
+    """Return the refusal of bytes that are not a request of HTTP/1.1."""
     return refusal([{"name": "request", "constraint": rule}])
 
 
