@@ -50,7 +50,7 @@ class ArchiveState:
     files
         Source files in it.
     left_out
-        Source files the exclusion patterns kept out of it.
+        Source files the exclusion patterns excluded from it.
     exclude
         Those patterns.
     reason
@@ -84,7 +84,9 @@ class ArchiveState:
         except (orjson.JSONDecodeError, KeyError, TypeError) as error:
             raise SnapshotCorrupt(f"{origin} is not the state of a source archive: {error}") from error
         if state.status not in SOURCE_STATUSES or (state.status == DELIVERED and not state.key):
-            raise SnapshotCorrupt(f"{origin} is not the state of a source archive: its status is {state.status!r}")
+            raise SnapshotCorrupt(
+                f"{origin} is not the state of a source archive: its status is {state.status!r}"
+            )
         return state
 
 

@@ -37,14 +37,14 @@ class Declared:
     columns: Mapping[str, Mapping[str, Any]]
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
+    def of(cls, recorded: Mapping[str, Any]) -> Self:
         """Read what a manifest records of one table."""
         return cls(
-            tuple(told["key"]),
-            tuple(told["sort"]),
-            tuple(told["partition"]),
-            told["formula"],
-            told["columns"],
+            tuple(recorded["key"]),
+            tuple(recorded["sort"]),
+            tuple(recorded["partition"]),
+            recorded["formula"],
+            recorded["columns"],
         )
 
     def stored(self, present: tuple[str, ...]) -> dict[str, Mapping[str, Any]]:
@@ -74,8 +74,8 @@ class Declared:
 
 def declared_to(manifest: Manifest) -> dict[str, Declared]:
     """Return every table as it was declared to the builder of a snapshot."""
-    told = manifest.declarations or _first_release()["declarations"]
-    return {name: Declared.of(table) for name, table in told.items()}
+    recorded = manifest.declarations or _first_release()["declarations"]
+    return {name: Declared.of(table) for name, table in recorded.items()}
 
 
 def declared_today() -> dict[str, Declared]:
@@ -90,6 +90,6 @@ def rules_known_to(manifest: Manifest) -> frozenset[str]:
 
 @cache
 def _first_release() -> dict[str, Any]:
-    """Release 0.1.0 recorded neither: what it declared is kept here."""
+    """Release 0.1.0 recorded neither: what it declared is stored here."""
     found: dict[str, Any] = orjson.loads(_FIRST.read_bytes())
     return found

@@ -1,4 +1,4 @@
-"""The live list of what is served: pointers kept in memory, refreshed by one listing."""
+"""The live list of what is served: pointers cached in memory, refreshed by one listing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Catalogue:
     it while another one is published.
 
     A refresh lists the pointers, a page of a thousand a request, and reads those that changed, many at once. Of a
-    remote root with a cache the pointers are kept in it, so that a restart reads only what changed meanwhile, and
+    remote root with a cache the pointers are cached in it, so that a restart reads only what changed meanwhile, and
     has something to serve although the store is away.
 
     Parameters
@@ -92,7 +92,9 @@ class Catalogue:
                     f"believed: mount its disk or restore that folder. If it was emptied on purpose, start anew"
                 )
             same = found is known
-            changed = [] if same else [alpha for alpha, told in found.items() if known.get(alpha) != told]
+            changed = (
+                [] if same else [alpha for alpha, signature in found.items() if known.get(alpha) != signature]
+            )
             gone = set() if same else known.keys() - found.keys()
             if changed or gone:
                 self._apply(found, changed, gone)

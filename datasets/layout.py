@@ -55,7 +55,9 @@ def alpha_path(alpha_id: str) -> str:
 def snapshot_path(alpha_id: str, snapshot: str) -> str:
     """Return the folder of one snapshot."""
     if not is_snapshot_id(snapshot):
-        raise AlphaNotPublished(f"{snapshot!r} is not a valid snapshot id: 20 hexadecimal digits are expected")
+        raise AlphaNotPublished(
+            f"{snapshot!r} is not a valid snapshot id: 20 hexadecimal digits are expected"
+        )
     return f"{alpha_path(alpha_id)}/snapshot={snapshot}"
 
 
@@ -79,7 +81,9 @@ def table_path(dataset: str, book: str | None = None) -> str:
     if book is None:
         return f"{dataset}/part-0.parquet"
     if not BOOK_NAME.match(book):
-        raise KindNotPublished(f"{book!r} is not a valid book name: letters, digits, '_', '-' and '.' are allowed")
+        raise KindNotPublished(
+            f"{book!r} is not a valid book name: letters, digits, '_', '-' and '.' are allowed"
+        )
     return f"{dataset}/book={book}/part-0.parquet"
 
 

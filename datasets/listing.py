@@ -47,11 +47,11 @@ class Listing:
     @cached_property
     def edition(self) -> str:
         """Name of what a list of alphas may show: the same on every node that has the same pointers."""
-        told = hashlib.sha256()
+        digest_so_far = hashlib.sha256()
         for x in self.pointers:
             shown = (x.alpha_id, x.name, x.tldr, x.complete, x.snapshot, x.first_published_at)
-            told.update(repr(shown).encode("utf-8", "surrogatepass"))
-        return told.hexdigest()[:20]
+            digest_so_far.update(repr(shown).encode("utf-8", "surrogatepass"))
+        return digest_so_far.hexdigest()[:20]
 
 
 def _text(pointer: Pointer) -> str:

@@ -29,7 +29,7 @@ class FileEntry:
     path
         Below the snapshot's folder.
     dataset, book
-        What it holds; book is None where the dataset is not kept by book.
+        What it holds; book is None where the dataset is not partitioned by book.
     rows
         Its rows; 0 for documents.
     bytes, sha256
@@ -234,10 +234,10 @@ class Pointer:
 
     def document(self) -> dict[str, Any]:
         """Return the pointer as it is written: in the fields of the first release."""
-        told = asdict(self)
-        del told["notes"], told["unknown"]
-        told["withdrawn"] = joined(self.withdrawn, self.notes)
-        return {**self.unknown, **told}
+        stored = asdict(self)
+        del stored["notes"], stored["unknown"]
+        stored["withdrawn"] = joined(self.withdrawn, self.notes)
+        return {**self.unknown, **stored}
 
     def encode(self) -> bytes:
         """Return the canonical bytes."""
@@ -267,13 +267,13 @@ def make_pointer(manifest: Manifest, description: Mapping[str, Any] | None) -> P
     description
         The written description, whose name and summary stand in the list of alphas; None when the run has none.
     """
-    told = description or {}
+    stored = description or {}
     return Pointer(
         alpha_id=manifest.alpha_id,
         snapshot=manifest.snapshot,
         manifest_sha256="",
-        name=told.get("name") or manifest.alpha_id,
-        tldr=told.get("tldr"),
+        name=stored.get("name") or manifest.alpha_id,
+        tldr=stored.get("tldr"),
         complete=not manifest.missing,
         missing=manifest.missing,
         started_at=manifest.started_at,

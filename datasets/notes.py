@@ -95,9 +95,9 @@ class Notes:
 
     def encode(self) -> str:
         """Return the notes as one text; empty notes are the empty text."""
-        told = {name: value for name, value in asdict(self).items() if value and name != "unknown"}
-        told = {**self.unknown, **told}
-        return orjson.dumps(told, option=orjson.OPT_SORT_KEYS).decode() if told else ""
+        stored = {name: value for name, value in asdict(self).items() if value and name != "unknown"}
+        stored = {**self.unknown, **stored}
+        return orjson.dumps(stored, option=orjson.OPT_SORT_KEYS).decode() if stored else ""
 
     @classmethod
     def decode(cls, text: str) -> Notes:
@@ -108,9 +108,9 @@ class Notes:
         ValueError, TypeError, KeyError
             When the text is none.
         """
-        told = dict(orjson.loads(text))
+        stored = dict(orjson.loads(text))
         known = {each.name for each in fields(cls)} - {"unknown"}
-        found = {name: told.pop(name) for name in known & told.keys()}
+        found = {name: stored.pop(name) for name in known & stored.keys()}
         found["rolled_back"] = {str(k): str(v) for k, v in found.get("rolled_back", {}).items()}
         found["earlier"] = {
             snapshot: Earlier(entry["published_at"], entry["manifest_sha256"])
@@ -119,7 +119,7 @@ class Notes:
         found["decisions"] = tuple(
             Decision(*(entry[each.name] for each in fields(Decision))) for entry in found.get("decisions", ())
         )
-        return cls(**found, unknown=told)
+        return cls(**found, unknown=stored)
 
     def decided(self, decision: Decision) -> tuple[Decision, ...]:
         """Return the decisions with one more."""

@@ -106,7 +106,7 @@ class Snapshot:
         return (dataset, book) in self._entries
 
     def books(self, dataset: str) -> tuple[str, ...]:
-        """Return the books a dataset is kept for, in canonical order; empty when there are none."""
+        """Return the books a dataset is partitioned by, in canonical order; empty when there are none."""
         return self._books.get(dataset, ())
 
     @cached_property

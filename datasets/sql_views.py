@@ -43,8 +43,8 @@ def statements(root: Root) -> list[str]:
         made.append(f"CREATE OR REPLACE VIEW {table.name} AS {select}")
         made.append(f"COMMENT ON VIEW {table.name} IS {_text(table.meaning)}")
         for column in columns:
-            told = f"{column.meaning} Unit: {column.unit.value}."
-            made.append(f"COMMENT ON COLUMN {table.name}.{_name(column.name)} IS {_text(told)}")
+            comment = f"{column.meaning} Unit: {column.unit.value}."
+            made.append(f"COMMENT ON COLUMN {table.name}.{_name(column.name)} IS {_text(comment)}")
     return made
 
 

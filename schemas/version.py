@@ -62,14 +62,14 @@ def declarations() -> dict[str, dict[str, Any]]:
 
 
 def _column(column: Column) -> dict[str, Any]:
-    told: dict[str, Any] = {"type": column.type.value, "unit": column.unit.value}
+    described: dict[str, Any] = {"type": column.type.value, "unit": column.unit.value}
     if column.nullable:
-        told["nullable"] = True
+        described["nullable"] = True
     if column.formula != 1:
-        told["formula"] = column.formula
+        described["formula"] = column.formula
     if column.vocabulary:
-        told["vocabulary"] = list(column.vocabulary)
-    return told
+        described["vocabulary"] = list(column.vocabulary)
+    return described
 
 
 def _in_todays_terms(version: str) -> str:

@@ -76,7 +76,7 @@ def create(
     Parameters
     ----------
     program, access
-        What it was told.
+        Its settings.
     instruments
         Measure the service; None measures nothing.
     watched

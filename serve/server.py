@@ -35,7 +35,7 @@ CLOSING_SECONDS: Final = 15.0
 """How long what is open may take to close after the last request."""
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
-Told = Callable[[], None]
+Notify = Callable[[], None]
 
 
 class _Ending:
@@ -62,7 +62,7 @@ class Server(uvicorn.Server):
         Called when no more connections are taken.
     """
 
-    def __init__(self, config: uvicorn.Config, draining: Told) -> None:
+    def __init__(self, config: uvicorn.Config, draining: Notify) -> None:
         super().__init__(config)
         self._draining = draining
         self._ending = _Ending()
@@ -91,7 +91,7 @@ class Supervisor(Multiprocess):
         Called when no more connections are taken.
     """
 
-    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], draining: Told) -> None:
+    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], draining: Notify) -> None:
         super().__init__(config, sockets)
         self._draining = draining
         self._ending = _Ending()
@@ -132,7 +132,7 @@ class Supervisor(Multiprocess):
             one.close()
 
 
-def serve_alone(application: Application, options: dict[str, Any], draining: Told) -> None:
+def serve_alone(application: Application, options: dict[str, Any], draining: Notify) -> None:
     """Serve from this process until a signal; exit with the server's own code when it could not begin."""
     server = Server(uvicorn.Config(application, **options), draining)
     with contextlib.suppress(KeyboardInterrupt):  # SIGINT, raised again after everything is closed
@@ -141,7 +141,7 @@ def serve_alone(application: Application, options: dict[str, Any], draining: Tol
         sys.exit(STARTUP_FAILURE)
 
 
-def serve_with_workers(factory: str, options: dict[str, Any], draining: Told) -> None:
+def serve_with_workers(factory: str, options: dict[str, Any], draining: Notify) -> None:
     """Serve from several processes, each of which makes its application by calling what `factory` names."""
     config = uvicorn.Config(factory, factory=True, **options)
     bound = config.bind_socket()

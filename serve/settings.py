@@ -1,4 +1,4 @@
-"""What the serving program was told: the declared settings of `schemas.settings`, resolved.
+"""The settings of the serving program: those declared in `schemas.settings`, resolved.
 
 Nothing is read when this module is imported.
 """
@@ -20,7 +20,7 @@ def _declared(name: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the serving program was told, once, at its start. The declaration of its name says what a field means."""
+    """The settings of the serving program, read once at its start. The declaration of its name says what a field means."""
 
     datasets: str = _declared("datasets")
     cache: str | None = _declared("cache")

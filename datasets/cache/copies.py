@@ -5,7 +5,7 @@
     <folder>/<root>/alphas/alpha_id=<id>/snapshot=<id>/…      copies, under the paths they have in the root
     <folder>/.filling/<id>.<bytes>.tmp                        copies being made; their maker holds their lock
     <folder>/.locks/…                                         one copy at a time of one file; use against removal
-    <folder>/.usage                                           bytes kept or reserved; its lock guards the bound
+    <folder>/.usage                                           bytes cached or reserved; its lock guards the bound
 
 Several processes may share a folder, and any of them may be killed at any moment: a copy gets its name when it
 is whole, digested and flushed; room is reserved before the copy begins, so that a crash can only overstate what
@@ -76,9 +76,9 @@ class Cache:
     Parameters
     ----------
     folder
-        Where the copies are kept; made when it is not there. Nothing else may be kept in it.
+        Folder of the copies; made when it is not there. Nothing else may be in it.
     max_bytes
-        How much may be kept. Copies handed out within the last :data:`~datasets.cache.quota.IN_USE_SECONDS` are
+        How much may be cached. Copies handed out within the last :data:`~datasets.cache.quota.IN_USE_SECONDS` are
         never removed, so that what readers are about to open is there; only they can take more.
 
     Raises

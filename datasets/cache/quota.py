@@ -34,7 +34,7 @@ class CacheQuota:
     max_bytes
         Its bound.
     evicted
-        Told the size of each copy that is removed.
+        Called with the size of each copy that is removed.
 
     Raises
     ------

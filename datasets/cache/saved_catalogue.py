@@ -1,4 +1,4 @@
-"""The pointers last seen, kept on this machine, so that a restart needs neither all of them nor the store."""
+"""The pointers last seen, cached on this machine, so that a restart needs neither all of them nor the store."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class SavedCatalogue:
     def load(self) -> tuple[Signatures, dict[str, Pointer]]:
         """Return signature and pointer of every alpha; nothing when there is no file, or it is damaged."""
         try:
-            told, _, body = self._path.read_bytes().partition(b"\n")
-            if digest(body).encode() != told:
+            expected, _, body = self._path.read_bytes().partition(b"\n")
+            if digest(body).encode() != expected:
                 return {}, {}
             found = orjson.loads(body)
             pointers = {

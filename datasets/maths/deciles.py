@@ -125,8 +125,8 @@ def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> DecileBlock | Una
         )
     if not returns.any():
         return Unavailable("forward_returns_absent", "no decile week of the window has a forward return")
-    kept = returns[week] > 0
-    buckets = tuple(_bucket(rows, rank, kept & (rows.bucket == rank)) for rank in range(1, BUCKETS + 1))
+    has_return = returns[week] > 0
+    buckets = tuple(_bucket(rows, rank, has_return & (rows.bucket == rank)) for rank in range(1, BUCKETS + 1))
     means = np.array([np.nan if b.mean_forward_return is None else b.mean_forward_return for b in buckets])
     return DecileBlock(
         weeks=int((returns > 0).sum()),

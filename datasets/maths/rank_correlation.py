@@ -123,11 +123,11 @@ def correlate_ranks(x: Integers, y: Integers, size: Integers) -> Floats:
     Floats
         By group, between -1 and 1; NaN with fewer than two rows or when either side is constant.
     """
-    held = size > 0
-    first = (np.cumsum(size) - size)[held]
+    occupied = size > 0
+    first = (np.cumsum(size) - size)[occupied]
     sums = np.zeros((3, size.size))
     if first.size:
-        sums[:, held] = [np.add.reduceat(product, first) for product in (x * y, x * x, y * y)]
+        sums[:, occupied] = [np.add.reduceat(product, first) for product in (x * y, x * x, y * y)]
     xy, xx, yy = sums
     rho = np.full(size.size, np.nan)
     np.divide(xy, np.sqrt(xx * yy), out=rho, where=(xx > 0) & (yy > 0))

@@ -64,14 +64,14 @@ def author(reason: str | None) -> Author:
     SettingsError
         When the reason is too long.
     """
-    told = " ".join((reason or "").split())
-    if len(told) > MAX_REASON_CHARACTERS:
-        raise SettingsError(f"--reason: {len(told)} characters are too long; {MAX_REASON_CHARACTERS} at most")
+    text = " ".join((reason or "").split())
+    if len(text) > MAX_REASON_CHARACTERS:
+        raise SettingsError(f"--reason: {len(text)} characters are too long; {MAX_REASON_CHARACTERS} at most")
     try:
         user = getpass.getuser()
     except (OSError, KeyError):
         user = "unknown"  # a user id without a name, as in a container
-    return Author(f"{user}@{socket.gethostname()}", told)
+    return Author(f"{user}@{socket.gethostname()}", text)
 
 
 def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -> Published:

@@ -95,14 +95,14 @@ def learned(storage: Storage, pointer: Pointer) -> Pointer:
             published_at=pointer.published_at,
         )
         pointer = replace(pointer, notes=notes)
-    told = {
+    learned_marks = {
         snapshot: manifest.seal_digest
         if manifest.seal_digest != pointer.made_of[0]
         else f"{manifest.seal_digest}{_VERSION}{manifest.declared}"
         for snapshot, manifest in found.items()
         if snapshot in unmarked
     }
-    return replace(pointer, notes=replace(notes, rolled_back={**marks, **told}))
+    return replace(pointer, notes=replace(notes, rolled_back={**marks, **learned_marks}))
 
 
 def read_manifests(

@@ -56,7 +56,7 @@ class Publication:
         self._same = {} if earlier is None else {entry.path: entry for entry in earlier.files}
 
     def __enter__(self) -> Self:
-        """Make the staging folder and hold its lock, by which a dead build is told from a live one."""
+        """Make the staging folder and hold its lock, by which a dead build is distinguished from a live one."""
         parent, prefix, mode = self._storage.draft_folder()
         self._work = parent / f"{prefix}-{uuid.uuid4().hex}"
         with writing(self._work):

@@ -89,8 +89,8 @@ class ObjectLock:
             )
 
     def _write(self, until: datetime, seen: Version) -> None:
-        told = {"holder": self._holder, "until": until.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        if not self._storage.compare_and_swap(self._path, orjson.dumps(told), seen):
+        content = {"holder": self._holder, "until": until.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        if not self._storage.compare_and_swap(self._path, orjson.dumps(content), seen):
             raise StorageUnavailable(f"another {self._name} began on {self._storage.address} at this moment")
 
 

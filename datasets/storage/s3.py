@@ -63,7 +63,7 @@ class S3Storage(ObjectStorage):
             if self.put_if(relative, data, form):
                 return True
             # Older gateways of Ceph compare the tag with its quotes, which never matches: they take it without. That
-            # is told from a lost race by the version still being the one that was seen.
+            # is distinguished from a lost race by the version still being the one that was seen.
             if self.read_version(relative).tag != tag:
                 return False
         return False

@@ -122,7 +122,9 @@ KEY: Final = record(
     _EXACT_KEY_ID,
     _DISPLAY_PREFIX,
     text("name", "Label given when the key was issued."),
-    text("status", "Whether the key authenticates; expiry is told by `expires_at`.", vocabulary=KEY_STATUSES),
+    text(
+        "status", "Whether the key authenticates; expiry is given by `expires_at`.", vocabulary=KEY_STATUSES
+    ),
     ALLOW,
     FIELD_POLICY,
     RATE_LIMIT,

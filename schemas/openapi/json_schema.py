@@ -44,7 +44,7 @@ def reference(model: str) -> Schema:
 def make_schema(field: Field, *, define: bool = False) -> Schema:
     """Return the schema of a declaration, with its unit in ``x-unit`` and in the description.
 
-    Objects are closed: a key that is not declared does not conform. Absent keys are told from null ones:
+    Objects are closed: a key that is not declared does not conform. Absent keys are distinct from null ones:
     `required` lists what is always there.
 
     Parameters

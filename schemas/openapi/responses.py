@@ -95,8 +95,8 @@ def page_schemas(endpoint: Endpoint) -> dict[str, Schema]:
     found = {}
     for (_, fields), row in zip(FIELDS.choices, (endpoint.row, FULL_ROW[endpoint.row]), strict=True):
         meta = META[endpoint.id]
-        told = [replace(x, vocabulary=(fields,)) if x.name == FIELDS.name else x for x in meta.fields]
-        found[f"{PAYLOADS[row].model}Page"] = _page(row, replace(meta, fields=tuple(told)))
+        shown = [replace(x, vocabulary=(fields,)) if x.name == FIELDS.name else x for x in meta.fields]
+        found[f"{PAYLOADS[row].model}Page"] = _page(row, replace(meta, fields=tuple(shown)))
     return found
 
 

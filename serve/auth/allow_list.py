@@ -56,7 +56,7 @@ class AllowList:
         return name.startswith(self.values) if self.values else False
 
     def intersection(self, other: AllowList) -> AllowList:
-        """Return the names both allow; of two lists the order of this one is kept.
+        """Return the names both allow; of two lists in the order of this one.
 
         The result is as wide as the sets allow and never wider: it allows a name exactly when both do.
         """
@@ -84,7 +84,7 @@ class AllowList:
         return {"mode": self.mode.value, _FIELD[self.mode]: list(self.values)}
 
     def dumps(self) -> str:
-        """Return `to_json` as the compact text kept in the store."""
+        """Return `to_json` as the compact text in the store."""
         return json.dumps(self.to_json(), separators=(",", ":"))
 
     @classmethod

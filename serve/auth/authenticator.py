@@ -150,7 +150,7 @@ class Authenticator:
         endpoint
             What is called; never a public one, which needs no key and is not counted.
         seen
-            Told the id of the key once its secret is verified, whatever becomes of the call.
+            Called with the id of the key once its secret is verified, whatever becomes of the call.
 
         Raises
         ------

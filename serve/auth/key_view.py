@@ -37,7 +37,7 @@ def endpoints_in_force(record: KeyRecord) -> AllowList:
 def caller_with(record: KeyRecord) -> partial[Caller]:
     """Return a caller as far as it depends on nothing but the record: what is left is status, address and headers.
 
-    Records are told apart as objects: one that was read again is another.
+    Records are compared as objects: one that was read again is another.
     """
     return partial(
         Caller,

@@ -150,5 +150,5 @@ class Digests:
 
 
 def pepper_id(pepper: bytes) -> str:
-    """Return a short public name of a pepper, from which it cannot be told."""
+    """Return a short public name of a pepper, from which the pepper cannot be found."""
     return hashlib.sha256(b"pepper id\0" + pepper).hexdigest()[:12]

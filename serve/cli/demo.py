@@ -108,7 +108,7 @@ def _show(base: str, keys: dict[str, Any], alpha: str) -> None:
 
 
 def _environment_file(root: Path, base: str, keys: dict[str, Any], seals: Path) -> Path:
-    """Write what the README's examples are told, for a shell to read; only its owner may, for the keys are in it."""
+    """Write the variables of the README's examples, for a shell to read; only its owner may, for the keys are in it."""
     variables = {
         "BASE": base,
         "KEY": keys["plain"]["token"],

@@ -17,7 +17,7 @@ def window_query(request: Request, table: str, row: str, book: str | None = None
     table, row
         Names of the published table, and of the row model.
     book
-        Whose rows; None for a table that is not kept by book.
+        Whose rows; None for a table that is not partitioned by book.
     """
     snapshot, values = request.the_snapshot, request.values
     return PageQuery(

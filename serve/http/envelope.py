@@ -99,13 +99,13 @@ def kind_missing(kind: str) -> dict[str, str]:
 
 def unknown_symbols(unknown: Sequence[UnknownSymbol]) -> dict[str, str]:
     """Return the warning that names symbols the run never had: they are more often misspelt than meant."""
-    told = [
+    named = [
         x.asked if x.nearest is None else f"{x.asked} (did you mean {x.nearest}?)"
         for x in unknown[:_MAX_SYMBOLS]
     ]
     if len(unknown) > _MAX_SYMBOLS:
-        told.append(f"{len(unknown) - _MAX_SYMBOLS} more")
-    return warning("unknown_symbol", f"The run never scored or traded {', '.join(told)}.")
+        named.append(f"{len(unknown) - _MAX_SYMBOLS} more")
+    return warning("unknown_symbol", f"The run never scored or traded {', '.join(named)}.")
 
 
 def make_page(items: Sequence[Mapping[str, Any]], limit: int, offset: int) -> tuple[bytes, int]:

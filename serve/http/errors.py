@@ -17,7 +17,7 @@ _log = structlog.get_logger("serve.http.errors")
 
 
 def as_api_error(error: BaseException, request: Request) -> ApiError:
-    """Return the error a caller is told; whatever is not the caller's doing is logged."""
+    """Return the error a caller gets; whatever is not the caller's doing is logged."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, StorageUnavailable | SnapshotError | PanicException):

@@ -189,7 +189,7 @@ def _in_order(values: Values) -> bool:
 
 
 def read_one_by_one(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str, str]]) -> Values:
-    """Read every parameter by itself, so that all that is broken is told at once."""
+    """Read every parameter by itself, so that the refusal names every broken one."""
     given: dict[str, list[str]] = {}
     for name, text in query:
         given.setdefault(name, []).append(text)

@@ -10,9 +10,9 @@ from schemas.endpoints import Endpoint
 from schemas.parameters import ParameterKind
 
 _MAX_NAMES: Final = 16
-"""Unknown names told one by one; a query string may hold tens of thousands."""
+"""Unknown names listed one by one; a query string may hold tens of thousands."""
 _MAX_NAME_CHARACTERS: Final = 24
-"""Characters told of one, more than any declared name has: whoever puts a key there must not find it in the answer."""
+"""Characters shown of one, more than any declared name has: whoever puts a key there must not find it in the answer."""
 
 
 def unknown(endpoint: Endpoint, given: Iterable[str]) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""What is told about a serving process to those who run it: measurements, readiness, and whether it lives.
+"""What operators see of a serving process: measurements, readiness, and whether it lives.
 
 Nothing here names an alpha, a key or a caller: there are too many of each for a time series, and whoever reads the
 measurements need not be allowed to know them.

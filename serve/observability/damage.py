@@ -45,7 +45,7 @@ class Damage:
     Parameters
     ----------
     served
-        Returns the snapshot that is served of an alpha: damage of earlier ones is told to who asks for them, no more.
+        Returns the snapshot that is served of an alpha: damage of earlier ones is only reported to whoever asks for them.
     local
         Whether the files lie on this machine: a disk that fails is then a fault of the files as well, where a store
         that is away is none.

@@ -38,7 +38,7 @@ _REASONS: Final = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: 
 
 
 class Exporter:
-    """Answers on a thread of its own, so that a process whose event loop is stuck can be told from one that lives.
+    """Answers on a thread of its own, so that a process whose event loop is stuck can be distinguished from one that lives.
 
     Parameters
     ----------

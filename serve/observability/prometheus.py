@@ -138,7 +138,7 @@ class Instruments:
         self._cache.limit.set(cache.max_bytes)
 
     def _rise(self, counter: Counter, name: str, count: float) -> None:
-        """Bring a counter up to a count that is kept elsewhere."""
+        """Bring a counter up to a count made elsewhere."""
         counter.inc(count - self._seen.get(name, 0))
         self._seen[name] = count
 

@@ -43,7 +43,7 @@ class Survey:
     snapshots
         What is served.
     damage
-        Told what is found.
+        Called with what is found.
     """
 
     def __init__(self, storage: Storage, snapshots: Catalog, damage: Damage) -> None:

@@ -17,14 +17,14 @@ BOOK: Final = "book"
 
 
 class TableView(NamedTuple):
-    """A published table, of one book where it is kept by book, as one kind of key sees it.
+    """A published table, of one book where it is partitioned by book, as one kind of key sees it.
 
     Attributes
     ----------
     table
         Name in :data:`schemas.tables.TABLES`.
     book
-        None for a table that is not kept by book.
+        None for a table that is not partitioned by book.
     row
         Name in :data:`schemas.rows.ROWS`: what a row shows.
     raw

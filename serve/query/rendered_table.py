@@ -23,7 +23,7 @@ from serve.query.sql import Statement, projection, quoted, source
 _NUMBER: Final = "#row"
 """Name of a row's number in its file; no declared name begins like this."""
 _PART_ROWS: Final = 20_000
-"""Rows of a part that is read, rendered and let go: as many as the engine decodes at once, for that is how files are written."""
+"""Rows of a part that is read, rendered and freed: as many as the engine decodes at once, for that is how files are written."""
 _BYTES_A_VALUE: Final = 28
 """What a value takes as JSON with its name, by which a dataset's size is estimated before it is read."""
 

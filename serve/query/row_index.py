@@ -15,7 +15,7 @@ import polars as pl
 from serve.query.page_query import PageQuery
 
 RowNumbers = npt.NDArray[np.int64]
-"""Numbers of rows as they are held, from 0."""
+"""Numbers of rows in stored order, from 0."""
 SortOrder = npt.NDArray[np.int32]
 """The same, of the rows of one week; a file has fewer rows than four bytes count."""
 _MAX_ORDERS: Final = 2
@@ -29,7 +29,7 @@ _NO_ROWS: Final = np.empty(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class RowIndex:
-    """The columns that rows are found and ordered by, held as arrays as long as the file.
+    """The columns that rows are found and ordered by, as arrays as long as the file.
 
     Attributes
     ----------

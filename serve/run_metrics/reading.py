@@ -46,7 +46,7 @@ def read(
     Parameters
     ----------
     unread
-        Told of each part that is Unavailable since its file is gone or cannot be read.
+        Called with each part that is Unavailable because its file is gone or cannot be read.
 
     Raises
     ------

@@ -52,7 +52,7 @@ class Metrics:
     figures, answers
         Where figures of runs, and answers made of them, stay.
     unread
-        Told of a snapshot of which a part could not be read, and why.
+        Called with a snapshot of which a part could not be read, and why.
     """
 
     def __init__(

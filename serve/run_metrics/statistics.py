@@ -101,7 +101,7 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
     span
         What was sealed and what can be read.
     warnings
-        Told when data are closed or missing, or the computation failed; not when the data do not determine
+        Given when data are closed or missing, or the computation failed; not when the data do not determine
         the figure, which the entry itself says.
     block
         Named in a warning.

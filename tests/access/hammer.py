@@ -23,7 +23,9 @@ async def main() -> None:
         # 2100-01-01, and it stays that: the rolling second then never rolls.
         script = module.SCRIPT.replace("redis.call('TIME')", "{'4102444800', '0'}")
         mock.patch.object(module, "SCRIPT", script).start()
-    limiter = module.RedisLimiter(url, "hammer", wait_s=30.0)  # a starved machine is not a server that is away
+    limiter = module.RedisLimiter(
+        url, "hammer", wait_s=30.0
+    )  # a starved machine is not a server that is away
     admitted = {}
     async with redis.asyncio.Redis.from_url(url, socket_timeout=60) as client:
         await client.rpush("ready", "1")

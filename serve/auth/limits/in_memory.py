@@ -31,7 +31,7 @@ _log = structlog.get_logger(__name__)
 
 
 class InMemoryLimiter:
-    """Counts kept in this process; it decides without ever giving the loop away, so calls cannot interleave.
+    """Counts in the memory of this process; it decides without ever giving the loop away, so calls cannot interleave.
 
     Parameters
     ----------

@@ -119,7 +119,7 @@ class PostgresDatabase(_Statements):
             try:
                 yield _Statements(connection)
             except BaseException:
-                # Where the connection is gone the server has rolled back; what went wrong first is what is told.
+                # Where the connection is gone the server has rolled back; what went wrong first is what is raised.
                 with contextlib.suppress(Exception):
                     await transaction.rollback()
                 raise

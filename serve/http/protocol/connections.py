@@ -14,10 +14,10 @@ from serve.http.protocol.limits import DESCRIPTORS_FOR_FILES, ConnectionLimits
 _log = structlog.get_logger("serve.http.protocol")
 
 _LOOKS_PER_LIMIT: Final = 8
-"""Looks within the shortest time limit: a limit is kept to an eighth of that."""
+"""Looks within the shortest time limit: a limit is exact to an eighth of that."""
 _MAX_PAUSE_SECONDS: Final = 1.0
 _MAX_REFUSED: Final = DESCRIPTORS_FOR_FILES // 3
-"""Connections beyond the limit that are told so at a time; any more are closed without a word."""
+"""Connections beyond the limit that are refused with an answer at a time; any more are closed without a word."""
 _NETWORK_BITS: Final = 64
 _TELL_SECONDS: Final = 10.0
 
@@ -82,7 +82,7 @@ class Connections:
         return None
 
     def send_away(self, connection: Watched) -> bool:
-        """Take up a connection that is told that it is one too many; False when there are too many of those as well."""
+        """Register a connection that is refused as one too many; False when there are too many of those as well."""
         self.refused += 1
         if len(self._leaving) >= _MAX_REFUSED:
             return False
@@ -121,9 +121,9 @@ class Connections:
                 self._watch()
 
     def _tell(self, now: float) -> None:
-        told, when = self._told
-        if self.refused > told and now - when >= _TELL_SECONDS:
-            _log.warning("connections_refused", count=self.refused - told, open=len(self))
+        logged, when = self._told
+        if self.refused > logged and now - when >= _TELL_SECONDS:
+            _log.warning("connections_refused", count=self.refused - logged, open=len(self))
             self._told = (self.refused, now)
 
 
