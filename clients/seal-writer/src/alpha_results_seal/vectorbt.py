@@ -10,8 +10,7 @@ import polars as pl
 from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.ledger import Ledger
-
-_TOLERANCE = 1e-8
+from alpha_results_seal.reproduced import require_reproduced
 
 
 def ledger_from_vectorbt(portfolio: Any, calendar: Calendar, *, mid_prices: Any | None = None) -> Ledger:
@@ -62,18 +61,5 @@ def ledger_from_vectorbt(portfolio: Any, calendar: Calendar, *, mid_prices: Any 
     ledger = Ledger.from_fills(fills, closes, calendar, equity_basis=basis)
     own = portfolio.value(group_by=True) if portfolio.wrapper.grouper.group_by is None else portfolio.value()
     own = own.sum(axis=1) if own.ndim > 1 else own
-    _compare(ledger, np.asarray(own, dtype=np.float64), basis)
+    require_reproduced(ledger, own, "vectorbt")
     return ledger
-
-
-def _compare(ledger: Ledger, own: Any, basis: float) -> None:
-    """Refuse books that do not come out as the library has them."""
-    equity = ledger.tables["portfolio"]["ending_equity"].to_numpy()
-    gap = np.abs(equity - own[len(own) - len(equity) :])
-    if not gap.size or gap.max() > _TOLERANCE * max(basis, float(np.abs(own).max())):
-        at = int(np.nanargmax(gap)) if gap.size else 0
-        raise SealError(
-            f"on {ledger.tables['portfolio']['date'][at]} the orders come to an equity of {equity[at]:.6f}, and vectorbt "
-            f"has {own[len(own) - len(equity) + at]:.6f}: cash came or went that the orders do not tell, such as "
-            "dividends or deposits."
-        )

@@ -1,0 +1,94 @@
+"""Environments with a backtesting library and the seal writer in them, and nothing of this project's own."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.support.processes import REPOSITORY
+
+CACHE: Final = REPOSITORY / ".importers"
+"""Not in the repository: an environment a library, made when it is first needed."""
+WRITER: Final = REPOSITORY / "clients" / "seal-writer"
+
+NAMES: Final = ["AAA", "BBB", "CCC"]
+
+Run = Callable[[str, Path], Mapping[str, Any]]
+
+
+def write_market(folder: Path) -> None:
+    """Write invented closes of half a year, and weights on every fifth session from the sixth on, long and short."""
+    days = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-06-29"))
+    days = days[np.is_busday(days)].astype("datetime64[us]")
+    rng = np.random.default_rng(1)
+    closes = 100.0 * np.exp(np.cumsum(rng.normal(0.0, 0.01, (days.size, len(NAMES))), axis=0))
+    weights = rng.uniform(-0.3, 0.4, (days[5::5].size, len(NAMES)))
+    for name, dates, values in (("closes", days, closes), ("weights", days[5::5], weights)):
+        pl.DataFrame(values, NAMES).insert_column(0, pl.Series("date", dates)).write_parquet(
+            folder / f"{name}.parquet"
+        )
+
+
+def environment(requirement: str) -> Path:
+    """Return the Python of an environment with that release of a library and the writer as it is now."""
+    uv = shutil.which("uv")
+    if uv is None:
+        pytest.skip("uv is not there, which would make the environment")
+    folder = CACHE / requirement.replace("==", "-")
+    python = folder / "bin" / "python"
+    CACHE.mkdir(exist_ok=True)
+    with (CACHE / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several processes of one run of the suite
+        if not (folder / ".complete").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
+            install = [
+                uv,
+                "pip",
+                "install",
+                "--quiet",
+                "--python",
+                str(python),
+                requirement,
+                "polars",
+                "pyarrow",
+            ]
+            done = subprocess.run(install, capture_output=True, text=True, check=False)
+            if done.returncode:
+                pytest.skip(f"{requirement} cannot be installed: {done.stderr.strip().splitlines()[-1:]}")
+            (folder / ".complete").touch()
+        again = ["--no-deps", "--reinstall-package", "alpha-results-seal", str(WRITER)]
+        subprocess.run([uv, "pip", "install", "--quiet", "--python", str(python), *again], check=True)
+    return python
+
+
+@pytest.fixture(scope="session")
+def run_in() -> Callable[[str], Run]:
+    """Return what runs a script in the environment of a library: a script and its folder to its JSON answer."""
+
+    def of(requirement: str) -> Run:
+        python = environment(requirement)
+
+        def run(script: str, folder: Path) -> Mapping[str, Any]:
+            write_market(folder)
+            done = subprocess.run(
+                [str(python), "-P", str(Path(__file__).parent / script), str(folder)],
+                cwd=folder, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            answer: Mapping[str, Any] = json.loads(done.stdout.splitlines()[-1])
+            return answer
+
+        return run
+
+    return of

@@ -1,0 +1,60 @@
+"""Results of other libraries, made by those libraries, become seals that the strict check accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from pipeline.rules.checking import check
+from pipeline.seal import Seal
+from tests.importers.conftest import Run
+
+RunIn = Callable[[str], Run]
+
+
+def require_sound(folder: Path, told: Mapping[str, Any]) -> None:
+    """Compare each seal with what the library said of its result."""
+    assert told["seals"]
+    for name, own in told["seals"].items():
+        seal = Seal.open(str(folder / name))
+        report = check(seal)
+        assert report.violations == report.warnings == (), name
+        ledger = seal.table("portfolio")
+        assert ledger["ending_equity"].to_list() == pytest.approx(
+            [own["equity"][str(day)] for day in ledger["date"]], rel=1e-9
+        ), name
+        last = seal.table("positions").filter(pl.col("date") == ledger["date"].max())
+        shares = {symbol: shares for symbol, shares in own["shares"].items() if abs(shares) > 1e-9}
+        assert dict(last.select("symbol", "quantity").iter_rows()) == pytest.approx(shares), name
+        assert seal.table("trades")["fee"].sum() == pytest.approx(own["fees"]), name
+        assert not seal.has("decisions"), "target weights are not known"
+        assert any("target weights and scores are not known" in note for note in own["notes"])
+
+
+def test_results_of_vectorbt_become_seals_with_its_equity_holdings_and_fees(
+    run_in: RunIn, tmp_path: Path
+) -> None:
+    told = run_in("vectorbt==1.2.0")("with_vectorbt.py", tmp_path)
+    require_sound(tmp_path, told)
+    slippage = [
+        Seal.open(str(tmp_path / name)).table("portfolio")["execution_cost"].sum()
+        for name in ("shared", "shared_with_mids")
+    ]
+    assert slippage[1] < slippage[0] < 0, "slippage is a cost only where the prices before it are given"
+    assert "several bars a day" in told["hourly"]
+    assert (
+        "filled on the first session, 2024-01-01, and a decision is of a day before its fill"
+        in told["first_bar"]
+    )
+
+
+def test_results_of_bt_become_seals_with_its_equity_holdings_and_fees(run_in: RunIn, tmp_path: Path) -> None:
+    told = run_in("bt==1.4.1")("with_bt.py", tmp_path)
+    require_sound(tmp_path, told)
+    assert (
+        "cash came or went that fills do not tell, such as dividends, interest or deposits" in told["paid_in"]
+    )
