@@ -146,7 +146,7 @@ _ALL: Final = (
     ErrorCode(
         "source_download_not_configured",
         503,
-        "This deployment has no object store for archives; retrying does not help.",
+        "This deployment has no place for archives, or may not sign for it; retrying does not help.",
         permanent=True,
     ),
 )

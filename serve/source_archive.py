@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, 
 
 from datasets.archives import DELIVERED, ArchiveState, read_archive_state
 from datasets.snapshot import Snapshot
-from datasets.storage import Storage, require_supported, without_secrets
+from datasets.storage import Storage, open_storage, require_supported, without_secrets
 from datasets.storage.s3_settings import S3_SCHEMES, S3Settings
 from schemas.errors import ApiError, SettingsError
 from schemas.objects.operations import SOURCE_LIFETIME
@@ -51,8 +51,8 @@ class SourceArchives:
     storage
         The datasets root, where the state of every archive is recorded.
     archives
-        Address of the archives, ``s3://bucket/prefix``; None, or an address that nobody can sign for, such as a
-        folder, means that downloads are not configured.
+        Address of the archives: ``s3://bucket/prefix``, whose store signs, or a folder of this machine, of which the
+        service answers links itself. None means that downloads are not configured.
     public_endpoint
         Base URL at which callers reach the object store; by default the one this service uses.
     environment
@@ -73,6 +73,7 @@ class SourceArchives:
     ) -> None:
         self._storage = storage
         self._bucket, self._prefix = _place(archives)
+        self._folder = open_storage(archives) if archives and not self._bucket else None
         self._inside = S3Settings.from_environment(os.environ if environment is None else environment)
         self._outside = replace(self._inside, endpoint=_endpoint(public_endpoint) or self._inside.endpoint)
         self._clients: _Clients | None = None
@@ -82,13 +83,11 @@ class SourceArchives:
         # At its most talkative botocore writes what it signs, and the signature, into the log.
         for name in ("botocore", "aiobotocore"):
             logging.getLogger(name).setLevel(logging.INFO)
-        if archives and not self._bucket:
-            _log.warning("archives_cannot_be_signed", archives=without_secrets(archives))
 
     @property
     def configured(self) -> bool:
-        """Whether there is a store whose addresses can be signed."""
-        return bool(self._bucket)
+        """Whether there is a store that signs addresses, or a folder."""
+        return bool(self._bucket) or self._folder is not None
 
     @property
     def healthy(self) -> bool:
@@ -105,7 +104,8 @@ class SourceArchives:
         Returns
         -------
         dict
-            The ``data`` of the answer.
+            The ``data`` of the answer; without its ``url`` where the archive lies in a folder, for which
+            :meth:`open` is asked by whoever follows a link.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class SourceArchives:
         StorageUnavailable
             When the datasets root, which holds the state, does not answer.
         """
-        if not self._bucket:
+        if not self.configured:
             raise _not_configured()
         work = asyncio.get_running_loop().run_in_executor(self._threads, self._offer, snapshot)
         try:
@@ -137,7 +137,30 @@ class SourceArchives:
             return None
         return read_archive_state(self._storage, snapshot.alpha_id, snapshot.manifest.seal_digest)
 
-    def _offer(self, snapshot: Snapshot) -> dict[str, Any]:
+    def open(self, snapshot: Snapshot) -> tuple[ArchiveState, int]:
+        """Return what is recorded of an archive in a folder, and a descriptor to read it by, which the caller closes.
+
+        Raises
+        ------
+        ApiError
+            As of :meth:`offer`; ``source_object_missing`` where the file is gone or has another size.
+        """
+        if self._folder is None:
+            raise _not_configured()
+        state = self._delivered(snapshot)
+        try:
+            descriptor = os.open(self._folder.full(state.key or ""), os.O_RDONLY | os.O_CLOEXEC)
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            raise _missing(state) from None
+        except OSError as error:
+            _log.error("archive_folder_failed", alpha_id=snapshot.alpha_id, kind=type(error).__name__)
+            raise _unavailable() from None
+        if os.fstat(descriptor).st_size != state.size_bytes:
+            os.close(descriptor)
+            raise _missing(state)
+        return state, descriptor
+
+    def _delivered(self, snapshot: Snapshot) -> ArchiveState:
         state = self.state(snapshot)
         if state is None or state.status != DELIVERED:
             raise ApiError(
@@ -145,6 +168,14 @@ class SourceArchives:
                 "The source archive of this run is not ready.",
                 None if state is None else {"status": state.status},
             )
+        return state
+
+    def _offer(self, snapshot: Snapshot) -> dict[str, Any]:
+        if self._folder is not None:
+            state, descriptor = self.open(snapshot)
+            os.close(descriptor)
+            return _offered(state)
+        state = self._delivered(snapshot)
         try:
             url = self._sign(state)
         except (NoCredentialsError, PartialCredentialsError) as error:
@@ -156,13 +187,7 @@ class SourceArchives:
             _log.error("archive_store_failed", alpha_id=snapshot.alpha_id, kind=_kind(error))
             raise _unavailable() from None
         self._failed = float("-inf")
-        return {
-            "url": url,
-            "expires_in": SOURCE_LIFETIME,
-            "filename": state.filename,
-            "size_bytes": state.size_bytes,
-            "sha256": state.sha256,
-        }
+        return {"url": url, **_offered(state)}
 
     def _sign(self, state: ArchiveState) -> str:
         """Check that the object recorded is there, then sign its address."""
@@ -199,6 +224,15 @@ class SourceArchives:
                 session = botocore.session.get_session()
                 self._clients = _Clients(_client(session, self._inside), _client(session, self._outside))
             return self._clients
+
+
+def _offered(state: ArchiveState) -> dict[str, Any]:
+    return {
+        "expires_in": SOURCE_LIFETIME,
+        "filename": state.filename,
+        "size_bytes": state.size_bytes,
+        "sha256": state.sha256,
+    }
 
 
 def _client(session: Any, settings: S3Settings) -> Any:

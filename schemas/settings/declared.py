@@ -35,8 +35,8 @@ GROUPS: Final = (
                 name="archives",
                 read=text,
                 type="path or URL",
-                meaning="Where source archives are delivered, and where `serve` signs their downloads when it is "
-                "s3://bucket/prefix.",
+                meaning="Where source archives are delivered, and what `serve` signs downloads of: s3://bucket/prefix, whose "
+                "store answers them, or a folder, which `serve` reads.",
                 otherwise="no archives",
             ),
         ),

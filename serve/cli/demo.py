@@ -48,11 +48,21 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
     screen = Screen(stderr=True)
     root.mkdir(parents=True, exist_ok=True)
     simulation, published = root / f"simulation-{seed}", root / "published"
+    archives = str(root / "archives")
     with _step(screen, "simulating a market of 100 names over two years, and three alphas on it"):
         made = _json("pipeline", "simulate", "--out", str(simulation), "--seed", str(seed), "--json")
         _tell(f"simulation  {simulation} ({made['status']})")
     with _step(screen, "checking the seals and building their snapshots"):
-        built = _json("pipeline", "build", *made["seals"], "--datasets", str(published), "--json")
+        built = _json(
+            "pipeline",
+            "build",
+            *made["seals"],
+            "--datasets",
+            str(published),
+            "--archives",
+            archives,
+            "--json",
+        )
         for seal in built["seals"]:
             _tell(f"snapshot    {seal['alpha_id']} {seal['snapshot']} ({seal['outcome']})")
     with _step(screen, "issuing two keys, one of them with raw-book access"):
@@ -73,6 +83,7 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
     ]
     environment = os.environ | {
         "ALPHA_RESULTS_MARKET_DATA": str(simulation / "market"),
+        "ALPHA_RESULTS_ARCHIVES": archives,
         # The lines to try should not scroll away under the log of trying them.
         "ALPHA_RESULTS_LOG_LEVEL": "warning",
     }

@@ -19,7 +19,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
 from serve.auth.credentials import Credentials
 from serve.auth.link_holder import LinkHolder
-from serve.downloads.links import Signed, TableLink, signed_text
+from serve.downloads.links import ArchiveLink, Signed, TableLink, signed_text
 from serve.downloads.ranges import UnsatisfiableRange, same_entity, wanted_range
 from serve.downloads.tables import file_of, opened
 from serve.http import request as requests
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from serve.state import ServerState
 
 TABLES: Final = ENDPOINTS["catalog.alphas.tables.download"]
+ARCHIVES: Final = ENDPOINTS["catalog.alphas.source.download"]
 PIECE: Final = 2**18
 """Bytes of a file in memory at a time, for each download: the next piece is read when this one is mostly sent."""
 AT_ONCE: Final = 32
@@ -91,12 +92,13 @@ class Files:
 
     async def _answer(self, scope: Scope, request: Request, receive: Receive, send: Send) -> None:
         path = scope["raw_path"].decode("ascii", "replace")
-        link = TableLink.parse(path)
+        link = TableLink.parse(path) or ArchiveLink.parse(path)
         if link is None:
             raise ApiError("not_found", "No such path.")
         if scope["method"] not in {"GET", "HEAD"}:
             raise ApiError("method_not_allowed", "This path answers GET and HEAD only.")
-        request.endpoint = TABLES.id
+        endpoint = TABLES if isinstance(link, TableLink) else ARCHIVES
+        request.endpoint = endpoint.id
         signed = Signed.parse(scope["query_string"])
         holder = await self._service.access.link_holder(
             signed.key_id,
@@ -108,7 +110,7 @@ class Files:
         request.key_id = holder.key_id
         if signed.expires <= time.time():
             raise ApiError("link_expired", "This link has expired; ask for another.")
-        holder.require(TABLES, link.alpha)
+        holder.require(endpoint, link.alpha)
         with self._counted(holder.key_id):
             file = await self._service.compute(partial(self._opened, link, holder))
             try:
@@ -129,8 +131,12 @@ class Files:
             if not self._sending[key_id]:
                 del self._sending[key_id]
 
-    def _opened(self, link: TableLink, holder: LinkHolder) -> OpenFile:
+    def _opened(self, link: TableLink | ArchiveLink, holder: LinkHolder) -> OpenFile:
         snapshot = self._snapshot(link)
+        if isinstance(link, ArchiveLink):
+            state, descriptor = self._service.source_downloads.open(snapshot)
+            size, sha256 = os.fstat(descriptor).st_size, state.sha256 or state.seal_digest
+            return OpenFile(descriptor, size, sha256, state.filename, "application/zip")
         found = file_of(snapshot, link.table, link.book, raw=holder.expose_raw)
         if found is None or found.link != link:
             # The key lost its raw access, or the link was made for another view: what it may have has another link.
@@ -146,7 +152,7 @@ class Files:
             raise
         return OpenFile(descriptor, facts.size, facts.sha256, link.filename, "application/vnd.apache.parquet")
 
-    def _snapshot(self, link: TableLink) -> Snapshot:
+    def _snapshot(self, link: TableLink | ArchiveLink) -> Snapshot:
         snapshots = self._service.snapshots
         try:
             return snapshots.pinned(link.alpha, link.snapshot) or snapshots.open_pinned(
@@ -156,7 +162,7 @@ class Files:
             # Another worker may have seen a newer one already, and signed a link of it.
             return self._looked_for(link)
 
-    def _looked_for(self, link: TableLink) -> Snapshot:
+    def _looked_for(self, link: TableLink | ArchiveLink) -> Snapshot:
         """Find the snapshot by the pointer as it is now."""
         try:
             return self._service.snapshots.look_for(link.alpha, link.snapshot)

@@ -70,6 +70,29 @@ class TableLink(NamedTuple):
         return found if book is None or BOOK_NAME.match(book) else None
 
 
+class ArchiveLink(NamedTuple):
+    """The source archive that a link names: that of the seal which a snapshot was made from."""
+
+    alpha: str
+    snapshot: str
+
+    @property
+    def path(self) -> str:
+        """The path of the link."""
+        return f"{FILES}/{self.alpha}/{self.snapshot}/source/{self.alpha}.zip"
+
+    @classmethod
+    def parse(cls, path: str) -> Self | None:
+        """Read a path; None when it is not that of an archive's link."""
+        match path.split("/"):
+            case ["", "files", alpha, snapshot, "source", _]:
+                found = cls(alpha, snapshot)
+            case _:
+                return None
+        known = ALPHA_ID.match(alpha) and is_snapshot_id(snapshot)
+        return found if known and found.path == path else None
+
+
 class Signed(NamedTuple):
     """What the query string of a link says.
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+from serve.downloads.links import ArchiveLink
+from serve.downloads.signing import signed_url
 from serve.http.answer import Answer, EndpointFunction, Pending, Single
 from serve.http.request import Request
 from serve.state import ServerState
@@ -17,12 +20,13 @@ def download(service: ServerState, request: Request) -> Pending[Answer]:
 
 
 async def _download(service: ServerState, request: Request) -> Single:
-    return Single(
-        await service.source_downloads.offer(request.the_snapshot),
-        source="archive store",
-        meta=request.run_meta,
-        cache_control="no-store",
-    )
+    snapshot = request.the_snapshot
+    data = await service.source_downloads.offer(snapshot)
+    if "url" not in data:
+        expires = int(time.time()) + data["expires_in"]
+        path = ArchiveLink(snapshot.alpha_id, snapshot.id).path
+        data = {"url": await signed_url(service, request, path, expires), **data}
+    return Single(data, source="archive store", meta=request.run_meta, cache_control="no-store")
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {"catalog.alphas.source.download": download}

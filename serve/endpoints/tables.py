@@ -10,7 +10,7 @@ from typing import Final
 
 from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
-from serve.downloads.links import Signed, base_url, signed_text
+from serve.downloads.signing import signed_url
 from serve.downloads.tables import TableFile, asked_for, facts_of, offered, row
 from serve.downloads.views import FileFacts
 from serve.http.answer import Answer, EndpointFunction, Pending, Single
@@ -70,18 +70,6 @@ def _asked_for(service: ServerState, request: Request) -> tuple[TableFile, FileF
         raise refusal([{"name": "book", "constraint": f"not accepted here: {table} is not stored by book"}])
     file = asked_for(request.the_snapshot, table, book, raw=request.raw)
     return file, facts_of(service.table_views, file)
-
-
-async def signed_url(service: ServerState, request: Request, path: str, expires: int) -> str:
-    """Return a link of a file of this service, signed in the name of the calling key."""
-    key_id = request.the_caller.key_id
-    signature = await service.access.sign_link(key_id, signed_text(path, expires, key_id))
-    base = base_url(
-        service.public_url,
-        request.headers,
-        behind_proxies=service.access_settings.trusted_hops > 0,
-    )
-    return f"{base}{path}?{Signed(expires, key_id, signature).query}"
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {

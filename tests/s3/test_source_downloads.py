@@ -200,12 +200,12 @@ def test_wrong_credentials_hand_out_nothing(run: Run, monkeypatch: pytest.Monkey
         assert api.get(PATH, api.key()).status_code == 200
 
 
-@pytest.mark.parametrize("archives", [None, "folder", "without credentials"])
+@pytest.mark.parametrize("archives", [None, "without credentials"])
 def test_without_a_place_or_credentials_downloads_are_not_configured(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archives: str | None
 ) -> None:
     run.deliver()
-    address = {None: None, "folder": str(tmp_path / "archives")}.get(archives, run.archives)
+    address = None if archives is None else run.archives
     if archives == "without credentials":
         monkeypatch.delenv("AWS_ACCESS_KEY_ID")
         monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")

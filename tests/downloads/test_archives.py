@@ -1,0 +1,93 @@
+"""Source archives in a folder: the service signs and answers their links."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from datasets.storage import open_storage
+from pipeline.archive.package import package
+from pipeline.build import build_seal
+from pipeline.seal import Seal
+from tests.support.application import running
+from tests.support.client import ApiClient
+from tests.support.contract_app import FULL, HIDDEN
+from tests.support.seals import make_seal
+
+PATH = f"/v1/alphas/{FULL}/source/download"
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A running application with an archive in a folder."""
+
+    api: ApiClient
+    archives: Path
+
+
+@pytest.fixture
+def deployed(tmp_path: Path) -> Iterator[Deployment]:
+    root, archives = tmp_path / "published", tmp_path / "archives"
+    for alpha in (FULL, HIDDEN):
+        seal = make_seal(tmp_path / "seals", alpha_id=alpha, seed=len(alpha))
+        build_seal(str(seal), root)
+        assert package(Seal.open(str(seal)), open_storage(root), str(archives)) is not None
+    with running(root, archives=str(archives)) as api:
+        yield Deployment(api, archives)
+
+
+def link_of(api: ApiClient, token: str) -> str:
+    parts = urlsplit(api.json(PATH, token)["data"]["url"])
+    return f"{parts.path}?{parts.query}"
+
+
+def code(response: httpx.Response) -> tuple[int, str]:
+    return response.status_code, response.json()["error"]["code"]
+
+
+def test_an_archive_in_a_folder_is_fetched_by_a_link(deployed: Deployment) -> None:
+    api, token = deployed.api, deployed.api.key()
+    data = api.json(PATH, token)["data"]
+    assert list(data) == ["url", "expires_in", "filename", "size_bytes", "sha256"]
+    link = link_of(api, token)
+    response = api.get(link)
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/zip"
+    assert response.headers["content-disposition"] == f'attachment; filename="{FULL}.zip"'
+    assert len(response.content) == data["size_bytes"]
+    assert hashlib.sha256(response.content).hexdigest() == data["sha256"]
+    assert zipfile.ZipFile(io.BytesIO(response.content)).testzip() is None
+    part = api.get(link, headers={"range": "bytes=2-5"})
+    assert (part.status_code, part.content) == (206, response.content[2:6])
+
+
+def test_a_link_of_an_archive_opens_no_other_and_ends_with_its_key(deployed: Deployment) -> None:
+    api = deployed.api
+    link = link_of(api, api.key())
+    assert code(api.get(link.replace(FULL, HIDDEN))) == (403, "link_invalid")
+    assert code(api.get(link.replace("expires=1", "expires=2"))) == (403, "link_invalid")
+    assert code(api.get(link.partition("?")[0])) == (403, "link_invalid")
+    tables = api.json(f"/v1/alphas/{FULL}/tables/decisions/download", api.key())["data"]["url"]
+    query = urlsplit(tables).query
+    assert code(api.get(f"{link.partition('?')[0]}?{query}")) == (403, "link_invalid")
+
+
+def test_an_archive_that_is_gone_or_another_is_missing(deployed: Deployment) -> None:
+    api, token = deployed.api, deployed.api.key()
+    link = link_of(api, token)
+    (file,) = deployed.archives.glob(f"{FULL}/*.zip")
+    content = file.read_bytes()
+    file.write_bytes(content[:-1])
+    assert code(api.get(PATH, token)) == code(api.get(link)) == (404, "source_object_missing")
+    file.unlink()
+    assert code(api.get(PATH, token)) == code(api.get(link)) == (404, "source_object_missing")
+    file.write_bytes(content)
+    assert api.get(link).status_code == 200

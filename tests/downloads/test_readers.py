@@ -1,0 +1,115 @@
+"""Links as programs read them: a real server, real readers of Parquet over HTTP, and what its log says of them."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import fsspec
+import httpx
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+import datasets
+from pipeline.build import build_seal
+from tests.support.contract_app import FULL
+from tests.support.seals import make_seal
+from tests.support.server import served, token_for
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("readers")
+    build_seal(str(make_seal(folder / "seals", alpha_id=FULL, names=200, weeks=60)), folder / "published")
+    return folder / "published"
+
+
+@pytest.fixture(scope="module", params=["on", "off"])
+def server(root: Path, request: pytest.FixtureRequest) -> Iterator[tuple[str, str, Path]]:
+    token, log = token_for(root), root.with_name(f"{request.param}.log")
+    counts = str(root.with_name(f"{request.param}.limits"))
+    told = {"ALPHA_RESULTS_FAST_PATH": request.param, "ALPHA_RESULTS_LIMITS_STATE": counts}
+    with served(root, log=log, variables={**told, "ALPHA_RESULTS_WRITE_TIMEOUT_SECONDS": "1"}) as (_, base):
+        yield base, token, log
+
+
+def link(server: tuple[str, str, Path], table: str = "decisions") -> str:
+    base, token, _ = server
+    answer = httpx.get(
+        f"{base}/v1/alphas/{FULL}/tables/{table}/download", headers={"authorization": f"Bearer {token}"}
+    )
+    assert answer.status_code == 200, answer.text
+    url = str(answer.json()["data"]["url"])
+    assert url.startswith(f"{base}/files/")
+    return url
+
+
+def test_a_reader_that_seeks_reads_the_table(server: tuple[str, str, Path], root: Path) -> None:
+    expected = datasets.open(root)[FULL].scan("decisions").select("symbol", "score").collect()
+    url = link(server)
+    with fsspec.open(url, "rb", block_size=4096) as file:
+        seen = pl.DataFrame(pq.ParquetFile(file).read(["symbol", "score"]))
+    assert seen.equals(expected)
+    assert pl.read_parquet(url, columns=["symbol", "score"]).equals(expected)
+
+
+def test_curl_goes_on_where_it_stopped(server: tuple[str, str, Path], tmp_path: Path) -> None:
+    curl = shutil.which("curl")
+    if curl is None:
+        pytest.skip("curl is not installed")
+    url, out = link(server), tmp_path / "table.parquet"
+    whole = httpx.get(url).content
+    out.write_bytes(whole[: len(whole) // 3])
+    subprocess.run([curl, "-sS", "--fail", "-C", "-", "-o", str(out), url], check=True)
+    assert out.read_bytes() == whole
+
+
+def test_several_requests_of_one_connection_are_answered_in_turn(server: tuple[str, str, Path]) -> None:
+    url = link(server)
+    with httpx.Client() as client:
+        whole = client.get(url).content
+        assert client.head(url).headers["content-length"] == str(len(whole))
+        assert client.get(url, headers={"range": "bytes=-4"}).content == b"PAR1"
+        assert client.get(url, headers={"range": f"bytes={len(whole)}-"}).status_code == 416
+        assert client.get(url.replace("signature=", "signature=x")).json()["error"]["code"] == "link_invalid"
+        tag = client.head(url).headers["etag"]
+        assert client.get(url, headers={"if-none-match": tag}).status_code == 304
+        assert client.get(url).content == whole
+
+
+def test_a_signature_is_in_no_log(server: tuple[str, str, Path]) -> None:
+    url = link(server)
+    assert httpx.get(url).status_code == 200
+    assert httpx.get(url.replace(FULL, "Test_other")).status_code == 403
+    signature = url.partition("signature=")[2]
+    time.sleep(0.2)
+    log = server[2].read_text()
+    assert signature not in log
+    assert urlsplit(url).path in log
+    assert '"endpoint":"catalog.alphas.tables.download"' in log
+
+
+def test_callers_that_leave_give_their_places_back(
+    server: tuple[str, str, Path],
+) -> None:
+    parts = urlsplit(link(server))
+    whole = int(httpx.head(parts.geturl()).headers["content-length"])
+    for _ in range(40):  # more than may be sent at a time: each gives its place back
+        with socket.create_connection((parts.hostname or "", parts.port or 0)) as gone:
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            gone.sendall(f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    for _ in range(50):
+        answer = httpx.get(parts.geturl())
+        if answer.status_code == 200:
+            break
+        time.sleep(0.2)
+    assert answer.status_code == 200
+    assert len(answer.content) == whole
+    assert pl.read_parquet(io.BytesIO(answer.content)).height > 0
