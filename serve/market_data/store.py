@@ -51,7 +51,7 @@ class MarketData:
         self._storage = open_storage(address) if address else None
         self._look_seconds = look_seconds
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="market-data")
-        self._held: Mapping[str, Benchmark] = {}
+        self._benchmarks: Mapping[str, Benchmark] = {}
         self._signatures: Mapping[str, tuple[Any, ...]] | None = None
         self._failure: Callable[[], ApiError] | None = None
         self._reason: str | None = None
@@ -104,7 +104,7 @@ class MarketData:
 
     def refusal(self, symbol: str) -> ApiError | None:
         """Return the ``bad_request`` for a symbol that is not there; None when nothing is cached, so that nobody can tell."""
-        return _refused(symbol, self._held) if self._held else None
+        return _refused(symbol, self._benchmarks) if self._benchmarks else None
 
     async def _current(self) -> Mapping[str, Benchmark]:
         if self._storage is None:
@@ -112,10 +112,10 @@ class MarketData:
         if time.monotonic() >= self._next or self._look is not None:
             looking = self._looking()
             # With something in hand the look goes on behind the answer; without, there is nothing to say before it.
-            if not self._held:
+            if not self._benchmarks:
                 await asyncio.wait({looking}, timeout=WAIT_SECONDS)
-        if self._held:
-            return self._held
+        if self._benchmarks:
+            return self._benchmarks
         error = _unavailable() if self._failure is None else self._failure()
         raise error
 
@@ -136,8 +136,10 @@ class MarketData:
             self._failed(error)
         else:
             if found is not None:
-                self._signatures, self._held = found
-                _log.info("market_data_read", symbols=list(self._held), files=len(self._signatures or ()))
+                self._signatures, self._benchmarks = found
+                _log.info(
+                    "market_data_read", symbols=list(self._benchmarks), files=len(self._signatures or ())
+                )
             if self._failure is not None:
                 _log.info("market_data_usable_again")
             self._failure = self._reason = None
@@ -151,7 +153,7 @@ class MarketData:
             or is_refusal(error)
             or names_missing_bucket(error)
         )
-        pause = self._look_seconds if self._held else min(RETRY_SECONDS, self._look_seconds)
+        pause = self._look_seconds if self._benchmarks else min(RETRY_SECONDS, self._look_seconds)
         self._next = time.monotonic() + pause
         self._failure = _not_configured if misconfigured else _unavailable
         if str(error) != self._reason:
@@ -159,7 +161,7 @@ class MarketData:
             _log.error(
                 "market_data_unusable" if misconfigured else "market_data_unreachable",
                 reason=self._reason,
-                still_served=list(self._held),
+                still_served=list(self._benchmarks),
             )
 
     def _read_if_changed(

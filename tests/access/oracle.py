@@ -1,4 +1,4 @@
-"""The limiter's rules as slowly and plainly as they can be said: every call is kept and counted anew.
+"""The limiter's rules as slowly and plainly as they can be said: every call is stored and counted anew.
 
 Windows roll by a time that never goes back; the month is that of the wall clock. `Oracle` is given both. `OfOneClock` has
 nothing but a clock that may be set, as a Redis server does.

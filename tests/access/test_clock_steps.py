@@ -236,7 +236,7 @@ def test_redis_a_day_ahead_for_two_seconds_locks_nobody_out(redis_client: redis.
     server = Server(redis_client)
     assert server.times(60) == 60
     server.set_ahead = DAY_US
-    assert server.times(60) == 60  # what passed and what was set cannot be told apart
+    assert server.times(60) == 60  # what passed and what was set cannot be distinguished
     server.now += 2 * SECOND_US
     server.set_ahead = 0
     assert server.times(1) == 0

@@ -165,10 +165,10 @@ def test_the_room_set_aside_is_given_up_once_and_taken_again(tmp_path: Path) -> 
     assert not reserve.give_up(store)
     reserve.fill(store)
     reserve.fill(store)
-    (kept,) = tmp_path.iterdir()
-    assert kept.stat().st_size == reserve.RESERVE_BYTES
-    assert kept.stat().st_blocks * 512 >= reserve.RESERVE_BYTES
-    assert kept.stat().st_mode & 0o777 == 0o600
+    (reserve_file,) = tmp_path.iterdir()
+    assert reserve_file.stat().st_size == reserve.RESERVE_BYTES
+    assert reserve_file.stat().st_blocks * 512 >= reserve.RESERVE_BYTES
+    assert reserve_file.stat().st_mode & 0o777 == 0o600
     assert reserve.give_up(store)
     assert not list(tmp_path.iterdir())
     reserve.fill(tmp_path / "gone" / "store")  # no room is not a failure

@@ -16,7 +16,7 @@ from serve.auth.limits.sliding_window import CallLog, Month, decide
 from tests.access.oracle import DAY_US, EPOCH, START, OfOneClock, Oracle, month_of, next_month, operations
 
 OPERATIONS = 100_000
-# The script as it is, but told the time.
+# The script as it is, but given the time.
 TOLD_THE_TIME = SCRIPT.replace("redis.call('TIME')", "{KEYS[3], KEYS[4]}")
 
 
@@ -125,10 +125,10 @@ def test_a_log_gives_memory_back_and_still_counts_right() -> None:
     twin, rate = Twin(), RateLimit((10**6, 10**6, 4000, None))
     for call in range(20_000):
         twin.pass_to(START + call * 60_000_000)
-        told = twin.ask(rate, charge=True)
+        result = twin.ask(rate, charge=True)
     assert len(twin.log.times) < 6000
     # One call a minute: a day holds 1440.
-    assert told.used[:3] == (1, 1, 1440)
+    assert result.used[:3] == (1, 1, 1440)
     assert len(twin.log.months) <= 4
 
 

@@ -167,20 +167,20 @@ def test_a_process_killed_outright_loses_only_calls_it_had_not_written(tmp_path:
     command = [sys.executable, "-c", CRASH, str(file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=REPOSITORY, text=True) as worker:
         assert worker.stdout is not None
-        told = [int(worker.stdout.readline())]
+        result = [int(worker.stdout.readline())]
         log = file.with_name("limits-wal")
         empty = log.stat().st_size
         while log.stat().st_size == empty:  # it writes by itself, without being asked
-            told.append(int(worker.stdout.readline()))
+            result.append(int(worker.stdout.readline()))
         worker.kill()
-        told += [int(line) for line in worker.stdout.read().split()]
+        result += [int(line) for line in worker.stdout.read().split()]
     journal = Journal(file)
-    kept = journal.load(journal.present(Clocks.of_this_machine()))["a"]
+    journalled = journal.load(journal.present(Clocks.of_this_machine()))["a"]
     journal.close()
-    (month_count,) = kept.months.values()
-    assert 0 < month_count == len(kept.times)
-    # The last admission may have been written and not told any more.
-    assert month_count <= max(told) + 1
+    (month_count,) = journalled.months.values()
+    assert 0 < month_count == len(journalled.times)
+    # The last admission may have been written and not reported any more.
+    assert month_count <= max(result) + 1
 
 
 async def test_two_processes_cannot_count_in_one_file(tmp_path: Path) -> None:

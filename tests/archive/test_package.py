@@ -179,7 +179,7 @@ def test_a_damaged_record_is_named_and_replaced(seal_folder: Path, storage: Stor
     delivered(package(seal, storage, str(tmp_path / "archives")))
 
 
-def test_no_record_is_kept_outside_its_place(storage: Storage) -> None:
+def test_no_record_is_stored_outside_its_place(storage: Storage) -> None:
     with pytest.raises(AlphaNotPublished):
         archive_state_path("../x", "0" * 64)
     with pytest.raises(SnapshotCorrupt):
@@ -193,8 +193,8 @@ def test_the_command_reports_and_exits_by_what_became_of_each_archive(
     run = CliRunner().invoke
     good = run(archive, [str(seal_folder), *places, str(tmp_path / "archives"), "--json"])
     assert good.exit_code == 0
-    (told,) = json.loads(good.output)["seals"]
-    assert (told["outcome"], told["archive"]["left_out"]) == ("delivered", len(LITTER))
+    (result,) = json.loads(good.output)["seals"]
+    assert (result["outcome"], result["archive"]["left_out"]) == ("delivered", len(LITTER))
     (tmp_path / "blocked").write_text("")
     bad = run(archive, [str(seal_folder), *places, str(tmp_path / "blocked")])
     assert bad.exit_code == 6

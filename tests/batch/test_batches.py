@@ -33,13 +33,13 @@ def test_one_refused_run_stops_no_other(tmp_path: Path, seal: Seal) -> None:
     for alpha in ("Test_a", "Test_b", "Test_c"):
         seal(alpha)
     rewrite(tmp_path / "seals/group/Test_b", "pnl", lambda rows: rows[1:])
-    told = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--jobs", "2", "--json")
-    assert told.exit_code == 1
-    assert told.outcomes() == {"Test_a": "built", "Test_b": "refused", "Test_c": "built"}
-    assert told.json["summary"] | {"seconds": 0} == {
+    result = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--jobs", "2", "--json")
+    assert result.exit_code == 1
+    assert result.outcomes() == {"Test_a": "built", "Test_b": "refused", "Test_c": "built"}
+    assert result.json["summary"] | {"seconds": 0} == {
         "seals": 3, "built": 2, "refused": 1, "failures": 1, "seconds": 0,
     }  # fmt: skip
-    refused = next(entry for entry in told.json["seals"] if entry["outcome"] == "refused")
+    refused = next(entry for entry in result.json["seals"] if entry["outcome"] == "refused")
     assert "pnl.total" in [violation["rule"] for violation in refused["violations"]]
     assert sorted(datasets.open(tmp_path / "root")) == ["Test_a", "Test_c"]
 
@@ -47,11 +47,11 @@ def test_one_refused_run_stops_no_other(tmp_path: Path, seal: Seal) -> None:
 def test_people_get_a_line_each_and_a_summary(tmp_path: Path, seal: Seal) -> None:
     seal("Test_a")
     (seal("Test_b") / "pnl.parquet").unlink()
-    told = build(tmp_path / "root", "--from", str(tmp_path / "seals"))
-    assert told.exit_code == 1
-    assert "Test_a: published snapshot" in told.output
-    assert "Summary" in told.output
-    assert "Failures" in told.output
+    result = build(tmp_path / "root", "--from", str(tmp_path / "seals"))
+    assert result.exit_code == 1
+    assert "Test_a: published snapshot" in result.output
+    assert "Summary" in result.output
+    assert "Failures" in result.output
 
 
 def test_the_exit_code_is_that_of_the_seal_named_first(tmp_path: Path, seal: Seal) -> None:
@@ -197,8 +197,8 @@ def test_a_signal_lets_what_is_at_work_finish_and_begins_nothing(
     eventually(lambda: builds(batch.pid), "a build")
     batch.send_signal(signal.SIGTERM)
     output, complaints = batch.communicate(timeout=180)
-    told = json.loads(output)["seals"]
-    assert [entry["outcome"] for entry in told] == ["built"]
+    result = json.loads(output)["seals"]
+    assert [entry["outcome"] for entry in result] == ["built"]
     assert batch.returncode == 130
     assert "finishing what is at work" in complaints
 
@@ -265,7 +265,7 @@ def test_a_stop_begins_nothing_more() -> None:
     assert len(found) == builder.begun < 10_000 - 3
 
 
-def test_a_mistake_of_the_program_costs_its_own_seal_and_is_told() -> None:
+def test_a_mistake_of_the_program_costs_its_own_seal_and_is_reported() -> None:
     requests = [Request(str(n), "") for n in range(9)]
     found = dict(run(requests, _Counting(fails_at=5), 2, stopping=threading.Event()))
     assert {place: outcome.kind for place, outcome in found.items()} == {

@@ -55,9 +55,9 @@ def test_a_manifest_is_read_again_only_when_it_changed(tmp_path: Path, seal: Sea
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    told = build(tmp_path / "root", "--from", str(tmp_path / "seals"))
-    assert told.exit_code == 2
-    assert "there is no folder" in told.output
+    result = build(tmp_path / "root", "--from", str(tmp_path / "seals"))
+    assert result.exit_code == 2
+    assert "there is no folder" in result.output
 
 
 def test_what_is_served_costs_no_process(tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,9 +72,9 @@ def test_what_is_served_costs_no_process(tmp_path: Path, seal: Seal, monkeypatch
         ("--from", str(tmp_path / "seals")),
         ("--jobs", "2", str(tmp_path / "seals/group/Test_a")),
     ):
-        told = build(tmp_path / "root", *arguments, "--json")
-        assert told.exit_code == 0
-        assert set(told.outcomes().values()) == {"unchanged"}
+        result = build(tmp_path / "root", *arguments, "--json")
+        assert result.exit_code == 0
+        assert set(result.outcomes().values()) == {"unchanged"}
 
 
 def _found(tmp_path: Path, **common: Any) -> dict[str, str]:
@@ -82,8 +82,8 @@ def _found(tmp_path: Path, **common: Any) -> dict[str, str]:
     catalogue.refresh()
     seen = Seals(str(tmp_path / "seals")).scan()
     found = choose(seen, catalogue, Request("", str(tmp_path / "root"), **common), searched=True)
-    told = {Path(one.address).parent.name: "due" for one in found.due}
-    return told | {Path(one.entry["seal"]).parent.name: one.kind for one in found.settled}
+    result = {Path(one.address).parent.name: "due" for one in found.due}
+    return result | {Path(one.entry["seal"]).parent.name: one.kind for one in found.settled}
 
 
 def test_only_the_latest_seal_of_an_alpha_is_built(tmp_path: Path, seal: Seal) -> None:
@@ -111,8 +111,8 @@ def test_a_search_does_not_undo_a_rollback(tmp_path: Path, seal: Seal) -> None:
 
     assert History(tmp_path / "root", (), ()).run("rollback", "Test_a").exit_code == 0
     assert _found(tmp_path) == {"v01": "unchanged", "v02": "rolled back"}
-    told = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--json")
-    assert (told.exit_code, sorted(told.json["summary"])) == (
+    result = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--json")
+    assert (result.exit_code, sorted(result.json["summary"])) == (
         0,
         ["failures", "rolled back", "seals", "seconds", "unchanged"],
     )
@@ -152,20 +152,20 @@ def test_a_root_that_is_a_file_is_refused_in_one_line(
     file = tmp_path / "file"
     file.write_text("no folder")
     words = [word.format(seal=made, seals=tmp_path / "seals") for word in COMMANDS[command]]
-    told = CliRunner().invoke(cli, [*words, "--datasets", f"{file}{below}"])
-    assert told.exit_code == 2
-    (line,) = told.stderr.splitlines()
+    result = CliRunner().invoke(cli, [*words, "--datasets", f"{file}{below}"])
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
     assert line.startswith("error: --datasets: ")
     assert f"'{file}' is a file, not a folder; give the folder" in line
-    assert told.stdout == ""
+    assert result.stdout == ""
     assert file.read_text() == "no folder"
 
 
 def test_seals_looked_for_in_a_file_are_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    told = build(tmp_path / "root", "--from", str(tmp_path / "file"))
-    assert told.exit_code == 2
-    assert told.output == (
+    result = build(tmp_path / "root", "--from", str(tmp_path / "file"))
+    assert result.exit_code == 2
+    assert result.output == (
         f"error: --from: '{tmp_path / 'file'}' is a file, not a folder; give the folder that seals are written to\n"
     )
     assert not (tmp_path / "root").exists()
@@ -175,13 +175,13 @@ def test_seals_looked_for_in_a_file_are_refused_in_one_line(tmp_path: Path) -> N
 def test_a_file_in_place_of_a_seal_is_said_to_be_one(tmp_path: Path, seal: Seal, command: str) -> None:
     manifest = seal("Test_a") / "seal.json"
     where = () if command == "check" else ("--datasets", str(tmp_path / "root"))
-    told = CliRunner().invoke(cli, [command, str(manifest), *where])
-    assert told.exit_code == 2
-    assert "this is a file; a seal is the folder that holds a seal.json" in " ".join(told.output.split())
+    result = CliRunner().invoke(cli, [command, str(manifest), *where])
+    assert result.exit_code == 2
+    assert "this is a file; a seal is the folder that holds a seal.json" in " ".join(result.output.split())
 
 
 def test_an_empty_folder_is_told_and_is_no_failure(tmp_path: Path) -> None:
     (tmp_path / "seals").mkdir()
-    told = build(tmp_path / "root", "--from", str(tmp_path / "seals"))
-    assert told.exit_code == 0
-    assert "no finished seal lies below" in told.output
+    result = build(tmp_path / "root", "--from", str(tmp_path / "seals"))
+    assert result.exit_code == 0
+    assert "no finished seal lies below" in result.output

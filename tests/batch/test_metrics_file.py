@@ -33,8 +33,8 @@ def test_what_became_of_the_seals_is_counted_and_none_of_them_is_named(
     made = [str(seal("Test_a")), str(rewrite(seal("Test_b"), "pnl", lambda rows: rows[1:]))]
     file = tmp_path / "build.prom"
     which = ("--from", str(tmp_path / "seals"), "--jobs", "2") if apart else made
-    told = build(tmp_path / "root", *which, "--metrics-file", str(file))
-    assert told.exit_code == 1
+    result = build(tmp_path / "root", *which, "--metrics-file", str(file))
+    assert result.exit_code == 1
     found = values(file)
     assert {outcome: found[f"builds_total {outcome}"] for outcome in OUTCOMES} == {
         **dict.fromkeys(OUTCOMES, 0), "built": 1, "refused": 1,
@@ -51,7 +51,9 @@ def test_what_became_of_the_seals_is_counted_and_none_of_them_is_named(
     assert set(SUCCESSES) < set(OUTCOMES)
 
 
-def test_a_store_that_is_away_is_told(tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_away_is_reported(
+    tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seal("Test_a")
     for name, value in {
         "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1",  # nobody listens there
@@ -61,8 +63,8 @@ def test_a_store_that_is_away_is_told(tmp_path: Path, seal: Seal, monkeypatch: p
     }.items():
         monkeypatch.setenv(name, value)
     file = tmp_path / "build.prom"
-    told = build("s3://bucket/root", "--from", str(tmp_path / "seals"), "--metrics-file", str(file))
-    assert told.exit_code == 5, told.output
+    result = build("s3://bucket/root", "--from", str(tmp_path / "seals"), "--metrics-file", str(file))
+    assert result.exit_code == 5, result.output
     found = values(file)
     assert found["build_exit_code"] == 5
     assert found["build_stores_reachable"] == 0
@@ -75,9 +77,9 @@ def test_a_store_that_is_away_is_told(tmp_path: Path, seal: Seal, monkeypatch: p
 def test_a_file_that_cannot_be_is_refused_before_anything_is_built(
     tmp_path: Path, seal: Seal, name: str, words: str
 ) -> None:
-    told = build(tmp_path / "root", str(seal("Test_a")), "--metrics-file", str(tmp_path / name))
-    assert told.exit_code == 2
-    assert words in told.output
+    result = build(tmp_path / "root", str(seal("Test_a")), "--metrics-file", str(tmp_path / name))
+    assert result.exit_code == 2
+    assert words in result.output
     assert not (tmp_path / "root").exists()
 
 

@@ -53,9 +53,9 @@ def at_once(root: Path, seals: list[Path]) -> list[str]:
         process.stdin.flush()
     refused = []
     for process in processes:
-        _, told = process.communicate()
+        _, result = process.communicate()
         if process.returncode:
-            refused.append(told)
+            refused.append(result)
     return refused
 
 
@@ -74,8 +74,8 @@ def test_the_later_seal_is_served_whole(tmp_path: Path, seal: Seal, later_first:
         seal("Test_a", "one", seed=1, sealed_at=FIRST),
         seal("Test_a", "two", seed=2, sealed_at=SECOND),
     )
-    for told in at_once(tmp_path / "root", [later, older, later] if later_first else [older, later, older]):
-        assert "--force" in told
+    for result in at_once(tmp_path / "root", [later, older, later] if later_first else [older, later, older]):
+        assert "--force" in result
     whole(tmp_path / "root", "Test_a")
     assert datasets.open(tmp_path / "root")["Test_a"].manifest.sealed_at == SECOND
 
@@ -97,9 +97,9 @@ def test_an_older_seal_replaces_a_newer_one_only_when_forced(tmp_path: Path, sea
     assert build(root, str(later), "--json").exit_code == 0
     before = whole(root, "Test_a")
     for jobs in ("1", "2"):
-        told = build(root, str(older), "--jobs", jobs, "--json")
-        assert told.exit_code == PublicationRefused.exit_code
-        assert "--force" in json.dumps(told.json)
+        result = build(root, str(older), "--jobs", jobs, "--json")
+        assert result.exit_code == PublicationRefused.exit_code
+        assert "--force" in json.dumps(result.json)
         assert whole(root, "Test_a") == before
     assert build(root, str(older), "--force", "--json").exit_code == 0
     assert whole(root, "Test_a") != before

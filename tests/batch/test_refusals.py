@@ -28,8 +28,8 @@ def cron(tmp_path: Path, *more: str) -> CommandResult:
     return build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--json", *more)
 
 
-def outcomes(told: CommandResult) -> dict[str, str]:
-    return {Path(entry["seal"]).parent.name: entry["outcome"] for entry in told.json["seals"]}
+def outcomes(result: CommandResult) -> dict[str, str]:
+    return {Path(entry["seal"]).parent.name: entry["outcome"] for entry in result.json["seals"]}
 
 
 def broken(seal: Path) -> Path:
@@ -45,9 +45,9 @@ def test_a_broken_later_seal_does_not_hide_a_good_earlier_one(tmp_path: Path, se
         made = seal("Test_a", f"v{day}", seed=int(day), sealed_at=f"2026-01-{day}T00:00:00Z")
         if day > "02":
             broken(made)
-    told = cron(tmp_path)
-    assert outcomes(told) == {"v04": "refused", "v03": "refused", "v02": "built", "v01": "superseded"}
-    assert told.exit_code == 1
+    result = cron(tmp_path)
+    assert outcomes(result) == {"v04": "refused", "v03": "refused", "v02": "built", "v01": "superseded"}
+    assert result.exit_code == 1
     assert sealed_at(tmp_path / "root") == "2026-01-02T00:00:00Z"
 
 
@@ -63,9 +63,9 @@ def test_a_seal_of_tomorrow_is_refused_and_hides_nothing(tmp_path: Path, seal: S
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     seal("Test_a", "v1", sealed_at="2026-01-01T00:00:00Z")
     seal("Test_a", "v2", seed=2, sealed_at=tomorrow)
-    told = cron(tmp_path)
-    assert outcomes(told) == {"v2": "refused", "v1": "built"}
-    (refused,) = [entry for entry in told.json["seals"] if entry["outcome"] == "refused"]
+    result = cron(tmp_path)
+    assert outcomes(result) == {"v2": "refused", "v1": "built"}
+    (refused,) = [entry for entry in result.json["seals"] if entry["outcome"] == "refused"]
     assert [violation["rule"] for violation in refused["violations"]] == ["seal.clock"]
     # It is right tomorrow, so that it is not remembered.
     assert outcomes(cron(tmp_path)) == {"v2": "refused", "v1": "unchanged"}
@@ -106,8 +106,8 @@ def test_what_is_sealed_anew_is_checked_and_what_is_gone_is_forgotten(tmp_path: 
     assert len(list((tmp_path / "root/refused").iterdir())) == 1
     for name in sorted(whole, key=lambda name: name == "seal.json"):
         (made / name).write_bytes(whole[name])
-    told = cron(tmp_path)
-    assert (told.exit_code, outcomes(told)) == (0, {"v1": "built"})
+    result = cron(tmp_path)
+    assert (result.exit_code, outcomes(result)) == (0, {"v1": "built"})
     assert list((tmp_path / "root/refused").iterdir()) == []
 
 
@@ -115,11 +115,11 @@ def test_files_that_come_late_are_another_chance_for_the_same_manifest(tmp_path:
     made = seal("Test_a", "v1")
     (made / "pnl.parquet").rename(tmp_path / "pnl.parquet")
     assert outcomes(cron(tmp_path)) == {"v1": "refused"}
-    told = cron(tmp_path)
-    assert (told.exit_code, outcomes(told)) == (8, {"v1": "still refused"})
+    result = cron(tmp_path)
+    assert (result.exit_code, outcomes(result)) == (8, {"v1": "still refused"})
     (tmp_path / "pnl.parquet").rename(made / "pnl.parquet")
-    told = cron(tmp_path)
-    assert (told.exit_code, outcomes(told)) == (0, {"v1": "built"})
+    result = cron(tmp_path)
+    assert (result.exit_code, outcomes(result)) == (0, {"v1": "built"})
 
 
 def test_a_manifest_that_is_no_file_is_remembered_too(tmp_path: Path, seal: Seal) -> None:
@@ -140,8 +140,8 @@ def test_a_root_that_cannot_remember_builds_all_the_same(tmp_path: Path, seal: S
     (tmp_path / "root").mkdir()
     (tmp_path / "root/refused").write_text("a file in its place")
     for expected in ("built", "unchanged"):
-        told = cron(tmp_path)
-        assert (told.exit_code, outcomes(told)) == (1, {"good": expected, "bad": "refused"})
+        result = cron(tmp_path)
+        assert (result.exit_code, outcomes(result)) == (1, {"good": expected, "bad": "refused"})
 
 
 def test_a_follower_takes_up_a_seal_whose_files_come_after_its_manifest(
@@ -170,10 +170,10 @@ def test_a_follower_serves_the_earlier_seal_at_the_same_look(
     broken(seal("Test_a", "v2", seed=2, sealed_at="2026-01-02T00:00:00Z"))
     watch = program("--from", str(tmp_path / "seals"), "--watch", "--interval", "600", "--json")
     assert watch.stdout is not None
-    told = [json.loads(watch.stdout.readline())["outcome"] for _ in range(2)]
+    result = [json.loads(watch.stdout.readline())["outcome"] for _ in range(2)]
     watch.send_signal(signal.SIGTERM)
     watch.communicate(timeout=120)
-    assert told == ["refused", "built"]
+    assert result == ["refused", "built"]
 
 
 def test_retries_have_pauses_that_double_and_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def test_rows_are_the_same_whatever_form_a_peer_gives_them(theirs: bytes) -> Non
 
 
 @pytest.mark.parametrize(
-    ("theirs", "told"),
+    ("theirs", "result"),
     [
         (body(), "0 rows instead of 1"),
         (body({"a": 1.001, "b": True}), "a is 1.001 instead of 1.0"),
@@ -83,6 +83,6 @@ def test_rows_are_the_same_whatever_form_a_peer_gives_them(theirs: bytes) -> Non
         (body({"a": 1.0, "b": True, "z": 3}), "z not asked for"),
     ],
 )
-def test_a_difference_is_told(theirs: bytes, told: str) -> None:
-    with pytest.raises(RowsDiffer, match=told):
+def test_a_difference_is_shown(theirs: bytes, result: str) -> None:
+    with pytest.raises(RowsDiffer, match=result):
         require_same(ASK, body({"a": 1.0, "b": True}), theirs, "peer")

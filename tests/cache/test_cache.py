@@ -163,13 +163,13 @@ def test_a_copy_is_read_once_however_often_it_is_used(
 
 def test_a_damaged_manifest_in_the_cache_is_read_again(remote: Remote, cache: Cache) -> None:
     expected = remote.snapshot(cache).manifest
-    (kept,) = cache.folder.rglob("manifest.json")
-    kept.write_bytes(kept.read_bytes().replace(b"long_only", b"long_inly"))
+    (copied,) = cache.folder.rglob("manifest.json")
+    copied.write_bytes(copied.read_bytes().replace(b"long_only", b"long_inly"))
     assert remote.snapshot(cache).manifest == expected
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "gone"])
-def test_what_the_root_damaged_is_not_kept_and_named(remote: Remote, cache: Cache, damage: str) -> None:
+def test_what_the_root_damaged_is_not_cached_and_named(remote: Remote, cache: Cache, damage: str) -> None:
     path = remote.place("decisions/part-0.parquet")
     data = path.read_bytes()
     if damage == "gone":

@@ -256,11 +256,11 @@ def test_progress_is_told_page_by_page(
     service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(collect, "PAGE", 200)
-    told: list[tuple[str, int, int]] = []
-    with Client(service.address, service.keys["raw"], progress=lambda *x: told.append(x)) as client:
+    result: list[tuple[str, int, int]] = []
+    with Client(service.address, service.keys["raw"], progress=lambda *x: result.append(x)) as client:
         rows = client[FULL].scores().height
-    assert [done for _, done, _ in told] == [*range(200, rows, 200), rows]
-    assert {(what, total) for what, _, total in told} == {(f"signals.scores {FULL}", rows)}
+    assert [done for _, done, _ in result] == [*range(200, rows, 200), rows]
+    assert {(what, total) for what, _, total in result} == {(f"signals.scores {FULL}", rows)}
     with Client(service.address, service.keys["raw"], progress=True) as client:
         client[FULL].scores()
     assert f"signals.scores {FULL}: 100%" in capsys.readouterr().err
@@ -277,10 +277,10 @@ def test_the_key_is_in_no_representation_error_or_log(
     def failing(call: Callable[[], Any], *, with_locals: bool = True) -> None:
         with pytest.raises(AlphaResultsClientError) as caught:
             call()
-        told = traceback.TracebackException.from_exception(caught.value, capture_locals=with_locals)
+        result = traceback.TracebackException.from_exception(caught.value, capture_locals=with_locals)
         # What the test itself knows is not the client's to hide.
-        told.stack[:] = [frame for frame in told.stack if frame.filename != __file__]
-        shown.extend(["".join(told.format()), repr(caught.value)])
+        result.stack[:] = [frame for frame in result.stack if frame.filename != __file__]
+        shown.extend(["".join(result.format()), repr(caught.value)])
 
     with Client(service.address, key) as client:
         client.me()

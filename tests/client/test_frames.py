@@ -156,10 +156,10 @@ def test_the_figures_of_the_metrics_are_a_table(service: Service) -> None:
     with Client(service.address, service.keys["raw"]) as client, warnings.catch_warnings():
         warnings.simplefilter("ignore", ResultsWarning)
         frame = client[FULL].metrics_frame(granularity="yearly")
-        told = client[FULL].metrics(granularity="yearly")
+        result = client[FULL].metrics(granularity="yearly")
     overall = frame.filter(pl.col("period").is_null())
-    assert overall.filter(name="core.ic")["value"].item() == told["core"]["ic"]["value"]
-    last = told["periods"][-1]
+    assert overall.filter(name="core.ic")["value"].item() == result["core"]["ic"]["value"]
+    last = result["periods"][-1]
     by_year = frame.filter(period=last["period"], name="core.pnl")
     assert by_year["value"].item() == last["core"]["pnl"]["value"]
     assert by_year["unit"].item() == last["core"]["pnl"]["unit"]

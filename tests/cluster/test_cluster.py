@@ -49,8 +49,8 @@ def test_a_worker_killed_mid_build_is_made_up_for_and_the_run_is_published_once(
     assert [path.name for path in snapshots] == [f"snapshot={entry['snapshot']}"]
     # One refused run among others is reported as it is at home.
     (seal("Test_b") / "pnl.parquet").unlink()
-    told = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--cluster", dask.address, "--json")
-    assert (told.exit_code, told.outcomes()) == (1, {"Test_a": "unchanged", "Test_b": "refused"})
+    result = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--cluster", dask.address, "--json")
+    assert (result.exit_code, result.outcomes()) == (1, {"Test_a": "unchanged", "Test_b": "refused"})
 
 
 def test_no_scheduler_is_told_in_a_line(tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,9 +58,9 @@ def test_no_scheduler_is_told_in_a_line(tmp_path: Path, seal: Seal, monkeypatch:
 
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", "1s")
     seal("Test_a")
-    told = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--cluster", "tcp://127.0.0.1:9")
-    assert told.exit_code == 5
-    assert "no Dask scheduler answers" in told.output
+    result = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--cluster", "tcp://127.0.0.1:9")
+    assert result.exit_code == 5
+    assert "no Dask scheduler answers" in result.output
 
 
 OPERATIONS = REPOSITORY / "docs" / "operations.md"
@@ -139,16 +139,16 @@ def test_a_worker_that_cannot_build_the_same_is_refused_by_name(
     make = other_release if lacks == "the release" else no_project
     dask.worker("stranger", make(tmp_path / "other"))
     arguments = ("--from", str(tmp_path / "seals"), "--cluster", dask.address)
-    told = build(tmp_path / "root", *arguments)
-    assert told.exit_code == 2
+    result = build(tmp_path / "root", *arguments)
+    assert result.exit_code == 2
     wanted = release()["code"] if lacks == "the release" else "No module named 'pipeline'"
-    assert wanted in told.output
-    assert ("of another release" in told.output) is (lacks == "the release")
+    assert wanted in result.output
+    assert ("of another release" in result.output) is (lacks == "the release")
     assert not (tmp_path / "root").exists()
     # Beside one that can build it is left out.
     dask.worker("ours")
-    told = build(tmp_path / "root", *arguments, "--json")
-    assert (told.exit_code, told.outcomes()) == (0, {"Test_a": "built"})
+    result = build(tmp_path / "root", *arguments, "--json")
+    assert (result.exit_code, result.outcomes()) == (0, {"Test_a": "built"})
 
 
 def test_a_worker_that_joins_later_is_asked_too(
@@ -190,11 +190,11 @@ def test_a_scheduler_that_goes_away_ends_the_batch_with_its_report(
 
 def test_no_worker_at_all_ends_the_batch(tmp_path: Path, seal: Seal, dask: Dask) -> None:
     seal("Test_a")
-    told = build(
+    result = build(
         tmp_path / "root", "--from", str(tmp_path / "seals"), "--cluster", dask.address, "--cluster-seconds", "1"
     )  # fmt: skip
-    assert told.exit_code == 5
-    assert "no worker that can build" in told.output
+    assert result.exit_code == 5
+    assert "no worker that can build" in result.output
 
 
 @pytest.mark.parametrize("signals", [[signal.SIGTERM], [signal.SIGINT]])

@@ -29,8 +29,8 @@ def main(archive: Path) -> None:
                 raw=False, source=False, skipped=False, trades=False, metrics=False,
             )  # fmt: skip
             build_seal(str(seal), root)
-        told = CliRunner().invoke(cli, ["rollback", "Test_back", "--datasets", str(root)])
-        assert told.exit_code == 0, told.output
+        result = CliRunner().invoke(cli, ["rollback", "Test_back", "--datasets", str(root)])
+        assert result.exit_code == 0, result.output
         seal = make_seal(
             folder / "seals" / "whole", alpha_id="Test_whole", weeks=14, sealed_at="2026-01-03T00:00:00Z",
             without_kinds=("positions", "pnl"), raw=False, source=False,

@@ -112,13 +112,13 @@ class Mixed:
             "rollback": ("rollback", ALPHA),
             "gc": ("gc", "--keep", "1", "--grace", "0s"),
         }[step]
-        told = self._workers[by].run(*arguments, "--datasets", str(self.root))
-        assert told["exit_code"] == expected, told["output"]
+        result = self._workers[by].run(*arguments, "--datasets", str(self.root))
+        assert result["exit_code"] == expected, result["output"]
 
     def look(self, by: int) -> None:
         """Verify and read by one worker; compare every file that was ever named."""
-        told = self._workers[by].run("verify", "--datasets", str(self.root))
-        assert told["exit_code"] == 0, told["output"]
+        result = self._workers[by].run("verify", "--datasets", str(self.root))
+        assert result["exit_code"] == 0, result["output"]
         found = self._workers[by].serve(self.root)[ALPHA]
         assert found["seal"] == digest((self._seals[self.model.serves - 1] / "seal.json").read_bytes())
         pointer = served(open_storage(self.root), ALPHA)

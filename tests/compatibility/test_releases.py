@@ -134,16 +134,16 @@ def test_fields_of_a_later_release_are_tolerated(published: Path) -> None:
     """A pointer and a manifest of the future: every record in them has a field more."""
     root = published / "root"
     for path in root.glob("catalog/*.json"):
-        told = json.loads(path.read_bytes()) | {"a_new_field": {"x": [1]}}
-        pointer = Pointer.decode(json.dumps(told).encode(), "pointer")
+        document = json.loads(path.read_bytes()) | {"a_new_field": {"x": [1]}}
+        pointer = Pointer.decode(json.dumps(document).encode(), "pointer")
         assert pointer.unknown == {"a_new_field": {"x": [1]}}
         assert b"a_new_field" in pointer.encode()
     for path in root.glob("alphas/*/*/manifest.json"):
         data = path.read_bytes()
         assert named_by_content(data, path.parent.name.removeprefix("snapshot="))
-        told = json.loads(data) | {"a_new_field": None}
-        told["files"] = [entry | {"a_newer_field": 2} for entry in told["files"]]
-        later = json.dumps(told).encode()
+        document = json.loads(data) | {"a_new_field": None}
+        document["files"] = [entry | {"a_newer_field": 2} for entry in document["files"]]
+        later = json.dumps(document).encode()
         assert Manifest.decode(later, "manifest") == Manifest.decode(data, "manifest")
 
 
@@ -175,8 +175,8 @@ def test_the_first_release_works_on_what_this_one_writes(
 
 def _knows_all_but_new_columns(first_release: Worker, place: tuple[str, ...]) -> None:
     """Let the first release verify: it cannot know of columns that came later, and nothing else may be wrong."""
-    told = first_release.run("verify", "--json", *place)
-    found = json.loads(told["output"])["alphas"]
+    result = first_release.run("verify", "--json", *place)
+    found = json.loads(result["output"])["alphas"]
     faults = [fault for alpha in found for fault in alpha["faults"]]
     assert {fault["check"] for fault in faults} <= {"columns"}
     later = ("weekly_signal", "sealed_metrics")

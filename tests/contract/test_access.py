@@ -189,7 +189,7 @@ def test_the_key_shown_is_the_one_used(api: ContractApp) -> None:
     assert ids["revoked"] not in shown
     assert ids["administrator"] not in shown, "another account's"
     assert shown[ids["suspended"]]["status"] == "suspended"
-    assert shown[ids["expired"]]["status"] == "active", "expiry is told by its date alone"
+    assert shown[ids["expired"]]["status"] == "active", "expiry is given by its date alone"
     assert shown[ids["expired"]]["expires_at"] == "2020-02-01T00:00:00Z"
     assert shown[ids["counted"]]["rate_limit"] == me["rate_limit"]
     assert shown[ids["counted"]]["display_prefix"] == f"ar_live_{ids['counted'][:4]}"

@@ -29,9 +29,9 @@ def test_a_page_one_holds_already_is_not_sent_again(api: ContractApp, endpoint: 
     first = api.get(endpoint, query, **arguments)
     tag = first.headers["etag"]
     assert tag.startswith('"'), "a strong tag: equal tags are equal bytes"
-    for held in (tag, f'"other", {tag}', f"W/{tag}", "*"):
-        again = api.get(endpoint, query, **arguments, headers={"if-none-match": held})
-        assert again.status_code == 304, held
+    for entity_tag in (tag, f'"other", {tag}', f"W/{tag}", "*"):
+        again = api.get(endpoint, query, **arguments, headers={"if-none-match": entity_tag})
+        assert again.status_code == 304, entity_tag
         assert again.headers["etag"] == tag
         assert again.headers["cache-control"] == first.headers["cache-control"]
         assert again.headers["vary"] == first.headers["vary"]
@@ -126,7 +126,7 @@ def test_a_coded_body_is_the_same_body_under_a_tag_of_its_own(api: ContractApp, 
     assert again.status_code == 304
 
 
-def test_errors_are_kept_by_nobody(api: ContractApp) -> None:
+def test_errors_are_cached_by_nobody(api: ContractApp) -> None:
     for response in (
         api.get("signals.scores", {"limit": "0"}, alpha=FULL),
         api.get("signals.scores", alpha="Test_nowhere"),

@@ -113,8 +113,8 @@ def test_values_at_the_edge_are_taken(api: ContractApp, endpoint: Endpoint, para
         if parameter.name in ("limit", "offset"):
             assert body["pagination"][parameter.name] == int(text)
         if parameter.name in ("book", "fields"):
-            told = body["meta"] if endpoint.shape is Shape.COLLECTION else body["data"]
-            assert told[parameter.name] == text
+            result = body["meta"] if endpoint.shape is Shape.COLLECTION else body["data"]
+            assert result[parameter.name] == text
 
 
 @OF_EACH
@@ -166,7 +166,7 @@ def test_a_parameter_the_endpoint_does_not_take_is_refused_by_its_name(
 
 
 @every(TAKING_PARAMETERS)
-def test_the_name_nearest_to_a_misspelt_one_is_told(api: ContractApp, endpoint: Endpoint) -> None:
+def test_the_name_nearest_to_a_misspelt_one_is_reported(api: ContractApp, endpoint: Endpoint) -> None:
     arguments = asked(api, endpoint)
     for parameter in endpoint.query:
         if parameter.kind is ParameterKind.FORBIDDEN:
@@ -186,8 +186,8 @@ def test_a_misspelt_window_or_symbol_does_not_answer_the_whole_panel(api: Contra
     error = api.refused(
         "signals.scores", [("form", "2020-01-01"), ("symbols", "A"), ("limit", "0")], alpha=FULL
     )
-    told = [(entry["name"], entry.get("nearest")) for entry in error["details"]["parameters"]]
-    assert told == [("limit", None), ("form", "from"), ("symbols", "symbol")]
+    result = [(entry["name"], entry.get("nearest")) for entry in error["details"]["parameters"]]
+    assert result == [("limit", None), ("form", "from"), ("symbols", "symbol")]
 
 
 def test_what_is_told_of_unknown_parameters_is_bounded(api: ContractApp) -> None:
@@ -227,7 +227,7 @@ def test_a_week_that_is_no_day_is_a_bad_request_rather_than_a_missing_week(
     assert [entry["name"] for entry in error["details"]["parameters"]] == ["date"]
 
 
-def test_a_benchmark_that_is_not_held_is_reported_beside_the_others(api: ContractApp) -> None:
+def test_a_benchmark_that_is_not_available_is_reported_beside_the_others(api: ContractApp) -> None:
     error = api.refused("benchmarks.daily", {"limit": "0", "from": "x"}, symbol="QQQ")
     assert [entry["name"] for entry in error["details"]["parameters"]] == ["symbol", "from", "limit"]
     assert error["details"]["available"] == ["SPY"]

@@ -134,7 +134,7 @@ def test_a_week_that_is_no_rebalance_names_its_neighbours(api: ContractApp) -> N
 
 
 def test_a_description_has_every_documented_key_and_a_run_may_have_none(api: ContractApp) -> None:
-    # That every key is there is what the document says of it, and every answer is held against that.
+    # That every key is there is what the document says of it, and every answer is checked against that.
     body = api.ok("catalog.alphas.get", alpha=FULL)
     assert body["data"]["algo_id"] == body["data"]["alpha_id"] == FULL
     assert body["meta"]["alpha_id"] == FULL

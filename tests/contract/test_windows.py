@@ -144,7 +144,7 @@ def test_the_first_row_of_a_benchmark_is_the_baseline(api: ContractApp) -> None:
         assert (row["period_return"], row["cumulative_return"], row["drawdown_pct"]) == (None, 0.0, 0.0)
 
 
-def test_a_benchmark_that_is_not_held_is_a_bad_request_with_those_that_are(api: ContractApp) -> None:
+def test_a_benchmark_that_is_not_available_is_a_bad_request_with_those_that_are(api: ContractApp) -> None:
     for symbol in ("QQQ", "SPY ", "é", "x" * 500):
         error = api.refused("benchmarks.daily", symbol=symbol)
         assert error["code"] == "bad_request"
@@ -164,7 +164,7 @@ def test_the_cross_section_is_filtered_as_asked(api: ContractApp) -> None:
     everything, counted = body["data"], body["meta"]["n_symbols"]
     assert counted == len(everything) == body["pagination"]["total"]
 
-    def kept(**query: str) -> list[str]:
+    def selected(**query: str) -> list[str]:
         page = api.ok("signals.rebalances.get", {**query, "limit": 5000}, **arguments)
         assert page["pagination"]["total"] == len(page["data"])
         assert page["meta"]["n_symbols"] == counted, "of the whole cross-section, before any filter"
@@ -172,17 +172,17 @@ def test_the_cross_section_is_filtered_as_asked(api: ContractApp) -> None:
         return [row["symbol"] for row in page["data"]]
 
     some = [everything[3]["symbol"], everything[0]["symbol"]]
-    assert kept(symbol=",".join(some)) == [some[1], some[0]]
-    assert kept(symbol="NOBODY") == []
+    assert selected(symbol=",".join(some)) == [some[1], some[0]]
+    assert selected(symbol="NOBODY") == []
     for words, sign in ((("1", "long"), 1), (("-1", "short"), -1), (("0", "flat", "neutral"), 0)):
         expected = [row["symbol"] for row in everything if row["direction"] == sign]
-        assert all(kept(direction=word) == expected for word in words)
+        assert all(selected(direction=word) == expected for word in words)
     for book in ("long_short", "long_only"):
         column = f"{book}_target_weight"
         weights = sorted({abs(row[column]) for row in everything})
         for least in (0.0, weights[-1], weights[-1] * 1.01):
             expected = [row["symbol"] for row in everything if abs(row[column]) >= least]
-            assert kept(min_abs_weight=repr(least), book=book) == expected
+            assert selected(min_abs_weight=repr(least), book=book) == expected
 
 
 @pytest.mark.parametrize(

@@ -151,10 +151,10 @@ def test_the_views_hold_every_alpha_of_the_root(root: Path, tmp_path: Path) -> N
     file = tmp_path / "alphas.duckdb"
     done = command("sql", str(root), "--into", str(file), "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    result = json.loads(done.stdout)
     opened = datasets.open(root)
     with duckdb.connect(str(file), read_only=True) as connection:
-        for table in set(told["views"]) - {"alphas"}:
+        for table in set(result["views"]) - {"alphas"}:
             for alpha in filter(lambda alpha: opened[alpha].has(table), (ONE, OTHER)):
                 expected = opened[alpha].scan(table).collect()
                 columns = ", ".join(f'"{name}"' for name in expected.columns)
@@ -217,8 +217,8 @@ def test_a_command_on_a_root_that_is_not_there_leaves_with_two(arguments: list[s
     assert plain.returncode == 2
     assert "nowhere" in plain.stderr
     as_json = command(*arguments, str(tmp_path / "nowhere"), "--json")
-    told: dict[str, Any] = json.loads(as_json.stdout)
-    assert (as_json.returncode, told["error"]) == (2, "SettingsError")
+    result: dict[str, Any] = json.loads(as_json.stdout)
+    assert (as_json.returncode, result["error"]) == (2, "SettingsError")
 
 
 def test_a_file_that_is_in_use_or_is_no_database_costs_nothing(root: Path, tmp_path: Path) -> None:

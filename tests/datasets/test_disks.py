@@ -162,9 +162,9 @@ def _refused(seal: Path, root: Path) -> str | None:
 def test_rollback_and_gc_fail_by_name_and_work_once_there_is_room(disk: Disk, history: History) -> None:
     disk.leave(0)
     for command in (("gc", "--keep", "1", "--grace", "0s"), ("rollback", ALPHA)):
-        told = history.run(*command)
-        assert told.exit_code == StorageUnavailable.exit_code
-        assert f"{history.root / pointer_path(ALPHA)} cannot be written: no space is left" in told.output
+        result = history.run(*command)
+        assert result.exit_code == StorageUnavailable.exit_code
+        assert f"{history.root / pointer_path(ALPHA)} cannot be written: no space is left" in result.output
         served_whole(history.root, history.snapshots[2])
         assert history.there() == set(history.snapshots)
     disk.make_room()
@@ -211,9 +211,9 @@ def test_a_disk_that_turned_read_only_is_named_and_goes_on_being_read(
     with pytest.raises(StorageUnavailable, match="mounted read-only"):
         build_seal(str(next_seal), history.root)
     for command in (("gc",), ("rollback", ALPHA)):
-        told = history.run(*command)
-        assert told.exit_code == StorageUnavailable.exit_code
-        assert "mounted read-only" in told.output
+        result = history.run(*command)
+        assert result.exit_code == StorageUnavailable.exit_code
+        assert "mounted read-only" in result.output
     assert history.run("gc", "--dry-run").exit_code == 0
     assert history.run("verify").exit_code == 0
     assert history.run("show", ALPHA).exit_code == 0
@@ -222,9 +222,9 @@ def test_a_disk_that_turned_read_only_is_named_and_goes_on_being_read(
 def test_a_disk_that_is_taken_away_is_told_from_an_empty_one(disk: Disk, history: History) -> None:
     catalogue = datasets.open(history.root).catalogue
     subprocess.run(["umount", "--lazy", str(disk.folder)], check=True)
-    told = history.run("list")
-    assert told.exit_code == 2
-    assert "there is no folder" in told.output
+    result = history.run("list")
+    assert result.exit_code == 2
+    assert "there is no folder" in result.output
     assert catalogue.resolve(ALPHA) is not None
     subprocess.run(["mount", "-t", "tmpfs", "none", str(disk.folder)], check=True)
 
@@ -232,17 +232,17 @@ def test_a_disk_that_is_taken_away_is_told_from_an_empty_one(disk: Disk, history
 def test_a_cache_whose_disk_is_full_keeps_answering_what_it_has(disk: Disk, remote: Remote) -> None:
     cache = Cache(disk.folder / "cache", 100_000_000)
     snapshot = remote.snapshot(cache)
-    held = Path(snapshot.file("decisions"))
-    whole = held.read_bytes()
+    copied = Path(snapshot.file("decisions"))
+    whole = copied.read_bytes()
     disk.leave(0)
     for table in ("rebalances", "weekly_signal"):
         with pytest.raises(
             StorageUnavailable, match=rf"{table}/part-0\.parquet cannot be written: no space is left"
         ):
             snapshot.file(table)
-    # A document that could be read is answered with, though it cannot be kept.
+    # A document that could be read is answered with, though it cannot be cached.
     assert remote.snapshot(cache).description() is not None
-    os.utime(held, (0, 0))  # used long ago, so that its use is to be written down
+    os.utime(copied, (0, 0))  # used long ago, so that its use is to be written down
     assert Path(snapshot.file("decisions")).read_bytes() == whole
     assert not list((cache.folder / ".filling").iterdir())
     with pytest.raises(SettingsError, match="No space left"):
@@ -299,9 +299,9 @@ def test_a_limit_on_the_size_of_files_is_named_too(
             build_seal(str(next_seal), history.root)
         if size < 700:  # a pointer takes some 800 bytes
             for command in (("gc", "--keep", "1", "--grace", "0s"), ("rollback", ALPHA)):
-                told = history.run(*command)
-                assert told.exit_code == StorageUnavailable.exit_code
-                assert f"{ALPHA}.json cannot be written" in told.output
+                result = history.run(*command)
+                assert result.exit_code == StorageUnavailable.exit_code
+                assert f"{ALPHA}.json cannot be written" in result.output
     served_whole(history.root, history.snapshots[2])
     new = build_seal(str(next_seal), history.root).snapshot
     served_whole(history.root, new)
@@ -316,9 +316,9 @@ def test_a_file_its_disk_cannot_read_is_named(built: History, tmp_path: Path) ->
     table.unlink()
     # The first page of a process' own memory: reading it is a fault of the hardware's kind, on any Linux.
     table.symlink_to("/proc/self/mem")
-    told = history.run("verify")
-    assert told.exit_code == StorageUnavailable.exit_code
-    assert f"{table} cannot be read: its disk reports a hardware fault" in told.output
+    result = history.run("verify")
+    assert result.exit_code == StorageUnavailable.exit_code
+    assert f"{table} cannot be read: its disk reports a hardware fault" in result.output
 
 
 @pytest.mark.parametrize(

@@ -58,10 +58,10 @@ def test_a_rollback_changes_no_moment_of_publication(history: History) -> None:
 @pytest.mark.parametrize("snapshot", ["0" * 20, "", "../..", "F" * 20, "x" * 5000])
 def test_what_is_no_snapshot_of_the_alpha_names_the_one_served(history: History, snapshot: str) -> None:
     _, pins = _pins(history)
-    with pytest.raises(SnapshotNotKept, match=history.snapshots[2]) as told:
+    with pytest.raises(SnapshotNotKept, match=history.snapshots[2]) as result:
         pins.open(ALPHA, snapshot)
-    assert told.value.current == history.snapshots[2]
-    assert len(str(told.value)) < 200
+    assert result.value.current == history.snapshots[2]
+    assert len(str(result.value)) < 200
     with pytest.raises(AlphaNotPublished):
         pins.open("Test_none", history.snapshots[0])
 

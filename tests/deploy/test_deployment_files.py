@@ -169,13 +169,13 @@ def test_the_image_copies_what_there_is_and_starts_a_command_there_is() -> None:
     entrypoint = DEPLOY / "entrypoint"
     assert os.access(entrypoint, os.X_OK)
     # What is left out of the image's context is all but what the file copies.
-    kept = set(re.findall(r"^!(\S+)$", (DEPLOY / "Dockerfile.dockerignore").read_text(), re.MULTILINE))
+    included = set(re.findall(r"^!(\S+)$", (DEPLOY / "Dockerfile.dockerignore").read_text(), re.MULTILINE))
     copied = {
         source
         for line in re.findall(r"^COPY (?!--from)(.+)$", text, re.MULTILINE)
         for source in line.split()[:-1]
     }
-    assert kept == copied
+    assert included == copied
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)

@@ -248,7 +248,7 @@ def test_parts_of_a_file_are_sent_as_asked_for(api: ApiClient, reader: str) -> N
     assert whole.headers["accept-ranges"] == "bytes"
     etag = whole.headers["etag"]
     assert etag == f'"{link["sha256"]}"'
-    for header, part, told in (
+    for header, part, span in (
         ("bytes=0-0", whole.content[:1], "0-0"),
         ("bytes=5-99", whole.content[5:100], "5-99"),
         (f"bytes={size - 8}-", whole.content[-8:], f"{size - 8}-{size - 1}"),
@@ -258,7 +258,7 @@ def test_parts_of_a_file_are_sent_as_asked_for(api: ApiClient, reader: str) -> N
         for more in ({}, {"if_range": etag}):
             found = fetched(api, url, range=header, **more)
             assert (found.status_code, found.content) == (206, part)
-            assert found.headers["content-range"] == f"bytes {told}/{size}"
+            assert found.headers["content-range"] == f"bytes {span}/{size}"
             assert found.headers["etag"] == etag
     for header in ("bytes=0-1,4-5", "bytes=9-2", "lines=0-1"):
         assert fetched(api, url, range=header).status_code == 200

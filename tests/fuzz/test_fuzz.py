@@ -47,11 +47,11 @@ NOT_HELD: Final = {
     # The interface answers 404 to other methods, not 405.
     "unsupported_method",
     "allow_header_conformance",
-    # Held by `refusals_have_a_reason`, which knows the rules that span two parameters.
+    # Checked by `refusals_have_a_reason`, which knows the rules that span two parameters.
     "positive_data_acceptance",
-    # Held by `accepted_requests_keep_every_rule`, which knows what two spellings of one value are.
+    # Checked by `accepted_requests_keep_every_rule`, which knows what two spellings of one value are.
     "negative_data_rejection",
-    # Held by `nothing_fails`, which knows what this server has not been given.
+    # Checked by `nothing_fails`, which knows what this server has not been given.
     "not_a_server_error",
 }
 """Checks of the library that are replaced or do not fit."""

@@ -37,14 +37,14 @@ def test_only_what_is_old_and_beyond_the_number_goes(history: History) -> None:
 
 
 def test_a_dry_run_removes_nothing_and_says_what_would_go(history: History) -> None:
-    told = history.run("gc", *ALL, "--dry-run", "--json")
-    assert told.json["removed_snapshots"] == 2
-    rows = {row["snapshot"]: row for row in told.json["alphas"][ALPHA]}
+    result = history.run("gc", *ALL, "--dry-run", "--json")
+    assert result.json["removed_snapshots"] == 2
+    rows = {row["snapshot"]: row for row in result.json["alphas"][ALPHA]}
     assert rows[history.snapshots[2]]["kept_because"] == "served"
     assert rows[history.snapshots[0]]["removed"]
     assert history.there() == set(history.snapshots)
     done = history.run("gc", *ALL, "--json").json
-    assert done["removed_bytes"] == told.json["removed_bytes"] > 0
+    assert done["removed_bytes"] == result.json["removed_bytes"] > 0
 
 
 def test_a_rolled_back_snapshot_is_still_remembered_when_its_files_are_gone(history: History) -> None:
@@ -71,9 +71,9 @@ def test_a_live_readers_lease_is_honoured_and_a_stale_one_is_not(history: Histor
 def test_a_lease_that_cannot_be_read_stops_gc(history: History) -> None:
     (history.root / "leases").mkdir()
     (history.root / "leases" / "x.json").write_text("{")
-    told = history.run("gc", *ALL)
-    assert told.exit_code == 4
-    assert "leases/x.json" in told.output
+    result = history.run("gc", *ALL)
+    assert result.exit_code == 4
+    assert "leases/x.json" in result.output
     assert history.there() == set(history.snapshots)
 
 
@@ -98,16 +98,16 @@ def test_a_first_build_at_work_is_left_alone(history: History) -> None:
 
 def test_two_at_once_are_refused(history: History) -> None:
     with open_storage(history.root).acquire("gc", "another"):
-        told = history.run("gc", *ALL)
-    assert told.exit_code == 5
-    assert "another gc is at work" in told.output
+        result = history.run("gc", *ALL)
+    assert result.exit_code == 5
+    assert "another gc is at work" in result.output
 
 
 def test_what_gc_is_removing_is_neither_built_on_nor_rolled_back_to(history: History) -> None:
     history.change_pointer(removing=(history.snapshots[1],))
-    told = history.run("rollback", ALPHA, "--to", history.snapshots[1])
-    assert told.exit_code == 3
-    assert "gc is removing" in told.output
+    result = history.run("rollback", ALPHA, "--to", history.snapshots[1])
+    assert result.exit_code == 3
+    assert "gc is removing" in result.output
     with pytest.raises(PublicationRefused, match="gc is removing"):
         build_seal(str(history.seals[1]), history.root, force=True)
     history.run("gc")
@@ -120,9 +120,9 @@ def test_what_gc_is_removing_is_neither_built_on_nor_rolled_back_to(history: His
 
 @pytest.mark.parametrize("text", ["1", "h", "-1h", "1.5h", "1w", ""])
 def test_a_grace_that_is_no_duration_is_refused(history: History, text: str) -> None:
-    told = history.run("gc", "--grace", text)
-    assert told.exit_code == 2
-    assert "--grace" in told.output
+    result = history.run("gc", "--grace", text)
+    assert result.exit_code == 2
+    assert "--grace" in result.output
 
 
 _IDS = [f"{n:020x}" for n in range(8)]

@@ -157,8 +157,8 @@ def test_a_rollback_outlives_an_upgrade(history: History) -> None:
     history.run("rollback", ALPHA)
     with pytest.raises(PublicationRefused, match="rolled back"):
         build_seal(str(history.seals[2]), history.root)
-    told = history.run("build", "--from", str(history.seals[2]), "--json")
-    assert [seal["outcome"] for seal in told.json["seals"]] == ["rolled back"]
+    reply = history.run("build", "--from", str(history.seals[2]), "--json")
+    assert [seal["outcome"] for seal in reply.json["seals"]] == ["rolled back"]
     assert history.pointer.snapshot == history.snapshots[1]
 
 
@@ -240,13 +240,13 @@ def test_a_snapshot_is_judged_by_the_declarations_it_was_built_with(
 def test_pointers_have_the_fields_and_ids_of_the_first_release(history: History) -> None:
     """Its readers know no others: a field more would make every alpha unreadable to them."""
     history.run("rollback", ALPHA, "--reason", "wrong prices")
-    told = history.pointer.document()
-    assert set(told) == {
+    reply = history.pointer.document()
+    assert set(reply) == {
         "alpha_id", "snapshot", "manifest_sha256", "name", "tldr", "complete", "missing", "started_at", "sealed_at",
         "published_at", "kinds", "replaced", "withdrawn", "removing",
     }  # fmt: skip
-    assert history.snapshots[2] in told["withdrawn"]
-    assert all(isinstance(one, str) for one in told["withdrawn"])
+    assert history.snapshots[2] in reply["withdrawn"]
+    assert all(isinstance(one, str) for one in reply["withdrawn"])
     manifest = datasets.open(history.root)[ALPHA].manifest
     assert snapshot_id(manifest.seal_digest, manifest.schema_version) == manifest.snapshot
     assert Pointer.decode(history.pointer.encode(), "x") == history.pointer

@@ -19,9 +19,9 @@ def _files(root: Path) -> dict[str, int]:
 
 def test_the_snapshot_served_before_is_served_again(history: History) -> None:
     before = _files(history.root)
-    told = history.run("rollback", ALPHA, "--json")
-    assert told.exit_code == 0
-    assert told.json == {
+    result = history.run("rollback", ALPHA, "--json")
+    assert result.exit_code == 0
+    assert result.json == {
         "alpha_id": ALPHA, "snapshot": history.snapshots[1], "changed": True, "before": history.snapshots[2],
     }  # fmt: skip
     assert _files(history.root) == before
@@ -35,9 +35,9 @@ def test_rolling_back_twice_goes_back_twice(history: History) -> None:
     history.run("rollback", ALPHA)
     history.run("rollback", ALPHA)
     assert history.pointer.snapshot == history.snapshots[0]
-    told = history.run("rollback", ALPHA)
-    assert told.exit_code == 1
-    assert "no earlier snapshot" in told.output
+    result = history.run("rollback", ALPHA)
+    assert result.exit_code == 1
+    assert "no earlier snapshot" in result.output
 
 
 def test_a_build_does_not_undo_it_unless_forced(history: History, tmp_path: Path) -> None:
@@ -56,8 +56,8 @@ def test_a_build_does_not_undo_it_unless_forced(history: History, tmp_path: Path
 def test_one_can_be_named(history: History) -> None:
     assert history.run("rollback", ALPHA, "--to", history.snapshots[0]).exit_code == 0
     assert history.pointer.snapshot == history.snapshots[0]
-    told = history.run("rollback", ALPHA, "--to", history.snapshots[0])
-    assert "unchanged" in told.output
+    result = history.run("rollback", ALPHA, "--to", history.snapshots[0])
+    assert "unchanged" in result.output
     assert history.run("rollback", ALPHA, "--to", "0" * 20).exit_code == 1
     assert history.run("rollback", ALPHA, "--to", "../..").exit_code == 1
     assert history.run("rollback", "Test_none").exit_code == 1
@@ -66,28 +66,28 @@ def test_one_can_be_named(history: History) -> None:
 def test_a_damaged_snapshot_is_not_served(history: History) -> None:
     path = history.place("books/part-0.parquet", history.snapshots[1])
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    told = history.run("rollback", ALPHA)
-    assert told.exit_code == 4
-    assert "books/part-0.parquet" in told.output
+    result = history.run("rollback", ALPHA)
+    assert result.exit_code == 4
+    assert "books/part-0.parquet" in result.output
     assert history.pointer.snapshot == history.snapshots[2]
 
 
 def test_show_tells_the_story(history: History) -> None:
     history.run("rollback", ALPHA)
-    told = history.run("show", ALPHA, "--json").json
-    assert told["served"]["snapshot"] == history.snapshots[1]
-    states = {row["snapshot"]: row["state"] for row in told["snapshots"]}
+    result = history.run("show", ALPHA, "--json").json
+    assert result["served"]["snapshot"] == history.snapshots[1]
+    states = {row["snapshot"]: row["state"] for row in result["snapshots"]}
     assert states == dict(zip(history.snapshots, ("replaced", "served", "rolled back"), strict=True))
     assert history.snapshots[0] in history.run("show", ALPHA).output
     assert history.run("show", "Test_none").exit_code == 1
 
 
 def test_list_tells_what_is_served_and_what_cannot_be_read(history: History) -> None:
-    told = history.run("list", "--json")
-    assert told.exit_code == 0
-    assert [alpha["snapshot"] for alpha in told.json["alphas"]] == [history.snapshots[2]]
+    result = history.run("list", "--json")
+    assert result.exit_code == 0
+    assert [alpha["snapshot"] for alpha in result.json["alphas"]] == [history.snapshots[2]]
     (history.root / "catalog" / "Test_broken.json").write_text("{")
-    told = history.run("list", "--json")
-    assert told.exit_code == 4
-    assert list(told.json["unreadable"]) == ["Test_broken"]
-    assert len(told.json["alphas"]) == 1
+    result = history.run("list", "--json")
+    assert result.exit_code == 4
+    assert list(result.json["unreadable"]) == ["Test_broken"]
+    assert len(result.json["alphas"]) == 1

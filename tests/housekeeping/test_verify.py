@@ -35,16 +35,16 @@ def seal(lawful: Path, tmp_path: Path) -> Path:
 
 
 def _faults(history: History, *arguments: str) -> list[dict[str, str]]:
-    told = history.run("verify", "--json", *arguments)
-    faults: list[dict[str, str]] = [fault for alpha in told.json["alphas"] for fault in alpha["faults"]]
-    assert told.exit_code == (4 if faults else 0)
+    result = history.run("verify", "--json", *arguments)
+    faults: list[dict[str, str]] = [fault for alpha in result.json["alphas"] for fault in alpha["faults"]]
+    assert result.exit_code == (4 if faults else 0)
     return faults
 
 
 def test_what_was_published_is_found_intact(history: History) -> None:
-    told = history.run("verify")
-    assert told.exit_code == 0
-    assert "1 of 1 alphas are intact" in told.output
+    result = history.run("verify")
+    assert result.exit_code == 0
+    assert "1 of 1 alphas are intact" in result.output
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_a_manifest_with_a_wrong_digest_is_named(history: History) -> None:
 def test_a_pointer_that_cannot_be_read_is_named_and_stops_no_other(history: History, tmp_path: Path) -> None:
     build_seal(str(make_seal(tmp_path, alpha_id="Test_sound", weeks=14)), history.root)
     (history.root / pointer_path(ALPHA)).write_text("{")
-    told = history.run("verify")
-    assert told.exit_code == 4
-    assert "1 of 2 alphas are intact" in told.output
+    result = history.run("verify")
+    assert result.exit_code == 4
+    assert "1 of 2 alphas are intact" in result.output
     assert [fault["file"] for fault in _faults(history)] == [pointer_path(ALPHA)]
 
 
@@ -146,9 +146,9 @@ def test_the_remedy_it_names_works(history: History) -> None:
 
 def test_an_alpha_that_is_not_there_is_an_error(history: History) -> None:
     assert history.run("verify", "Test_none").exit_code == 1
-    told = History(history.root / "nowhere", (), ()).run("verify")
-    assert told.exit_code == 2
-    assert "there is no folder" in told.output
+    result = History(history.root / "nowhere", (), ()).run("verify")
+    assert result.exit_code == 2
+    assert "there is no folder" in result.output
 
 
 _ON_ROWS = [case for case in CASES if RULES[case.rule].level in {Level.TABLE, Level.RUN}]

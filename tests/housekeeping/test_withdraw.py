@@ -33,7 +33,7 @@ def test_it_is_served_no_more_and_comes_back_as_it_was(history: History) -> None
     with pytest.raises(AlphaNotPublished):
         _ = datasets.open(history.root)[ALPHA]
     assert (history.root / pointer_path(ALPHA)).exists(), (
-        "an emptied catalogue is told from one with withdrawn alphas"
+        "an emptied catalogue is distinguished from one with withdrawn alphas"
     )
     assert history.run("verify").exit_code == 0
     assert history.run("restore", ALPHA).exit_code == 0
@@ -54,9 +54,9 @@ def test_no_build_brings_it_back(history: History, tmp_path: Path) -> None:
             with pytest.raises(PublicationRefused, match=f"pipeline restore {ALPHA}"):
                 build_seal(str(seal), history.root, force=force)
     for options in ((), ("--force",)):
-        told = history.run("build", "--from", str(newer), "--json", *options)
-        assert told.exit_code == 0
-        assert [seal["outcome"] for seal in told.json["seals"]] == ["withdrawn"]
+        result = history.run("build", "--from", str(newer), "--json", *options)
+        assert result.exit_code == 0
+        assert [seal["outcome"] for seal in result.json["seals"]] == ["withdrawn"]
     assert history.run("rollback", ALPHA).exit_code == 3
     assert history.pointer.is_withdrawn
     history.run("restore", ALPHA)
@@ -70,23 +70,23 @@ def test_it_is_collected_in_time_and_a_build_follows_the_restoring(history: Hist
     history.run("gc", "--grace", "0s")
     assert not history.there() & set(history.snapshots), "none of it is kept for its number"
     assert history.run("verify").exit_code == 0
-    told = history.run("restore", ALPHA)
-    assert told.exit_code == 0
-    assert "build its seal" in told.output
+    result = history.run("restore", ALPHA)
+    assert result.exit_code == 0
+    assert "build its seal" in result.output
     with pytest.raises(AlphaNotPublished):
         _ = datasets.open(history.root)[ALPHA]
-    told = history.run("build", "--from", str(history.seals[2]), "--json")
-    assert [seal["outcome"] for seal in told.json["seals"]] == ["built"]
+    result = history.run("build", "--from", str(history.seals[2]), "--json")
+    assert [seal["outcome"] for seal in result.json["seals"]] == ["built"]
     assert datasets.open(history.root)[ALPHA].id == history.snapshots[2]
     assert history.run("verify").exit_code == 0
 
 
 def test_show_tells_who_decided_when_and_why(history: History) -> None:
     history.run("withdraw", ALPHA, "--reason", "prices of\nMarch are wrong")
-    told = history.run("show", ALPHA, "--json").json
-    assert told["withdrawn"] is True
-    assert told["served"] is None
-    (decision,) = told["decisions"]
+    result = history.run("show", ALPHA, "--json").json
+    assert result["withdrawn"] is True
+    assert result["served"] is None
+    (decision,) = result["decisions"]
     assert decision["act"] == "withdraw"
     assert decision["reason"] == "prices of March are wrong"
     assert "@" in decision["by"]
@@ -105,8 +105,8 @@ def test_show_tells_who_decided_when_and_why(history: History) -> None:
 def test_what_is_asked_twice_or_of_nothing_is_said(history: History) -> None:
     assert "not withdrawn" in history.run("restore", ALPHA).output
     history.run("withdraw", ALPHA)
-    told = history.run("withdraw", ALPHA)
-    assert (told.exit_code, "already" in told.output) == (0, True)
+    result = history.run("withdraw", ALPHA)
+    assert (result.exit_code, "already" in result.output) == (0, True)
     assert history.run("list", "--json").json["withdrawn"] == [ALPHA]
     assert history.run("withdraw", "Test_none").exit_code == 1
     assert history.run("restore", "Test_none").exit_code == 1
@@ -116,8 +116,8 @@ def test_a_damaged_snapshot_is_not_restored(history: History) -> None:
     path = history.place("decisions/part-0.parquet")
     history.run("withdraw", ALPHA)
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    told = history.run("restore", ALPHA)
-    assert "decisions/part-0.parquet" in told.output
+    result = history.run("restore", ALPHA)
+    assert "decisions/part-0.parquet" in result.output
     assert ALPHA not in datasets.open(history.root)
     build_seal(str(history.seals[2]), history.root)
     assert datasets.open(history.root)[ALPHA].id == history.snapshots[2]
@@ -127,9 +127,9 @@ def test_a_damaged_snapshot_is_not_restored(history: History) -> None:
 def test_the_first_release_neither_serves_it_nor_publishes_over_it(history: History) -> None:
     """It reads the pointer's own fields: an empty snapshot, sealed later than anything can be."""
     history.run("withdraw", ALPHA)
-    told = history.pointer.document()
-    assert told["sealed_at"] > "9999"
-    assert told["kinds"] == ()
-    assert told["name"] == ALPHA
-    assert told["snapshot"] not in history.snapshots
+    result = history.pointer.document()
+    assert result["sealed_at"] > "9999"
+    assert result["kinds"] == ()
+    assert result["name"] == ALPHA
+    assert result["snapshot"] not in history.snapshots
     assert (history.place("manifest.json")).exists()

@@ -25,7 +25,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_holds_every_file_of_the_four_packages_and_nothing_else(wheel: Path) -> None:
-    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    packaged = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     tracked = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGES],
         cwd=REPOSITORY,
@@ -35,7 +35,7 @@ def test_the_wheel_holds_every_file_of_the_four_packages_and_nothing_else(wheel:
     )
     if tracked.returncode:
         pytest.skip("this is not a clone: which files belong to the packages is not known")
-    assert held == set(tracked.stdout.splitlines())
+    assert packaged == set(tracked.stdout.splitlines())
 
 
 def test_the_installed_commands_run_in_any_folder_and_tell_the_version(wheel: Path, tmp_path: Path) -> None:

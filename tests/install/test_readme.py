@@ -48,7 +48,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def told(elsewhere: Path) -> Iterator[dict[str, str]]:
+def readme_environment(elsewhere: Path) -> Iterator[dict[str, str]]:
     """Run the demo from another folder and return the environment of a shell that was given its line."""
     log = elsewhere / "demo.log"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ALPHA_RESULTS_")}
@@ -81,12 +81,14 @@ def shell(script: str, folder: Path, environment: dict[str, str]) -> str:
     return done.stdout
 
 
-def test_what_the_readme_prints_is_what_its_calls_answer(told: dict[str, str], elsewhere: Path) -> None:
+def test_what_the_readme_prints_is_what_its_calls_answer(
+    readme_environment: dict[str, str], elsewhere: Path
+) -> None:
     shown = "".join(blocks("console"))
     calls = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n?)*)", shown, re.MULTILINE)
     assert len(calls) == 3
     for call, printed in calls:
-        answer = shell(call, elsewhere, told)
+        answer = shell(call, elsewhere, readme_environment)
         json.loads(answer)
         pieces = [re.escape("".join(piece.split())) for piece in printed.split("…")]
         assert re.fullmatch(".*".join(pieces), "".join(answer.split())), (call, answer)
@@ -94,12 +96,12 @@ def test_what_the_readme_prints_is_what_its_calls_answer(told: dict[str, str], e
 
 @pytest.mark.parametrize("code", [*blocks("python"), *blocks("python", text=OF_THE_CLIENT)])
 def test_the_readmes_python_runs_from_another_folder(
-    told: dict[str, str], elsewhere: Path, code: str
+    readme_environment: dict[str, str], elsewhere: Path, code: str
 ) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         cwd=elsewhere,
-        env=told,
+        env=readme_environment,
         capture_output=True,
         text=True,
         check=False,
@@ -108,17 +110,17 @@ def test_the_readmes_python_runs_from_another_folder(
 
 
 def test_ones_own_runs_are_published_and_served_as_the_readme_says(
-    told: dict[str, str], elsewhere: Path
+    readme_environment: dict[str, str], elsewhere: Path
 ) -> None:
     (lines,) = blocks("sh", "### Your own runs")
     preparing, _, serving = lines.partition("python -m serve run")
-    issued = shell(preparing, elsewhere, told)
+    issued = shell(preparing, elsewhere, readme_environment)
     token = re.search(r"\S+_live_[0-9a-z]{16}\.\S{43}", issued)
     assert token, issued
     port = free_port()
     arguments = re.sub(r"--port \d+", f"--port {port}", serving).split()
     server = subprocess.Popen(
-        [sys.executable, "-m", "serve", "run", *arguments], cwd=elsewhere, env=told,
+        [sys.executable, "-m", "serve", "run", *arguments], cwd=elsewhere, env=readme_environment,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
@@ -139,16 +141,20 @@ def test_ones_own_runs_are_published_and_served_as_the_readme_says(
 
 @pytest.mark.parametrize("names", [["sim_lowvol"], ["sim_lowvol", "Test_sim_momentum"]])
 def test_relative_seals_are_built_from_any_folder(
-    told: dict[str, str], elsewhere: Path, names: list[str]
+    readme_environment: dict[str, str], elsewhere: Path, names: list[str]
 ) -> None:
-    relative = " ".join(os.path.relpath(Path(told["SEALS"]) / name, elsewhere) for name in names)
-    shell(f"python -m pipeline build {relative} --datasets beside", elsewhere, told)
+    relative = " ".join(
+        os.path.relpath(Path(readme_environment["SEALS"]) / name, elsewhere) for name in names
+    )
+    shell(f"python -m pipeline build {relative} --datasets beside", elsewhere, readme_environment)
     assert (elsewhere / "beside").is_dir()
 
 
-def test_what_is_written_on_reading_the_files_runs_as_printed(told: dict[str, str], elsewhere: Path) -> None:
+def test_what_is_written_on_reading_the_files_runs_as_printed(
+    readme_environment: dict[str, str], elsewhere: Path
+) -> None:
     parts = re.findall(r"^```(python|sh)\n(.*?)^```$", OF_THE_FILES, re.MULTILINE | re.DOTALL)
     assert len(parts) >= 6
     for language, code in parts:
         script = code if language == "sh" else f"python -W error - <<'END'\n{code}END\n"
-        shell(script, elsewhere, told)
+        shell(script, elsewhere, readme_environment)

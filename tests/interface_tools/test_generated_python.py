@@ -83,7 +83,7 @@ def test_every_answer_is_read_whole(service: Service, generated: Path) -> None:
         cwd=generated, input=service.key, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert len(told) == 22
-    assert {name: entry for name, entry in told.items() if entry[:2] != [200, True]} == {}
-    assert told["signals_scores"][2] != told["signals_scores_fields"][2]
+    result = json.loads(done.stdout)
+    assert len(result) == 22
+    assert {name: entry for name, entry in result.items() if entry[:2] != [200, True]} == {}
+    assert result["signals_scores"][2] != result["signals_scores_fields"][2]

@@ -47,7 +47,7 @@ class Tally:
     slow: int = 0
     snapshots: int = 0
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {
             "kills": dict(self.kills),
             "before_the_end_of_the_work": dict(self.interrupted),
@@ -106,10 +106,10 @@ class Crew:
         )
         self._pid = 0
 
-    def begin(self, told: dict[str, Any]) -> None:
+    def begin(self, task: dict[str, Any]) -> None:
         """Tell it what to do, and wait until it has begun with the part that is aimed at."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(told) + "\n")
+        self._process.stdin.write(json.dumps(task) + "\n")
         self._process.stdin.flush()
         self._pid = int(self._line().removeprefix("pid "))
         told_so = self._line()
@@ -197,7 +197,7 @@ class Campaign:
             for each in (crew, *self._readers.values()):
                 each.go_home()
 
-    def _told(self, kind: str, cache: str = "", grace: int = GRACE) -> dict[str, Any]:
+    def _task(self, kind: str, cache: str = "", grace: int = GRACE) -> dict[str, Any]:
         seal = str(self._seals.next()) if kind in {"build", "publish"} else ""
         return {
             "kind": kind, "root": self._root, "seal": seal, "cache": cache, "bound": self.bound, "grace": grace,
@@ -206,14 +206,14 @@ class Campaign:
     def _measure(self, crew: Crew) -> None:
         """Do each kind of work undisturbed once, to know how long it takes."""
         for kind in ("build", "publish", "gc"):
-            crew.begin(self._told(kind))
+            crew.begin(self._task(kind))
             began = time.monotonic()
             assert crew.end()[-1] == "done"
             self._schedules[kind] = KillSchedule(self._random, 1.1 * (time.monotonic() - began))
 
     def _kill(self, crew: Crew, kind: str) -> None:
-        told = self._told(kind, self._cache if kind == "fill" else "")
-        crew.begin(told)
+        task = self._task(kind, self._cache if kind == "fill" else "")
+        crew.begin(task)
         schedule = self._schedules[kind]
         time.sleep(schedule.next())
         said = crew.end(signal.SIGKILL)
@@ -222,22 +222,22 @@ class Campaign:
         if "done" in said:
             return
         self.tally.interrupted[kind] += 1
-        if told["seal"] and self._random.random() < 0.5:
+        if task["seal"] and self._random.random() < 0.5:
             # What was interrupted is taken up again; otherwise the next build comes over what was left.
-            build_seal(told["seal"], self._root)
+            build_seal(task["seal"], self._root)
 
     @contextlib.contextmanager
     def _reading(self, crew: Crew, cache: str) -> Iterator[None]:
         """Read all the time, and complain at the end."""
-        crew.begin(self._told("read", cache))
+        crew.begin(self._task("read", cache))
         yield
         *said, done = crew.end(signal.SIGTERM)
         assert done == "done"
-        told = [json.loads(line) for line in said]
-        assert not [line for line in told if "complaint" in line], told
-        self.tally.passes += told[-1]["passes"]
-        self.tally.slow += told[-1]["slow"]
-        self.tally.snapshots = max(self.tally.snapshots, told[-1]["snapshots"])
+        messages = [json.loads(line) for line in said]
+        assert not [line for line in messages if "complaint" in line], messages
+        self.tally.passes += messages[-1]["passes"]
+        self.tally.slow += messages[-1]["slow"]
+        self.tally.snapshots = max(self.tally.snapshots, messages[-1]["snapshots"])
 
     def _look(self) -> None:
         """Find what is served whole, and some other snapshot that has a manifest and is not being removed."""
@@ -267,7 +267,7 @@ class Campaign:
     def _finish(self, crew: Crew) -> None:
         """See that everything interrupted can be brought to its end, now that nobody reads any more."""
         last = build_seal(str(self._seals.next()), self._root).snapshot
-        crew.begin(self._told("gc", grace=0))
+        crew.begin(self._task("gc", grace=0))
         assert crew.end()[-1] == "done"
         pointer = served(self._storage, ALPHA)
         assert pointer is not None

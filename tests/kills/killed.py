@@ -1,6 +1,6 @@
-"""What is killed, and who watches: a process that does each thing it is told to in a child of its own.
+"""What is killed, and who watches: a process that does each task it is given in a child of its own.
 
-Told one JSON document a line, it forks a child for it; the child says ``pid``, ``begun`` and ``done``, and the
+Given one JSON document a line, it forks a child for it; the child says ``pid``, ``begun`` and ``done``, and the
 process ``ended`` when it is gone. The interpreter starts once, so kills fall into the work and not into its imports;
 what else the work will need, such as a bucket's client, is named when it is started.
 """
@@ -33,36 +33,36 @@ def say(what: str) -> None:
     os.write(1, f"{what}\n".encode())
 
 
-def work(kind: str, told: dict[str, Any]) -> None:
+def work(kind: str, task: dict[str, Any]) -> None:
     """Build, publish or collect; publication, the last and by far the shortest part of a build, is aimed at apart."""
-    open_storage(told["root"]).entries(CATALOG)  # connects: no moment is spent on that
+    open_storage(task["root"]).entries(CATALOG)  # connects: no moment is spent on that
     if kind == "gc":
         # A killed gc loses its lock after a second, where an operator would wait a quarter of an hour.
         lock.LOCK_LIFETIME = timedelta(seconds=1)  # type: ignore[misc]
         say("begun")
-        options = ["--keep", "1", "--grace", f"{told['grace']}s", "--json"]
-        cli(["gc", *options, "--datasets", told["root"]], standalone_mode=False)
+        options = ["--keep", "1", "--grace", f"{task['grace']}s", "--json"]
+        cli(["gc", *options, "--datasets", task["root"]], standalone_mode=False)
     else:
         at = "open" if kind == "build" else "publish"
-        build_seal(told["seal"], told["root"], on_stage=lambda stage: say("begun") if stage == at else None)
+        build_seal(task["seal"], task["root"], on_stage=lambda stage: say("begun") if stage == at else None)
     say("done")
 
 
 class Reader:
     """Goes from the pointer to every byte it leads to, over and over, and says what is not as it must be."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        self._grace: float = told["grace"]
-        cache = Cache(told["cache"], told["bound"]) if told["cache"] else None
-        self._storage = open_storage(told["root"], cache=cache)
+    def __init__(self, task: dict[str, Any]) -> None:
+        self._grace: float = task["grace"]
+        cache = Cache(task["cache"], task["bound"]) if task["cache"] else None
+        self._storage = open_storage(task["root"], cache=cache)
         self._catalogue = Catalogue(self._storage)
         self._seen: set[str] = set()
         self._ending = False
-        self._told = {"passes": 0, "slow": 0}
+        self._counts = {"passes": 0, "slow": 0}
 
     def run(self) -> None:
         signal.signal(signal.SIGTERM, self._end)
-        # What is held for readers is held for moments, so that a small cache copies and removes all the time.
+        # Copies are reserved for readers for moments only, so that a small cache copies and removes all the time.
         quota.IN_USE_SECONDS, quota._FRESH_SECONDS = 2.0, 0.5  # type: ignore[misc]  # noqa: SLF001
         say("begun")
         while not self._ending:
@@ -73,10 +73,10 @@ class Reader:
                 # Whoever takes longer than the grace period is promised nothing.
                 if time.monotonic() - began < self._grace:
                     say(json.dumps({"complaint": repr(error)}))
-                self._told["slow"] += 1
-            self._told["passes"] += 1
+                self._counts["slow"] += 1
+            self._counts["passes"] += 1
             time.sleep(0.02)
-        say(json.dumps({**self._told, "snapshots": len(self._seen)}))
+        say(json.dumps({**self._counts, "snapshots": len(self._seen)}))
         say("done")
 
     def _end(self, *_: object) -> None:
@@ -98,7 +98,7 @@ class Reader:
         if (manifest.alpha_id, manifest.snapshot) != (snapshot.alpha_id, snapshot.id):
             say(json.dumps({"complaint": f"{snapshot.id} has the manifest of {manifest.snapshot}"}))
         # Every other time it takes its time, so that snapshots are replaced and collected while they are read.
-        pause = 0.7 / len(manifest.files) if self._told["passes"] % 2 else 0.0
+        pause = 0.7 / len(manifest.files) if self._counts["passes"] % 2 else 0.0
         for entry in manifest.files:
             time.sleep(pause)
             if self._storage.cache is None:
@@ -117,12 +117,12 @@ def main() -> None:
     for name in sys.argv[1:]:
         importlib.import_module(name)
     for line in iter(sys.stdin.readline, ""):
-        told = json.loads(line)
+        task = json.loads(line)
         child = os.fork()
         if child == 0:
             say(f"pid {os.getpid()}")
             try:
-                Reader(told).run() if told["kind"] in {"read", "fill"} else work(told["kind"], told)
+                Reader(task).run() if task["kind"] in {"read", "fill"} else work(task["kind"], task)
             except BaseException:  # noqa: BLE001 - shown by the hook, and then ended without the parent's clean-up
                 sys.excepthook(*sys.exc_info())
                 os._exit(1)

@@ -78,11 +78,11 @@ def test_kills_leave_only_whole_copies_within_the_bound(remote: Remote, tmp_path
     _, complaints = steady.communicate()
     assert not complaints, complaints.decode()
     time.sleep(0.5)
-    held, quota.IN_USE_SECONDS = quota.IN_USE_SECONDS, 0.0  # type: ignore[misc]
+    before, quota.IN_USE_SECONDS = quota.IN_USE_SECONDS, 0.0  # type: ignore[misc]
     try:
         cache = Cache(folder, bound)
     finally:
-        quota.IN_USE_SECONDS = held  # type: ignore[misc]
+        quota.IN_USE_SECONDS = before  # type: ignore[misc]
     assert not list((folder / ".filling").iterdir()), "drafts of the dead are swept"
     assert cached_bytes(cache) <= bound
     assert copies(cache)

@@ -26,8 +26,8 @@ _GIVEN = int(os.environ.get("ALPHA_RESULTS_TEST_KILLS", "0"))
 ON_A_FOLDER, IN_A_BUCKET = (_GIVEN - _GIVEN // 2, _GIVEN // 2) if _GIVEN else (18, 8)
 
 
-def _told(campaign: Campaign, where: str, asked: int) -> None:
-    sys.stdout.write(json.dumps({"root": where, **campaign.tally.told()}, indent=2) + "\n")
+def _report(campaign: Campaign, where: str, asked: int) -> None:
+    sys.stdout.write(json.dumps({"root": where, **campaign.tally.as_json()}, indent=2) + "\n")
     assert sum(campaign.tally.interrupted.values()) > asked // 2, "they came too late"
     assert campaign.tally.passes > campaign.tally.slow
 
@@ -36,7 +36,7 @@ def test_kills_over_a_folder(tmp_path: Path) -> None:
     root = tmp_path / "root"
     campaign = Campaign(str(root), tmp_path, cached=False, seed=20260101)
     campaign.run(ON_A_FOLDER)
-    _told(campaign, "a folder", ON_A_FOLDER)
+    _report(campaign, "a folder", ON_A_FOLDER)
     assert not list((root / ".staging").glob("build-*"))
     assert not list((root / ".staging").glob("removed-*"))
 
@@ -46,7 +46,7 @@ def test_kills_over_a_bucket_with_a_cache(
 ) -> None:
     campaign = Campaign(bucket.url("root"), tmp_path, cached=True, seed=20260102)
     campaign.run(IN_A_BUCKET)
-    _told(campaign, "a bucket", IN_A_BUCKET)
+    _report(campaign, "a bucket", IN_A_BUCKET)
     assert verify(open_storage(bucket.url("root")), ALPHA).faults == []
     monkeypatch.setattr(quota, "IN_USE_SECONDS", 0.0)
     cache = Cache(tmp_path / "cache", campaign.bound)

@@ -1,4 +1,4 @@
-"""How serving processes end: what is in flight finishes, in bounded time, unless they are told twice."""
+"""How serving processes end: what is in flight finishes, in bounded time, unless they are signalled twice."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_a_page_of_a_benchmark(api: ApiClient) -> None:
     assert whole["data"][0]["period_return"] is None
 
 
-def test_a_symbol_that_is_not_held_is_refused_with_those_that_are(api: ApiClient) -> None:
+def test_a_symbol_that_is_not_available_is_refused_with_those_that_are(api: ApiClient) -> None:
     for symbol in ("SPY", "A", "ABCD", "abc", "Abc", "%20"):
         error = api.json(f"/v1/benchmarks/{symbol}/daily", api.key(), 400)["error"]
         assert error["code"] == "bad_request"
@@ -127,9 +127,9 @@ def test_a_broken_file_is_told_to_the_operator_and_not_to_callers(
         assert (found.status_code, found.json()["error"]["code"]) == (503, "benchmark_not_configured")
         assert str(tmp_path) not in found.text
     # Where the line goes depends on whether logging was set up in this process already.
-    told = "".join(capfd.readouterr()) + caplog.text
-    assert str(file) in told
-    assert "there is no close" in told
+    result = "".join(capfd.readouterr()) + caplog.text
+    assert str(file) in result
+    assert "there is no close" in result
 
 
 def test_real_prices_page_by_page(tmp_path: Path, shared: Path) -> None:

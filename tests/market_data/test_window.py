@@ -53,18 +53,18 @@ def test_figures_of_a_window_whose_prices_are_all_adjusted(market_file: File) ->
 
 
 def test_one_unadjusted_row_puts_the_whole_window_on_the_close(market_file: File) -> None:
-    held = read_benchmarks({"m": market_file(adj_close=[50.0, None, 49.5, 50.0, 61.0])})["ABC"]
-    whole = measure(held, None, None)
+    series = read_benchmarks({"m": market_file(adj_close=[50.0, None, 49.5, 50.0, 61.0])})["ABC"]
+    whole = measure(series, None, None)
     assert whole.summary["return_basis"] == "close"
     assert whole.rows["period_return"].to_list()[1:] == pytest.approx([0.1, -0.1, 0.0, 22 / 99])
-    later = measure(held, dt.date(2024, 1, 4), None)
+    later = measure(series, dt.date(2024, 1, 4), None)
     assert later.summary["return_basis"] == "adjusted_close", "the rule looks at the window only"
     assert later.summary["sessions"] == 3
 
 
 def test_the_window_is_inclusive_and_starts_afresh(market_file: File) -> None:
-    held = read_benchmarks({"m": market_file()})["ABC"]
-    window = measure(held, dt.date(2024, 1, 3), dt.date(2024, 1, 6))
+    series = read_benchmarks({"m": market_file()})["ABC"]
+    window = measure(series, dt.date(2024, 1, 3), dt.date(2024, 1, 6))
     assert [str(day) for day in window.rows["date"]] == ["2024-01-03", "2024-01-04", "2024-01-05"]
     assert window.rows["period_return"][0] is None
     assert window.rows["cumulative_return"][0] == 0.0
@@ -112,9 +112,9 @@ def test_returns_do_not_depend_on_the_currency(prices: list[float], scale: float
 
 def test_real_prices_agree_with_empyrical(shared: Path) -> None:
     file = shared / "data" / "spy.parquet"
-    held = read_benchmarks({"spy.parquet": file.read_bytes()})["SPY"]
+    series = read_benchmarks({"spy.parquet": file.read_bytes()})["SPY"]
     # From the last session of 2010, so that the first session of 2011 has a return, as in the published figure.
-    window = measure(held, dt.date(2010, 12, 31), dt.date(2022, 12, 31))
+    window = measure(series, dt.date(2010, 12, 31), dt.date(2022, 12, 31))
     assert window.summary["return_basis"] == "adjusted_close"
     assert window.summary["name"] == "SPDR S&P 500 ETF Trust"
     assert window.summary["max_drawdown_pct"] == pytest.approx(33.717, abs=5e-4)

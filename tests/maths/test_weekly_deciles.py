@@ -94,7 +94,7 @@ def test_the_order_of_the_rows_does_not_change_a_bit(run: Run, seed: int) -> Non
 
 @check
 @given(wide_runs())
-def test_z_scores_at_hand_are_averaged_as_those_computed(run: Run) -> None:
+def test_z_scores_given_are_averaged_as_those_computed(run: Run) -> None:
     at_hand = run.decisions.hstack(cross_section(run.decisions, "raw_score", "raw_").select("raw_score_z"))
     assert weekly_deciles(at_hand).equals(weekly_deciles(run.decisions))
 

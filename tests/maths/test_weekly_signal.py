@@ -48,7 +48,7 @@ def test_the_order_of_the_rows_does_not_change_a_bit(run: Run, seed: int) -> Non
 
 @check
 @given(wide_runs())
-def test_deciles_at_hand_are_not_needed_but_give_the_same(run: Run) -> None:
+def test_deciles_given_are_not_needed_but_give_the_same(run: Run) -> None:
     assert weekly_signal(*run, deciles=weekly_deciles(run.decisions)).equals(weekly_signal(*run))
 
 

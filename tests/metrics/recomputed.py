@@ -114,8 +114,8 @@ class Recomputed:
         names = self.decisions.dropna(subset="unsmoothed_score")
         names = names.sort_values(["date", "unsmoothed_score", "symbol"])
         week = names.groupby("date")
-        kept = (week["symbol"].transform("size") >= 20) & (week["forward_return"].transform("count") > 0)
-        names = names[kept]
+        measured = (week["symbol"].transform("size") >= 20) & (week["forward_return"].transform("count") > 0)
+        names = names[measured]
         week = names.groupby("date")
         score = week["unsmoothed_score"]
         deviation = score.transform(lambda x: x.std(ddof=0) if x.min() < x.max() else np.nan)

@@ -114,7 +114,7 @@ def test_a_window_of_a_made_up_run_is_served_as_recomputed_on_its_rows(small: Pu
 def test_a_real_run_is_served_as_recomputed(real: Published, alpha: str) -> None:
     data = real.data(alpha)
     compare(data, Recomputed(real.folders[alpha]), sealed_test=alpha != "Test_sp500_reversal")
-    # The run without figures of its own has nothing that its weekly series could be held against.
+    # The run without figures of its own has nothing that its weekly series could be compared with.
     assert (data["nwt"]["ic"] is None) == (alpha == "Test_sp500_reversal")
 
 

@@ -150,8 +150,8 @@ def test_strict_refuses_what_is_warned_of(seal: Path, tmp_path: Path) -> None:
     assert not list((tmp_path / "root").rglob("*.parquet"))
     place = ("--from", str(seal.parent), "--datasets", str(tmp_path / "other"))
     assert run.invoke(cli, ["build", "--strict", *place]).exit_code == 1
-    told = run.invoke(cli, ["build", *place])
-    assert told.exit_code == 0, "what was refused for a warning is not remembered as refused"
+    result = run.invoke(cli, ["build", *place])
+    assert result.exit_code == 0, "what was refused for a warning is not remembered as refused"
     assert build_seal(str(seal), tmp_path / "root").warnings[0]["rule"] == "metrics.reproduced"
 
 
@@ -187,7 +187,7 @@ def test_the_order_of_rows_and_records_does_not_matter(lawful: Path, seed: int) 
     assert records is not None
     ledger, weeks = seal.table("portfolio"), weeks_of(seal)
 
-    def told(shuffle: bool) -> set[tuple[Any, ...]]:
+    def violations_found(shuffle: bool) -> set[tuple[Any, ...]]:
         frames = [
             frame.sample(fraction=1.0, shuffle=True, seed=seed) if shuffle else frame
             for frame in (records, weeks, ledger)
@@ -195,7 +195,7 @@ def test_the_order_of_rows_and_records_does_not_matter(lawful: Path, seed: int) 
         found = reconcile(frames[0], weekly_series(frames[1]), daily_series(frames[2], seal.equity_basis))
         return {(x.name, x.scope, x.period, x.status, x.convention) for x in found}
 
-    assert told(shuffle=True) == told(shuffle=False)
+    assert violations_found(shuffle=True) == violations_found(shuffle=False)
 
 
 def weeks_of(seal: Seal) -> pl.DataFrame:
@@ -270,14 +270,14 @@ def test_the_recomputed_figure_is_served_and_both_are_named(api: ApiClient) -> N
         entry = found["data"]["core"][statistic]
         assert entry["source_kind"] == "derived"
         assert entry["value"] == pytest.approx(honest["core"][statistic]["value"])
-        told = [
+        lines = [
             w["message"]
             for w in found["meta"]["warnings"]
             if w["code"] == "figure_not_reproduced" and w["message"].startswith(f"{statistic}:")
         ]
-        assert len(told) == 1
-        assert f"{SEALED[name]:.9g}" in told[0]
-        assert f"{entry['value']:.9g}" in told[0]
+        assert len(lines) == 1
+        assert f"{SEALED[name]:.9g}" in lines[0]
+        assert f"{entry['value']:.9g}" in lines[0]
     assert found["data"]["core"]["sharpe"]["value"] == found["data"]["core"]["information_ratio"]["value"]
     assert found["data"]["rank_ic"]["raw"]["ic"]["value"] == pytest.approx(
         honest["rank_ic"]["raw"]["ic"]["value"]
@@ -313,9 +313,9 @@ def reconciled(root: Path, alpha: str, *flags: str) -> subprocess.CompletedProce
 
 
 def test_an_alpha_is_reconciled_from_what_is_served(root: Path) -> None:
-    told = reconciled(root, ALPHA, "--json")
-    assert told.returncode == 0, told.stderr
-    report = json.loads(told.stdout)
+    result = reconciled(root, ALPHA, "--json")
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
     figures = report["reconciliation"]["figures"]
     assert {x["name"] for x in figures if x["status"] == "not_reproduced"} == {*SEALED, "pnl"}
     assert report["violations"] == []

@@ -22,19 +22,19 @@ def seal(tmp_path: Path) -> Path:
     return rewrite(made, "trades", put("quantity", pl.col("quantity") * 1.0123456789, having()))
 
 
-def told(*arguments: str) -> str:
+def run_reconcile(*arguments: str) -> str:
     return CliRunner(env={"COLUMNS": "80", "TERM": "dumb"}).invoke(cli, ["check", *arguments]).stdout
 
 
 def test_a_broken_rule_is_one_line_with_its_count_and_its_fix(seal: Path) -> None:
-    text = re.sub(r"\n {2}(?=\S)", " ", told(str(seal)))
+    text = re.sub(r"\n {2}(?=\S)", " ", run_reconcile(str(seal)))
     (line,) = [line for line in text.splitlines() if line.startswith("portfolio.exposure:")]
     assert re.match(r"portfolio\.exposure: \d+ rows of portfolio\.parquet\. Fix: Sum the positions", line)
 
 
 def test_no_number_is_broken_at_eighty_columns(seal: Path) -> None:
-    text = told(str(seal))
-    shown = json.loads(told(str(seal), "--json"))["seals"][0]
+    text = run_reconcile(str(seal))
+    shown = json.loads(run_reconcile(str(seal), "--json"))["seals"][0]
     numbers = {
         str(value)
         for violation in shown["violations"]
@@ -56,13 +56,13 @@ def test_five_examples_are_shown_and_all_with_verbose(seal: Path) -> None:
             )
         )
 
-    few, every = told(str(seal)), told(str(seal), "--verbose")
+    few, every = run_reconcile(str(seal)), run_reconcile(str(seal), "--verbose")
     sessions = pl.read_parquet(seal / "portfolio.parquet").filter(pl.col("book") == "long_short").height
     assert examples(few) == 5
     assert examples(every) == sessions
 
 
 def test_json_has_every_figure_and_every_rule(tmp_path: Path) -> None:
-    shown = json.loads(told(str(make_seal(tmp_path)), "--json"))["seals"][0]
+    shown = json.loads(run_reconcile(str(make_seal(tmp_path)), "--json"))["seals"][0]
     assert shown.keys() >= {"violations", "warnings", "not_checked", "reconciliation", "refused"}
     assert len(shown["reconciliation"]["figures"]) > 50

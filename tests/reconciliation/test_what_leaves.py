@@ -140,5 +140,5 @@ def test_nothing_hidden_is_left_in_any_content(content: Any, raw: bool) -> None:
 
 
 def test_words_that_only_look_alike_are_left() -> None:
-    told = {"message": "the draw_down of raw material", "examples": [{"symbol": "RAW", "score": 1.0}]}
-    assert visible(told, raw=False) == told
+    violation = {"message": "the draw_down of raw material", "examples": [{"symbol": "RAW", "score": 1.0}]}
+    assert visible(violation, raw=False) == violation

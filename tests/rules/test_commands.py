@@ -33,36 +33,36 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_several_seals_and_the_worst_exit_code(tmp_path: Path) -> None:
     good, bad = make_seal(tmp_path, alpha_id="good"), make_seal(tmp_path, alpha_id="bad")
     rewrite(bad, "rebalances", lambda frame: frame.with_columns(week_status=frame["week_status"] + " [bold]"))
-    told = run("check", str(good), str(bad))
-    assert told.returncode == 1
-    assert "good  accepted" in told.stdout
-    assert "bad  refused" in told.stdout
-    assert "rebalances.status" in told.stdout
-    assert "[bold]" in told.stdout
-    assert told.stderr == ""
-    told = run("check", str(good), str(tmp_path / "none"), str(bad))
-    assert told.returncode == 2
-    assert told.stderr.startswith("error: ")
-    assert told.stderr.count("\n") == 1
-    assert "bad  refused" in told.stdout
+    result = run("check", str(good), str(bad))
+    assert result.returncode == 1
+    assert "good  accepted" in result.stdout
+    assert "bad  refused" in result.stdout
+    assert "rebalances.status" in result.stdout
+    assert "[bold]" in result.stdout
+    assert result.stderr == ""
+    result = run("check", str(good), str(tmp_path / "none"), str(bad))
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert "bad  refused" in result.stdout
 
 
 def test_json_of_several_seals(tmp_path: Path) -> None:
-    told = run("check", "--json", str(make_seal(tmp_path)), str(tmp_path / "none"))
-    assert told.returncode == 2
-    good, none = json.loads(told.stdout)["seals"]
+    result = run("check", "--json", str(make_seal(tmp_path)), str(tmp_path / "none"))
+    assert result.returncode == 2
+    good, none = json.loads(result.stdout)["seals"]
     assert good["refused"] is False
     assert none["error"] == "SealUnreadable"
-    assert told.stderr == ""
+    assert result.stderr == ""
 
 
 def test_a_broken_manifest_is_shown_as_a_refusal(tmp_path: Path) -> None:
     seal = make_seal(tmp_path)
     rewrite(seal, "seal", lambda found: found | {"started_at": "yesterday"})
-    told = CliRunner().invoke(program.cli, ["check", str(seal)])
-    assert told.exit_code == 1
-    assert "seal.manifest" in told.stdout
-    assert "yesterday" in told.stdout
+    result = CliRunner().invoke(program.cli, ["check", str(seal)])
+    assert result.exit_code == 1
+    assert "seal.manifest" in result.stdout
+    assert "yesterday" in result.stdout
 
 
 def test_no_seal_at_all_is_a_usage_error() -> None:
@@ -74,11 +74,11 @@ def test_help_imports_no_command() -> None:
         "import sys; from pipeline.__main__ import cli; cli(['--help'], standalone_mode=False);"
         "assert not [m for m in sys.modules if m.split('.')[0] in ('polars', 'duckdb', 'fsspec')]"
     )
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=False
     )
-    assert told.returncode == 0, told.stderr
-    assert all(name in told.stdout for name in program.COMMANDS)
+    assert result.returncode == 0, result.stderr
+    assert all(name in result.stdout for name in program.COMMANDS)
 
 
 def test_checking_loads_neither_the_builder_nor_a_query_engine() -> None:
@@ -86,17 +86,17 @@ def test_checking_loads_neither_the_builder_nor_a_query_engine() -> None:
         "import sys; import pipeline.check_command;"
         "assert not [m for m in sys.modules if m.startswith(('pipeline.build', 'duckdb'))]"
     )
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=False
     )
-    assert told.returncode == 0, told.stderr
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("name", program.COMMANDS)
 def test_every_command_explains_itself(name: str) -> None:
-    told = CliRunner().invoke(program.cli, [name, "--help"])
-    assert told.exit_code == 0
-    assert told.output.startswith("Usage: ")
+    result = CliRunner().invoke(program.cli, [name, "--help"])
+    assert result.exit_code == 0
+    assert result.output.startswith("Usage: ")
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_an_error_of_the_tree_is_one_line_and_its_exit_code(
     assert plain.exit_code == error.exit_code
     assert plain.stderr.startswith("error: ")
     assert plain.stderr.count("\n") == 1
-    told = CliRunner().invoke(program.cli, ["fail", "--json"])
-    assert told.exit_code == error.exit_code
-    assert json.loads(told.stdout)["error"] == type(error).__name__
+    result = CliRunner().invoke(program.cli, ["fail", "--json"])
+    assert result.exit_code == error.exit_code
+    assert json.loads(result.stdout)["error"] == type(error).__name__
 
 
 def test_the_rules_are_listed() -> None:

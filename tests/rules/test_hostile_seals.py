@@ -143,7 +143,7 @@ HOSTILE: dict[Callable[[Path], None], str] = {
 
 def run(*arguments: str) -> Any:
     """Run a command with little memory and little time: a fault is then an end, not a hang."""
-    told = subprocess.run(
+    result = subprocess.run(
         ["bash", "-c", 'ulimit -v 16000000; exec "$@"', "-", sys.executable, "-m", "pipeline", *arguments],
         cwd=REPOSITORY,
         capture_output=True,
@@ -151,7 +151,7 @@ def run(*arguments: str) -> Any:
         check=False,
         timeout=300,
     )
-    return told.returncode, json.loads(told.stdout)["seals"]
+    return result.returncode, json.loads(result.stdout)["seals"]
 
 
 @pytest.mark.parametrize("apart", ["check", "build", "build --from"])
@@ -168,8 +168,8 @@ def test_no_hostile_seal_costs_a_good_one(tmp_path: Path, apart: str) -> None:
     command, *options = apart.split()
     where = ["--datasets", str(tmp_path / "root")] if command == "build" else []
     given = [*options, str(seals)] if "--from" in options else [*options, *every]
-    code, told = run(command, *where, "--json", *given)
-    by_name = {Path(entry["seal"]).name: entry for entry in told}
+    code, result = run(command, *where, "--json", *given)
+    by_name = {Path(entry["seal"]).name: entry for entry in result}
     assert code == (1 if "--from" in options else 2 if command == "check" else 1)
     for name in ("aaa", "zzz"):
         assert by_name[name].get("refused") is False or by_name[name]["outcome"] == "built"
@@ -178,7 +178,7 @@ def test_no_hostile_seal_costs_a_good_one(tmp_path: Path, apart: str) -> None:
         assert rule in [violation["rule"] for violation in entry["violations"]], entry
         assert rule in RULES
     if "--from" not in options:
-        assert [entry["error"] for entry in told if len(entry["seal"]) > 5000] == ["SealUnreadable"] * 2
+        assert [entry["error"] for entry in result if len(entry["seal"]) > 5000] == ["SealUnreadable"] * 2
 
 
 def test_a_timestamp_in_nanoseconds_is_taken(tmp_path: Path) -> None:
@@ -190,8 +190,8 @@ def test_a_timestamp_in_nanoseconds_is_taken(tmp_path: Path) -> None:
         zone = "UTC" if name == "timestamp" else None
         stored = stored.set_column(place, name, stored.column(name).cast(pa.timestamp("ns", tz=zone)))
     pq.write_table(stored, path)
-    told = CliRunner().invoke(cli, ["check", str(resign(seal))])
-    assert told.exit_code == 0, told.output
+    result = CliRunner().invoke(cli, ["check", str(resign(seal))])
+    assert result.exit_code == 0, result.output
 
 
 @pytest.mark.parametrize("command", ["check", "build"])
@@ -208,9 +208,9 @@ def test_a_fault_of_the_program_is_a_failure_that_says_where(
 
     monkeypatch.setattr(Seal, "files", fail)
     where = ["--datasets", str(tmp_path / "root")] if command == "build" else []
-    told = CliRunner().invoke(cli, [command, str(make_seal(tmp_path)), "--json", *where])
-    assert told.exit_code == 7
-    (entry,) = json.loads(told.stdout)["seals"]
+    result = CliRunner().invoke(cli, [command, str(make_seal(tmp_path)), "--json", *where])
+    assert result.exit_code == 7
+    (entry,) = json.loads(result.stdout)["seals"]
     assert entry["failure"] == "internal"
     assert type(fault).__name__ in entry["message"]
     assert "report it" in entry["message"]
@@ -249,9 +249,9 @@ def test_names_that_no_encoding_has_cost_nobody(tmp_path: Path) -> None:
     strange = seals / os.fsdecode(b"odd\xff\x1b[31m")
     strange.mkdir()
     (strange / "seal.json").write_text((good / "seal.json").read_text().replace('"good"', '"odd"'))
-    code, told = run("build", "--datasets", str(tmp_path / "root"), "--json", "--from", str(seals))
+    code, result = run("build", "--datasets", str(tmp_path / "root"), "--json", "--from", str(seals))
     assert code == 2
-    assert {Path(entry["seal"]).name: entry["outcome"] for entry in told} == {
+    assert {Path(entry["seal"]).name: entry["outcome"] for entry in result} == {
         "good": "built",
         "odd\\udcff\\x1b[31m": "failed",
     }

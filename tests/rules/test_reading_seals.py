@@ -327,9 +327,9 @@ def test_a_file_that_may_not_be_read_is_not_called_broken(folder: Path) -> None:
     check = [*bound, sys.executable, "-m", "pipeline", "check", str(folder), "--json"]
     done = subprocess.run(check, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == SealUnreadable.exit_code, done.stderr
-    (told,) = json.loads(done.stdout)["seals"]
-    assert told["error"] == "SealUnreadable"
-    assert told["message"].endswith("reading pnl.parquet is not permitted")
+    (result,) = json.loads(done.stdout)["seals"]
+    assert result["error"] == "SealUnreadable"
+    assert result["message"].endswith("reading pnl.parquet is not permitted")
 
 
 def test_a_refusal_never_tells_the_password_of_the_address(

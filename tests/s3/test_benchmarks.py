@@ -1,4 +1,4 @@
-"""Market data in a bucket: a store that is away is told from data that is not there."""
+"""Market data in a bucket: a store that is away is distinguished from data that is not there."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_away_is_not_the_same_as_absent_and_both_end_without_a_restart(
             put(bucket, "market/abc.parquet", 110.0)
             eventually_is(lambda: outcome(api, token), "served")
             with bucket.server.away():
-                assert outcome(api, token) == "served", "what is held is served while the store is away"
+                assert outcome(api, token) == "served", "what is cached is served while the store is away"
     finally:
         bucket.server.stop()
         bucket.server.start()

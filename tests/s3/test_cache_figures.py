@@ -30,7 +30,7 @@ def copies(cache: Path) -> dict[str, int]:
 
 
 def on_disk(cache: Path) -> int:
-    """Return the bytes of all that is kept for a root, the saved catalogue among it."""
+    """Return the bytes of all that is cached for a root, the saved catalogue among it."""
     return sum(
         path.stat().st_size for path in cache.glob("*/**/*") if path.is_file() and ".locks" not in path.parts
     )
@@ -49,12 +49,12 @@ def test_reads_copies_and_evictions_are_told_as_they_are(
         assert port.value("cache_limit_bytes") == 20_000_000_000
         with asked(bucket.server) as requests:
             scores, positions = api.body(SCORES), api.body(POSITIONS)
-            kept = copies(cache)
-            eventually(lambda: port.value("cache_used_bytes") == sum(kept.values()))
-        assert {"manifest.json", "decisions/part-0.parquet"} < kept.keys()
-        assert copies(cache) == kept
-        assert port.value("cache_reads_total", result="miss") == len(kept) == requests["GET"]
-        assert port.value("cache_fetched_bytes_total") == sum(kept.values())
+            cached = copies(cache)
+            eventually(lambda: port.value("cache_used_bytes") == sum(cached.values()))
+        assert {"manifest.json", "decisions/part-0.parquet"} < cached.keys()
+        assert copies(cache) == cached
+        assert port.value("cache_reads_total", result="miss") == len(cached) == requests["GET"]
+        assert port.value("cache_fetched_bytes_total") == sum(cached.values())
         assert port.value("cache_evictions_total") == 0
 
     # Started again with too little room for all: what was used longest ago goes, and only that is fetched again.
@@ -66,7 +66,7 @@ def test_reads_copies_and_evictions_are_told_as_they_are(
     before = on_disk(cache)
     settings = {"metrics-port": str(number), "cache-bytes": str(before - 1)}
     with node(tmp_path, root, **settings) as api:
-        gone = {path: size for path, size in kept.items() if path not in copies(cache)}
+        gone = {path: size for path, size in cached.items() if path not in copies(cache)}
         assert list(gone) == ["positions/book=long_only/part-0.parquet"]
         assert port.value("cache_evictions_total") == 1
         assert port.value("cache_evicted_bytes_total") == sum(gone.values())
@@ -76,5 +76,5 @@ def test_reads_copies_and_evictions_are_told_as_they_are(
             assert (api.body(SCORES), api.body(POSITIONS)) == (scores, positions)
             eventually(lambda: port.value("cache_reads_total", result="miss") > 0)
         assert port.value("cache_reads_total", result="miss") == 1 == requests["GET"]
-        assert port.value("cache_reads_total", result="hit") >= len(kept) - 1
+        assert port.value("cache_reads_total", result="hit") >= len(cached) - 1
         assert port.value("cache_fetched_bytes_total") == sum(gone.values())

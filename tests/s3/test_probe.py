@@ -44,7 +44,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(cli, list(arguments))
 
 
-def told(*arguments: str) -> Any:
+def run_command(*arguments: str) -> Any:
     done = run(*arguments, "--json")
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
@@ -55,7 +55,7 @@ def test_a_store_that_honours_conditions_is_published_to_and_nothing_is_left_of_
 ) -> None:
     open_storage(bucket.url("root")).require_safe_writers()
     assert bucket.objects() == []
-    told("build", str(small_seal()), "--datasets", bucket.url("root"))
+    run_command("build", str(small_seal()), "--datasets", bucket.url("root"))
     assert not [key for key in bucket.objects() if ".staging" in key]
 
 
@@ -90,15 +90,17 @@ def test_a_single_writer_builds_rolls_back_and_collects_on_such_a_store(
     seals = [
         small_seal(seed=n, sealed_at=f"2026-01-0{n}T00:00:00Z").rename(tmp_path / str(n)) for n in (1, 2)
     ]
-    first = told("build", str(seals[0]), *where, "--single-writer")["seals"][0]["snapshot"]
-    second = told("build", str(seals[1]), *where, "--single-writer")["seals"][0]["snapshot"]
+    first = run_command("build", str(seals[0]), *where, "--single-writer")["seals"][0]["snapshot"]
+    second = run_command("build", str(seals[1]), *where, "--single-writer")["seals"][0]["snapshot"]
     for command in (("rollback", "Test_small"), ("gc", "--keep", "1", "--grace", "0s")):
         refused = run(*command, *where)
         assert refused.exit_code == SettingsError.exit_code, refused.output
     assert datasets.open(bucket.url("root"))["Test_small"].id == second, "readers need nothing"
-    told("rollback", "Test_small", *where, "--single-writer")
+    run_command("rollback", "Test_small", *where, "--single-writer")
     assert datasets.open(bucket.url("root"))["Test_small"].id == first
-    assert told("gc", "--keep", "1", "--grace", "0s", *where, "--single-writer")["removed_snapshots"] == 1
+    assert (
+        run_command("gc", "--keep", "1", "--grace", "0s", *where, "--single-writer")["removed_snapshots"] == 1
+    )
 
 
 def test_a_single_writer_still_notices_that_it_was_not_alone(

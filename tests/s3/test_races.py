@@ -96,8 +96,8 @@ def test_two_builds_at_once_end_with_the_later_seal_whole(
         process.stdin.write("go\n")
         process.stdin.flush()
     for process in processes:
-        _, told = process.communicate()
-        assert process.returncode == 0 or "--force" in told, told
+        _, result = process.communicate()
+        assert process.returncode == 0 or "--force" in result, result
     snapshot = datasets.open(bucket.url())["Test_small"]
     assert snapshot.manifest.sealed_at == "2026-01-02T00:00:00Z"
     storage = open_storage(bucket.url())

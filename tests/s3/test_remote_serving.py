@@ -67,21 +67,21 @@ def test_a_run_in_a_bucket_from_its_seal_to_its_last_reader(
             assert theirs["meta"].pop("published_at") != ours["meta"].pop("published_at")
             assert theirs == ours, "a bucket answers as a folder does"
         # Rebuilt from a later seal, found by looking, as a scheduled job does it.
-        told = pipeline("build", "--from", bucket.url("seals"), "--archives", archives, *where)
-        assert sorted(entry["outcome"] for entry in told["seals"]) == ["built", "unchanged"]
-        second = next(entry["snapshot"] for entry in told["seals"] if entry["outcome"] == "built")
+        result = pipeline("build", "--from", bucket.url("seals"), "--archives", archives, *where)
+        assert sorted(entry["outcome"] for entry in result["seals"]) == ["built", "unchanged"]
+        second = next(entry["snapshot"] for entry in result["seals"] if entry["outcome"] == "built")
         eventually(lambda: api.body(SCORES) != old)
         new = api.body(SCORES)
         # The node that serves holds a lease on what was replaced a moment ago.
-        told = pipeline("gc", "--keep", "1", "--grace", "0s", *where)
-        assert told["removed_snapshots"] == 0
-        kept = {row["snapshot"]: row["kept_because"] for row in told["alphas"]["Test_small"]}
-        assert kept == {first["snapshot"]: "a reader's lease", second: "served"}
+        result = pipeline("gc", "--keep", "1", "--grace", "0s", *where)
+        assert result["removed_snapshots"] == 0
+        reasons = {row["snapshot"]: row["kept_because"] for row in result["alphas"]["Test_small"]}
+        assert reasons == {first["snapshot"]: "a reader's lease", second: "served"}
         assert pipeline("rollback", "Test_small", *where)["snapshot"] == first["snapshot"]
         eventually_is(lambda: api.body(SCORES), old)
         # The seal rolled back from stays away until it is forced.
-        told = pipeline("build", "--from", bucket.url("seals"), *where)
-        assert {entry["outcome"] for entry in told["seals"]} == {"rolled back", "unchanged"}
+        result = pipeline("build", "--from", bucket.url("seals"), *where)
+        assert {entry["outcome"] for entry in result["seals"]} == {"rolled back", "unchanged"}
         pipeline("build", seals[1], "--force", *where)
         eventually_is(lambda: api.body(SCORES), new)
         data = api.get("alphas/Test_small/source/download").json()["data"]
@@ -102,27 +102,27 @@ def test_a_run_in_a_bucket_from_its_seal_to_its_last_reader(
 
 def test_a_store_killed_while_serving(bucket: Bucket, small_seal: Seals, tmp_path: Path) -> None:
     root = bucket.url("root")
-    for alpha in ("Test_held", "Test_not"):
+    for alpha in ("Test_cached", "Test_not"):
         build_seal(str(small_seal(alpha_id=alpha)), root)
-    held = [
-        "alphas/Test_held/scores?limit=500",
-        "alphas/Test_held/positions?book=long_only",
+    cached = [
+        "alphas/Test_cached/scores?limit=500",
+        "alphas/Test_cached/positions?book=long_only",
         "alphas",
-        "alphas/Test_held",
+        "alphas/Test_cached",
     ]
     with node(tmp_path, root) as api:
-        before = {path: api.body(path) for path in held[:3]}
-        described = json.loads(api.body(held[3]))["data"]
+        before = {path: api.body(path) for path in cached[:3]}
+        described = json.loads(api.body(cached[3]))["data"]
         bucket.server.kill()
         try:
             eventually_is(api.health, "degraded")
-            assert {path: api.body(path) for path in held[:3]} == before
-            assert json.loads(api.body(held[3]))["data"] == described
+            assert {path: api.body(path) for path in cached[:3]} == before
+            assert json.loads(api.body(cached[3]))["data"] == described
             # Another page of a copied file is computed anew; the other books and alphas are not here.
-            assert api.get("alphas/Test_held/scores?limit=7&offset=7&symbol=SIM001").status_code == 200
+            assert api.get("alphas/Test_cached/scores?limit=7&offset=7&symbol=SIM001").status_code == 200
             for path in (
                 "alphas/Test_not/scores",
-                "alphas/Test_held/positions?book=long_short",
+                "alphas/Test_cached/positions?book=long_short",
                 "alphas/Test_not",
             ):
                 found = api.get(path)
@@ -135,12 +135,12 @@ def test_a_store_killed_while_serving(bucket: Bucket, small_seal: Seals, tmp_pat
             bucket.server.start()
         eventually_is(api.health, "ok")
         assert api.get("alphas/Test_not/scores").status_code == 200
-        assert {path: api.body(path) for path in held[:3]} == before
+        assert {path: api.body(path) for path in cached[:3]} == before
         assert api.process.poll() is None
     # Started while the store is away, on the cache alone.
     with bucket.server.away(), node(tmp_path, root) as api:
         assert api.health() == "degraded"
-        assert {path: api.body(path) for path in held[:3]} == before
+        assert {path: api.body(path) for path in cached[:3]} == before
         assert api.failure("alphas/Test_not/positions?book=long_only") == (503, "upstream_unavailable")
 
 
@@ -156,14 +156,14 @@ def test_a_store_that_hangs_is_waited_for_once(
     catalogue.refresh()
     snapshot = catalogue.resolve("Test_small")
     assert snapshot is not None
-    held = snapshot.file("decisions")
+    cached = snapshot.file("decisions")
     with bucket.server.hanging():
         with pytest.raises(StorageUnavailable, match="did not answer"):
             snapshot.file("rebalances")
         # Nobody else waits for it, and what is here is handed out.
         with pytest.raises(StorageUnavailable, match="was not asked"):
             snapshot.file("weekly_signal")
-        assert snapshot.file("decisions") == held
+        assert snapshot.file("decisions") == cached
         with pytest.raises(StorageUnavailable, match="did not answer"):
             catalogue.refresh()
     assert not catalogue.refresh()
@@ -190,5 +190,5 @@ def test_a_file_damaged_in_the_bucket_is_never_answered_from(
             bucket.client.put_object(Bucket=bucket.name, Key=key, Body=data)
         assert api.get(SCORES).status_code == 200
         assert api.get(ledger).status_code == 200
-        told = api.log.read_text()
-    assert "decisions/part-0.parquet is not what its manifest says" in told
+        result = api.log.read_text()
+    assert "decisions/part-0.parquet is not what its manifest says" in result

@@ -16,26 +16,26 @@ from tests.support.seals import rewrite
 
 
 def search(bucket: Bucket, seals: str, *more: str) -> tuple[int, str, str]:
-    told = CliRunner().invoke(cli, ["build", "--datasets", bucket.url("root"), "--from", seals, *more])
-    assert told.exception is None or isinstance(told.exception, SystemExit), told.exception
-    return told.exit_code, told.stdout, told.stderr
+    result = CliRunner().invoke(cli, ["build", "--datasets", bucket.url("root"), "--from", seals, *more])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.stdout, result.stderr
 
 
 @pytest.mark.parametrize("more", [(), ("--watch",)])
 def test_a_mistyped_prefix_or_bucket_is_a_mistake(bucket: Bucket, more: tuple[str, ...]) -> None:
     bucket.client.put_object(Bucket=bucket.name, Key="seals/", Body=b"")
     for wrong in (bucket.url("saels"), "s3://no-such-bucket-here/seals"):
-        code, _, told = search(bucket, wrong, *more)
-        assert code == 2, told
-        assert told.startswith("error: --from: ")
-        assert wrong in told
+        code, _, result = search(bucket, wrong, *more)
+        assert code == 2, result
+        assert result.startswith("error: --from: ")
+        assert wrong in result
 
 
 def test_a_prefix_that_was_made_and_a_whole_bucket_may_be_empty(bucket: Bucket) -> None:
     assert search(bucket, bucket.url())[0] == 0
     bucket.client.put_object(Bucket=bucket.name, Key="seals/", Body=b"")
-    code, _, told = search(bucket, bucket.url("seals"))
-    assert (code, "no finished seal lies below" in told) == (0, True)
+    code, _, result = search(bucket, bucket.url("seals"))
+    assert (code, "no finished seal lies below" in result) == (0, True)
 
 
 def test_refusals_are_remembered_in_a_bucket_until_a_late_file_comes(
@@ -50,9 +50,9 @@ def test_refusals_are_remembered_in_a_bucket_until_a_late_file_comes(
                 there.write(path.relative_to(folder).as_posix(), path.read_bytes())
 
     def outcomes() -> tuple[int, dict[str, str]]:
-        code, told, _ = search(bucket, bucket.url("seals"), "--json")
+        code, result, _ = search(bucket, bucket.url("seals"), "--json")
         return code, {
-            entry["seal"].rsplit("/", 1)[-1]: entry["outcome"] for entry in json.loads(told)["seals"]
+            entry["seal"].rsplit("/", 1)[-1]: entry["outcome"] for entry in json.loads(result)["seals"]
         }
 
     assert outcomes() == (1, {seal.name: "refused", "Test_broken": "refused"})

@@ -52,7 +52,7 @@ def test_one_name_has_one_unit_and_one_type_everywhere() -> None:
     for _, column in COLUMNS:
         seen.setdefault(column.name, set()).add((column.type.value, column.unit.value))
     # The money columns of a ledger row are in equity units, those of a name's row in base currency: one amount
-    # under one name, told apart by the table's own declaration as the interface does.
+    # under one name, distinguished by the table's own declaration as the interface does.
     shared_by_ledger_and_names = {"market_pnl", "execution_cost", "borrow_cashflow"}
     assert {name for name, kinds in seen.items() if len(kinds) > 1} == shared_by_ledger_and_names
 

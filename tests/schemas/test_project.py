@@ -16,7 +16,7 @@ from tests.support.processes import REPOSITORY
 STATED = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
 
 
-def told(program: str, folder: Path = REPOSITORY, **variables: str) -> str:
+def run_version(program: str, folder: Path = REPOSITORY, **variables: str) -> str:
     environment = {k: v for k, v in os.environ.items() if k != "ALPHA_RESULTS_BUILD"}
     done = subprocess.run(
         [sys.executable, "-m", program, "--version"],
@@ -32,14 +32,16 @@ def told(program: str, folder: Path = REPOSITORY, **variables: str) -> str:
 
 @pytest.mark.parametrize("program", ["serve", "pipeline"])
 def test_a_program_tells_the_version_of_the_project(program: str) -> None:
-    assert told(program) == f"alpha-results {STATED}\n"
+    assert run_version(program) == f"alpha-results {STATED}\n"
 
 
 def test_the_service_tells_the_build_that_its_health_endpoint_would() -> None:
-    assert told("serve", ALPHA_RESULTS_BUILD="2026-07-01 a1b2c3") == "alpha-results 2026-07-01 a1b2c3\n"
+    assert (
+        run_version("serve", ALPHA_RESULTS_BUILD="2026-07-01 a1b2c3") == "alpha-results 2026-07-01 a1b2c3\n"
+    )
 
 
 def test_a_program_apart_from_its_project_file_says_that_it_does_not_know(tmp_path: Path) -> None:
     for package in ("schemas", "pipeline"):
         shutil.copytree(REPOSITORY / package, tmp_path / package)
-    assert told("pipeline", tmp_path) == "alpha-results unknown\n"
+    assert run_version("pipeline", tmp_path) == "alpha-results unknown\n"

@@ -41,11 +41,11 @@ def test_messages_and_tables_are_written_out() -> None:
     def say() -> None:
         echo(ODD)
 
-    told = click.testing.CliRunner().invoke(say, color=True).output
+    printed = click.testing.CliRunner().invoke(say, color=True).output
     table, written = Table("name"), io.StringIO()
     table.add_row(ODD)
     table.add_row(Text(ODD))
     Screen(file=written, width=200).print(table, ODD)
-    for shown in (told, written.getvalue()):
+    for shown in (printed, written.getvalue()):
         assert "\\u001b]0;title\\u0007\\u009b2J" in shown
         assert not {"\x1b", "\x07", "\x9b", "\r", "\x7f", "\u202e"} & set(shown)

@@ -62,7 +62,7 @@ def answer(stream: BufferedReader) -> tuple[int, dict[str, str], Any]:
 
 
 def test_requests_sent_together_are_answered_in_their_order(wire: socket.socket, token: str) -> None:
-    # The metrics of a window nobody asked for have to be computed; what follows them is at hand, and has to wait.
+    # The metrics of a window nobody asked for have to be computed; what follows them is cached, and has to wait.
     paths = [
         WEEK,
         f"{METRICS}?from=2020-01-07&to=2020-01-14",
@@ -147,11 +147,11 @@ def test_whatever_way_a_request_takes_its_answer_is_the_same(base: str, token: s
     with httpx.Client(base_url=base, headers=headers) as client:
         at_once, by_task = client.get(path), client.get(path, headers={"expect": "100-continue"})
     assert at_once.status_code == by_task.status_code
-    kept = [
+    responses = [
         {name: value for name, value in found.headers.items() if not OF_EACH_CALL.match(name)}
         for found in (at_once, by_task)
     ]
-    assert kept[0] == kept[1]
+    assert responses[0] == responses[1]
     assert set(at_once.headers) == set(by_task.headers)
     if "data" in at_once.json() and "pagination" in at_once.json():
         assert at_once.content == by_task.content

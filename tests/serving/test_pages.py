@@ -123,7 +123,7 @@ def whole(found: Found) -> Found:
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with ties, nulls, both zeros and names in every order of bytes."""
-    folder = tmp_path_factory.mktemp("held") / "published"
+    folder = tmp_path_factory.mktemp("cached") / "published"
     folder.mkdir()
     decisions = published.decisions()
     n = pl.int_range(pl.len())
@@ -269,7 +269,7 @@ def test_rows_far_longer_than_those_before_them_are_written_whole() -> None:
 
 
 class Backwards(Reader):
-    """A reader whose engine keeps the order of a file only when it is told to."""
+    """A reader whose engine keeps the order of a file only when it is asked to."""
 
     def __init__(self, parts: str) -> None:
         super().__init__()

@@ -151,8 +151,8 @@ def test_a_snapshot_that_is_put_back_says_the_same_as_before(tmp_path: Path) -> 
         before = api.get(f"{RUN}/scores", token)
         newer = publish(tmp_path, 1)
         eventually(lambda: api.json(f"{RUN}/scores", token)["meta"]["snapshot"] == newer)
-        told = CliRunner().invoke(cli, ["rollback", "Test_hand", "--datasets", str(tmp_path)])
-        assert told.exit_code == 0, told.output
+        result = CliRunner().invoke(cli, ["rollback", "Test_hand", "--datasets", str(tmp_path)])
+        assert result.exit_code == 0, result.output
         eventually(lambda: api.json(f"{RUN}/scores", token)["meta"]["snapshot"] == first)
         after = api.get(f"{RUN}/scores", token)
         pinned = api.get(f"{RUN}/scores?snapshot={first}", token)

@@ -63,5 +63,5 @@ def test_a_snapshot_that_cannot_be_read_keeps_nobody_from_starting(root: Path) -
         headers = {"authorization": f"Bearer {token}"}
         assert httpx.get(f"{base}{PAGES[0]}", headers=headers).status_code == 503
         assert httpx.get(f"{base}/v1/me", headers=headers).status_code == 200
-    (told,) = lines(root, "not_preloaded")
-    assert told["alpha"] == published.ALPHA
+    (result,) = lines(root, "not_preloaded")
+    assert result["alpha"] == published.ALPHA

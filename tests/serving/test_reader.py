@@ -56,8 +56,8 @@ def test_the_engine_keeps_nothing_of_the_files_it_has_read(numbered: list[Path])
     for path in numbered * 2:
         table = source(str(path))
         reader.frame(Statement(f"SELECT n, row FROM {table.sql} ORDER BY row DESC", table.binds))
-    kept = reader.frame(Statement("SELECT sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()")).item()
-    assert kept < 64 * 1024
+    used = reader.frame(Statement("SELECT sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()")).item()
+    assert used < 64 * 1024
     reader.close()
 
 

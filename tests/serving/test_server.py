@@ -153,5 +153,5 @@ def test_every_serving_process_starts_with_one_heap_and_with_what_the_operator_s
         serving = [pid for pid in map(int, children) if "MALLOC_ARENA_MAX" in environment(pid)]
         assert len(serving) >= 2
         for pid in (process.pid, *serving):
-            told = {name: environment(pid)[name] for name in ALLOCATOR}
-            assert told == {**ALLOCATOR, "MALLOC_TRIM_THRESHOLD_": "4096"}
+            allocator = {name: environment(pid)[name] for name in ALLOCATOR}
+            assert allocator == {**ALLOCATOR, "MALLOC_TRIM_THRESHOLD_": "4096"}

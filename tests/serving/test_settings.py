@@ -32,7 +32,7 @@ def test_a_value_that_makes_no_sense_names_its_variable(name: str, value: str) -
         resolve({"ALPHA_RESULTS_DATASETS": "/a", f"ALPHA_RESULTS_{name}": value})
 
 
-def test_without_a_root_the_ways_to_name_one_are_told() -> None:
+def test_without_a_root_the_ways_to_name_one_are_reported() -> None:
     with pytest.raises(SettingsError, match=r"--datasets.*ALPHA_RESULTS_DATASETS"):
         resolve({})
 

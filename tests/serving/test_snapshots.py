@@ -87,7 +87,7 @@ def test_a_root_that_goes_away_is_degraded_and_what_was_known_stays_listed(tmp_p
     root = tmp_path / "published"
     root.mkdir()
     publish(root, 0)
-    with running(root, memory_bytes=1) as api:  # what is held in memory would be answered all the same
+    with running(root, memory_bytes=1) as api:  # what is cached in memory would be answered all the same
         token = api.key()
         assert api.get(f"{RUN}/scores", token).status_code == 200
         root.rename(tmp_path / "away")

@@ -194,8 +194,8 @@ def children(parent: int) -> list[int]:
     """Return the serving processes below a parent."""
     found = []
     for number in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
-        told = Path(f"/proc/{number}/cmdline").read_bytes()
-        if b"spawn_main" in told:
+        result = Path(f"/proc/{number}/cmdline").read_bytes()
+        if b"spawn_main" in result:
             found.append(int(number))
     return found
 

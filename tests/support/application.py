@@ -26,8 +26,8 @@ def running(
     access = AccessSettings.from_environment(
         {name: str(value) for name, value in given.items() if value is not None}, root
     )
-    told = {"refresh_seconds": 0.1, "threads": 2, **settings}
-    with started(create(Settings(datasets=str(root), **told), access), access) as client:
+    chosen = {"refresh_seconds": 0.1, "threads": 2, **settings}
+    with started(create(Settings(datasets=str(root), **chosen), access), access) as client:
         yield client
 
 

@@ -245,12 +245,12 @@ def settings(root: Path, prices: Path | str | None = None, archives: str | None 
 
 
 def access_settings(folder: Path, state: str = "limits") -> AccessSettings:
-    """Return where the keys are kept; several applications share them, each with counts of its own."""
+    """Return where the keys are stored; several applications share them, each with counts of its own."""
     return AccessSettings(store=f"sqlite:///{folder}/access.sqlite3", state=folder / f"{state}.sqlite3")
 
 
 def unreachable_counts(access: AccessSettings) -> AccessSettings:
-    """Return the same with counts kept where nobody listens."""
+    """Return the same with counts stored where nobody listens."""
     return replace(access, state=None, redis="redis://127.0.0.1:1")
 
 

@@ -24,8 +24,8 @@ class Dask:
         self._start(
             "scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show"
         )
-        eventually(lambda: self._told("scheduler", r"tcp://127\.0\.0\.1:\d+"), "the scheduler")
-        self.address = self._told("scheduler", r"tcp://127\.0\.0\.1:\d+")
+        eventually(lambda: self._logged("scheduler", r"tcp://127\.0\.0\.1:\d+"), "the scheduler")
+        self.address = self._logged("scheduler", r"tcp://127\.0\.0\.1:\d+")
 
     @property
     def scheduler(self) -> subprocess.Popen[bytes]:
@@ -37,7 +37,7 @@ class Dask:
             name, "worker", self.address, "--no-nanny", "--nthreads", "1", "--name", name, "--host", "127.0.0.1",
             "--no-dashboard", "--local-directory", str(self._folder / f"{name}-space"), checkout=checkout,
         )  # fmt: skip
-        eventually(lambda: self._told(name, "Starting established connection"), name)
+        eventually(lambda: self._logged(name, "Starting established connection"), name)
         return worker
 
     def end(self) -> None:
@@ -63,7 +63,7 @@ class Dask:
         self._started.append(process)
         return process
 
-    def _told(self, name: str, pattern: str) -> str:
+    def _logged(self, name: str, pattern: str) -> str:
         found = re.search(pattern, (self._folder / f"{name}.log").read_text())
         return found[0] if found else ""
 

@@ -82,7 +82,7 @@ def _child(arguments: list[str], output: int) -> None:
             main(arguments)
     except SystemExit as ended:
         code = ended.code
-    except BaseException:  # noqa: BLE001 - told to whoever reads
+    except BaseException:  # noqa: BLE001 - reported to whoever reads
         sys.excepthook(*sys.exc_info())
     sys.stdout.flush()
     sys.stderr.flush()
@@ -97,8 +97,8 @@ def run() -> None:
                 _child(json.loads(line), printed.fileno())
             _, status = os.waitpid(child, 0)
             printed.seek(0)
-            told = [os.waitstatus_to_exitcode(status), printed.read().decode()]
-        sys.stdout.write(json.dumps(told) + "\n")
+            result = [os.waitstatus_to_exitcode(status), printed.read().decode()]
+        sys.stdout.write(json.dumps(result) + "\n")
         sys.stdout.flush()
 
 

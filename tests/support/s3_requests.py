@@ -19,9 +19,9 @@ _ANSWERED: Final = re.compile(r'beast: (0x[0-9a-f]+): .*?"([A-Z]+) (\S+) HTTP/')
 
 @contextlib.contextmanager
 def asked(server: S3Server) -> Iterator[Counter[str]]:
-    """Count the requests that a gateway is sent during a block; they are told when the block has ended.
+    """Count the requests that a gateway is sent during a block; they are listed when the block has ended.
 
-    A listing is told as ``LIST``, one for each page, everything else by its method. What was begun before the block is
+    A listing is counted as ``LIST``, one for each page, everything else by its method. What was begun before the block is
     left out, and all that was begun in it is waited for: the gateway notes an answer after having given it.
     """
     found: Counter[str] = Counter()

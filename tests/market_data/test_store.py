@@ -1,4 +1,4 @@
-"""What a serving process holds of its market data, and what it answers when it holds nothing."""
+"""What a serving process caches of its market data, and what it answers when it has none."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from serve.market_data import MarketData
 from tests.support.web_storage import SCHEME, register
 
 File = Callable[..., bytes]
-Held = Callable[[], Awaitable[object]]
+Call = Callable[[], Awaitable[object]]
 
 
 @asynccontextmanager
 async def market(address: object, look_seconds: float = 0.02) -> AsyncIterator[MarketData]:
-    held = MarketData(str(address) if address else None, look_seconds=look_seconds)
-    held.start()
+    market_data = MarketData(str(address) if address else None, look_seconds=look_seconds)
+    market_data.start()
     try:
-        yield held
+        yield market_data
     finally:
-        await held.close()
+        await market_data.close()
 
 
-async def refused(held: MarketData, symbol: str = "ABC") -> ApiError:
+async def refused(market_data: MarketData, symbol: str = "ABC") -> ApiError:
     with pytest.raises(ApiError) as error:
-        await held.benchmark(symbol)
+        await market_data.benchmark(symbol)
     return error.value
 
 
@@ -47,12 +47,12 @@ def test_a_file_and_a_folder_of_files_are_served(tmp_path: Path, market_file: Fi
     (tmp_path / "README.md").write_bytes(b"not looked at")
 
     async def scenario() -> None:
-        async with market(tmp_path / "one.parquet") as held:
-            assert (await held.benchmark("ABC")).symbol == "ABC"
-            assert held.healthy
-        async with market(tmp_path) as held:
-            assert (await held.benchmark("XYZ")).symbol == "XYZ"
-            error = await refused(held, "SPY")
+        async with market(tmp_path / "one.parquet") as market_data:
+            assert (await market_data.benchmark("ABC")).symbol == "ABC"
+            assert market_data.healthy
+        async with market(tmp_path) as market_data:
+            assert (await market_data.benchmark("XYZ")).symbol == "XYZ"
+            error = await refused(market_data, "SPY")
             assert (error.code, error.status) == ("bad_request", 400)
             assert error.details == {
                 "parameters": [{"name": "symbol", "constraint": "one of ABC, XYZ"}],
@@ -64,10 +64,10 @@ def test_a_file_and_a_folder_of_files_are_served(tmp_path: Path, market_file: Fi
 
 def test_without_an_address_nothing_is_configured() -> None:
     async def scenario() -> None:
-        async with market(None) as held:
-            error = await refused(held)
+        async with market(None) as market_data:
+            error = await refused(market_data)
             assert (error.code, error.status) == ("benchmark_not_configured", 503)
-            assert held.healthy, "a deployment without market data is whole"
+            assert market_data.healthy, "a deployment without market data is whole"
 
     asyncio.run(scenario())
 
@@ -86,21 +86,21 @@ def test_misconfigured_data_is_said_to_be_so_and_is_taken_up_once_corrected(
         file.write_bytes(content)
 
     async def scenario() -> None:
-        async with market(file) as held:
-            error = await refused(held)
+        async with market(file) as market_data:
+            error = await refused(market_data)
             assert error.code == "benchmark_not_configured"
             assert str(tmp_path) not in error.message
-            assert not held.healthy
+            assert not market_data.healthy
             file.write_bytes(market_file())
 
             async def taken_up() -> bool:
                 try:
-                    return (await held.benchmark("ABC")).dates.size == 5
+                    return (await market_data.benchmark("ABC")).dates.size == 5
                 except ApiError:
                     return False
 
             await soon(taken_up)
-            assert held.healthy
+            assert market_data.healthy
 
     asyncio.run(scenario())
 
@@ -112,26 +112,26 @@ def test_changed_files_are_noticed_and_bad_ones_never_replace_good_ones(
     file.write_bytes(market_file())
 
     async def scenario() -> None:
-        async with market(tmp_path) as held:
-            first = await held.benchmark("ABC")
-            assert await held.benchmark("ABC") is first
+        async with market(tmp_path) as market_data:
+            first = await market_data.benchmark("ABC")
+            assert await market_data.benchmark("ABC") is first
             file.write_bytes(market_file(close=[100.0, 110.0, 99.0, 99.0, 200.0]))
 
             async def changed() -> bool:
-                return bool((await held.benchmark("ABC")).close[-1] == 200.0)
+                return bool((await market_data.benchmark("ABC")).close[-1] == 200.0)
 
             await soon(changed)
             assert first.close[-1] == 121.0, "a request keeps what it began with"
             file.write_bytes(b"half written")
 
             async def noticed() -> bool:
-                await held.benchmark("ABC")
-                return not held.healthy
+                await market_data.benchmark("ABC")
+                return not market_data.healthy
 
             await soon(noticed)
-            assert (await held.benchmark("ABC")).close[-1] == 200.0
+            assert (await market_data.benchmark("ABC")).close[-1] == 200.0
             file.unlink()
-            assert (await held.benchmark("ABC")).close[-1] == 200.0
+            assert (await market_data.benchmark("ABC")).close[-1] == 200.0
 
     asyncio.run(scenario())
 
@@ -141,10 +141,10 @@ def test_files_that_did_not_change_are_not_read_again(tmp_path: Path, market_fil
     file.write_bytes(market_file())
 
     async def scenario() -> None:
-        async with market(file, look_seconds=0.0) as held:
-            first = await held.benchmark("ABC")
+        async with market(file, look_seconds=0.0) as market_data:
+            first = await market_data.benchmark("ABC")
             for _ in range(20):
-                assert await held.benchmark("ABC") is first
+                assert await market_data.benchmark("ABC") is first
                 await asyncio.sleep(0.005)
 
     asyncio.run(scenario())
@@ -172,8 +172,8 @@ def test_the_event_loop_goes_on_while_a_store_hangs_and_recovers_when_it_answers
         nonlocal answers
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        held = MarketData(f"{SCHEME}://127.0.0.1:{port}/prices.parquet", look_seconds=0.02)
-        waiting = asyncio.create_task(held.benchmark("ABC"))
+        market_data = MarketData(f"{SCHEME}://127.0.0.1:{port}/prices.parquet", look_seconds=0.02)
+        waiting = asyncio.create_task(market_data.benchmark("ABC"))
         while not hanging:  # noqa: ASYNC110 - the store's side of the connection
             await asyncio.sleep(0.01)
         assert not waiting.done()
@@ -187,12 +187,12 @@ def test_the_event_loop_goes_on_while_a_store_hangs_and_recovers_when_it_answers
 
         async def recovered() -> bool:
             try:
-                return (await held.benchmark("ABC")).dates.size == 5
+                return (await market_data.benchmark("ABC")).dates.size == 5
             except ApiError:
                 return False
 
         await soon(recovered)
-        await held.close()
+        await market_data.close()
         server.close()
 
     asyncio.run(scenario())
@@ -202,9 +202,9 @@ def test_many_first_requests_share_one_look(tmp_path: Path, market_file: File) -
     (tmp_path / "prices.parquet").write_bytes(market_file())
 
     async def scenario() -> None:
-        held = MarketData(str(tmp_path))
-        found = await asyncio.gather(*(held.benchmark("ABC") for _ in range(50)))
+        market_data = MarketData(str(tmp_path))
+        found = await asyncio.gather(*(market_data.benchmark("ABC") for _ in range(50)))
         assert len({id(each) for each in found}) == 1
-        await held.close()
+        await market_data.close()
 
     asyncio.run(scenario())
