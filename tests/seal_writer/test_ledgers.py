@@ -135,6 +135,54 @@ def test_the_worked_example_of_the_guide_comes_out_to_the_last_digit(tmp_path: P
     assert ledger.tables["pnl"]["market_pnl"].to_list() == pytest.approx([0.01, 0.005, -0.005, -0.005])
 
 
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), mids=st.booleans(), whole=st.booleans())
+def test_any_fills_give_a_seal_that_the_strict_check_accepts(seed: int, mids: bool, whole: bool) -> None:
+    rng = np.random.default_rng(seed)
+    days = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-02-10"))
+    names, count = ["AAA", "BBB", "CCC"], 60
+    close = 20.0 * np.exp(np.cumsum(rng.normal(0.0, 0.03, (days.size, 3)), axis=0))
+    session, name = rng.integers(1, days.size, count), rng.integers(0, 3, count)
+    quantity = rng.normal(0.0, 5.0, count)
+    quantity = np.rint(quantity) if whole else quantity
+    mid = close[session, name] * np.exp(rng.normal(0.0, 0.01, count))
+    fills = pl.DataFrame(
+        {
+            "date": days[session],
+            "symbol": [names[at] for at in name],
+            "quantity": quantity,
+            "fill_price": mid * (1.0 + 0.001 * np.sign(quantity)),
+            "fee": rng.uniform(0.0, 0.1, count),
+        }
+    )
+    fills = fills.with_columns(mid_price=mid) if mids else fills
+    costs = Costs(borrow=0.0001, interest={days[3].item(): 0.001})
+    ledger = Ledger.from_fills(fills, wide(days, names, close), NYSE, costs=costs, equity_basis=10_000.0)
+    with tempfile.TemporaryDirectory() as folder:
+        report = check(sealed(ledger, Path(folder) / "seal"))
+    assert report.violations == report.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("fill", "said"),
+    [
+        ({"date": date(2024, 1, 6)}, "a fill of AAA is on 2024-01-06, which has no prices"),
+        (
+            {"date": date(2024, 1, 5)},
+            "AAA is filled on the first session, 2024-01-05, and a decision is of a day before",
+        ),
+        ({"symbol": "ZZZ"}, "ZZZ is filled on 2024-01-08 and has no close to be marked at"),
+        ({"fill_price": None}, "the fill_price of AAA on 2024-01-08 is nan"),
+        ({"mid_price": 12.0}, "the fill of AAA on 2024-01-08 is better than its mid"),
+        ({"quantity": "many"}, "fills: quantity is no number but String"),
+    ],
+)
+def test_a_fill_that_no_book_can_keep_is_told_by_name_and_day(fill: dict[str, Any], said: str) -> None:
+    made = {"date": date(2024, 1, 8), "symbol": "AAA", "quantity": 1.0, "fill_price": 11.0} | fill
+    with pytest.raises(SealError, match=said):
+        Ledger.from_fills(pl.DataFrame([made]), CLOSE, NYSE)
+
+
 def test_pandas_and_polars_long_and_wide_frames_give_the_same_books() -> None:
     days = pl.date_range(date(2024, 1, 1), date(2024, 1, 31), eager=True).alias("date")
     close = pl.DataFrame({"date": days, "AAA": np.linspace(10, 12, 31), "BBB": np.linspace(30, 20, 31)})

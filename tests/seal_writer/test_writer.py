@@ -198,6 +198,11 @@ def test_a_seal_is_written_once(tables: dict[str, pl.DataFrame], tmp_path: Path)
     assert {path.name: path.read_bytes() for path in again.iterdir()} == before
 
 
+def test_a_url_is_no_place_to_write_to() -> None:
+    with pytest.raises(SealError, match="is a URL, and a seal is written to a local disk"):
+        SealWriter("s3://bucket/seal", alpha_id="Test_own", engine=("tests", "1"), started_at=BEGAN)
+
+
 def test_the_declared_columns_are_fresh() -> None:
     formatted = subprocess.run(
         [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(SOURCE / "columns.py"), "-"],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from alpha_results_seal.errors import SealError
+from alpha_results_seal.frames import days_of, numbers_of
 from alpha_results_seal.market import Market
 
 ASSUMED = {
@@ -23,9 +25,13 @@ def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
         if name not in rows.columns:
             raise SealError(f"fills have no column {name!r}.")
     rows = rows.with_columns(
-        date=rows["date"].cast(pl.Date), symbol=rows["symbol"].cast(pl.String),
-        **{name: rows[name].cast(pl.Float64) for name in ("quantity", "fill_price", "fee", "mid_price") if name in rows.columns},
-    )  # fmt: skip
+        pl.Series(name, numbers_of(rows[name], "fills"))
+        for name in ("quantity", "fill_price", "fee", "mid_price")
+        if name in rows.columns
+    )
+    rows = rows.with_columns(date=days_of(rows["date"], "fills"), symbol=rows["symbol"].cast(pl.String))
+    if "decision_at" in rows.columns:
+        rows = rows.with_columns(decision_at=days_of(rows["decision_at"], "fills"))
     if "fee" not in rows.columns:
         rows = rows.with_columns(fee=pl.lit(0.0))
     if "mid_price" not in rows.columns:
@@ -52,8 +58,13 @@ def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
 def _keepable(row: dict[str, Any], market: Market) -> None:
     """Refuse a fill that no book can keep."""
     at = market.symbols.index(row["symbol"]) if row["symbol"] in market.symbols else None
-    if at is None or not np.isfinite(market.closes[: row["session"] + 1, at]).any():
+    if at is None or not np.isfinite(market.marks[row["session"], at]):
         raise SealError(f"{row['symbol']} is filled on {row['date']} and has no close to be marked at.")
+    for name in ("quantity", "fill_price", "fee", "mid_price"):
+        if not math.isfinite(row[name]) or (name.endswith("price") and row[name] <= 0):
+            raise SealError(
+                f"the {name} of {row['symbol']} on {row['date']} is {row[name]}: every fill has one, and prices are above 0."
+            )
     if row["quantity"] * (row["fill_price"] - row["mid_price"]) < 0:
         raise SealError(
             f"the fill of {row['symbol']} on {row['date']} is better than its mid: give the true mid, or leave mids out."

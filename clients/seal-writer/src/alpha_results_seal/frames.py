@@ -92,14 +92,14 @@ def matrix(frame: Any, value: str, what: str) -> Matrix:
     frame = table(frame, what)
     if "date" not in frame.columns:
         raise SealError(f"{what} has no days: give a column 'date', or a pandas frame with an index of days.")
-    frame = frame.with_columns(date=_days(frame["date"], what))
+    frame = frame.with_columns(date=days_of(frame["date"], what))
     if "symbol" in frame.columns:
         return _long(frame, value, what)
     frame = frame.sort("date")
     names = sorted(name for name in frame.columns if name != "date")
     if frame["date"].is_duplicated().any():
         raise SealError(f"{what} has a day twice: {frame['date'].filter(frame['date'].is_duplicated())[0]}.")
-    columns = [_numbers(frame[name], what) for name in names]
+    columns = [numbers_of(frame[name], what) for name in names]
     values = np.column_stack(columns) if columns else np.empty((frame.height, 0))
     return Matrix(frame["date"].to_numpy().astype("datetime64[D]"), tuple(names), values)
 
@@ -150,11 +150,12 @@ def _long(frame: pl.DataFrame, value: str, what: str) -> Matrix:
     values = np.full((days.len(), names.len()), np.nan)
     rows = days.search_sorted(frame["date"]).to_numpy()
     columns = names.search_sorted(frame["symbol"].cast(pl.String)).to_numpy()
-    values[rows, columns] = _numbers(frame[value], what)
+    values[rows, columns] = numbers_of(frame[value], what)
     return Matrix(days.to_numpy().astype("datetime64[D]"), tuple(names.to_list()), values)
 
 
-def _numbers(series: pl.Series, what: str) -> Floats:
+def numbers_of(series: pl.Series, what: str) -> Floats:
+    """Return a column as doubles, NaN for null; SealError where it is no number, or infinite."""
     try:
         values = series.cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
     except pl.exceptions.PolarsError as error:
@@ -164,7 +165,8 @@ def _numbers(series: pl.Series, what: str) -> Floats:
     return values
 
 
-def _days(series: pl.Series, what: str) -> pl.Series:
+def days_of(series: pl.Series, what: str) -> pl.Series:
+    """Return a column as days: text is parsed, of moments the local day is taken; SealError where that fails."""
     if series.dtype == pl.String:
         series = series.str.to_date(strict=False)
     elif isinstance(series.dtype, pl.Datetime):

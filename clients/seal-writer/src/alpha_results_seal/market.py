@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,13 @@ class Market:
             self.open_at, self.close_at,
         )  # fmt: skip
 
+    @cached_property
+    def marks(self) -> Floats:
+        """Shape (observed, N): the last close of each name; NaN before its first."""
+        place = np.where(np.isfinite(self.closes), np.arange(self.observed)[:, None], 0)
+        found: Floats = self.closes[np.maximum.accumulate(place, axis=0), np.arange(len(self.symbols))]
+        return found
+
     def mids(self, session: int) -> Floats:
         """Prices at which a session's decision is filled."""
         found: Floats = (self.closes if self.opens is None else self.opens)[session]
@@ -86,12 +94,9 @@ class Market:
 
     def close_books(self, books: Mapping[str, Book], session: int, costs: Costs) -> None:
         """End a session of every book; a name without a close is marked at its last one."""
-        recent = self.closes[: session + 1]
-        last = session - np.isfinite(recent)[::-1].argmax(axis=0)
-        marks = recent[last, np.arange(recent.shape[1])]
         day = self.sessions[session].item()
         for book in books.values():
-            book.close(day, self.close_at[session], marks, costs.borrow, costs.rate_on(day))
+            book.close(day, self.close_at[session], self.marks[session], costs.borrow, costs.rate_on(day))
 
     def notes(self, books: Mapping[str, Book], *, scored: bool, decided: bool) -> list[str]:
         """Say what the tables do not know."""

@@ -71,6 +71,10 @@ class SealWriter:
                 f"alpha_id {alpha_id!r} is none: use 1 to 128 letters, digits, '_', '.', '-', the first a letter or "
                 "digit, without '..'."
             )
+        if "://" in os.fspath(folder):
+            raise SealError(
+                f"{os.fspath(folder)} is a URL, and a seal is written to a local disk: copy it from there, seal.json last."
+            )
         self._folder = Path(folder)
         self._equity_basis = equity_basis
         self._tables: dict[str, pl.DataFrame] = {}
