@@ -12,7 +12,7 @@ from datasets.layout import STAGING, alpha_path, snapshot_path
 from datasets.manifest import Pointer
 from datasets.publication.made_of import learned
 from datasets.publication.pointers import compare_and_swap, served
-from datasets.storage import Storage, Stored
+from datasets.storage import Storage, StoredFile
 
 UNSERVED_GRACE: Final = timedelta(hours=1)
 """Least age of what was never served: a build puts its files in place shortly before it moves the pointer."""
@@ -81,7 +81,7 @@ def list_snapshots(storage: Storage, alpha_id: str) -> tuple[StoredSnapshot, ...
     StorageUnavailable
         When the store does not answer.
     """
-    found: dict[str, list[Stored]] = {}
+    found: dict[str, list[StoredFile]] = {}
     for path, entry in storage.files_below(alpha_path(alpha_id)).items():
         folder, separator, _ = path.partition("/")
         if separator and folder.startswith(_FOLDER):

@@ -18,7 +18,7 @@ from datasets.layout import STAGING
 from datasets.storage.circuit_breaker import CircuitBreaker
 from datasets.storage.disk import locked, reading, writing
 from datasets.storage.lock import DistributedLock
-from datasets.storage.protocol import DRAFT_SUFFIX, DraftFolder, R, Signature, Storage, Stored, T, Version
+from datasets.storage.protocol import DRAFT_SUFFIX, DraftFolder, R, Signature, Storage, StoredFile, T, Version
 from schemas.errors import StorageUnavailable
 
 _PREFIX = "file://"
@@ -117,12 +117,12 @@ class LocalStorage(Storage):
         with reading(base):
             return sorted(entry.name for entry in base.iterdir() if entry.is_dir()) if base.is_dir() else []
 
-    def files_below(self, relative: str) -> dict[str, Stored]:
+    def files_below(self, relative: str) -> dict[str, StoredFile]:
         """List every file below a folder: path below that folder -> what the listing shows."""
         base = self.full(relative)
         with reading(base):
             return {
-                below: Stored(
+                below: StoredFile(
                     f"{relative}/{below}".lstrip("/"),
                     status.st_size,
                     datetime.fromtimestamp(status.st_mtime, UTC),

@@ -27,7 +27,7 @@ from datasets.storage.protocol import (
     R,
     Signature,
     Storage,
-    Stored,
+    StoredFile,
     T,
     Version,
     signatures,
@@ -199,7 +199,7 @@ class ObjectStorage(Storage):
                 return []
             return found
 
-    def files_below(self, relative: str) -> dict[str, Stored]:
+    def files_below(self, relative: str) -> dict[str, StoredFile]:
         """List every file below a folder: path below that folder -> what the listing shows."""
         base = self.full(relative)
         with self.translate_errors(relative):
@@ -209,7 +209,7 @@ class ObjectStorage(Storage):
         for path, entry in sorted(listed.items()):
             below = path.removeprefix(base).lstrip("/")
             modified = entry.get("LastModified") or datetime.now(UTC)
-            found[below] = Stored(f"{relative}/{below}".lstrip("/"), int(entry["size"]), modified)
+            found[below] = StoredFile(f"{relative}/{below}".lstrip("/"), int(entry["size"]), modified)
         return found
 
     def find_named(self, name: str) -> dict[str, Signature]:

@@ -32,7 +32,7 @@ Signature = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredFile:
     """A file as a listing shows it.
 
     Attributes
@@ -172,7 +172,7 @@ class Storage(ABC):
         """List the names of the folders directly below a folder, ascending; none when it does not exist."""
 
     @abstractmethod
-    def files_below(self, relative: str) -> dict[str, Stored]:
+    def files_below(self, relative: str) -> dict[str, StoredFile]:
         """List every file below a folder: path below that folder -> what the listing shows."""
 
     @abstractmethod
@@ -300,6 +300,6 @@ def without_secrets(address: str) -> str:
     return scheme + found + (host.rpartition("@")[2] + slash + path).split("?", 1)[0]
 
 
-def signatures(found: Mapping[str, Stored]) -> dict[str, Signature]:
+def signatures(found: Mapping[str, StoredFile]) -> dict[str, Signature]:
     """Return a signature of each file of a listing, by its path."""
     return {path: (str(entry.modified), entry.size) for path, entry in found.items()}

@@ -1,4 +1,4 @@
-"""The whole door: every check a call passes before its own parameters are looked at."""
+"""Every check a call passes before its own parameters are looked at."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from serve.auth.limits import Limiter
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.policy import LimitStatus, RateLimit, Usage, rate_headers
 from serve.auth.link_holder import LinkHolder
-from serve.auth.refusals import NOT_A_KEY, refusal_of, require_in_use
+from serve.auth.refusals import NOT_A_KEY, make_refusal, require_in_use
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import KeyRecord, Store, open_database
 from serve.auth.store.peppers import load_digests
@@ -167,7 +167,7 @@ class Authenticator:
         if seen is not None:
             seen.key_id = record.id
         address = client_address(client, credentials.forwarded if self._hops else (), self._hops)
-        refusal = refusal_of(record, address)
+        refusal = make_refusal(record, address)
         if refusal is not None:
             refusal.headers.update(await self._headers_now(record))
             raise refusal
@@ -200,7 +200,7 @@ class Authenticator:
             raise self._away(STORE, error) from error
         seen.key_id = record.id
         address = client_address(client, credentials.forwarded if self._hops else (), self._hops)
-        refusal = refusal_of(record, address)
+        refusal = make_refusal(record, address)
         if refusal is not None:
             refusal.headers.update(rate_headers(record.rate, limiter.status_now(record.id, record.rate)))
             raise refusal
@@ -260,7 +260,7 @@ class Authenticator:
         if not hmac.compare_digest(expected.encode(), signature.encode()) or record is None:
             raise ApiError("link_invalid", "This link was altered, or was not signed here; ask for another.")
         require_in_use(record)
-        refusal = refusal_of(record, client_address(client, credentials.forwarded, self._hops))
+        refusal = make_refusal(record, client_address(client, credentials.forwarded, self._hops))
         if refusal is not None:
             raise refusal
         return link_holder_of(record)

@@ -27,7 +27,7 @@ class Credentials(NamedTuple):
 
     def __repr__(self) -> str:
         """Leave the token out."""
-        return f"Presented(forwarded={self.forwarded!r})"
+        return f"Credentials(forwarded={self.forwarded!r})"
 
     @classmethod
     def of(cls, headers: Mapping[bytes, bytes]) -> Credentials:

@@ -17,7 +17,7 @@ _OF_STATUS: Final = {
 }
 
 
-def refusal_of(record: KeyRecord, address: IPAddress | None) -> ApiError | None:
+def make_refusal(record: KeyRecord, address: IPAddress | None) -> ApiError | None:
     """Return why a recognised key is refused for its account or the place it is used from; nothing is charged then."""
     if not record.account_active:
         return ApiError("account_inactive", "The account that owns this key is deactivated.", headers={})
