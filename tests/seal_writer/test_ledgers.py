@@ -183,6 +183,38 @@ def test_a_fill_that_no_book_can_keep_is_told_by_name_and_day(fill: dict[str, An
         Ledger.from_fills(pl.DataFrame([made]), CLOSE, NYSE)
 
 
+def test_a_decision_tells_its_fill_its_return_and_who_could_not_be_traded() -> None:
+    days = pl.date_range(date(2024, 1, 5), date(2024, 1, 19), eager=True).alias("date")
+    days = days.filter(days.dt.weekday() <= 5)  # Fridays are 0, 5 and 10
+    flat, rising = [10.0] * 11, [float(at + 10) for at in range(11)]
+    gap = [None if at in (6, 7) else 10.0 for at in range(11)]
+    price = pl.DataFrame({"date": days, "AAA": rising, "BBB": flat, "CCC": gap})
+    weights = price.filter(days.dt.weekday() == 5).with_columns(
+        AAA=pl.Series([0.5, 0.0, 0.5]), BBB=pl.Series([-0.5, None, -0.5]), CCC=pl.Series([0.25, 0.5, 0.0])
+    )
+    ledger = Ledger.from_weights(weights, {"open": price, "close": price}, Costs(), NYSE)
+    rows = {(row["date"].day, row["symbol"]): row for row in ledger.tables["decisions"].iter_rows(named=True)}
+    assert ledger.tables["rebalances"]["week_status"].to_list() == ["traded", "traded", "pending"]
+    monday = [datetime(2024, 1, day, 14, 30, tzinfo=UTC) for day in (8, 15)]
+    assert rows[5, "AAA"]["fill_at"] == rows[5, "AAA"]["entry_at"] == monday[0]
+    assert rows[5, "AAA"]["maturity_at"] == monday[1]
+    assert rows[5, "AAA"]["forward_return"] == pytest.approx(16 / 11 - 1), (
+        "from Monday's open to the next one's"
+    )
+    # Held and without a weight any more: closed. Without a price: not traded, and what is held stays.
+    assert rows[12, "BBB"]["long_short_target_weight"] == 0.0
+    assert rows[12, "BBB"]["fill_at"] == monday[1]
+    assert rows[12, "CCC"]["unavailability_reason"] == "data_gap"
+    assert rows[12, "CCC"]["long_short_target_weight"] == 0.0
+    assert rows[12, "CCC"]["fill_at"] is None
+    assert {rows[19, name]["forward_return"] for name in ("AAA", "BBB", "CCC")} == {None}
+    held = ledger.tables["positions"].filter(pl.col("date") == date(2024, 1, 15))
+    assert held["symbol"].to_list() == ["CCC"]
+    fills = ledger.tables["trades"].select("symbol", "phase", "quantity")
+    assert fills.row(0) == ("AAA", "open", 0.5 / 11)
+    assert fills.filter(pl.col("phase") == "close")["symbol"].to_list() == ["AAA", "BBB"]
+
+
 def test_pandas_and_polars_long_and_wide_frames_give_the_same_books() -> None:
     days = pl.date_range(date(2024, 1, 1), date(2024, 1, 31), eager=True).alias("date")
     close = pl.DataFrame({"date": days, "AAA": np.linspace(10, 12, 31), "BBB": np.linspace(30, 20, 31)})
