@@ -29,6 +29,7 @@ class Settings:
     market_data: str | None = _declared("market_data")
     archives: str | None = _declared("archives")
     archives_public_endpoint: str | None = _declared("archives_public_endpoint")
+    datasets_public_endpoint: str | None = _declared("datasets_public_endpoint")
     public_url: str | None = _declared("public_url")
     host: str = _declared("host")
     port: int = _declared("port")

@@ -3,44 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
-import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import structlog
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 
 from datasets.archives import DELIVERED, ArchiveState, read_archive_state
 from datasets.snapshot import Snapshot
-from datasets.storage import Storage, open_storage, require_supported, without_secrets
-from datasets.storage.s3_settings import S3_SCHEMES, S3Settings
-from schemas.errors import ApiError, SettingsError
+from datasets.storage import Storage, open_storage
+from schemas.errors import ApiError
 from schemas.objects.operations import SOURCE_LIFETIME
+from serve.object_signing import (
+    FAILURES,
+    NO_CREDENTIALS,
+    WAIT_SECONDS,
+    ObjectSigner,
+    bucket_of,
+    checked_endpoint,
+    kind_of,
+)
 
 _log = structlog.get_logger("serve.source_archive")
 
-CONNECT_SECONDS: Final = 2.0
-READ_SECONDS: Final = 3.0
-WAIT_SECONDS: Final = 8.0
-"""Longest a caller waits, a place in the queue included."""
 RETRY_SECONDS: Final = 5
 REMEMBERED_SECONDS: Final = 60.0
 """How long a failed call to the store counts as a fault of now; nobody asks it anything in between."""
 THREADS: Final = 4
 """Calls to the store at a time: enough, since each is one small request, and no more wait on a store that hangs."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Clients:
-    """One client asks the store whether an object is there, the other signs for where callers reach it."""
-
-    inside: Any
-    outside: Any
 
 
 class SourceArchives:
@@ -72,22 +64,17 @@ class SourceArchives:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._storage = storage
-        self._bucket, self._prefix = _place(archives)
-        self._folder = open_storage(archives) if archives and not self._bucket else None
-        self._inside = S3Settings.from_environment(os.environ if environment is None else environment)
-        self._outside = replace(self._inside, endpoint=_endpoint(public_endpoint) or self._inside.endpoint)
-        self._clients: _Clients | None = None
-        self._making = threading.Lock()
+        bucket, prefix = bucket_of(archives, "ALPHA_RESULTS_ARCHIVES")
+        endpoint = checked_endpoint(public_endpoint, "ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT")
+        self._signer = ObjectSigner(bucket, prefix, endpoint, environment) if bucket else None
+        self._folder = open_storage(archives) if archives and not bucket else None
         self._failed = float("-inf")
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="source-download")
-        # At its most talkative botocore writes what it signs, and the signature, into the log.
-        for name in ("botocore", "aiobotocore"):
-            logging.getLogger(name).setLevel(logging.INFO)
 
     @property
     def configured(self) -> bool:
         """Whether there is a store that signs addresses, or a folder."""
-        return bool(self._bucket) or self._folder is not None
+        return self._signer is not None or self._folder is not None
 
     @property
     def healthy(self) -> bool:
@@ -178,52 +165,26 @@ class SourceArchives:
         state = self._delivered(snapshot)
         try:
             url = self._sign(state)
-        except (NoCredentialsError, PartialCredentialsError) as error:
+        except NO_CREDENTIALS as error:
             _log.error("archive_store_without_credentials", kind=type(error).__name__)
             raise _not_configured() from None
-        except (BotoCoreError, ClientError, OSError) as error:
+        except FAILURES as error:
             # The message of a client's error may hold the address that was asked for.
             self._failed = time.monotonic()
-            _log.error("archive_store_failed", alpha_id=snapshot.alpha_id, kind=_kind(error))
+            _log.error("archive_store_failed", alpha_id=snapshot.alpha_id, kind=kind_of(error))
             raise _unavailable() from None
         self._failed = float("-inf")
         return {"url": url, **_offered(state)}
 
     def _sign(self, state: ArchiveState) -> str:
         """Check that the object recorded is there, then sign its address."""
-        clients = self._made()
-        place = {"Bucket": self._bucket, "Key": f"{self._prefix}{state.key}"}
-        try:
-            found = clients.inside.head_object(**place)
-        except ClientError as error:
-            if _kind(error) not in {"404", "NoSuchKey", "NoSuchBucket"}:
-                raise
-            raise _missing(state) from None
-        if state.size_bytes is not None and found["ContentLength"] != state.size_bytes:
+        if self._signer is None:
+            raise _not_configured()
+        key = state.key or ""
+        size = self._signer.size(key)
+        if size is None or (state.size_bytes is not None and size != state.size_bytes):
             raise _missing(state)
-        disposition = f'attachment; filename="{state.filename}"'
-        url: str = clients.outside.generate_presigned_url(
-            "get_object",
-            Params={
-                **place,
-                "ResponseContentDisposition": disposition,
-                "ResponseContentType": "application/zip",
-            },
-            ExpiresIn=SOURCE_LIFETIME,
-            HttpMethod="GET",
-        )
-        return url
-
-    def _made(self) -> _Clients:
-        """Make the clients at the first call: finding credentials may ask the machine's metadata service."""
-        with self._making:
-            if self._clients is None:
-                # Half a second of imports, for deployments that offer archives only.
-                import botocore.session  # noqa: PLC0415
-
-                session = botocore.session.get_session()
-                self._clients = _Clients(_client(session, self._inside), _client(session, self._outside))
-            return self._clients
+        return self._signer.sign(key, state.filename, "application/zip", SOURCE_LIFETIME)
 
 
 def _offered(state: ArchiveState) -> dict[str, Any]:
@@ -233,40 +194,6 @@ def _offered(state: ArchiveState) -> dict[str, Any]:
         "size_bytes": state.size_bytes,
         "sha256": state.sha256,
     }
-
-
-def _client(session: Any, settings: S3Settings) -> Any:
-    from botocore.config import Config  # noqa: PLC0415 - as where the session is made
-
-    config = Config(**settings.config(connect=CONNECT_SECONDS, read=READ_SECONDS, attempts=1))
-    return session.create_client("s3", config=config, **settings.client)
-
-
-def _place(archives: str | None) -> tuple[str, str]:
-    """Split an S3 address into bucket and prefix; both are empty for a folder and for none."""
-    if archives:
-        require_supported(archives)
-    scheme, _, path = (archives or "").partition("://")
-    if scheme not in S3_SCHEMES:
-        return "", ""
-    bucket, _, prefix = path.strip("/").partition("/")
-    if not bucket:
-        raise SettingsError("ALPHA_RESULTS_ARCHIVES names no bucket: write s3://bucket or s3://bucket/prefix")
-    return bucket, f"{prefix}/" if prefix else ""
-
-
-def _endpoint(text: str | None) -> str | None:
-    if text and text.partition("://")[0] not in {"http", "https"}:
-        raise SettingsError(
-            f"ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT is {without_secrets(text)!r}: it has to begin with https:// (or http://)"
-        )
-    return text or None
-
-
-def _kind(error: Exception) -> str:
-    if isinstance(error, ClientError):
-        return str(error.response.get("Error", {}).get("Code", "unknown"))
-    return type(error).__name__
 
 
 def _missing(state: ArchiveState) -> ApiError:

@@ -81,6 +81,13 @@ GROUPS: Final = (
                 otherwise="where this service does",
             ),
             Setting(
+                name="datasets_public_endpoint",
+                read=text,
+                type="URL",
+                meaning="Where callers reach the object store of the datasets, which answers the links of whole tables.",
+                otherwise="where this service does",
+            ),
+            Setting(
                 name="public_url",
                 read=text,
                 type="URL",

@@ -21,6 +21,7 @@ from serve.auth.credentials import Credentials
 from serve.auth.link_holder import LinkHolder
 from serve.downloads.links import ArchiveLink, Signed, TableLink, signed_text
 from serve.downloads.ranges import UnsatisfiableRange, same_entity, wanted_range
+from serve.downloads.signing import PARQUET_TYPE
 from serve.downloads.tables import file_of, opened
 from serve.http import request as requests
 from serve.http.asgi import Receive, Scope, Send
@@ -150,7 +151,7 @@ class Files:
         except SnapshotCorrupt:
             self._looked_for(link)  # gc may have removed it since the pointer was read last
             raise
-        return OpenFile(descriptor, facts.size, facts.sha256, link.filename, "application/vnd.apache.parquet")
+        return OpenFile(descriptor, facts.size, facts.sha256, link.filename, PARQUET_TYPE)
 
     def _snapshot(self, link: TableLink | ArchiveLink) -> Snapshot:
         snapshots = self._service.snapshots

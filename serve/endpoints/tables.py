@@ -10,7 +10,7 @@ from typing import Final
 
 from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
-from serve.downloads.signing import signed_url
+from serve.downloads.signing import signed_url, stored_url
 from serve.downloads.tables import TableFile, asked_for, facts_of, offered, row
 from serve.downloads.views import FileFacts
 from serve.http.answer import Answer, EndpointFunction, Pending, Single
@@ -43,7 +43,7 @@ def download(service: ServerState, request: Request) -> Pending[Answer]:
 async def _download(service: ServerState, request: Request) -> Single:
     file, facts = await service.compute(partial(_asked_for, service, request))
     expires = int(time.time()) + TABLE_LIFETIME
-    url = await signed_url(service, request, file.link.path, expires)
+    url = await stored_url(service, file) or await signed_url(service, request, file.link.path, expires)
     return Single(
         {
             "table": file.link.table,

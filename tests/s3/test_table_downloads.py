@@ -1,0 +1,65 @@
+"""Whole tables of a root in a bucket: the store signs for what is published, the service for what it made itself."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import polars as pl
+import pytest
+
+from pipeline.build import build_seal
+from serve.object_signing import ObjectSigner
+from tests.support.application import running
+from tests.support.bucket import Bucket
+
+Seals = Callable[..., Path]
+TABLES = "/v1/alphas/Test_small/tables"
+
+
+def test_a_published_file_is_fetched_from_the_store_and_a_view_from_the_service(
+    bucket: Bucket, small_seal: Seals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = bucket.url("root")
+    build_seal(str(small_seal()), root)
+    port = urlsplit(bucket.server.endpoint).port
+    public = f"http://localhost:{port}"
+    with running(
+        root,
+        store=str(tmp_path / "keys.sqlite3"),
+        counts=tmp_path / "counts",
+        cache=str(tmp_path / "cache"),
+        datasets_public_endpoint=public,
+    ) as api:
+        for token, raw in ((api.key(), False), (api.key(raw=True), True)):
+            for row in api.json(TABLES, token)["data"]["files"]:
+                query = f"?book={row['book']}" if row["book"] else ""
+                data = api.json(f"{TABLES}/{row['table']}/download{query}", token)["data"]
+                parts = urlsplit(data["url"])
+                if data["url"].startswith(public):
+                    fetched = httpx.get(data["url"])
+                    assert "X-Amz-Expires=300" in data["url"]
+                    assert httpx.get(data["url"].replace("Expires=300", "Expires=900")).status_code == 403
+                else:
+                    assert not raw
+                    assert row["table"] in {"decisions", "weekly_signal", "books"}
+                    fetched = api.get(f"{parts.path}?{parts.query}")
+                assert fetched.status_code == 200
+                assert hashlib.sha256(fetched.content).hexdigest() == row["sha256"]
+                seen = pl.read_parquet(io.BytesIO(fetched.content))
+                assert seen.columns == [x["name"] for x in row["columns"]]
+                assert raw or not [x for x in seen.columns if x.startswith("raw_")]
+
+        def cannot(*_: object) -> str:
+            raise OSError("no signature")
+
+        monkeypatch.setattr(ObjectSigner, "sign", cannot)
+        data = api.json(f"{TABLES}/positions/download", api.key())["data"]
+        parts = urlsplit(data["url"])
+        own = api.get(f"{parts.path}?{parts.query}")
+        assert (parts.path.startswith("/files/"), own.status_code) == (True, 200)
+        assert hashlib.sha256(own.content).hexdigest() == data["sha256"], "from the copy in the cache"
