@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
+from schemas.errors import ApiError
 from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
 from serve.downloads.signing import signed_url, stored_url
@@ -67,7 +68,9 @@ def _asked_for(service: ServerState, request: Request) -> tuple[TableFile, FileF
     if PUBLISHED_TABLES[table].partition:
         book = _DEFAULT_BOOK if book is None else book
     elif book is not None:
-        raise refusal([{"name": "book", "constraint": f"not accepted here: {table} is not stored by book"}])
+        broken = [{"name": "book", "constraint": f"not accepted here: {table} is not stored by book"}]
+        error = refusal(broken)
+        raise ApiError(error.code, error.message, {"parameters": broken, "available": []})
     file = asked_for(request.the_snapshot, table, book, raw=request.raw)
     return file, facts_of(service.table_views, file)
 

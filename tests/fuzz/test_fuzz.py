@@ -135,7 +135,7 @@ EXAMPLES: Final = {
     parameter["name"]: parameter["example"]
     for path in document()["paths"].values()
     for parameter in path["get"]["parameters"]
-    if parameter["in"] == "path" or parameter["name"] == "snapshot"
+    if "example" in parameter and (parameter["in"] == "path" or parameter["name"] == "snapshot")
 }
 """Placeholder, and what pins an answer -> the document's example of it, which the library puts into the cases it does not make at random."""
 TALLY: Final[Counter[tuple[str, int]]] = Counter()
