@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from schemas.endpoints import ENDPOINTS, KEY_ERRORS, Endpoint, Gate, Shape
+from schemas.endpoints import ENDPOINTS, KEY_ERRORS, AllowListScope, Endpoint, Shape
 from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES, LINK_ERRORS
 from schemas.field import Field, FieldType
 from schemas.objects import FULL_ROW, PAYLOADS
@@ -102,7 +102,7 @@ def _traits(endpoint: Endpoint) -> Iterator[str]:
         yield "needs no key"
     if endpoint.admin:
         yield "for administrators only"
-    if endpoint.gate is not Gate.NONE:
+    if endpoint.gate is not AllowListScope.NONE:
         yield f"the alpha must be in the key's `allow.{endpoint.gate}`"
     yield {
         Shape.COLLECTION: "answers a page",

@@ -12,7 +12,7 @@ from schemas.limits import LIMIT_WINDOWS
 from schemas.parameters import Parameter
 
 
-class Gate(StrEnum):
+class AllowListScope(StrEnum):
     """Which allow-list decides on the alpha in the path."""
 
     NONE = "none"
@@ -66,7 +66,7 @@ class Endpoint:
     parameters: tuple[Parameter, ...] = ()
     errors: tuple[str, ...] = ()
     datasets: tuple[str, ...] = ()
-    gate: Gate = Gate.NONE
+    gate: AllowListScope = AllowListScope.NONE
     public: bool = False
     admin: bool = False
     shared: bool = False
@@ -83,9 +83,9 @@ class Endpoint:
         if not self.public:
             common += KEY_ERRORS
         common += ("bad_request",)  # an endpoint without parameters refuses any
-        if self.gate is Gate.ALPHAS:
+        if self.gate is AllowListScope.ALPHAS:
             common += ("alpha_not_allowed", "alpha_not_found")
-        if self.gate is Gate.RUNS:
+        if self.gate is AllowListScope.RUNS:
             common += ("run_not_allowed", "run_not_found")
         if p.SNAPSHOT in self.parameters:
             common += ("snapshot_not_found",)
@@ -145,7 +145,7 @@ _ALL: Final = (
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.SNAPSHOT),
         errors=("alpha_description_not_found",),
-        gate=Gate.ALPHAS,
+        gate=AllowListScope.ALPHAS,
     ),
     Endpoint(
         "catalog.alphas.source.download",
@@ -160,7 +160,7 @@ _ALL: Final = (
             "source_download_unavailable",
             "source_download_not_configured",
         ),
-        gate=Gate.RUNS,
+        gate=AllowListScope.RUNS,
     ),
     Endpoint(
         "catalog.alphas.tables.list",
@@ -169,7 +169,7 @@ _ALL: Final = (
         "table_files",
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.SNAPSHOT),
-        gate=Gate.RUNS,
+        gate=AllowListScope.RUNS,
     ),
     Endpoint(
         "catalog.alphas.tables.download",
@@ -179,7 +179,7 @@ _ALL: Final = (
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.TABLE_PATH, p.TABLE_BOOK, p.SNAPSHOT),
         errors=("unknown_book", "table_not_found"),
-        gate=Gate.RUNS,
+        gate=AllowListScope.RUNS,
     ),
     Endpoint(
         "signals.rebalances.list",
@@ -188,7 +188,7 @@ _ALL: Final = (
         "rebalance",
         parameters=(p.ALPHA_PATH, *_WINDOW, p.SNAPSHOT, *_PAGE),
         datasets=("rebalances",),
-        gate=Gate.RUNS,
+        gate=AllowListScope.RUNS,
     ),
     Endpoint(
         "signals.rebalances.get",
@@ -209,7 +209,7 @@ _ALL: Final = (
         ),
         errors=("rebalance_not_found",),
         datasets=("rebalances", "decisions"),
-        gate=Gate.RUNS,
+        gate=AllowListScope.RUNS,
     ),
     Endpoint(
         "signals.scores",
@@ -218,7 +218,7 @@ _ALL: Final = (
         "score",
         parameters=(p.ALPHA_PATH, *_WINDOW, p.SYMBOL, p.FIELDS, p.SNAPSHOT, *_PAGE),
         datasets=("decisions",),
-        gate=Gate.RUNS,
+        gate=AllowListScope.RUNS,
     ),
     Endpoint(
         "portfolio.books",
@@ -227,7 +227,7 @@ _ALL: Final = (
         "book",
         parameters=(p.ALPHA_PATH, p.SNAPSHOT, *_PAGE),
         datasets=("books",),
-        gate=Gate.RUNS,
+        gate=AllowListScope.RUNS,
     ),
     Endpoint(
         "portfolio.ledger",
@@ -237,7 +237,7 @@ _ALL: Final = (
         parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.NO_SYMBOL, p.SNAPSHOT, *_PAGE),
         errors=("unknown_book",),
         datasets=("portfolio",),
-        gate=Gate.RUNS,
+        gate=AllowListScope.RUNS,
     ),
     Endpoint(
         "portfolio.positions",
@@ -247,7 +247,7 @@ _ALL: Final = (
         parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.SYMBOL, p.SNAPSHOT, *_PAGE),
         errors=("unknown_book",),
         datasets=("positions",),
-        gate=Gate.RUNS,
+        gate=AllowListScope.RUNS,
     ),
     Endpoint(
         "portfolio.pnl",
@@ -257,7 +257,7 @@ _ALL: Final = (
         parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.SYMBOL, p.SNAPSHOT, *_PAGE),
         errors=("unknown_book",),
         datasets=("pnl",),
-        gate=Gate.RUNS,
+        gate=AllowListScope.RUNS,
     ),
     Endpoint(
         "portfolio.trades",
@@ -267,7 +267,7 @@ _ALL: Final = (
         parameters=(p.ALPHA_PATH, p.REQUIRED_BOOK, *_WINDOW, p.SYMBOL, p.SNAPSHOT, *_PAGE),
         errors=("unknown_book",),
         datasets=("trades",),
-        gate=Gate.RUNS,
+        gate=AllowListScope.RUNS,
     ),
     Endpoint(
         "portfolio.equity_curve",
@@ -277,7 +277,7 @@ _ALL: Final = (
         parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.SNAPSHOT, p.DAILY_LIMIT, p.OFFSET),
         errors=("unknown_book",),
         datasets=("portfolio",),
-        gate=Gate.RUNS,
+        gate=AllowListScope.RUNS,
     ),
     Endpoint(
         "performance.metrics",
@@ -287,7 +287,7 @@ _ALL: Final = (
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, *_WINDOW, p.GRANULARITY, p.DOC, p.PANEL, p.SNAPSHOT),
         datasets=("sealed_metrics", "weekly_signal", "weekly_deciles", "portfolio", "rebalances"),
-        gate=Gate.RUNS,
+        gate=AllowListScope.RUNS,
     ),
     Endpoint(
         "performance.metrics.doc",
@@ -296,7 +296,7 @@ _ALL: Final = (
         "metrics_doc",
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.SNAPSHOT),
-        gate=Gate.RUNS,
+        gate=AllowListScope.RUNS,
         shared=True,
     ),
     Endpoint(

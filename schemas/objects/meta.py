@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from schemas import parameters
-from schemas.endpoints import ENDPOINTS, Endpoint, Gate, Shape
+from schemas.endpoints import ENDPOINTS, AllowListScope, Endpoint, Shape
 from schemas.field import Field, day, instant, record, text, whole
 from schemas.objects.envelope import REQUEST_ID, WARNINGS
 from schemas.objects.keys import KEY_ID
@@ -69,7 +69,7 @@ def make_meta(endpoint: Endpoint) -> Field:
     if endpoint.shared:
         return record("meta", "About the answer rather than in it.", _SOURCE)
     members: list[Field] = []
-    if endpoint.gate is not Gate.NONE:
+    if endpoint.gate is not AllowListScope.NONE:
         members += [_RUN, _ALPHA_ID]
     if parameters.SNAPSHOT in endpoint.parameters:
         members += [SNAPSHOT, PUBLISHED_AT]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from schemas.endpoints import ENDPOINTS, Endpoint, Gate
+from schemas.endpoints import ENDPOINTS, AllowListScope, Endpoint
 from schemas.errors import ApiError
 from serve.auth.allow_list import AllowList
 from serve.auth.client_address import UNKNOWN, IPAddress
@@ -94,11 +94,11 @@ class Caller:
 
         Nothing is looked up, so the answer is the same for an alpha that exists and one that does not.
         """
-        if endpoint.gate is Gate.ALPHAS and not self.may_read_alpha(alpha_id):
+        if endpoint.gate is AllowListScope.ALPHAS and not self.may_read_alpha(alpha_id):
             raise ApiError(
                 "alpha_not_allowed", "This key may not read that alpha's description.", headers=self.headers
             )
-        if endpoint.gate is Gate.RUNS and not self.may_read_run(alpha_id):
+        if endpoint.gate is AllowListScope.RUNS and not self.may_read_run(alpha_id):
             raise ApiError(
                 "run_not_allowed", "This key may not read that alpha's data.", headers=self.headers
             )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from schemas.endpoints import ENDPOINTS, META_IDS, Endpoint, Gate
+from schemas.endpoints import ENDPOINTS, META_IDS, AllowListScope, Endpoint
 from schemas.errors import ApiError
 from serve.auth.admin import Administration
 from serve.auth.authenticator import Authenticator, Caller
@@ -151,11 +151,13 @@ async def test_every_endpoint_admits_the_right_key_and_hides_what_it_may_not_rea
     token = await issue(administration, endpoints="all", rate=WIDE, alphas="list:Test_a", runs="list:Test_r")
     for endpoint in GATED:
         caller = await access.authorize(bearer(token), PEER, endpoint)
-        if endpoint.gate is Gate.NONE:
+        if endpoint.gate is AllowListScope.NONE:
             caller.require(endpoint, "anything")
             continue
         allowed, code = (
-            ("Test_a", "alpha_not_allowed") if endpoint.gate is Gate.ALPHAS else ("Test_r", "run_not_allowed")
+            ("Test_a", "alpha_not_allowed")
+            if endpoint.gate is AllowListScope.ALPHAS
+            else ("Test_r", "run_not_allowed")
         )
         caller.require(endpoint, allowed)
         with pytest.raises(ApiError) as refused:

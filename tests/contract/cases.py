@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from schemas.endpoints import ENDPOINTS, Endpoint, Gate, Shape
+from schemas.endpoints import ENDPOINTS, AllowListScope, Endpoint, Shape
 from tests.support.contract_app import FULL, ContractApp
 
 WEEK: Final = "{week}"
@@ -68,7 +68,7 @@ CASES: Final[dict[str, Case]] = {
 }
 
 COLLECTIONS: Final = tuple(e for e in ENDPOINTS.values() if e.shape is Shape.COLLECTION)
-OF_AN_ALPHA: Final = tuple(e for e in ENDPOINTS.values() if e.gate is not Gate.NONE)
+OF_AN_ALPHA: Final = tuple(e for e in ENDPOINTS.values() if e.gate is not AllowListScope.NONE)
 OF_A_RUN: Final = tuple(e for e in OF_AN_ALPHA if e.datasets)
 WINDOWED: Final = tuple(e for e in ENDPOINTS.values() if {"from", "to"} <= {p.name for p in e.query})
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from schemas.endpoints import ADMIN_IDS, ENDPOINTS, META_IDS, Endpoint, Gate
+from schemas.endpoints import ADMIN_IDS, ENDPOINTS, META_IDS, AllowListScope, Endpoint
 from tests.contract.cases import CASES, OF_AN_ALPHA, asked, every
 from tests.support.contract_app import (
     ABSENT,
@@ -38,7 +38,7 @@ def test_a_forbidden_alpha_cannot_be_told_from_a_missing_one(api: ContractApp, e
         for alpha in (HIDDEN, ABSENT, "Prod.with.dots", "é", "a" * 300)
     ]
     assert answers[0].status_code == 403
-    code = "alpha_not_allowed" if endpoint.gate is Gate.ALPHAS else "run_not_allowed"
+    code = "alpha_not_allowed" if endpoint.gate is AllowListScope.ALPHAS else "run_not_allowed"
     assert answers[0].json()["error"]["code"] == code
     for other in answers[1:]:
         assert other.content == answers[0].content
@@ -53,7 +53,9 @@ def test_a_missing_alpha_is_not_found_by_a_key_that_could_read_it(
         error = api.refused(
             endpoint, CASES[endpoint.id].query, **{**asked(api, endpoint), "alpha": NOWHERE, "key": key}
         )
-        assert error["code"] == ("alpha_not_found" if endpoint.gate is Gate.ALPHAS else "run_not_found")
+        assert error["code"] == (
+            "alpha_not_found" if endpoint.gate is AllowListScope.ALPHAS else "run_not_found"
+        )
 
 
 @pytest.mark.parametrize(

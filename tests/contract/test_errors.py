@@ -13,7 +13,7 @@ import pytest
 from datasets.archives import DELIVERED, ArchiveState, write_archive_state
 from datasets.catalogue import Catalogue
 from datasets.storage import open_storage
-from schemas.endpoints import ENDPOINTS, Endpoint, Gate
+from schemas.endpoints import ENDPOINTS, AllowListScope, Endpoint
 from schemas.error_codes import ERROR_CODES
 from schemas.objects.envelope import ERROR_DETAILS
 from serve import app
@@ -297,6 +297,6 @@ def test_what_cannot_be_counted_is_not_answered(countless: ContractApp) -> None:
 def test_the_gates_declare_the_errors_of_their_kind() -> None:
     for endpoint in ENDPOINTS.values():
         codes = set(endpoint.all_errors)
-        assert ("run_not_allowed" in codes) == (endpoint.gate is Gate.RUNS)
-        assert ("alpha_not_allowed" in codes) == (endpoint.gate is Gate.ALPHAS)
+        assert ("run_not_allowed" in codes) == (endpoint.gate is AllowListScope.RUNS)
+        assert ("alpha_not_allowed" in codes) == (endpoint.gate is AllowListScope.ALPHAS)
         assert ("missing_api_key" in codes) != endpoint.public

@@ -15,7 +15,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from schemas.endpoints import ENDPOINTS, Endpoint, Gate
+from schemas.endpoints import ENDPOINTS, AllowListScope, Endpoint
 from schemas.error_codes import ERROR_CODES
 from serve.auth.admin import open_administration
 from tests.contract.cases import CASES, OF_AN_ALPHA, WEEK, every
@@ -65,7 +65,11 @@ CONDITIONS: Final[Mapping[str, Condition]] = {
 }
 NOT_GIVEN: Final = {"catalog.alphas.source.download": "source_download_not_configured"}
 """Registry id -> what the right key is told, where this deployment lacks something."""
-OF_THE_LIST: Final = {Gate.ALPHAS: "alpha_not_allowed", Gate.RUNS: "run_not_allowed", Gate.NONE: ""}
+OF_THE_LIST: Final = {
+    AllowListScope.ALPHAS: "alpha_not_allowed",
+    AllowListScope.RUNS: "run_not_allowed",
+    AllowListScope.NONE: "",
+}
 
 
 async def _issue(folder: Path) -> dict[str, str]:
@@ -170,7 +174,7 @@ def test_each_condition_of_a_key_has_its_one_answer(
 
 @every(PRIVATE)
 def test_the_two_lists_of_alphas_guard_what_they_are_for(deployment: Deployment, endpoint: Endpoint) -> None:
-    for key, closed in (("reads descriptions", Gate.RUNS), ("reads data", Gate.ALPHAS)):
+    for key, closed in (("reads descriptions", AllowListScope.RUNS), ("reads data", AllowListScope.ALPHAS)):
         response = deployment.get(endpoint, key)
         code = OF_THE_LIST[endpoint.gate] if endpoint.gate is closed else NOT_GIVEN.get(endpoint.id, "")
         if code:

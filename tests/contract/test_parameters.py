@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schemas.endpoints import ENDPOINTS, Endpoint, Gate, Shape
+from schemas.endpoints import ENDPOINTS, AllowListScope, Endpoint, Shape
 from schemas.parameters import SNAPSHOT, Parameter, ParameterKind
 from tests.contract.cases import CASES, OF_AN_ALPHA, WINDOWED, asked, every
 from tests.support.contract_app import FULL, HIDDEN, ContractApp
@@ -251,7 +251,7 @@ def test_parameters_are_checked_before_the_alpha_is_looked_for(api: ContractApp)
 def test_what_a_key_may_not_read_is_403_whatever_else_is_wrong_with_the_request(
     api: ContractApp, endpoint: Endpoint
 ) -> None:
-    code = "alpha_not_allowed" if endpoint.gate is Gate.ALPHAS else "run_not_allowed"
+    code = "alpha_not_allowed" if endpoint.gate is AllowListScope.ALPHAS else "run_not_allowed"
     path = asked(api, endpoint, alpha=HIDDEN, **({"date": "no-day"} if "date" in endpoint.path else {}))
     for query in ({"limit": "0"}, {"form": "x"}, {"from": "x"}, {"symbol": ""}, {"book": "nope"}, {}):
         error = api.refused(endpoint, query, **{**path, "key": "testing"})

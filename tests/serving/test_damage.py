@@ -19,7 +19,7 @@ from polars.exceptions import PanicException
 from datasets.catalogue import Catalogue
 from datasets.storage import open_storage
 from pipeline.build import build_seal
-from schemas.endpoints import ENDPOINTS, Gate
+from schemas.endpoints import ENDPOINTS, AllowListScope
 from schemas.errors import SnapshotCorrupt, SnapshotError, SnapshotUnreadable, StorageUnavailable
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS
 from serve.query.duckdb import Reader
@@ -68,7 +68,7 @@ def questions(root: Path) -> list[str]:
     week = weeks.filter(pl.col("week_status") == "traded")["date"][8]
     found = ["/v1/alphas"]
     for endpoint in ENDPOINTS.values():
-        if endpoint.gate is Gate.NONE or endpoint.id in NO_FILES:
+        if endpoint.gate is AllowListScope.NONE or endpoint.id in NO_FILES:
             continue
         path = endpoint.path.replace("{alpha}", ALPHA).replace("{date}", str(week))
         names = {parameter.name for parameter in endpoint.parameters}
