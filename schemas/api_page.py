@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from schemas.endpoints import ENDPOINTS, KEY_ERRORS, AllowListScope, Endpoint, Shape
+from schemas.endpoint import KEY_ERRORS, AllowListScope, Endpoint, Shape
+from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES, LINK_ERRORS
 from schemas.field import Field, FieldType
 from schemas.objects import FULL_ROW, PAYLOADS

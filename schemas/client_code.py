@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from schemas.endpoints import ENDPOINTS, Endpoint, Shape
+from schemas.endpoint import Endpoint, Shape
+from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
 from schemas.field import Field, FieldType
 from schemas.objects import FULL_ROW, PAYLOADS

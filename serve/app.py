@@ -11,7 +11,8 @@ from litestar import HttpMethod, Litestar, Request, Response, asgi, route
 from litestar.exceptions import HTTPException, MethodNotAllowedException
 from litestar.handlers import ASGIRouteHandler, HTTPRouteHandler
 
-from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.endpoint import Endpoint
+from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from serve import settings
 from serve.auth.settings import AccessSettings

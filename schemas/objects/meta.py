@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from schemas import parameters
-from schemas.endpoints import ENDPOINTS, AllowListScope, Endpoint, Shape
+from schemas.endpoint import AllowListScope, Endpoint, Shape
+from schemas.endpoints import ENDPOINTS
 from schemas.field import Field, day, instant, record, text, whole
 from schemas.objects.envelope import REQUEST_ID, WARNINGS
 from schemas.objects.keys import KEY_ID

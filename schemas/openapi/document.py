@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from schemas.endpoints import ENDPOINTS, Endpoint, registry_version
+from schemas.endpoint import Endpoint
+from schemas.endpoints import ENDPOINTS, registry_version
 from schemas.objects import FULL_ROW, PAYLOADS
 from schemas.objects.envelope import PAGINATION
 from schemas.objects.meta import META

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from schemas.endpoints import Endpoint, Shape
+from schemas.endpoint import Endpoint, Shape
 from schemas.field import Field, FieldType
 from schemas.objects import FULL_ROW, PAYLOADS
 from schemas.objects.downloads import PARQUET

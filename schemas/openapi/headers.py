@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.endpoints import Endpoint, Shape
+from schemas.endpoint import Endpoint, Shape
 from schemas.error_codes import ERROR_CODES
 from schemas.limits import LIMIT_WINDOWS, LimitWindow
 from schemas.openapi.json_schema import Schema

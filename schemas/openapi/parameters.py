@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from schemas.endpoints import Endpoint, Shape
+from schemas.endpoint import Endpoint, Shape
 from schemas.openapi.json_schema import Schema
 from schemas.parameters import TICKERS, Parameter, ParameterKind
 

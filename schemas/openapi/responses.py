@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from schemas.endpoints import ENDPOINTS, Endpoint, Shape
+from schemas.endpoint import Endpoint, Shape
+from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES, LINK_ERRORS
 from schemas.field import Field
 from schemas.objects import FULL_ROW, PAYLOADS

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from schemas.endpoints import Endpoint
+from schemas.endpoint import Endpoint
 from schemas.errors import ApiError, StorageUnavailable
 from schemas.limits import LIMIT_WINDOWS
 from serve.auth.caller import Caller, KeyRow

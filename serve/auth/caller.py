@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from schemas.endpoints import ENDPOINTS, AllowListScope, Endpoint
+from schemas.endpoint import AllowListScope, Endpoint
+from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from serve.auth.allow_list import AllowList
 from serve.auth.client_address import UNKNOWN, IPAddress

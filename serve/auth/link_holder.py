@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.endpoints import Endpoint
+from schemas.endpoint import Endpoint
 from schemas.errors import ApiError
 from serve.auth.allow_list import AllowList
 

@@ -11,7 +11,8 @@ from functools import cache, lru_cache
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.endpoint import Endpoint
+from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from schemas.parameters import TICKERS, Parameter, ParameterKind
 from serve.http.unknown_params import unknown

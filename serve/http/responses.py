@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from schemas.endpoints import Endpoint
+from schemas.endpoint import Endpoint
 from schemas.error_codes import ERROR_CODES
 from schemas.errors import ApiError
 from serve.cache.bodies import JOINED_BYTES, Body, coded

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
-from schemas.endpoints import Endpoint
+from schemas.endpoint import Endpoint
 from schemas.parameters import ParameterKind
 
 _MAX_NAMES: Final = 16

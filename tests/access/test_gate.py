@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from schemas.endpoints import ENDPOINTS, META_IDS, AllowListScope, Endpoint
+from schemas.endpoint import AllowListScope, Endpoint
+from schemas.endpoints import ENDPOINTS, META_IDS
 from schemas.errors import ApiError
 from serve.auth.admin import Administration
 from serve.auth.authenticator import Authenticator, Caller

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from schemas.endpoints import ENDPOINTS, AllowListScope, Endpoint, Shape
+from schemas.endpoint import AllowListScope, Endpoint, Shape
+from schemas.endpoints import ENDPOINTS
 from tests.support.contract_app import FULL, ContractApp
 
 WEEK: Final = "{week}"

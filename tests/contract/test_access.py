@@ -7,7 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from schemas.endpoints import ADMIN_IDS, ENDPOINTS, META_IDS, AllowListScope, Endpoint
+from schemas.endpoint import AllowListScope, Endpoint
+from schemas.endpoints import ADMIN_IDS, ENDPOINTS, META_IDS
 from tests.contract.cases import CASES, OF_AN_ALPHA, asked, every
 from tests.support.contract_app import (
     ABSENT,

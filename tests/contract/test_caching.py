@@ -9,7 +9,8 @@ import brotli
 import pytest
 import zstandard
 
-from schemas.endpoints import ENDPOINTS, Endpoint, Shape
+from schemas.endpoint import Endpoint, Shape
+from schemas.endpoints import ENDPOINTS
 from schemas.openapi.headers import cache_control
 from tests.contract.cases import CASES, COLLECTIONS, asked, every
 from tests.support.contract_app import FULL, HIDDEN, ContractApp

@@ -13,7 +13,8 @@ import pytest
 from datasets.archives import DELIVERED, ArchiveState, write_archive_state
 from datasets.catalogue import Catalogue
 from datasets.storage import open_storage
-from schemas.endpoints import ENDPOINTS, AllowListScope, Endpoint
+from schemas.endpoint import AllowListScope, Endpoint
+from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
 from schemas.objects.envelope import ERROR_DETAILS
 from serve import app

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.endpoints import ENDPOINTS, Endpoint, Shape
+from schemas.endpoint import Endpoint, Shape
+from schemas.endpoints import ENDPOINTS
 from schemas.objects import PAYLOADS
 from serve.app import ROUTES
 from tests.contract.cases import CASES, COLLECTIONS, OF_AN_ALPHA, asked, every

@@ -15,7 +15,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from schemas.endpoints import ENDPOINTS, AllowListScope, Endpoint
+from schemas.endpoint import AllowListScope, Endpoint
+from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
 from serve.auth.admin import open_administration
 from tests.contract.cases import CASES, OF_AN_ALPHA, WEEK, every

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.endpoint import Endpoint
+from schemas.endpoints import ENDPOINTS
 from schemas.tables.books import BOOK_KINDS, book_order
 from tests.contract.cases import CASES, COLLECTIONS, asked, every
 from tests.support.contract_app import FULL, ContractApp

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from schemas.endpoints import ENDPOINTS, AllowListScope, Endpoint, Shape
+from schemas.endpoint import AllowListScope, Endpoint, Shape
+from schemas.endpoints import ENDPOINTS
 from schemas.parameters import SNAPSHOT, Parameter, ParameterKind
 from tests.contract.cases import CASES, OF_AN_ALPHA, WINDOWED, asked, every
 from tests.support.contract_app import FULL, HIDDEN, ContractApp

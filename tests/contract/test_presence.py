@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.endpoint import Endpoint
+from schemas.endpoints import ENDPOINTS
 from schemas.tables.books import BOOK_KINDS
 from tests.contract.cases import CASES, OF_A_RUN, asked, every, pending_week, traded_week
 from tests.support.contract_app import BARE, EMPTY, FULL, LEFT_OUT, NOWHERE, PLAIN, UNDECIDED, ContractApp

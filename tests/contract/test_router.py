@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.endpoint import Endpoint
+from schemas.endpoints import ENDPOINTS
 from tests.contract.cases import CASES, asked, every
 from tests.support.conformance import strict
 from tests.support.contract_app import FULL, ContractApp, target

@@ -15,7 +15,8 @@ import pytest
 from datasets.publication.retention import Policy, collect
 from datasets.storage import open_storage
 from pipeline.build import build_seal
-from schemas.endpoints import ENDPOINTS, Endpoint, Shape
+from schemas.endpoint import Endpoint, Shape
+from schemas.endpoints import ENDPOINTS
 from schemas.parameters import SNAPSHOT
 from tests.contract.cases import CASES, asked, every
 from tests.support import contract_app

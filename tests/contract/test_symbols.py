@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.endpoint import Endpoint
+from schemas.endpoints import ENDPOINTS
 from schemas.parameters import SYMBOL
 from tests.contract.cases import CASES, asked, every
 from tests.support.contract_app import BARE, EMPTY, FULL, PLAIN, UNDECIDED, ContractApp

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.endpoint import Endpoint
+from schemas.endpoints import ENDPOINTS
 from schemas.objects import PAYLOADS
 from schemas.objects.meta import META
 from tests.contract.cases import CASES, WINDOWED, asked, every

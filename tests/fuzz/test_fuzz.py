@@ -23,7 +23,8 @@ from schemathesis import Case, CheckContext, GenerationMode, HookContext, Respon
 from schemathesis.checks import CHECKS
 from schemathesis.core.result import Ok
 
-from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.endpoint import Endpoint
+from schemas.endpoints import ENDPOINTS
 from schemas.openapi import document
 from schemas.openapi.parameters import value_schema
 from schemas.parameters import Parameter, ParameterKind

@@ -8,7 +8,8 @@ import pytest
 
 from schemas.arrow import stored_schema
 from schemas.dictionary import data_dictionary
-from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.endpoint import Endpoint
+from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES, LINK_ERRORS
 from schemas.limits import LIMIT_WINDOWS
 from schemas.rows import ROWS, RowModel

@@ -14,7 +14,8 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31
 
 from schemas.__main__ import main
 from schemas.api_page import api_page
-from schemas.endpoints import ENDPOINTS, Endpoint, Shape
+from schemas.endpoint import Endpoint, Shape
+from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
 from schemas.objects import FULL_ROW, PAYLOADS
 from schemas.openapi import document, rendered

@@ -19,7 +19,8 @@ from polars.exceptions import PanicException
 from datasets.catalogue import Catalogue
 from datasets.storage import open_storage
 from pipeline.build import build_seal
-from schemas.endpoints import ENDPOINTS, AllowListScope
+from schemas.endpoint import AllowListScope
+from schemas.endpoints import ENDPOINTS
 from schemas.errors import SnapshotCorrupt, SnapshotError, SnapshotUnreadable, StorageUnavailable
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS
 from serve.query.duckdb import Reader

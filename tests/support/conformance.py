@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import jsonschema_rs
 
-from schemas.endpoints import Endpoint
+from schemas.endpoint import Endpoint
 from schemas.openapi import document
 
 _DOCUMENT = document()

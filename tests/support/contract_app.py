@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from pipeline.build import build_seal
-from schemas.endpoints import ENDPOINTS, Endpoint
+from schemas.endpoint import Endpoint
+from schemas.endpoints import ENDPOINTS
 from schemas.kinds import TABLE_KINDS
 from serve.app import create
 from serve.auth.admin import open_administration

@@ -1,0 +1,106 @@
+"""What an endpoint declares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from schemas.limits import LIMIT_WINDOWS
+from schemas.parameters import SNAPSHOT, Parameter
+
+
+class AllowListScope(StrEnum):
+    """Which allow-list decides on the alpha in the path."""
+
+    NONE = "none"
+    ALPHAS = "alphas"
+    RUNS = "runs"
+
+
+class Shape(StrEnum):
+    """The envelope of the answer."""
+
+    COLLECTION = "collection"
+    OBJECT = "object"
+    BARE = "bare"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One route of the interface.
+
+    Attributes
+    ----------
+    id
+        Registry id, the name used in endpoint allow-lists.
+    path
+        Template below the host, with ``{placeholders}``.
+    summary
+        One line for the documents.
+    row
+        Name of the row or object model in :mod:`schemas.rows` or :mod:`schemas.objects`.
+    shape
+        The envelope around it.
+    parameters
+        Path and query parameters, in the order they are documented.
+    errors
+        Codes of its own, beside those every route of its sort shares (see `all_errors`).
+    datasets
+        Published datasets it reads.
+    gate
+        Which allow-list is asked about the alpha.
+    public, admin
+        Whether it needs no key; whether it needs an administrator's.
+    shared
+        Whether its 200 is the same bytes for every caller and call, headers too, so that shared caches may store it.
+    """
+
+    id: str
+    path: str
+    summary: str
+    row: str
+    shape: Shape = Shape.COLLECTION
+    parameters: tuple[Parameter, ...] = ()
+    errors: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+    gate: AllowListScope = AllowListScope.NONE
+    public: bool = False
+    admin: bool = False
+    shared: bool = False
+
+    @property
+    def query(self) -> tuple[Parameter, ...]:
+        """The parameters of the query string."""
+        return tuple(x for x in self.parameters if not x.in_path)
+
+    @property
+    def all_errors(self) -> tuple[str, ...]:
+        """Every code the route may answer with, shared ones first."""
+        common: tuple[str, ...] = ("method_not_allowed", "internal_error")
+        if not self.public:
+            common += KEY_ERRORS
+        common += ("bad_request",)  # an endpoint without parameters refuses any
+        if self.gate is AllowListScope.ALPHAS:
+            common += ("alpha_not_allowed", "alpha_not_found")
+        if self.gate is AllowListScope.RUNS:
+            common += ("run_not_allowed", "run_not_found")
+        if SNAPSHOT in self.parameters:
+            common += ("snapshot_not_found",)
+        return common + tuple(code for code in self.errors if code not in common)
+
+
+KEY_ERRORS: Final = (
+    "missing_api_key",
+    "malformed_api_key",
+    "invalid_api_key",
+    "key_suspended",
+    "key_revoked",
+    "key_expired",
+    "account_inactive",
+    "ip_not_allowed",
+    "endpoint_not_allowed",
+    *(window.code for window in LIMIT_WINDOWS),
+    "upstream_unavailable",
+)
+"""What any route behind a key may answer before it looks at its own business."""
