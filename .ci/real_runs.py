@@ -85,7 +85,8 @@ def wait(server: subprocess.Popen[bytes], base: str) -> None:
 
 def pages(base: str, token: str, key_id: str) -> None:
     """Ask for a page of every endpoint of the registry."""
-    from schemas.endpoints import ENDPOINTS, Shape
+    from schemas.endpoint import Shape
+    from schemas.endpoints import ENDPOINTS
 
     filled = {"alpha": ALPHA, "date": "2020-01-03", "symbol": "SPY", "key_id": key_id}
     extra = {
