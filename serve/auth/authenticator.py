@@ -23,6 +23,7 @@ from serve.auth.refusals import NOT_A_KEY, make_refusal, require_in_use
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import KeyRecord, Store, open_database
 from serve.auth.store.peppers import load_digests
+from serve.auth.store.tables import KeyStatus
 from serve.auth.tokens import NO_PEPPER, Digests, Token, TokenShape, could_be_id
 
 __all__ = ["Authenticator", "Caller", "KeyRow", "Usage"]
@@ -200,10 +201,11 @@ class Authenticator:
             raise self._away(STORE, error) from error
         seen.key_id = record.id
         address = client_address(client, credentials.forwarded if self._hops else (), self._hops)
-        refusal = make_refusal(record, address)
-        if refusal is not None:
-            refusal.headers.update(rate_headers(record.rate, limiter.status_now(record.id, record.rate)))
-            raise refusal
+        if not record.account_active or record.addresses is not None:
+            refusal = make_refusal(record, address)
+            if refusal is not None:
+                refusal.headers.update(rate_headers(record.rate, limiter.status_now(record.id, record.rate)))
+                raise refusal
         return self._counted(record, limiter.take_now(record.id, record.rate), address, endpoint)
 
     def _token(self, credentials: Credentials) -> Token:
@@ -226,7 +228,8 @@ class Authenticator:
         # First the work, whatever else there is to say: how long it takes tells nobody which it was.
         if not self._digests.verify(token, digest, made_with) or record is None or not token.ours:
             raise ApiError("invalid_api_key", "This service issued no such key.", headers=NOT_A_KEY)
-        require_in_use(record)
+        if record.status != KeyStatus.ACTIVE or record.expires_at is not None:
+            require_in_use(record)
         return record
 
     async def sign_link(self, key_id: str, text: str) -> str:

@@ -166,9 +166,9 @@ class Connection(TimedConnection):
     # The gate
 
     def _is_ready(self) -> bool:
-        return not (
-            self.in_message or self.flow.write_paused or self._is_busy() or self.transport.is_closing()
-        )
+        cycle = self.cycle
+        busy = cycle is not None and not cycle.response_complete
+        return not (self.in_message or self.flow.write_paused or busy or self.transport.is_closing())
 
     def _head_end(self) -> int:
         """Return where the head ends that waits first, -1 while its end is not there."""
