@@ -78,6 +78,8 @@ class Damage:
             before = self._damaged.get(pointer.alpha_id)
             if before is not None and before.snapshot == pointer.snapshot:
                 until = max(until, before.until)
+                if before.reason == reason and before.until == until:
+                    return
             # Replaced whole, so that whoever looks at it sees one state of it.
             self._damaged = {**self._damaged, pointer.alpha_id: Damaged(pointer.snapshot, reason, until)}
         if before is None or before.snapshot != pointer.snapshot:

@@ -25,7 +25,7 @@ _PAUSE_SECONDS: Final = 1.0
 """Between two passes over the alphas, and between two looks at those known to be damaged."""
 _MAX_DAMAGED: Final = 50
 """Alphas known to be damaged that are checked in between."""
-_REST_FACTOR: Final = 20
+_REST_FACTOR: Final = 50
 """How many times longer than a look at one alpha the rest after it is: answering comes first."""
 
 
@@ -97,7 +97,6 @@ class Survey:
         return self._storage.folder is not None or pointer.alpha_id in self._damage.alphas
 
     def _known_damaged(self) -> Iterator[Snapshot]:
-        self._damage.keep_served()
         for alpha_id in islice(self._damage.alphas, _MAX_DAMAGED):
             snapshot = self._snapshots.resolve(alpha_id)
             if snapshot is not None:
