@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -21,7 +20,7 @@ from pipeline.batch.process import Processes
 from pipeline.batch.request import Outcome, Request
 from pipeline.batch.schedule import run
 from tests.support.pipeline_command import build
-from tests.support.processes import builds, children
+from tests.support.processes import builds, children, tasks
 from tests.support.seals import rewrite
 from tests.support.waiting import eventually
 
@@ -181,9 +180,7 @@ def test_a_build_that_is_forked_computes_with_the_threads_it_was_given(
     computing: set[str] = set()
     while batch.poll() is None:
         for build_ in builds(batch.pid):
-            for task in Path(f"/proc/{build_}/task").glob("*"):
-                with contextlib.suppress(OSError):
-                    computing.add((task / "comm").read_text().strip())
+            computing.update(name.strip() for name in tasks(build_, "comm"))
     assert {name for name in computing if re.fullmatch(r"polars-\d+", name)} == {"polars-0"}
     assert batch.returncode == 0
 

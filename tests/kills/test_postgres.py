@@ -21,6 +21,7 @@ from tests.support import published
 from tests.support.callers import calling
 from tests.support.operators import operators
 from tests.support.postgres import PostgresServer, postgres_binaries
+from tests.support.processes import tasks
 from tests.support.server import served
 from tests.support.waiting import eventually
 
@@ -72,7 +73,7 @@ def more(ended: Counter[object], how: object, calls: int) -> None:
 def backend(server: PostgresServer) -> int:
     """Return a process that answers a connection."""
     for pid in server.children():
-        if b"postgres postgres" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if any("postgres postgres" in line for line in tasks(pid, "cmdline")):
             return pid
     raise AssertionError("there is no connection")
 

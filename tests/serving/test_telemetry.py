@@ -15,7 +15,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support import published
+from tests.support import processes, published
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, command
 from tests.support.redis import RedisServer
@@ -192,12 +192,11 @@ def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_the
 
 def children(parent: int) -> list[int]:
     """Return the serving processes below a parent."""
-    found = []
-    for number in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
-        result = Path(f"/proc/{number}/cmdline").read_bytes()
-        if b"spawn_main" in result:
-            found.append(int(number))
-    return found
+    return [
+        pid
+        for pid in processes.children(parent)
+        if any("spawn_main" in line for line in processes.tasks(pid, "cmdline"))
+    ]
 
 
 def test_a_port_that_is_taken_is_refused_before_anything_is_served(here: Path) -> None:

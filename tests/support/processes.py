@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -32,15 +33,19 @@ def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
     )
 
 
+def tasks(pid: int, name: str) -> list[str]:
+    """Read a file of each of a process's threads: of those that ended since, and of a process that did, nothing."""
+    found = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found.append((task / name).read_text())
+    return found
+
+
 def children(pid: int) -> list[int]:
     """List the processes that a process started; threads may have started them, so every task is asked."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*"):
-        try:
-            found += [int(child) for child in (task / "children").read_text().split()]
-        except FileNotFoundError:
-            continue
-    return found
+    return [int(child) for children in tasks(pid, "children") for child in children.split()]
 
 
 def builds(pid: int) -> list[int]:
