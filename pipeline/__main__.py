@@ -94,10 +94,10 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except AlphaResultsError as error:
             if ctx.meta["pipeline.json"]:
-                told: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
+                payload: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
                 if isinstance(error, SealRefused):
-                    told["violations"] = list(error.violations)
-                echo(json.dumps(told))
+                    payload["violations"] = list(error.violations)
+                echo(json.dumps(payload))
             else:
                 echo(f"error: {' '.join(str(error).split())}", err=True)
             ctx.exit(error.exit_code)

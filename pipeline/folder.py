@@ -11,8 +11,8 @@ from datasets.storage.disk import reading
 from schemas.errors import SettingsError
 
 
-def require_folder(storage: Storage, flag: str, way_out: str, *, made: bool = False) -> Storage:
-    """Refuse a local address that is no folder; an object store has none, and is not asked.
+def require_folder(storage: Storage, flag: str, fix: str, *, made: bool = False) -> Storage:
+    """Refuse a local address that is not a folder; an object store has none, and is not asked.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def require_folder(storage: Storage, flag: str, way_out: str, *, made: bool = Fa
         What was opened at the address.
     flag
         The option the address came from, which the message begins with.
-    way_out
+    fix
         What to give instead, which the message ends with.
     made
         Whether a folder that is not there yet is going to be made.
@@ -42,11 +42,11 @@ def require_folder(storage: Storage, flag: str, way_out: str, *, made: bool = Fa
         return storage
     if (file := _file_on_the_way(folder)) is not None:
         what = "is" if file == folder else f"cannot be a folder: {str(file)!r} is"
-        raise SettingsError(f"{flag}: {storage.address!r} {what} a file, not a folder; {way_out}")
+        raise SettingsError(f"{flag}: {storage.address!r} {what} a file, not a folder; {fix}")
     with reading(folder):
         there = made or folder.is_dir()
     if not there:
-        raise SettingsError(f"{flag}: there is no folder {storage.address!r}; {way_out}")
+        raise SettingsError(f"{flag}: there is no folder {storage.address!r}; {fix}")
     return storage
 
 

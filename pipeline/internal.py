@@ -29,7 +29,7 @@ def contained(what: str) -> Iterator[None]:
     Raises
     ------
     InternalFailure
-        In place of any other exception. A panic of the compute engine is no Exception, so that all are caught but
+        In place of any other exception. A panic of the compute engine is not an Exception, so that all are caught but
         those that ask the process to end.
     """
     try:

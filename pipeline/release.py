@@ -52,10 +52,10 @@ def shown(parts: dict[str, str]) -> str:
 
 
 def _digest(places: tuple[str, ...]) -> str:
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for place in places:
         at = _REPOSITORY / place
         for path in [at] if at.is_file() else sorted(at.rglob("*.py")):
-            told.update(f"{path.relative_to(_REPOSITORY).as_posix()}\0".encode())
-            told.update(path.read_bytes())
-    return told.hexdigest()[:12]
+            digest.update(f"{path.relative_to(_REPOSITORY).as_posix()}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]

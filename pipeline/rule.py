@@ -39,7 +39,7 @@ def limited(examples: Sequence[E]) -> tuple[E, ...]:
 
 
 def examples_wanted(rows: int) -> int:
-    """Tell how many of some broken rows a violation shows."""
+    """Return how many of some broken rows a violation shows."""
     wanted = _SHOWN.get()
     return rows if wanted is None else min(rows, wanted)
 

@@ -11,7 +11,7 @@ from schemas.field import Field, FieldType
 from schemas.objects import FULL_ROW, PAYLOADS
 from schemas.objects.envelope import ERROR_DETAILS, PAGINATION, WARNING
 from schemas.objects.meta import META
-from schemas.openapi.document import GROUPS, group_of
+from schemas.openapi.document import GROUPS, endpoint_group
 from schemas.openapi.headers import HEADERS
 from schemas.openapi.parameters import sentences
 from schemas.openapi.responses import list_codes
@@ -45,7 +45,7 @@ def api_page() -> str:
     for name, meaning in GROUPS.items():
         lines += [f"## {name}", "", meaning, ""]
         for endpoint in ENDPOINTS.values():
-            if group_of(endpoint) == name:
+            if endpoint_group(endpoint) == name:
                 lines += _endpoint(endpoint)
     lines += _shared_objects()
     lines += _errors()
@@ -103,8 +103,8 @@ def _traits(endpoint: Endpoint) -> Iterator[str]:
         yield "needs no key"
     if endpoint.admin:
         yield "for administrators only"
-    if endpoint.gate is not AllowListScope.NONE:
-        yield f"the alpha must be in the key's `allow.{endpoint.gate}`"
+    if endpoint.allow_list is not AllowListScope.NONE:
+        yield f"the alpha must be in the key's `allow.{endpoint.allow_list}`"
     yield {
         Shape.COLLECTION: "answers a page",
         Shape.OBJECT: "answers one object",

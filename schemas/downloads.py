@@ -21,7 +21,7 @@ _UNCONDITIONED: Final = "unsmoothed_score"
 
 
 def tells_of_raw(column: Column) -> bool:
-    """Tell whether a column holds the unconditioned signal, or is computed from it."""
+    """Return whether a column holds the unconditioned signal, or is computed from it."""
     return column.raw or column.name.startswith(RAW_PREFIX) or _UNCONDITIONED in column.needs
 
 
@@ -49,5 +49,5 @@ def visible_columns(table: str, present: Collection[str], *, raw: bool) -> tuple
 
 
 def is_raw_book(book: str) -> bool:
-    """Tell whether a book is an unconditioned twin."""
+    """Return whether a book is an unconditioned twin."""
     return book.startswith(RAW_PREFIX)

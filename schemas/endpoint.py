@@ -48,7 +48,7 @@ class Endpoint:
         Codes of its own, beside those every route of its sort shares (see `all_errors`).
     datasets
         Published datasets it reads.
-    gate
+    allow_list
         Which allow-list is asked about the alpha.
     public, admin
         Whether it needs no key; whether it needs an administrator's.
@@ -64,7 +64,7 @@ class Endpoint:
     parameters: tuple[Parameter, ...] = ()
     errors: tuple[str, ...] = ()
     datasets: tuple[str, ...] = ()
-    gate: AllowListScope = AllowListScope.NONE
+    allow_list: AllowListScope = AllowListScope.NONE
     public: bool = False
     admin: bool = False
     shared: bool = False
@@ -81,9 +81,9 @@ class Endpoint:
         if not self.public:
             common += KEY_ERRORS
         common += ("bad_request",)  # an endpoint without parameters refuses any
-        if self.gate is AllowListScope.ALPHAS:
+        if self.allow_list is AllowListScope.ALPHAS:
             common += ("alpha_not_allowed", "alpha_not_found")
-        if self.gate is AllowListScope.RUNS:
+        if self.allow_list is AllowListScope.RUNS:
             common += ("run_not_allowed", "run_not_found")
         if SNAPSHOT in self.parameters:
             common += ("snapshot_not_found",)

@@ -46,7 +46,7 @@ _ALL: Final = (
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.SNAPSHOT),
         errors=("alpha_description_not_found",),
-        gate=AllowListScope.ALPHAS,
+        allow_list=AllowListScope.ALPHAS,
     ),
     Endpoint(
         "catalog.alphas.source.download",
@@ -61,7 +61,7 @@ _ALL: Final = (
             "source_download_unavailable",
             "source_download_not_configured",
         ),
-        gate=AllowListScope.RUNS,
+        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "catalog.alphas.tables.list",
@@ -70,7 +70,7 @@ _ALL: Final = (
         "table_files",
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.SNAPSHOT),
-        gate=AllowListScope.RUNS,
+        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "catalog.alphas.tables.download",
@@ -80,7 +80,7 @@ _ALL: Final = (
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.TABLE_PATH, p.TABLE_BOOK, p.SNAPSHOT),
         errors=("unknown_book", "table_not_found"),
-        gate=AllowListScope.RUNS,
+        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "signals.rebalances.list",
@@ -89,7 +89,7 @@ _ALL: Final = (
         "rebalance",
         parameters=(p.ALPHA_PATH, *_WINDOW, p.SNAPSHOT, *_PAGE),
         datasets=("rebalances",),
-        gate=AllowListScope.RUNS,
+        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "signals.rebalances.get",
@@ -110,7 +110,7 @@ _ALL: Final = (
         ),
         errors=("rebalance_not_found",),
         datasets=("rebalances", "decisions"),
-        gate=AllowListScope.RUNS,
+        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "signals.scores",
@@ -119,7 +119,7 @@ _ALL: Final = (
         "score",
         parameters=(p.ALPHA_PATH, *_WINDOW, p.SYMBOL, p.FIELDS, p.SNAPSHOT, *_PAGE),
         datasets=("decisions",),
-        gate=AllowListScope.RUNS,
+        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "portfolio.books",
@@ -128,7 +128,7 @@ _ALL: Final = (
         "book",
         parameters=(p.ALPHA_PATH, p.SNAPSHOT, *_PAGE),
         datasets=("books",),
-        gate=AllowListScope.RUNS,
+        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "portfolio.ledger",
@@ -138,7 +138,7 @@ _ALL: Final = (
         parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.NO_SYMBOL, p.SNAPSHOT, *_PAGE),
         errors=("unknown_book",),
         datasets=("portfolio",),
-        gate=AllowListScope.RUNS,
+        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "portfolio.positions",
@@ -148,7 +148,7 @@ _ALL: Final = (
         parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.SYMBOL, p.SNAPSHOT, *_PAGE),
         errors=("unknown_book",),
         datasets=("positions",),
-        gate=AllowListScope.RUNS,
+        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "portfolio.pnl",
@@ -158,7 +158,7 @@ _ALL: Final = (
         parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.SYMBOL, p.SNAPSHOT, *_PAGE),
         errors=("unknown_book",),
         datasets=("pnl",),
-        gate=AllowListScope.RUNS,
+        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "portfolio.trades",
@@ -168,7 +168,7 @@ _ALL: Final = (
         parameters=(p.ALPHA_PATH, p.REQUIRED_BOOK, *_WINDOW, p.SYMBOL, p.SNAPSHOT, *_PAGE),
         errors=("unknown_book",),
         datasets=("trades",),
-        gate=AllowListScope.RUNS,
+        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "portfolio.equity_curve",
@@ -178,7 +178,7 @@ _ALL: Final = (
         parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.SNAPSHOT, p.DAILY_LIMIT, p.OFFSET),
         errors=("unknown_book",),
         datasets=("portfolio",),
-        gate=AllowListScope.RUNS,
+        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "performance.metrics",
@@ -188,7 +188,7 @@ _ALL: Final = (
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, *_WINDOW, p.GRANULARITY, p.DOC, p.PANEL, p.SNAPSHOT),
         datasets=("sealed_metrics", "weekly_signal", "weekly_deciles", "portfolio", "rebalances"),
-        gate=AllowListScope.RUNS,
+        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "performance.metrics.doc",
@@ -197,7 +197,7 @@ _ALL: Final = (
         "metrics_doc",
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.SNAPSHOT),
-        gate=AllowListScope.RUNS,
+        allow_list=AllowListScope.RUNS,
         shared=True,
     ),
     Endpoint(

@@ -38,7 +38,7 @@ class ObjectSigner:
     Parameters
     ----------
     bucket, prefix
-        Where they lie; see :func:`bucket_of`.
+        Where they lie; see :func:`parse_bucket`.
     public_endpoint
         Base URL at which callers reach the object store; by default the one this service uses.
     environment
@@ -66,7 +66,7 @@ class ObjectSigner:
         try:
             found = self._made().inside.head_object(Bucket=self._bucket, Key=f"{self._prefix}{key}")
         except ClientError as error:
-            if kind_of(error) not in {"404", "NoSuchKey", "NoSuchBucket"}:
+            if error_kind(error) not in {"404", "NoSuchKey", "NoSuchBucket"}:
                 raise
             return None
         return int(found["ContentLength"])
@@ -98,7 +98,7 @@ class ObjectSigner:
             return self._clients
 
 
-def bucket_of(address: str | None, setting: str) -> tuple[str, str]:
+def parse_bucket(address: str | None, setting: str) -> tuple[str, str]:
     """Split an S3 address into bucket and prefix; both are empty for a folder and for none.
 
     Raises
@@ -126,7 +126,7 @@ def checked_endpoint(text: str | None, setting: str) -> str | None:
     return text or None
 
 
-def kind_of(error: Exception) -> str:
+def error_kind(error: Exception) -> str:
     """Name a failure without its message, which may hold the address that was asked for."""
     if isinstance(error, ClientError):
         return str(error.response.get("Error", {}).get("Code", "unknown"))

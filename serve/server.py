@@ -70,7 +70,7 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to end at the first signal; at the second one, do so."""
         if self._ending.again():
-            _end_at_once(sig)
+            _end_immediately(sig)
         elif not self.should_exit:
             super().handle_exit(sig, frame)
 
@@ -102,7 +102,7 @@ class Supervisor(Multiprocess):
         if self._ending.again():
             for process in self.processes:
                 process.process.kill()
-            _end_at_once(number)
+            _end_immediately(number)
         elif not self.should_exit.is_set():
             self.signal_queue.append(number)
 
@@ -169,10 +169,10 @@ def _signal_name(number: int) -> str:
 
 def _give_up() -> None:
     _log.error("closing_took_too_long", seconds=CLOSING_SECONDS)
-    _end_at_once(signal.SIGKILL)
+    _end_immediately(signal.SIGKILL)
 
 
-def _end_at_once(number: int) -> None:
+def _end_immediately(number: int) -> None:
     """End this process by a signal, as those who sent it expect, without closing anything."""
     with contextlib.suppress(
         ValueError, OSError

@@ -21,9 +21,9 @@ from serve.object_signing import (
     NO_CREDENTIALS,
     WAIT_SECONDS,
     ObjectSigner,
-    bucket_of,
     checked_endpoint,
-    kind_of,
+    error_kind,
+    parse_bucket,
 )
 
 _log = structlog.get_logger("serve.source_archive")
@@ -64,7 +64,7 @@ class SourceArchives:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._storage = storage
-        bucket, prefix = bucket_of(archives, "ALPHA_RESULTS_ARCHIVES")
+        bucket, prefix = parse_bucket(archives, "ALPHA_RESULTS_ARCHIVES")
         endpoint = checked_endpoint(public_endpoint, "ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT")
         self._signer = ObjectSigner(bucket, prefix, endpoint, environment) if bucket else None
         self._folder = open_storage(archives) if archives and not bucket else None
@@ -171,7 +171,7 @@ class SourceArchives:
         except FAILURES as error:
             # The message of a client's error may hold the address that was asked for.
             self._failed = time.monotonic()
-            _log.error("archive_store_failed", alpha_id=snapshot.alpha_id, kind=kind_of(error))
+            _log.error("archive_store_failed", alpha_id=snapshot.alpha_id, kind=error_kind(error))
             raise _unavailable() from None
         self._failed = float("-inf")
         return {"url": url, **_offered(state)}

@@ -21,7 +21,7 @@ from serve.catalog import Catalog
 from serve.downloads.links import checked_public_url
 from serve.downloads.views import TableViews
 from serve.market_data import MarketData
-from serve.object_signing import ObjectSigner, bucket_of, checked_endpoint
+from serve.object_signing import ObjectSigner, checked_endpoint, parse_bucket
 from serve.observability.damage import Damage
 from serve.observability.health import Components
 from serve.observability.survey import Survey
@@ -86,7 +86,7 @@ class ServerState:
         self.metrics = Metrics(self.reader, caches["run_figures"], caches["metrics"], self.damage.note)
         self.market_data = MarketData(settings.market_data)
         self.source_downloads = SourceArchives(storage, settings.archives, settings.archives_public_endpoint)
-        bucket, prefix = bucket_of(settings.datasets, "ALPHA_RESULTS_DATASETS")
+        bucket, prefix = parse_bucket(settings.datasets, "ALPHA_RESULTS_DATASETS")
         endpoint = checked_endpoint(
             settings.datasets_public_endpoint, "ALPHA_RESULTS_DATASETS_PUBLIC_ENDPOINT"
         )

@@ -113,7 +113,7 @@ def new_name(name: str) -> str:
 
 
 def is_module(repository: Path, text: str) -> bool:
-    """Tell whether a text is the full name of a module of the project, rather than a word like `datasets`."""
+    """Return whether a text is the full name of a module of the project, rather than a word like `datasets`."""
     parts = text.split(".")
     return len(parts) > 1 and parts[0] in NAMES and repository.joinpath(*parts).with_suffix(".py").is_file()
 

@@ -52,7 +52,7 @@ def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
 
 
 def tie_starts(ascending: Floats, size: Integers) -> Flags:
-    """Tell which rows begin a stretch of equal values of their group.
+    """Return which rows begin a run of equal values of their group.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def tie_starts(ascending: Floats, size: Integers) -> Flags:
 
 
 def in_ties(starts: Flags) -> Flags:
-    """Tell which rows share their value with another of their group, from :func:`tie_starts`."""
+    """Return which rows share their value with another of their group, from :func:`tie_starts`."""
     tied = ~starts
     tied[:-1] |= tied[1:]
     return tied
@@ -94,7 +94,7 @@ def centred_ranks_in_order(ascending: Floats, size: Integers) -> Integers:
     Integers
         ``2 rank - (n + 1)`` by row.
     """
-    # Twice the mean place, counted from 0, of a stretch of equal values is its first place plus its last.
+    # Twice the mean place, counted from 0, of a run of equal values is its first place plus its last.
     ranks = 2 * np.arange(ascending.size)
     starts = tie_starts(ascending, size)
     tied = in_ties(starts)

@@ -127,8 +127,8 @@ class ObjectStorage(Storage):
                     list(batch), on_error="return", batch_size=CONCURRENT_READS, **self.read_options
                 )
                 # Of a list of one path the answer is that file's alone.
-                told = answers if isinstance(answers, dict) else {next(iter(batch)): answers}
-                for path, data in told.items():
+                contents = answers if isinstance(answers, dict) else {next(iter(batch)): answers}
+                for path, data in contents.items():
                     if isinstance(data, bytes):
                         found[batch[path]] = data
                     elif not isinstance(data, FileNotFoundError) or failures.names_missing_bucket(data):
@@ -215,7 +215,7 @@ class ObjectStorage(Storage):
     def find_named(self, name: str) -> dict[str, Signature]:
         """Find the files of one name at any depth by one listing of everything."""
         listed = signatures(self.files_below(""))
-        return {path: told for path, told in listed.items() if path.rsplit("/", 1)[-1] == name}
+        return {path: signature for path, signature in listed.items() if path.rsplit("/", 1)[-1] == name}
 
     def write(self, relative: str, data: bytes) -> None:
         """Write a small file by one request."""

@@ -122,14 +122,14 @@ def _session(_credentials: tuple[tuple[str, str], ...]) -> Any:
     return session
 
 
-def _instant(told: Any) -> datetime:
+def _instant(value: Any) -> datetime:
     """Read a time of a store's answer: ISO-8601 in listings, anything else as botocore does."""
-    if isinstance(told, str):
+    if isinstance(value, str):
         with contextlib.suppress(ValueError):
-            found = datetime.fromisoformat(told)
+            found = datetime.fromisoformat(value)
             if found.tzinfo is not None:
                 return found
     from botocore.utils import parse_timestamp  # noqa: PLC0415 - loaded with the session
 
-    parsed: datetime = parse_timestamp(told)
+    parsed: datetime = parse_timestamp(value)
     return parsed

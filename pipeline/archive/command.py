@@ -60,8 +60,8 @@ def archive(  # noqa: PLR0917 -- click passes every option by name
             if state is not None and state.status == FAILED:
                 exit_code = exit_code or EXIT_ARCHIVE_FAILED
         if not as_json:
-            told = outcomes[-1]
-            echo(f"{address}: {told['message']}", err=told["outcome"] == "failed")
+            last = outcomes[-1]
+            echo(f"{address}: {last['message']}", err=last["outcome"] == "failed")
     if as_json:
         sys.stdout.buffer.write(orjson.dumps({"seals": outcomes}, option=orjson.OPT_INDENT_2) + b"\n")
     context.exit(exit_code)

@@ -80,7 +80,7 @@ def exclusions(text: str | None) -> tuple[str, ...]:
 
 
 def is_excluded(path: str, exclude: Iterable[str]) -> bool:
-    """Tell whether a source file stays out.
+    """Return whether a source file stays out.
 
     Parameters
     ----------

@@ -94,16 +94,16 @@ def _deliver(seal: Seal, archives: Storage, exclude: Sequence[str]) -> ArchiveSt
 
 def _pack(seal: Seal, exclude: Sequence[str]) -> _Archive:
     sealed = seal.source_files()
-    kept = [path for path in sealed if not is_excluded(path, exclude)]
-    if not kept:
+    included = [path for path in sealed if not is_excluded(path, exclude)]
+    if not included:
         raise SettingsError(
             f"none of the {len(sealed)} source files is left to package: the exclusion patterns leave all of them out"
             if sealed
             else "the run sealed a source folder without files"
         )
-    content = zip_files({path: seal.read_source(path) for path in kept})
+    content = zip_files({path: seal.read_source(path) for path in included})
     seal.drop("source")
-    return _Archive(content, len(kept), len(sealed) - len(kept))
+    return _Archive(content, len(included), len(sealed) - len(included))
 
 
 def _recorded(seal: Seal, storage: Storage) -> ArchiveState | None:
@@ -115,7 +115,7 @@ def _recorded(seal: Seal, storage: Storage) -> ArchiveState | None:
 
 
 def _is_delivered(state: ArchiveState, archives: Storage, exclude: Sequence[str]) -> bool:
-    """Tell whether what is recorded was packaged by the same patterns and can still be fetched."""
+    """Return whether what is recorded was packaged by the same patterns and can still be fetched."""
     if state.status != DELIVERED or state.key is None or state.exclude != tuple(exclude):
         return False
     return archives.size(state.key) == state.size_bytes

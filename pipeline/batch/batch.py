@@ -1,4 +1,4 @@
-"""What a batch is told."""
+"""The options of a batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas.screen import Screen
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a batch is told.
+    """The options of a batch.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Batch:
     metrics
         Where results are counted for the monitoring.
     interval, late_seconds
-        Seconds between two looks of a follower, and how long it tries a seal whose files come late.
+        Seconds between two scans of a watcher, and how long it tries a seal whose files come late.
     recheck
         Whether seals that are remembered as refused are checked again.
     cluster_seconds

@@ -166,7 +166,7 @@ class Cluster:
         return None
 
     def _over(self) -> bool:
-        """Tell whether there is nothing to wait for any more."""
+        """Return whether there is nothing to wait for any more."""
         if self.lost is not None or self._ended.is_set():
             return True
         return self._stopping.is_set() and not self._able()
@@ -181,7 +181,7 @@ class Cluster:
         return {worker: threads for worker, threads in self._workers.items() if worker not in self._refused}
 
     def _note(self, answer: dict[str, Any]) -> bool:
-        """Tell whether the worker that answered can build; say once why one cannot."""
+        """Return whether the worker that answered can build; say once why one cannot."""
         reason = refusal(answer, release())
         if reason is None:
             return True
@@ -247,7 +247,7 @@ def _within(seconds: float, work: Callable[[], Any]) -> None:
     thread.join(seconds)
 
 
-def build_on_worker(told: dict[str, Any]) -> tuple[dict[str, Any], int]:
+def build_on_worker(request: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """Build one seal on this worker; what goes in and out is plain data."""
-    outcome = Processes(_THREADS).build(Request.from_dict(told))
+    outcome = Processes(_THREADS).build(Request.from_dict(request))
     return outcome.entry, outcome.exit_code

@@ -1,4 +1,4 @@
-"""Which seals are due: found by listing, told from what is served by a digest, without opening any table."""
+"""Which seals are due: found by listing and told apart from what is served by a digest, without opening any table."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class WorkPlan:
     ----------
     due
         In the order seen.
-    settled
+    skipped
         One outcome for every other seal.
     """
 
     due: list[DiscoveredSeal] = field(default_factory=list)
-    settled: list[Outcome] = field(default_factory=list)
+    skipped: list[Outcome] = field(default_factory=list)
 
 
 class Seals:
@@ -137,7 +137,7 @@ class Seals:
             )
 
     def _read(self, paths: list[str], listed: Mapping[str, Signature]) -> dict[str, bytes | None]:
-        """Read manifests; one that cannot be read is empty here, which is no manifest either: its build says why."""
+        """Read manifests; one that cannot be read is empty here, which is not a manifest either: its build says why."""
         limit = MAX_BYTES["seal"]
         if self._storage.folder is None:
             small = [path for path in paths if listed[path][1] <= limit]
@@ -199,7 +199,7 @@ def choose(
         older one than is served nor one that was rolled back is a failure. A named seal is only left out when it is
         served already.
     delivered
-        Tells which source archives are delivered; None when none are kept.
+        Says which source archives are delivered; None when none are kept.
     refused
         Tells of a seal that is known to be refused what to report; None when nothing is known.
     failed
@@ -212,30 +212,30 @@ def choose(
         if one.address in failed:
             continue
         pointer = _pointer(catalogue, one)
-        settled = None
+        reason = None
         if searched and one.alpha_id in catalogue.withdrawn:
-            settled = "withdrawn"
+            reason = "withdrawn"
         elif one.alpha_id is not None and not request.force:
-            settled = _settled(one, pointer, searched=searched)
-        told = refused(one) if refused is not None and settled is None else None
-        if told is None:
-            left.append((one, settled, pointer.snapshot if pointer else ""))
+            reason = _skip_reason(one, pointer, searched=searched)
+        refusal = refused(one) if refused is not None and reason is None else None
+        if refusal is None:
+            left.append((one, reason, pointer.snapshot if pointer else ""))
         else:
-            found.settled.append(told)
+            found.skipped.append(refusal)
     latest = _latest(one for one, *_ in left)
     for one, state, snapshot in left:
-        settled = state
-        if settled is None and searched and one.alpha_id is not None and latest[one.alpha_id] is not one:
-            settled = "superseded"
-        pointer = _pointer(catalogue, one) if settled is None and not request.force else None
+        reason = state
+        if reason is None and searched and one.alpha_id is not None and latest[one.alpha_id] is not one:
+            reason = "superseded"
+        pointer = _pointer(catalogue, one) if reason is None and not request.force else None
         if pointer is not None:
             # Another release moved the pointer: what it does not say, manifests do, and only what is due is worth it.
-            settled = _settled(one, catalogue.learned(pointer), searched=searched)
-        if settled is None or (settled == "unchanged" and delivered is not None and not delivered(one)):
+            reason = _skip_reason(one, catalogue.learned(pointer), searched=searched)
+        if reason is None or (reason == "unchanged" and delivered is not None and not delivered(one)):
             found.due.append(one)
         else:
             shown = Request(one.address, "").shown
-            found.settled.append(skipped(shown, settled, str(one.alpha_id), snapshot))
+            found.skipped.append(skipped(shown, reason, str(one.alpha_id), snapshot))
     return found
 
 
@@ -257,7 +257,7 @@ def _latest(seen: Iterable[DiscoveredSeal]) -> dict[str, DiscoveredSeal]:
     return latest
 
 
-def _settled(one: DiscoveredSeal, pointer: Pointer | None, *, searched: bool) -> str | None:
+def _skip_reason(one: DiscoveredSeal, pointer: Pointer | None, *, searched: bool) -> str | None:
     if pointer is None:
         return None
     if is_made_of(pointer, one.digest, schema_version()):
@@ -298,5 +298,5 @@ class Delivered:
                 continue  # due: the build writes it anew
 
     def __call__(self, one: DiscoveredSeal) -> bool:
-        """Tell whether a seal's archive is delivered, or there is nothing to deliver."""
+        """Return whether a seal's archive is delivered, or there is nothing to deliver."""
         return not one.has_source or one.digest in self._known

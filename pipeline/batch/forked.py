@@ -135,8 +135,8 @@ class ForkedProcess:
     def wait(self) -> int:
         """Return its return code once it has ended."""
         if self.returncode is None:
-            told = self._status.read(NUMBER.size) or b""
-            self.returncode = NUMBER.unpack(told)[0] if len(told) == NUMBER.size else 1
+            status = self._status.read(NUMBER.size) or b""
+            self.returncode = NUMBER.unpack(status)[0] if len(status) == NUMBER.size else 1
         return self.returncode
 
     def kill(self) -> None:

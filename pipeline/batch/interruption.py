@@ -15,9 +15,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextlib.contextmanager
 def stoppable(
-    end_at_once: Callable[[], None], stopping: threading.Event | None = None
+    end_immediately: Callable[[], None], stopping: threading.Event | None = None
 ) -> Iterator[threading.Event]:
-    """Give an event, or use the one given, that the first SIGINT or SIGTERM sets; the second calls `end_at_once`.
+    """Give an event, or use the one given, that the first SIGINT or SIGTERM sets; the second calls `end_immediately`.
 
     Outside the main thread, where no signal can be caught, the event is simply never set.
     """
@@ -29,7 +29,7 @@ def stoppable(
     # builds or of the output: the handler would wait for it for ever. So it only notes the signal, and a thread reacts.
     received: queue.SimpleQueue[int | None] = queue.SimpleQueue()
     reacting = threading.Thread(
-        target=_react, args=(received, stopping, end_at_once), name="signals", daemon=True
+        target=_react, args=(received, stopping, end_immediately), name="signals", daemon=True
     )
     reacting.start()
     before = {number: signal.signal(number, lambda number, _: received.put(number)) for number in _SIGNALS}
@@ -43,12 +43,12 @@ def stoppable(
 
 
 def _react(
-    received: queue.SimpleQueue[int | None], stopping: threading.Event, end_at_once: Callable[[], None]
+    received: queue.SimpleQueue[int | None], stopping: threading.Event, end_immediately: Callable[[], None]
 ) -> None:
     asked = False
     while (number := received.get()) is not None:
         if asked:
-            end_at_once()
+            end_immediately()
             continue
         asked = True
         stopping.set()

@@ -128,18 +128,18 @@ def _converse(process: Process, request: Request, on_stage: Callable[[str], None
             process.stdin.write(json.dumps(request.to_dict()).encode() + b"\n")
             process.stdin.flush()
         for line in process.stdout:
-            told = _decoded(line)
-            if "entry" in told:
-                found = Outcome(told["entry"], told["exit_code"])
-            elif "stage" in told:
-                on_stage(told["stage"])
+            message = _decoded(line)
+            if "entry" in message:
+                found = Outcome(message["entry"], message["exit_code"])
+            elif "stage" in message:
+                on_stage(message["stage"])
         process.wait()
     return found
 
 
 def _decoded(line: bytes) -> dict[str, Any]:
     try:
-        told = orjson.loads(line)
+        message = orjson.loads(line)
     except orjson.JSONDecodeError:
         return {}  # cut off by the end of the process
-    return told if isinstance(told, dict) else {}
+    return message if isinstance(message, dict) else {}

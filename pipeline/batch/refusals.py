@@ -129,7 +129,7 @@ class Refusals:
         Parameters
         ----------
         files
-            The listing of the seal's files as it was before the check, see :func:`files_of`.
+            The listing of the seal's files as it was before the check, see :func:`file_digests_at`.
         """
         known = self._known if self._known is not None else {}
         if outcome.kind != "refused":
@@ -170,15 +170,15 @@ class Refusals:
         self._late[mark] = _Late(first, now + pause, pause)
 
     def _still_late(self, one: DiscoveredSeal, before: str) -> bool:
-        """Tell whether nothing about the files changed, or it is not time yet to try again."""
+        """Return whether nothing about the files changed, or it is not time yet to try again."""
         now = time.monotonic()
         late = self._late.get(one.mark)
         if late is not None and (now < late.next or now - late.first > self._late_seconds):
             return True
-        return files_of(one.address) == before
+        return file_digests_at(one.address) == before
 
 
-def files_of(address: str) -> str:
+def file_digests_at(address: str) -> str:
     """Name the state of a seal's files by what a listing shows: another one when any was written; empty when unknown."""
     try:
         listed = open_storage(address).files_below("")

@@ -86,10 +86,10 @@ class Display:
             self._at_work.pop(name, None)
         else:
             self._at_work[name] = stage
-        told = "; ".join(
+        description = "; ".join(
             f"{each.rstrip('/').rsplit('/', 1)[-1]}: {at}" for each, at in list(self._at_work.items())
         )
-        self._progress.update(self._task, description=told or "building")
+        self._progress.update(self._task, description=description or "building")
 
     def done(self) -> None:
         """Count one build."""
@@ -129,10 +129,10 @@ class Tally:
     def print_table(self) -> None:
         """Print the counts, and what went wrong."""
         table = Table(title="Summary", title_justify="left")
-        told = self.summary()
-        for heading in told:
+        counts = self.summary()
+        for heading in counts:
             table.add_column(heading, justify="right")
-        table.add_row(*(f"{value:,}" for value in told.values()))
+        table.add_row(*(f"{value:,}" for value in counts.values()))
         console = Screen()
         console.print(table)
         if not self.failures:
@@ -163,13 +163,13 @@ def tell(screen: Screen, outcome: Outcome) -> None:
         for warning in entry["warnings"]:
             echo(f"  warning {warning['rule']}: {warning['message']}")
         return
-    told = {
+    sentences = {
         "unchanged": f"unchanged, snapshot {entry['snapshot']} is served already",
         "superseded": f"superseded, a later seal than {entry['seal']} is served or due",
-        "rolled back": f"left alone, it was rolled back and {entry['snapshot']} is served; --force serves it again",
-        "withdrawn": f"left alone, the alpha is withdrawn; `pipeline restore {entry['alpha_id']}` takes that back",
+        "rolled back": f"skipped, it was rolled back and {entry['snapshot']} is served; --force serves it again",
+        "withdrawn": f"skipped, the alpha is withdrawn; `pipeline restore {entry['alpha_id']}` takes that back",
     }
-    echo(f"{entry['alpha_id']}: {told[outcome.kind]}")
+    echo(f"{entry['alpha_id']}: {sentences[outcome.kind]}")
 
 
 def built_line(entry: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from pipeline.seal.store import printable, without_secrets
 from schemas.errors import AlphaResultsError, BuildCrashed, InternalFailure, SealRefused
 
 SUCCESSES: Final = ("built", "unchanged", "superseded", "rolled back", "withdrawn")
-"""Outcomes that are no failure; every other one is."""
+"""Outcomes that are not failures; every other one is."""
 STILL_REFUSED: Final = 8
 """Exit code of a command that met nothing wrong but seals that earlier ones refused already."""
 
@@ -42,9 +42,9 @@ class Request:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, told: dict[str, Any]) -> Request:
+    def from_dict(cls, values: dict[str, Any]) -> Request:
         """Read a request back."""
-        return cls(**{**told, "exclude": tuple(told["exclude"])})
+        return cls(**{**values, "exclude": tuple(values["exclude"])})
 
     @property
     def shown(self) -> str:
@@ -61,7 +61,7 @@ class Outcome:
     entry
         Its entry of the report: ``seal``, ``outcome`` and, depending on that, what was built or what went wrong.
     exit_code
-        Of a command that did only this; 0 when it is no failure.
+        Of a command that did only this; 0 when it is not a failure.
     """
 
     entry: dict[str, Any]

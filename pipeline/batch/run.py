@@ -14,7 +14,7 @@ from pipeline.batch.batch import Batch
 from pipeline.batch.discover import DiscoveredSeal
 from pipeline.batch.interruption import stoppable
 from pipeline.batch.process import Processes
-from pipeline.batch.refusals import files_of
+from pipeline.batch.refusals import file_digests_at
 from pipeline.batch.report import Display, Tally, print_document, print_line, tell
 from pipeline.batch.request import SUCCESSES, Outcome, Request
 from pipeline.batch.schedule import Builder, run
@@ -52,7 +52,7 @@ def build_once(batch: Batch) -> int:
             batch.metrics.add(outcome)
             if batch.as_json:
                 entries.append(outcome.entry)
-        for place, outcome in enumerate(rounds.settled, start=len(seen)):
+        for place, outcome in enumerate(rounds.skipped, start=len(seen)):
             if not batch.as_json and (batch.searched is None or outcome.kind not in SUCCESSES):
                 tell(batch.screen, outcome)
             tally.add(place, outcome)
@@ -123,7 +123,7 @@ class _Rounds:
 
     Attributes
     ----------
-    settled
+    skipped
         Outcomes of seals that needed no build, known once the builds are done.
     interrupted
         Whether a signal kept seals from having their turn.
@@ -132,7 +132,7 @@ class _Rounds:
     def __init__(self, batch: Batch, search: Search) -> None:
         self._batch = batch
         self._search = search
-        self.settled: list[Outcome] = []
+        self.skipped: list[Outcome] = []
         self.interrupted = False
 
     def built(
@@ -143,7 +143,7 @@ class _Rounds:
         while True:
             found = self._search.choose(failed)
             due = [one for one in found.due if one.address not in tried]
-            self.settled = found.settled
+            self.skipped = found.skipped
             if not due:
                 return
             ended = 0
@@ -171,7 +171,7 @@ def _outcomes(
         for one in due:
             if batch.searched is not None:
                 # Before it is read: a file that comes while it is checked is a change to what was refused.
-                files[one.address] = files_of(one.address)
+                files[one.address] = file_digests_at(one.address)
             yield replace(batch.common, seal=one.address)
 
     with Display(batch.screen, len(due), hidden=batch.as_json) as display:
@@ -208,10 +208,10 @@ def _here(jobs: int) -> Iterator[tuple[Builder, Callable[[], None], int]]:
 
 
 def _unpublishable(outcome: Outcome) -> bool:
-    """Tell whether a seal cannot be published itself, so that an earlier one is not to wait for it."""
+    """Return whether a seal cannot be published itself, so that an earlier one is not to wait for it."""
     return outcome.kind in {"refused", "crashed"} or outcome.entry.get("error") in _ITS_OWN_FAULT
 
 
 def _passing(outcome: Outcome) -> bool:
-    """Tell whether a failure may pass by itself: the store was away, or the process crashed."""
+    """Return whether a failure may pass by itself: the store was away, or the process crashed."""
     return outcome.kind == "crashed" or outcome.entry.get("error") == StorageUnavailable.__name__

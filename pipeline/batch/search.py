@@ -18,7 +18,7 @@ class Search:
     Parameters
     ----------
     batch
-        What the batch is told.
+        The options of the batch.
 
     Raises
     ------
@@ -63,7 +63,7 @@ class Search:
         return self._seen
 
     def choose(self, failed: Collection[str]) -> WorkPlan:
-        """Tell what is due of the last look, but for seals at some addresses that cannot be published."""
+        """Return what is due of the last look, but for seals at some addresses that cannot be published."""
         found = choose(
             self._seen,
             self._catalogue,

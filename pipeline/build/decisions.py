@@ -24,13 +24,13 @@ def published_decisions(sealed: pl.DataFrame) -> pl.DataFrame:
         Published columns in declared order, rows as given. A rank the engine sealed is kept as it is, nulls
         included: the engine may have averaged the ranks of components, which no score reproduces.
     """
-    frame = _with_standing(sealed, "score", "")
+    frame = _with_ranks(sealed, "score", "")
     if _RAW_SCORE in sealed.columns:
-        frame = _with_standing(frame.rename({_RAW_SCORE: "raw_score"}), "raw_score", "raw_")
+        frame = _with_ranks(frame.rename({_RAW_SCORE: "raw_score"}), "raw_score", "raw_")
     return frame.select(column.name for column in DECISIONS.published_columns if column.name in frame.columns)
 
 
-def _with_standing(frame: pl.DataFrame, score: str, prefix: str) -> pl.DataFrame:
+def _with_ranks(frame: pl.DataFrame, score: str, prefix: str) -> pl.DataFrame:
     derived = cross_section(frame, score, prefix)
     wanted = [name for name in derived.columns if name in DECISIONS and name not in frame.columns]
     return frame.hstack(derived.select(wanted))

@@ -55,7 +55,7 @@ class Layout:
             start = stop
 
 
-def layout_of(seal: Seal, kind: str) -> Layout | None:
+def find_layout(seal: Seal, kind: str) -> Layout | None:
     """Find the days of a table; None where its rows do not stand by book and day, so that it has to be sorted whole."""
     day = "timestamp" if kind == "trades" else "date"
     key = (day,) if kind == "decisions" else ("book", day)
@@ -83,7 +83,7 @@ def layout_of(seal: Seal, kind: str) -> Layout | None:
 
 
 def _by_book(heads: pl.DataFrame) -> Iterator[tuple[str | None, pl.DataFrame]]:
-    """Yield the stretches of one book, a book twice where it stands apart."""
+    """Yield the row ranges of one book, a book twice where it stands apart."""
     runs = find_runs(heads.select("book"))
     for book, start, length in zip(runs.heads["book"], runs.starts, runs.lengths, strict=True):
         yield book, heads.slice(int(start), int(length))

@@ -44,8 +44,8 @@ def by_book(sealed: pl.DataFrame, table: Table, derive: Callable[[pl.DataFrame],
 
 def _parts(sealed: pl.DataFrame) -> Books:
     """Split rows by book, in the order they stand in; without a copy where the rows of each book stand together."""
-    stretches = sealed.select(pl.col("book").rle()).to_series().struct.unnest()
-    books, lengths = stretches["value"].to_list(), stretches["len"].to_list()
+    ranges = sealed.select(pl.col("book").rle()).to_series().struct.unnest()
+    books, lengths = ranges["value"].to_list(), ranges["len"].to_list()
     if len(set(books)) < len(books):
         parts = sealed.partition_by("book", as_dict=True, maintain_order=True, include_key=False)
         return {str(key[0]): part for key, part in parts.items()}

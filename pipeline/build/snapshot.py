@@ -123,18 +123,18 @@ def build_seal(
     storage = open_storage(root, single_writer=single_writer)
     with stages("open"):
         seal = Seal.open(address)
-        standing = _standing(storage, seal, force=force)
-    if standing.unchanged:
+        current = _published_state(storage, seal, force=force)
+    if current.unchanged:
         with stages("archive"):
             archive = package(seal, storage, archives, exclude=exclude)
         return BuildResult(
-            seal.alpha_id, standing.snapshot, changed=False, seconds=stages.seconds, archive=archive
+            seal.alpha_id, current.snapshot, changed=False, seconds=stages.seconds, archive=archive
         )
     storage.require_safe_writers()  # before any work for it is done
     with stages("check"):
         report = check(seal, figures=False)
     _require_sound(seal, report.violations, report.warnings if strict else ())
-    with Publication(storage, seal.alpha_id, standing.manifest) as publication:
+    with Publication(storage, seal.alpha_id, current.manifest) as publication:
         written = _write_all(seal, publication, stages)
         found = metrics_reproduced(written.figures)
         noticed = report.warnings if found is None else (*report.warnings, found)
@@ -158,7 +158,7 @@ def build_seal(
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
+class _PublishedState:
     """What is served of an alpha before a build."""
 
     snapshot: str = ""
@@ -166,7 +166,7 @@ class _Standing:
     unchanged: bool = False
 
 
-def _standing(storage: Storage, seal: Seal, *, force: bool) -> _Standing:
+def _published_state(storage: Storage, seal: Seal, *, force: bool) -> _PublishedState:
     """Recognise what is served already, and refuse early what would not be served, before anything is computed.
 
     Served already is what this version of the declarations made of this seal, whichever release of a library wrote the
@@ -174,7 +174,7 @@ def _standing(storage: Storage, seal: Seal, *, force: bool) -> _Standing:
     """
     current = served(storage, seal.alpha_id)
     if current is None:
-        return _Standing()
+        return _PublishedState()
     current = learned(storage, current)
     refuse(current, seal.digest, schema_version(), seal.sealed_at, force=force)
     found = read_manifests(
@@ -182,7 +182,7 @@ def _standing(storage: Storage, seal: Seal, *, force: bool) -> _Standing:
     )
     manifest = found.get(current.snapshot)
     same = manifest is not None and is_made_of(current, seal.digest, schema_version()) is True
-    return _Standing(current.snapshot, manifest, unchanged=same and not force)
+    return _PublishedState(current.snapshot, manifest, unchanged=same and not force)
 
 
 def _require_sound(seal: Seal, violations: Sequence[Violation], warnings: Sequence[Violation]) -> None:
@@ -258,7 +258,7 @@ def _begin_weekly(
 
 def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
     """Write the cross-sections; return them, or what the weekly figures need of them."""
-    layout = in_parts.layout_of(seal, "decisions") if seal.in_parts else None
+    layout = in_parts.find_layout(seal, "decisions") if seal.in_parts else None
     if layout is not None:
         return in_parts.write_decisions(seal, writer, layout)
     decisions = published_decisions(ordered(seal.table("decisions"), ("date", "symbol")))
@@ -269,7 +269,7 @@ def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
 
 def _write_books(seal: Seal, writer: SnapshotWriter, kind: str) -> books.Spans:
     """Write a table by book; return what each book holds."""
-    layout = in_parts.layout_of(seal, kind) if seal.in_parts else None
+    layout = in_parts.find_layout(seal, kind) if seal.in_parts else None
     if layout is not None:
         return in_parts.write_books(seal, writer, kind, layout)
     derive = {

@@ -53,7 +53,7 @@ def write_table(
     )
     # Digested in memory: reading the file back would double the traffic of the build.
     data = buffer.getbuffer()
-    first, last = span_of(rows)
+    first, last = find_span(rows)
     sha256 = hashlib.sha256(data).hexdigest()
     if not publication.linked(relative, sha256):
         _write(publication.folder / relative, data)
@@ -87,7 +87,7 @@ def write_parts(
         nonlocal rows
         for part in itertools.chain([first], parts):
             rows += part.height
-            days.extend(day for day in span_of(part) if day is not None)
+            days.extend(day for day in find_span(part) if day is not None)
             yield part
 
     with writing(target):
@@ -124,7 +124,7 @@ def _write(target: Path, data: bytes | memoryview) -> None:
             os.fsync(stream.fileno())
 
 
-def span_of(rows: pl.DataFrame) -> tuple[str | None, str | None]:
+def find_span(rows: pl.DataFrame) -> tuple[str | None, str | None]:
     """Return the first and last day with a row (YYYY-MM-DD, the UTC day of fills); None where there is none."""
     column = "date" if "date" in rows.columns else "timestamp" if "timestamp" in rows.columns else None
     if column is None or rows.is_empty():

@@ -77,7 +77,7 @@ def gc(
     storage = opened(root, single_writer=single_writer)
     unknown = [alpha for alpha in alphas if not ALPHA_ID.match(alpha)]
     if unknown:
-        raise SettingsError(f"{unknown[0]!r} is no alpha address")
+        raise SettingsError(f"{unknown[0]!r} is not an alpha address")
     if dry_run:
         decisions, broken = _run(storage, alphas, policy, None)
     else:

@@ -9,7 +9,7 @@ import polars as pl
 from datasets.as_built import Declared
 from datasets.integrity import Fault
 from datasets.manifest import FileEntry
-from pipeline.build.write import span_of
+from pipeline.build.write import find_span
 from pipeline.seal.casting import POLARS_TYPES
 from schemas.units import Type
 
@@ -54,9 +54,9 @@ def check_table(
         return
     if rows.height != entry.rows:
         yield Fault(path, "rows", f"has {rows.height} rows where its manifest says {entry.rows}")
-    if span_of(rows) != (entry.first, entry.last):
+    if find_span(rows) != (entry.first, entry.last):
         yield Fault(
-            path, "span", f"runs from {span_of(rows)} where its manifest says {(entry.first, entry.last)}"
+            path, "span", f"runs from {find_span(rows)} where its manifest says {(entry.first, entry.last)}"
         )
     yield from _values(path, declared, rows)
     order = [name for name in declared.sort if name in rows.columns]
@@ -78,7 +78,7 @@ def _values(path: str, declared: Declared, rows: pl.DataFrame) -> Iterator[Fault
         if not column.get("nullable") and values.null_count():
             yield Fault(path, "null", f"has {values.null_count()} nulls in {name}, which allows none")
         if values.dtype.is_float() and not values.drop_nulls().is_finite().all():
-            yield Fault(path, "finite", f"has values in {name} that are no finite numbers")
+            yield Fault(path, "finite", f"has values in {name} that are not finite numbers")
         vocabulary = column.get("vocabulary")
         if vocabulary:
             strange = values.drop_nulls().cast(pl.String).is_in(vocabulary).not_().sum()

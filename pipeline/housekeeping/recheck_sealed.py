@@ -47,7 +47,7 @@ def sealed_tables(frames: Frames) -> dict[str, pl.DataFrame]:
 
 
 def left_out(rule: Rule[Any], reconciliation: Mapping[str, Any]) -> bool:
-    """Tell whether a rule reads columns that the run sealed and that are not published."""
+    """Return whether a rule reads columns that the run sealed and that are not published."""
     if not reconciliation.get("adjusted"):
         return False
     return any(

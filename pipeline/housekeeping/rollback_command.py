@@ -68,7 +68,7 @@ def _before(storage: Storage, current: Pointer) -> str:
         manifest = found.get(snapshot)
         if manifest is None or not manifest.kinds:
             continue  # its files are gone, or it stood for a withdrawn alpha
-        # The same seal written by another release of a library is no other run, nor is one rolled back from before.
+        # The same seal written by another release of a library is not another run, nor is one rolled back from before.
         same = manifest.seal_digest == seal and same_declarations(manifest.declared, declared)
         if not same and not was_rolled_back(current, manifest.seal_digest, manifest.declared):
             return snapshot

@@ -109,7 +109,7 @@ class _Verification:
         basis = self._manifest.equity_basis
         known, reconciliation = rules_known_to(self._manifest), self._manifest.reconciliation
         for kind, fault in broken_rules(sealed, basis, known, reconciliation):
-            faults.append(replace(fault, file=self._place_of(kind)))
+            faults.append(replace(fault, file=self._location(kind)))
         if faults:
             return
         unsmoothed = one_signal(self._manifest.smoothing)
@@ -123,10 +123,12 @@ class _Verification:
                 faults.append(Fault(path, "missing", "is in no manifest, yet follows from the run"))
                 continue
             same = [name for name in then.columns if then.same_column(name, now)]
-            faults += [Fault(path, "derived", told) for told in differences(published, rows, same, basis)]
+            faults += [
+                Fault(path, "derived", difference) for difference in differences(published, rows, same, basis)
+            ]
 
     def _unchanged(self, kind: str, rows: pl.DataFrame) -> bool:
-        """Tell whether the sealed columns of a kind are declared today as they were when they were published."""
+        """Return whether the sealed columns of a kind are declared today as they were when they were published."""
         then, now = self._declared.get(kind), self._today[kind]
         renamed = {sealed: name for name, sealed in RENAMED.get(kind, {}).items()}
         return then is not None and all(
@@ -156,8 +158,8 @@ class _Verification:
         if entry.path != DESCRIPTION:
             faults.append(Fault(path, "manifest", "is none of the files a snapshot holds"))
             return
-        told = orjson.loads(data)
-        name, tldr = told.get("name") or self._pointer.alpha_id, told.get("tldr")
+        description = orjson.loads(data)
+        name, tldr = description.get("name") or self._pointer.alpha_id, description.get("tldr")
         if (name, tldr) != (self._pointer.name, self._pointer.tldr):
             faults.append(
                 Fault(
@@ -165,7 +167,7 @@ class _Verification:
                 )
             )
 
-    def _place_of(self, kind: str) -> str:
+    def _location(self, kind: str) -> str:
         """Name the file of a kind, or its folder where the rows are kept by book."""
         table = PUBLISHED_TABLES.get(kind)
         return (

@@ -11,7 +11,7 @@ def cross_section(decisions: pl.DataFrame, score: str = "score", prefix: str = "
     Parameters
     ----------
     decisions
-        One row per name and week, in any order, with ``date`` and the score column. A null score is no valid score:
+        One row per name and week, in any order, with ``date`` and the score column. A null score is not a valid score:
         the name has no place in the cohort.
     score
         Column to stand on.

@@ -92,8 +92,8 @@ def _buckets(columns: dict[str, Floats], size: Integers) -> dict[str, npt.NDArra
     n_names = count_flags(scored, size)
     cut = n_names >= MIN_DECILE_NAMES
     n_names = n_names[cut]
-    kept = np.flatnonzero(scored & np.repeat(cut, size))
-    names = kept[stably_ascending_within(score[kept], n_names)]
+    ranked = np.flatnonzero(scored & np.repeat(cut, size))
+    names = ranked[stably_ascending_within(score[ranked], n_names)]
     # Of n names, the one at place r falls into bucket 10 r // n, both from 0: b begins at the first r >= b n / 10.
     n_symbols = np.diff(-(-n_names[:, np.newaxis] * np.arange(BUCKETS + 1) // BUCKETS)).ravel()
     group = np.repeat(np.arange(n_symbols.size), n_symbols)

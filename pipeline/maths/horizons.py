@@ -44,10 +44,10 @@ def horizon_ics(
         panel = WeeklyPanel.of(rebalances, decisions, "raw_score", "forward_return")
     ic = {horizon: np.full(panel.clock.height, np.nan) for horizon in HORIZONS}
     for weeks, rows in panel.blocks():
-        for horizon, held, compounded in _compounded(panel, rows):
-            week = panel.week_index[held] - weeks.start
-            code = panel.codes("raw_score")[held]
-            outcome = panel.codes("forward_return")[held] if horizon == 1 else order_codes(compounded, week)
+        for horizon, base, compounded in _compounded(panel, rows):
+            week = panel.week_index[base] - weeks.start
+            code = panel.codes("raw_score")[base]
+            outcome = panel.codes("forward_return")[base] if horizon == 1 else order_codes(compounded, week)
             ic[horizon][weeks], _ = spearman_by_group(code, outcome, week, weeks.stop - weeks.start)
     return panel.weekly({f"ic_h{horizon}": values for horizon, values in ic.items()})
 
@@ -61,12 +61,12 @@ def _compounded(panel: WeeklyPanel, some: slice) -> Iterator[tuple[int, Integers
     growth = 1 + forward[rows]
     for horizon in range(1, max(HORIZONS) + 1):
         if horizon > 1:
-            held, later = panel.same_name(rows, horizon - 1)
+            base, later = panel.same_name(rows, horizon - 1)
             known = ~np.isnan(forward[later])
-            held, later = held[known], later[known]
+            base, later = base[known], later[known]
             with np.errstate(
                 over="ignore"
             ):  # beyond a double's range is still the largest, and ranks as such
-                rows, growth = rows[held], growth[held] * (1 + forward[later])
+                rows, growth = rows[base], growth[base] * (1 + forward[later])
         if horizon in HORIZONS:
             yield horizon, rows, growth - 1

@@ -8,7 +8,7 @@ import polars as pl
 
 
 def in_order(rows: pl.DataFrame, order: Sequence[str]) -> bool:
-    """Tell whether rows ascend.
+    """Return whether rows ascend.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def in_order(rows: pl.DataFrame, order: Sequence[str]) -> bool:
 
 
 def _steps(values: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Tell where a value is above the one before it, and where it is the same."""
+    """Return where a value is above the one before it, and where it is the same."""
     later, earlier = values.slice(1), values.slice(0, values.len() - 1)
     return later > earlier, later == earlier
 

@@ -20,7 +20,7 @@ import polars as pl
 from datasets.maths.rank_correlation import Integers
 from datasets.maths.series import Floats
 from pipeline.maths.ordering import order_codes
-from pipeline.maths.weeks import blocks_of
+from pipeline.maths.weeks import iter_blocks
 from schemas.tables.rebalances import PENDING, TRADED
 
 _SPARSE: Final = 8
@@ -83,7 +83,7 @@ class WeeklyPanel:
 
     def blocks(self) -> Iterator[tuple[slice, slice]]:
         """Yield some weeks at a time, and their rows."""
-        return blocks_of(np.bincount(self.week_index, minlength=self.clock.height))
+        return iter_blocks(np.bincount(self.week_index, minlength=self.clock.height))
 
     @classmethod
     def of(cls, rebalances: pl.DataFrame, decisions: pl.DataFrame, *columns: str) -> WeeklyPanel:

@@ -52,10 +52,10 @@ class Weeks:
 
     def blocks(self) -> Iterator[tuple[slice, slice]]:
         """Yield some weeks at a time, and their rows; one block without a week for a run without rows."""
-        return blocks_of(self.size)
+        return iter_blocks(self.size)
 
 
-def blocks_of(size: Integers) -> Iterator[tuple[slice, slice]]:
+def iter_blocks(size: Integers) -> Iterator[tuple[slice, slice]]:
     """Yield some weeks at a time, and their rows; one block without a week for no weeks.
 
     Parameters

@@ -146,7 +146,7 @@ def _reconciled(figure: Figure, unit: str, annualised: bool, spans: _Spans, basi
     return replace(figure, status=NOT_REPRODUCED, recomputed=own)
 
 
-# Equity that vanishes makes returns without bounds; what comes of them is no figure.
+# Equity that vanishes makes returns without bounds; what comes of them is not a figure.
 @np.errstate(all="ignore")
 def _computed(way: Convention, span: Weekly | Daily) -> float | None:
     found = way.compute(span)

@@ -14,9 +14,9 @@ RELATIVE = 1e-9
 
 
 def differing(expected: Floats, actual: Floats, floor: float, *magnitudes: Floats) -> Flags:
-    """Tell where two figures differ by more than ``max(floor, 1e-9 of the largest magnitude)``.
+    """Return where two figures differ by more than ``max(floor, 1e-9 of the largest magnitude)``.
 
-    A difference that is no finite number differs. The other magnitudes are looked at only where neither the floor nor
+    A difference that is not a finite number differs. The other magnitudes are looked at only where neither the floor nor
     `actual` settles it, which in a sound ledger is nearly nowhere.
     """
     with np.errstate(invalid="ignore", over="ignore"):

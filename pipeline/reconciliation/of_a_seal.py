@@ -45,7 +45,7 @@ def _example(figure: Figure) -> Mapping[str, Any]:
     }
 
 
-def figures_of(seal: Seal) -> tuple[Figure, ...]:
+def recompute_figures(seal: Seal) -> tuple[Figure, ...]:
     """Recompute the figures of a seal that keeps every rule.
 
     Parameters
@@ -90,7 +90,7 @@ def figures_from(
 
 
 def one_signal(smoothing: Mapping[str, Any] | None) -> bool:
-    """Tell whether a run says that it was not smoothed: its score is then the signal before smoothing as well."""
+    """Return whether a run says that it was not smoothed: its score is then the signal before smoothing as well."""
     return smoothing is not None and smoothing.get("applied") is False
 
 

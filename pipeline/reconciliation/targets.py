@@ -18,7 +18,7 @@ SIZING: Final = 0.1
 
 
 def wrong_side(target: Floats, binding: Flags, quantity: Floats) -> Flags:
-    """Tell which holdings are on another side than their target.
+    """Return which holdings are on another side than their target.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def side_equity(equity: Floats, target: Floats) -> Floats:
 
 
 def out_of_proportion(equity: Floats, side: Floats, slack: Floats | float) -> Flags:
-    """Tell which positions were sized otherwise than the rest of their side.
+    """Return which positions were sized otherwise than the rest of their side.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def out_of_proportion(equity: Floats, side: Floats, slack: Floats | float) -> Fl
 
 
 def off_scale(side: Floats, starting: Floats, scaled: Flags) -> Flags:
-    """Tell which sides were sized with an equity that is not the book's.
+    """Return which sides were sized with an equity that is not the book's.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ def smoothed(raw: Floats, half_life_weeks: float | None) -> Floats:
     Parameters
     ----------
     raw
-        Shape (W, N), weeks ascending; NaN is no score.
+        Shape (W, N), weeks ascending; NaN means no score.
     half_life_weeks
         Weeks after which a score counts half; null returns a copy.
 

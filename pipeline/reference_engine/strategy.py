@@ -38,7 +38,7 @@ class Decisions:
     listed
         Which names have a row.
     raw, score
-        The signal before and after smoothing; NaN is no valid score.
+        The signal before and after smoothing; NaN is not a valid score.
     unavailable
         Why a name cannot be traded at the next open; the empty string where it can.
     weights
@@ -124,12 +124,12 @@ def tail_weights(scores: Floats) -> Floats:
     valid = np.flatnonzero(np.isfinite(scores))
     if len(valid) < 4:
         return weights
-    held = max(2, int(TAIL * len(valid)))
+    size = max(2, int(TAIL * len(valid)))
     ascending = valid[np.argsort(scores[valid], kind="stable")]
-    slope = np.linspace(1.5, 0.5, held)
+    slope = np.linspace(1.5, 0.5, size)
     slope /= slope.sum()
-    weights[ascending[:held]] = -slope
-    weights[ascending[::-1][:held]] = slope
+    weights[ascending[:size]] = -slope
+    weights[ascending[::-1][:size]] = slope
     return weights
 
 

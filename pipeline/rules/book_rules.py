@@ -12,7 +12,7 @@ from pipeline.reconciliation.books import CARRY, TURNOVER, before, carry_by_conv
 from pipeline.reconciliation.grid import Flags, Floats
 from pipeline.reconciliation.holdings import differing
 from pipeline.rule import Finding, examples_wanted, rule
-from pipeline.rules.examples import examples_of
+from pipeline.rules.examples import pick_examples
 from pipeline.rules.tables import SESSION, Tables
 from pipeline.rules.tolerance import ABSOLUTE
 
@@ -286,4 +286,4 @@ def _wrong_sessions(
     shown = pl.concat([part.head(examples_wanted(part.height)) for part in parts])
     rows = int(np.logical_or.reduce([wrong for wrong, _, _ in columns.values()]).sum())
     columns_shown = (*SESSION, "column", "expected", "actual")
-    return Finding("portfolio", rows, examples_of(shown, columns_shown), "; ".join(reasons))
+    return Finding("portfolio", rows, pick_examples(shown, columns_shown), "; ".join(reasons))

@@ -14,9 +14,9 @@ import polars as pl
 
 from pipeline.internal import contained
 from pipeline.reconciliation.figures import Figure
-from pipeline.reconciliation.of_a_seal import figures_of, metrics_reproduced
+from pipeline.reconciliation.of_a_seal import metrics_reproduced, recompute_figures
 from pipeline.rule import Level, Rule, Violation
-from pipeline.rules.in_parts import NotTold, warnings_of
+from pipeline.rules.in_parts import Undecided, find_warnings
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 from pipeline.rules.tables import Tables
@@ -70,7 +70,7 @@ class _Check:
     counts: dict[str, int] = field(default_factory=dict)
 
     def note(self, violation: Violation | None) -> bool:
-        """Keep what a rule found, under the path the file really has; tell whether it was broken."""
+        """Keep what a rule found, under the path the file really has; return whether it was broken."""
         if violation is None:
             return False
         kind = "metrics" if violation.kind == METRICS.name else violation.kind
@@ -84,7 +84,7 @@ class _Check:
         return True
 
     def by_parts(self, kind: str) -> bool:
-        """Tell whether the rows of a kind are looked at part by part."""
+        """Return whether the rows of a kind are looked at part by part."""
         return self.in_parts and kind in LARGE_KINDS
 
     def skip(self, rule: Rule[Any], reason: str) -> None:
@@ -118,7 +118,7 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: 
     """
     step = on_step or (lambda _: None)
     if seal.in_parts:
-        with suppress(NotTold):
+        with suppress(Undecided):
             return _check_in_parts(seal, step, figures=figures)
     state = _begun(seal, step)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
@@ -146,7 +146,7 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: 
 
 
 def _check_in_parts(seal: Seal, on_step: Callable[[str], None], *, figures: bool) -> Report:
-    """Check a seal without having its large tables in memory; NotTold when it is not found to keep every rule."""
+    """Check a seal without having its large tables in memory; Undecided when it is not found to keep every rule."""
     state = _begun(seal, on_step, in_parts=True)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     small = {kind: frame for kind, frame in state.frames.items() if kind not in LARGE_KINDS}
@@ -159,9 +159,9 @@ def _check_in_parts(seal: Seal, on_step: Callable[[str], None], *, figures: bool
         rule for rule in RULES.values() if rule.level is Level.RUN and _applies(state, rule, tables, set())
     ]
     if state.violations or state.void or state.unusable:
-        raise NotTold
+        raise Undecided
     on_step("the rows, part by part")
-    for warning in warnings_of(seal, small, [*by_table.values(), *run]):
+    for warning in find_warnings(seal, small, [*by_table.values(), *run]):
         state.note(warning)
     return _report(state, tables, figures=figures)
 
@@ -182,7 +182,7 @@ def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
     recomputed: tuple[Figure, ...] = ()
     if figures and not state.violations:
         state.on_step(metrics_reproduced.id)
-        recomputed = figures_of(seal)
+        recomputed = recompute_figures(seal)
         state.note(metrics_reproduced(recomputed))
     elif figures and "metrics" in seal.kinds:
         state.skip(metrics_reproduced, "the seal is refused")
@@ -296,7 +296,7 @@ def _tables_of(state: _Check, rule: Rule[Any]) -> Iterator[str]:
 
 
 def _applies(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) -> bool:
-    """Tell whether a rule over several tables can be applied, and note what it cannot see."""
+    """Return whether a rule over several tables can be applied, and note what it cannot see."""
     missing = list(_missing(state, rule, tables, doubled))
     if missing:
         state.skip(rule, "; ".join(missing))

@@ -47,8 +47,8 @@ def _conventions() -> str:
         "|---|---|",
     ]
     for name, ways in CONVENTIONS.items():
-        told = "; ".join(_convention(way) for way in ways)
-        lines.append(f"| `{name}` | {told} |")
+        described = "; ".join(_convention(way) for way in ways)
+        lines.append(f"| `{name}` | {described} |")
     lines += ["", "`turnover` of the ledger: " + "; ".join(TURNOVER.values()) + ".", ""]
     lines += ["`cash_carry` of the ledger: " + "; ".join(CARRY.values()) + ".", ""]
     return "\n".join(lines)

@@ -13,7 +13,7 @@ LONGEST: Final = 80
 """Characters of a text that are shown."""
 
 
-def examples_of(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
+def pick_examples(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
     """Return up to five rows as JSON-ready mappings.
 
     Parameters

@@ -10,7 +10,7 @@ import polars as pl
 from pipeline.reconciliation.grid import Floats, Gaps, gaps_in, joined
 from pipeline.reconciliation.holdings import differing, expected_market_pnl, expected_quantity
 from pipeline.rule import Finding, rule
-from pipeline.rules.examples import examples_of
+from pipeline.rules.examples import pick_examples
 from pipeline.rules.tables import SESSION, Tables
 from pipeline.rules.tolerance import ABSOLUTE, rows_that_differ
 
@@ -171,7 +171,7 @@ def trades_cost(tables: Tables) -> Finding | None:
     return Finding(
         "trades",
         broken.height,
-        examples_of(shown, columns),
+        pick_examples(shown, columns),
         f"execution_cost is not fee + quantity x (fill_price - mid_price) in {broken.height} fills",
     )
 
@@ -195,8 +195,8 @@ def trades_decision(tables: Tables) -> Finding | None:
     return Finding(
         "trades",
         broken.height,
-        examples_of(broken, (*_FILL, "decision_at")),
-        f"decision_at is no traded rebalance date before the fill in {broken.height} fills",
+        pick_examples(broken, (*_FILL, "decision_at")),
+        f"decision_at is not a traded rebalance date before the fill in {broken.height} fills",
     )
 
 
@@ -213,4 +213,6 @@ def _cells_finding(tables: Tables, kind: str, gaps: Gaps | None, complaint: str)
     if gaps is None:
         return None
     rows = tables.alignment.rows(gaps)
-    return Finding(kind, gaps.size, examples_of(rows, rows.columns), f"{complaint} on {gaps.size} name-days")
+    return Finding(
+        kind, gaps.size, pick_examples(rows, rows.columns), f"{complaint} on {gaps.size} name-days"
+    )

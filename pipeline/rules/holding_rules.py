@@ -8,7 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from pipeline.rule import Finding, limited, rule
-from pipeline.rules.examples import examples_of
+from pipeline.rules.examples import pick_examples
 from pipeline.rules.tables import SESSION, Tables
 from pipeline.rules.tolerance import differ, rows_that_differ
 
@@ -32,7 +32,7 @@ def positions_notional(tables: Tables) -> Finding | None:
     return Finding(
         "positions",
         broken.height,
-        examples_of(shown, (*_KEY, "quantity", "mark_price", "expected", "actual")),
+        pick_examples(shown, (*_KEY, "quantity", "mark_price", "expected", "actual")),
         f"signed_notional is not quantity x mark_price in {broken.height} rows",
     )
 
@@ -67,7 +67,7 @@ def positions_weight(tables: Tables) -> Finding | None:
     return Finding(
         "positions",
         broken.height,
-        examples_of(shown, (*_KEY, "signed_notional", "ending_equity", "expected", "actual")),
+        pick_examples(shown, (*_KEY, "signed_notional", "ending_equity", "expected", "actual")),
         f"weight is not signed_notional / ending_equity in {broken.height} rows",
     )
 
@@ -109,7 +109,7 @@ def _totals(tables: Tables, kind: str, columns: dict[str, str]) -> Finding | Non
     in_ledger = pl.col(f"{next(iter(columns.values()))}:ledger").is_not_null()
     strange = both.filter(~in_ledger).sort(SESSION)
     examples: list[Mapping[str, Any]] = [
-        {**row, "fault": "the portfolio has no such session"} for row in examples_of(strange, SESSION)
+        {**row, "fault": "the portfolio has no such session"} for row in pick_examples(strange, SESSION)
     ]
     reasons = [f"{strange.height} sessions are not in the portfolio"] if strange.height else []
     off = {
@@ -124,7 +124,7 @@ def _totals(tables: Tables, kind: str, columns: dict[str, str]) -> Finding | Non
             shown = rows.with_columns(
                 column=pl.lit(name), expected=f"{column}:ledger", actual=pl.col(name).fill_null(0.0)
             )
-            examples.extend(examples_of(shown, (*SESSION, "column", "expected", "actual")))
+            examples.extend(pick_examples(shown, (*SESSION, "column", "expected", "actual")))
     if not reasons:
         return None
     return Finding(kind, strange.height + wrong.height, limited(examples), "; ".join(reasons))

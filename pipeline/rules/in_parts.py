@@ -54,7 +54,7 @@ _OF_WEEKS: Final = {
 """Table -> columns that the rules by week read."""
 
 
-class NotTold(Exception):
+class Undecided(Exception):
     """Whether the run keeps its rules cannot be told from parts, or it does not keep them: it is checked whole."""
 
 
@@ -80,7 +80,7 @@ class _Index:
         return [range(int(a), int(b)) for a, b in zip(begins, ends, strict=True)]
 
 
-def warnings_of(
+def find_warnings(
     seal: Seal, small: Mapping[str, pl.DataFrame], rules: Iterable[Rule[Any]]
 ) -> Iterator[Violation]:
     """Apply rules part by part.
@@ -101,7 +101,7 @@ def warnings_of(
 
     Raises
     ------
-    NotTold
+    Undecided
         When another one is broken, or cannot be told to be kept.
     """
     rules = list(rules)
@@ -116,7 +116,7 @@ def warnings_of(
             _require([rule.warns])
             yield found
     if {rule.id for rule in run.values()} - {rule.id for rule in whole} - BY_SESSION - BY_WEEK:
-        raise NotTold
+        raise Undecided
     for rule in _Parts(seal, small, large).require(run):
         yield from _of_columns(seal, rule)
 
@@ -139,13 +139,13 @@ def _by_rows(seal: Seal, kind: str, rules: list[Rule[Any]]) -> Iterator[bool]:
         # With the row before, so that order is looked at across the cut as well.
         tables = Tables({kind: _frame(seal, kind, [range(max(0, rows.start - 1), rows.stop)])})
         if tables.has(kind, *key) and not strictly_grouped(kind, key, tables):
-            raise NotTold
+            raise Undecided
         yield all(rule(kind, tables) is None for rule in rules)
 
 
-def _require(kept: Iterable[bool]) -> None:
-    if not all(kept):
-        raise NotTold
+def _require(holds: Iterable[bool]) -> None:
+    if not all(holds):
+        raise Undecided
 
 
 def _cut(height: int, size: int) -> Iterator[range]:
@@ -157,7 +157,7 @@ def _frame(seal: Seal, kind: str, rows: list[range], columns: tuple[str, ...] | 
     for some, taken in _spans(rows):
         decoded = seal.part(kind, some, columns)
         if any(problem.found != "absent" for problem in decoded.problems):
-            raise NotTold
+            raise Undecided
         parts.append(decoded.frame if taken is None else decoded.frame[taken])
     return pl.concat(parts) if len(parts) > 1 else parts[0]
 
@@ -185,14 +185,14 @@ class _Parts:
 
     def __init__(self, seal: Seal, small: Mapping[str, pl.DataFrame], large: list[str]) -> None:
         if "portfolio" not in small or "rebalances" not in small:
-            raise NotTold
+            raise Undecided
         self._seal, self._small = seal, small
         self._ledger = small["portfolio"].sort(SESSION)
         self._sessions = self._ledger.select(SESSION).with_row_index("session")
         self._index = {kind: self._indexed(kind) for kind in large}
 
     def require(self, rules: Mapping[str, Rule[Any]]) -> list[Rule[Any]]:
-        """Apply the rules by session, then those by week; return those that warn, NotTold when another is broken."""
+        """Apply the rules by session, then those by week; return those that warn, Undecided when another is broken."""
         fitting: set[str] | None = None
         whole = True
         for first, last in self._session_parts():
@@ -216,7 +216,7 @@ class _Parts:
         return list(warning.values())
 
     def _indexed(self, kind: str) -> _Index:
-        """Find the groups of rows of a table; NotTold where they do not stand as the parts need them."""
+        """Find the groups of rows of a table; Undecided where they do not stand as the parts need them."""
         key = _ORDER[kind]
         heads, lengths = [], []
         for rows in list(_cut(self._seal.decode_height(kind), PART_ROWS)) or [range(0)]:
@@ -229,7 +229,7 @@ class _Parts:
         sizes = np.add.reduceat(sizes, again.starts) if sizes.size else sizes
         runs = Runs(again.heads, np.cumsum(sizes) - sizes, sizes)
         if TABLES[kind].key and kind != "trades" and runs.heads.is_duplicated().any():
-            raise NotTold
+            raise Undecided
         if kind == "decisions":
             unit = runs.heads["date"].to_physical().to_numpy().astype(np.int64)
         else:
@@ -245,7 +245,7 @@ class _Parts:
             )
         found = heads.join(self._sessions, on=SESSION, how="left", maintain_order="left")["session"]
         if found.null_count():
-            raise NotTold
+            raise Undecided
         return found.to_numpy().astype(np.int64)
 
     def _session_parts(self) -> Iterator[tuple[int, int]]:

@@ -90,8 +90,8 @@ def _violation_lines(violations: Sequence[Mapping[str, Any]], mark: str) -> Iter
         yield _printable(head), 2, "yellow" if mark else "red"
         yield _printable(f"  {violation['message']}"), 4, ""
         for example in violation["examples"]:
-            told = ", ".join(f"{name}={_shown(value)}" for name, value in example.items())
-            yield f"    {told}", 6, "cyan"
+            values = ", ".join(f"{name}={_shown(value)}" for name, value in example.items())
+            yield f"    {values}", 6, "cyan"
 
 
 def figure_lines(figures: Sequence[Figure], *, verbose: bool = False) -> list[tuple[str, int, str]]:
@@ -112,9 +112,9 @@ def figure_lines(figures: Sequence[Figure], *, verbose: bool = False) -> list[tu
 
 
 def _figure_line(figure: Figure) -> str:
-    told = figure.convention or figure.reason or "no convention gives the sealed value"
+    cause = figure.convention or figure.reason or "no convention gives the sealed value"
     where = figure.period or figure.scope
-    return f"  {figure.name} {where}: sealed {_shown(figure.sealed)}, recomputed {_shown(figure.recomputed)}; {told}"
+    return f"  {figure.name} {where}: sealed {_shown(figure.sealed)}, recomputed {_shown(figure.recomputed)}; {cause}"
 
 
 def _shown(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from pipeline.rule import Finding, rule
-from pipeline.rules.examples import examples_of
+from pipeline.rules.examples import pick_examples
 from pipeline.rules.tables import SESSION, Tables
 from pipeline.rules.tolerance import differ
 
@@ -40,7 +40,7 @@ def portfolio_timestamp(tables: Tables) -> Finding | None:
     return Finding(
         "portfolio",
         broken.height,
-        examples_of(broken, (*SESSION, "timestamp")),
+        pick_examples(broken, (*SESSION, "timestamp")),
         f"{broken.height} sessions have a timestamp on another day than their date",
     )
 
@@ -105,7 +105,7 @@ def portfolio_signs(tables: Tables) -> Finding | None:
     return Finding(
         "portfolio",
         broken.height,
-        examples_of(broken, (*SESSION, *costs)),
+        pick_examples(broken, (*SESSION, *costs)),
         f"{broken.height} sessions have a cost above 0",
     )
 
@@ -126,6 +126,6 @@ def _identity_finding(broken: pl.DataFrame, column: str, complaint: str) -> Find
     return Finding(
         "portfolio",
         broken.height,
-        examples_of(shown, (*SESSION, "column", "expected", "actual")),
+        pick_examples(shown, (*SESSION, "column", "expected", "actual")),
         f"{column} {complaint} in {broken.height} sessions",
     )

@@ -9,7 +9,7 @@ from operator import or_
 import polars as pl
 
 from pipeline.rule import Finding, Level, rule
-from pipeline.rules.examples import examples_of
+from pipeline.rules.examples import pick_examples
 from pipeline.rules.tables import SESSION, Tables
 from schemas.table import PATTERNS, Bound, Column
 from schemas.tables import TABLES
@@ -24,7 +24,7 @@ from schemas.units import Type
     voids=True,
 )
 def table_finite(kind: str, tables: Tables) -> Finding | None:
-    """Report rows with a double that is no finite number."""
+    """Report rows with a double that is not a finite number."""
     frame = tables[kind]
     doubles = [column.name for column in _declared(kind, tables) if column.type is Type.F64]
     if not doubles or not frame.height:
@@ -72,7 +72,11 @@ def table_key(kind: str, tables: Tables) -> Finding | None:
         return None
     broken = frame.filter(shared).sort(key)
     return Finding(
-        kind, rows, examples_of(broken, key), f"{rows} rows share their ({', '.join(key)}) with another", key
+        kind,
+        rows,
+        pick_examples(broken, key),
+        f"{rows} rows share their ({', '.join(key)}) with another",
+        key,
     )
 
 
@@ -189,5 +193,5 @@ def _finding(
         return None
     columns = tuple(name for name, count in counts.items() if count)
     return Finding(
-        kind, broken.height, examples_of(broken, (*TABLES[kind].key, *columns)), "; ".join(parts), columns
+        kind, broken.height, pick_examples(broken, (*TABLES[kind].key, *columns)), "; ".join(parts), columns
     )

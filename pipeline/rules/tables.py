@@ -21,18 +21,18 @@ SESSION = ("book", "date")
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Maximal stretches of adjacent rows that agree in some columns.
+    """Maximal row ranges of adjacent rows that agree in some columns.
 
-    Ledgers come grouped by session, so that there are some thousand stretches among a million rows: sums and
-    joins by session are then made on the stretches. Nothing is assumed of the order: rows that lie apart are
-    merely more stretches, and every answer is the same.
+    Ledgers come grouped by session, so that there are some thousand row ranges among a million rows: sums and
+    joins by session are then made on the row ranges. Nothing is assumed of the order: rows that lie apart are
+    merely more row ranges, and every answer is the same.
 
     Attributes
     ----------
     heads
-        The columns at the first row of each stretch.
+        The columns at the first row of each row range.
     starts, lengths
-        int64, shape (stretches,): first row and number of rows.
+        int64, shape (row ranges,): first row and number of rows.
     """
 
     heads: pl.DataFrame
@@ -40,7 +40,7 @@ class Runs:
     lengths: NDArray[np.int64]
 
     def repeat(self, values: pl.Series) -> pl.Series:
-        """Spread one value a stretch over its rows; nulls become NaN."""
+        """Spread one value a row range over its rows; nulls become NaN."""
         return pl.Series(values.name, np.repeat(values.to_numpy(), self.lengths))
 
 
@@ -156,7 +156,7 @@ class Tables:
         return self._frames[kind]
 
     def has(self, kind: str, *columns: str) -> bool:
-        """Tell whether the kind is there with all these columns."""
+        """Return whether the kind is there with all these columns."""
         return kind in self._frames and all(column in self._frames[kind].columns for column in columns)
 
     def present(self, kind: str, columns: Sequence[str]) -> tuple[str, ...]:
@@ -165,15 +165,15 @@ class Tables:
 
     def without(self, failed: Mapping[str, set[str]]) -> Tables:
         """Return the tables without columns that cannot be relied on; nothing is copied."""
-        kept = Tables(
+        remaining = Tables(
             {kind: frame.drop(failed.get(kind, ()), strict=False) for kind, frame in self._frames.items()},
             self.equity_basis,
             self.declared,
             self.part,
         )
-        kept._runs = self._runs
-        kept._symbols = self._symbols
-        return kept
+        remaining._runs = self._runs
+        remaining._symbols = self._symbols
+        return remaining
 
     @property
     def alignment(self) -> Alignment:
@@ -189,7 +189,7 @@ class Tables:
         return self._symbols.of(kind, self._frames[kind]["symbol"])
 
     def runs(self, kind: str, columns: tuple[str, ...] = SESSION) -> Runs:
-        """Return the stretches of rows that agree in these columns, found once."""
+        """Return the row ranges of rows that agree in these columns, found once."""
         if (kind, columns) not in self._runs:
             self._runs[kind, columns] = find_runs(self._frames[kind].select(columns))
         return self._runs[kind, columns]
@@ -213,7 +213,7 @@ class Tables:
 
 
 def find_runs(key: pl.DataFrame) -> Runs:
-    """Find the stretches of rows that agree in every column; null equals null."""
+    """Find the row ranges of rows that agree in every column; null equals null."""
     if not key.height:
         nothing = np.empty(0, np.int64)
         return Runs(key, nothing, nothing)

@@ -17,7 +17,7 @@ from pipeline.reconciliation.targets import (
     wrong_side,
 )
 from pipeline.rule import Finding, limited, rule
-from pipeline.rules.examples import examples_of
+from pipeline.rules.examples import pick_examples
 from pipeline.rules.tables import SESSION, Tables
 from pipeline.seal.declared_differences import BINDING
 from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX, base_book
@@ -72,7 +72,7 @@ def decisions_target(tables: Tables) -> Finding | None:
         total += gaps.size
         reasons.append(f"{gaps.size} names are {fault}")
         rows = tables.alignment.rows(gaps)
-        shown += examples_of(rows.with_columns(fault=pl.lit(fault)), (*rows.columns, "fault"))
+        shown += pick_examples(rows.with_columns(fault=pl.lit(fault)), (*rows.columns, "fault"))
     return Finding("decisions", total, limited(shown), "; ".join(reasons))
 
 
@@ -95,7 +95,7 @@ def _rebalances(tables: Tables) -> pl.DataFrame:
 
 
 def whole_shares(quantity: Floats) -> bool:
-    """Tell whether all quantities are whole numbers."""
+    """Return whether all quantities are whole numbers."""
     # Part by part: an engine that fills fractions shows it in the first one.
     parts = (quantity[at : at + _PART] for at in range(0, quantity.size, _PART))
     return all(np.array_equal(part, np.rint(part)) for part in parts)
@@ -207,7 +207,7 @@ def decisions_fill_at(tables: Tables) -> Finding | None:
     week = np.repeat(_places(weeks, fills.heads["decision_at"]), fills.lengths)
     instant = trades["timestamp"].to_physical().to_numpy()
     runs = tables.runs("decisions", ("date",))
-    told_week, told_symbol = (
+    decided_week, decided_symbol = (
         np.repeat(_places(weeks, runs.heads["date"]), runs.lengths),
         grid.codes("decisions"),
     )
@@ -226,16 +226,16 @@ def decisions_fill_at(tables: Tables) -> Finding | None:
         last = np.full((weeks.len(), grid.width), np.iinfo(np.int64).min)
         last[week[made], grid.codes("trades")[made]] = instant[made]
         stated = np.flatnonzero(decisions[column].is_not_null().to_numpy())
-        told = decisions[column].to_physical().to_numpy()[stated]
-        open_ = stated[last[told_week[stated], told_symbol[stated]] != told]
+        sealed = decisions[column].to_physical().to_numpy()[stated]
+        open_ = stated[last[decided_week[stated], decided_symbol[stated]] != sealed]
         if open_.size:
             names = trades[made].select(date="decision_at", symbol="symbol", at="timestamp")
             rows = decisions[open_]
             lost = rows.join(names, left_on=(*_NAME, column), right_on=(*_NAME, "at"), how="anti")
             if lost.height:
                 total += lost.height
-                reasons.append(f"{column} is no instant of a fill in {lost.height} rows")
-                shown += examples_of(lost, (*_NAME, column))
+                reasons.append(f"{column} is not the time of a fill in {lost.height} rows")
+                shown += pick_examples(lost, (*_NAME, column))
     if not reasons:
         return None
     return Finding("decisions", total, limited(shown), "; ".join(reasons))

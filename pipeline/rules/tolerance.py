@@ -13,7 +13,7 @@ ABSOLUTE: Final = 1e-9
 
 
 def differ(a: pl.Expr, b: pl.Expr, scale: float = 1.0) -> pl.Expr:
-    """Tell where two figures differ by more than the tolerance.
+    """Return where two figures differ by more than the tolerance.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def differ(a: pl.Expr, b: pl.Expr, scale: float = 1.0) -> pl.Expr:
     Returns
     -------
     polars.Expr
-        True where ``|a - b| > max(1e-9 max(|a|, |b|), 1e-9 scale)``, and where the difference is no finite
+        True where ``|a - b| > max(1e-9 max(|a|, |b|), 1e-9 scale)``, and where the difference is not a finite
         number, as when a product overflows; null where either is null.
     """
     gap = (a - b).abs()

@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 from pipeline.rule import Finding, rule
-from pipeline.rules.examples import examples_of
+from pipeline.rules.examples import pick_examples
 from pipeline.rules.tables import SESSION, Tables
 from schemas.tables.books import base_book
 
@@ -23,7 +23,7 @@ _CLOSING: Final = "close"
     needs={"trades": ("book", "timestamp"), "portfolio": SESSION},
 )
 def trades_session(tables: Tables) -> Finding | None:
-    """Report fills on days that are no session of their book."""
+    """Report fills on days that are not a session of their book."""
     trades = tables["trades"]
     # Most fills of a book share their instant, so that few pairs are looked up.
     moments = tables.runs("trades", ("book", "timestamp")).heads.unique()
@@ -39,8 +39,8 @@ def trades_session(tables: Tables) -> Finding | None:
     return Finding(
         "trades",
         broken.height,
-        examples_of(broken, _SHOWN),
-        f"{broken.height} fills are on a day that is no session of their book",
+        pick_examples(broken, _SHOWN),
+        f"{broken.height} fills are on a day that is not a session of their book",
     )
 
 
@@ -58,6 +58,6 @@ def trades_reasons(tables: Tables) -> Finding | None:
     return Finding(
         "trades",
         broken.height,
-        examples_of(broken, (*_SHOWN, "phase", "exit_reason")),
+        pick_examples(broken, (*_SHOWN, "phase", "exit_reason")),
         f"{broken.height} fills have an exit_reason although their phase is not {_CLOSING}",
     )

@@ -10,7 +10,7 @@ from typing import Any, Final
 import polars as pl
 
 from pipeline.rule import Finding, limited, rule
-from pipeline.rules.examples import examples_of
+from pipeline.rules.examples import pick_examples
 from pipeline.rules.tables import Tables
 from pipeline.rules.tolerance import differ
 from schemas.tables.decisions import DECISIONS
@@ -36,7 +36,7 @@ _RANKS: Final = {"average_rank": "score", "raw_average_rank": "unsmoothed_score"
     needs={"rebalances": ("week_status",)},
 )
 def rebalances_status(tables: Tables) -> Finding | None:
-    """Report weeks whose status is no code, or the code that names no reason."""
+    """Report weeks whose status is not a code, or is the code that names no reason."""
     status = pl.col("week_status")
     broken = tables["rebalances"].filter(~status.str.contains(_SNAKE_CASE) | (status == _NEVER_SEALED))
     if not broken.height:
@@ -44,8 +44,8 @@ def rebalances_status(tables: Tables) -> Finding | None:
     return Finding(
         "rebalances",
         broken.height,
-        examples_of(broken, ("date", "week_status")),
-        f"{broken.height} weeks have a status that is no snake_case code, or is 'skipped'",
+        pick_examples(broken, ("date", "week_status")),
+        f"{broken.height} weeks have a status that is not a snake_case code, or is 'skipped'",
     )
 
 
@@ -65,8 +65,8 @@ def decisions_week(tables: Tables) -> Finding | None:
     return Finding(
         "decisions",
         broken.height,
-        examples_of(broken, _KEY),
-        f"{strange.height} dates of the decisions are no rebalance date",
+        pick_examples(broken, _KEY),
+        f"{strange.height} dates of the decisions are not rebalance dates",
     )
 
 
@@ -90,7 +90,7 @@ def decisions_untradeable(tables: Tables) -> Finding | None:
     return Finding(
         "decisions",
         broken.height,
-        examples_of(broken, (*_KEY, "next_open_tradeable", "unavailability_reason", *weights, *fills)),
+        pick_examples(broken, (*_KEY, "next_open_tradeable", "unavailability_reason", *weights, *fills)),
         f"{broken.height} names contradict their tradeability",
     )
 
@@ -113,7 +113,7 @@ def decisions_pending(tables: Tables) -> Finding | None:
     return Finding(
         "decisions",
         broken.height,
-        examples_of(broken, (*_KEY, *known)),
+        pick_examples(broken, (*_KEY, *known)),
         f"{broken.height} names of a pending week have a fill or a forward return already",
     )
 
@@ -133,17 +133,17 @@ def decisions_long_only(tables: Tables) -> Finding | None:
     decisions = tables["decisions"]
     negative = decisions.select(_any(pl.col(name) < 0 for name in weights)).to_series()
     broken = negative
-    examples = list(examples_of(decisions.filter(negative), (*_KEY, *weights))) if negative.any() else []
+    examples = list(pick_examples(decisions.filter(negative), (*_KEY, *weights))) if negative.any() else []
     reasons = [f"{negative.sum()} names have a negative long-only weight"] if negative.any() else []
     for name in weights if tables.has("rebalances", "date", "week_status") else ():
-        held = _in_weeks(tables, TRADED) & decisions[name].ne(0)
-        sums = decisions.select("date", actual=name).filter(held).group_by("date").sum().sort("date")
+        traded = _in_weeks(tables, TRADED) & decisions[name].ne(0)
+        sums = decisions.select("date", actual=name).filter(traded).group_by("date").sum().sort("date")
         off = sums.filter(differ(pl.col("actual"), pl.lit(1.0)))
         if off.height:
-            broken = broken | (held & decisions["date"].is_in(off["date"].implode()))
+            broken = broken | (traded & decisions["date"].is_in(off["date"].implode()))
             reasons.append(f"{name} does not sum to 1 in {off.height} traded weeks")
             shown = off.with_columns(column=pl.lit(name), expected=pl.lit(1.0))
-            examples += examples_of(shown, ("date", "column", "expected", "actual"))
+            examples += pick_examples(shown, ("date", "column", "expected", "actual"))
     if not reasons:
         return None
     return Finding("decisions", int(broken.sum()), limited(examples), "; ".join(reasons))
@@ -172,7 +172,7 @@ def decisions_rank(tables: Tables) -> Finding | None:
         outside = judged.select(beyond.fill_null(value=False)).to_series()
         if outside.any():
             broken = broken | outside
-            examples += examples_of(judged.filter(outside), (*_KEY, rank, "cohort_size"))
+            examples += pick_examples(judged.filter(outside), (*_KEY, rank, "cohort_size"))
             reasons.append(f"{rank} is outside its cohort in {outside.sum()} rows")
     if not reasons:
         return None
@@ -208,7 +208,7 @@ def decisions_rank_order(tables: Tables) -> Finding | None:
     examples = [
         row
         for rank, rows in found
-        for row in examples_of(rows, (*_KEY, _RANKS[rank], rank, "rank_of_stronger"))
+        for row in pick_examples(rows, (*_KEY, _RANKS[rank], rank, "rank_of_stronger"))
     ]
     return Finding(
         "decisions",
@@ -227,6 +227,6 @@ def _any(conditions: Iterable[pl.Expr]) -> pl.Expr:
 
 
 def _in_weeks(tables: Tables, status: str) -> pl.Series:
-    """Tell which decisions are of a week with this status."""
+    """Return which decisions are of a week with this status."""
     weeks = tables["rebalances"].filter(pl.col("week_status") == status).get_column("date")
     return tables["decisions"]["date"].is_in(weeks.implode())

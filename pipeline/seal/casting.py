@@ -63,7 +63,7 @@ def beyond_calendar(series: pl.Series) -> CastProblem | None:
     Parameters
     ----------
     series
-        The column as read, of any type; null is no such day.
+        The column as read, of any type; null where it is not one.
     """
     if isinstance(series.dtype, pl.Datetime):
         if series.dtype.time_unit == "ns":
@@ -131,7 +131,7 @@ def cast_losslessly(series: pl.Series, type_: Type) -> pl.Series | CastProblem:
 
 
 def _outside(series: pl.Series, low: int, high: int) -> pl.Series:
-    """Tell which whole numbers lie outside bounds that the column's own type may not be able to hold."""
+    """Return which whole numbers lie outside bounds that the column's own type may not be able to hold."""
     wide = series.cast(pl.Int128, strict=False)
     return wide.is_between(low, high).not_() | (wide.is_null() & series.is_not_null())
 

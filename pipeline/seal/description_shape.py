@@ -151,12 +151,12 @@ def _is_day(value: Any) -> bool:
 
 
 def _is_exact(value: Any) -> bool:
-    """Tell whether every reader of JSON takes a number for the same one."""
+    """Return whether every reader of JSON takes a number for the same one."""
     return isinstance(value, float) or -_EXACT <= value <= _EXACT
 
 
 def _is_plain(value: Any) -> bool:
-    """Tell whether a value of any shape holds nothing but what every reader of JSON takes alike."""
+    """Return whether a value of any shape holds nothing but what every reader of JSON takes alike."""
     if isinstance(value, dict):
         return all(_is_plain(entry) for entry in value.values())
     if isinstance(value, list):

@@ -46,7 +46,7 @@ def fix_for(found: pl.DataType, expected: Type) -> str:
     if isinstance(found, pl.Datetime):
         return _fix_for_moments(found, expected)
     if expected is Type.TIMESTAMP and found == pl.Date:
-        return "a day is no instant: write the moment itself, such as the session's close in UTC"
+        return "a day is not an instant: write the moment itself, such as the session's close in UTC"
     if found == pl.String:
         return {
             Type.DATE: "parse it (pd.to_datetime(column).dt.normalize())",

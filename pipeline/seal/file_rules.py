@@ -39,7 +39,7 @@ class FileFact:
     found_sha256, found_bytes
         As read; None when there is no such file.
     found_rows
-        Rows of the table; None while it is not decoded, or is no table.
+        Rows of the table; None while it is not decoded, or is not a table.
     limit
         Most bytes a file of its kind may have; None when that was not looked at. A larger one is not read.
     """

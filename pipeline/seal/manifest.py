@@ -169,7 +169,7 @@ def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[KeyProblem, ...]]
 
 
 def is_finite_number(value: Any) -> bool:
-    """Tell whether a JSON value is a number a double can hold; true and false are none."""
+    """Return whether a JSON value is a number a double can hold; true and false are none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:

@@ -71,7 +71,7 @@ def decode_metrics(raw: bytes) -> SealedRecords:
         return _unreadable(str(error))
     records = document.get("records") if isinstance(document, dict) else None
     if not isinstance(records, list):
-        return _unreadable("it is no object with a list under `records`")
+        return _unreadable("it is not an object with a list under `records`")
     problems: list[RecordProblem] = []
     extra: dict[str, None] = {}
     sound: list[dict[str, Any]] = []
@@ -98,7 +98,7 @@ def decode_description(raw: bytes) -> dict[str, Any]:
     Raises
     ------
     NotJson
-        When it is no JSON object.
+        When it is not a JSON object.
     """
     document = parse_json(raw)
     if not isinstance(document, dict):

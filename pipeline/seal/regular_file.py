@@ -14,7 +14,7 @@ _PART_BYTES: Final = 1 << 24
 
 
 class NotRegular(Exception):
-    """What is there is no file that can be read to its end; the message says what it is."""
+    """What is there is not a file that can be read to its end; the message says what it is."""
 
 
 class TooLarge(Exception):

@@ -116,7 +116,7 @@ class Seal:
         return cls(store, manifest, hashlib.sha256(raw).hexdigest())
 
     def has(self, kind: str) -> bool:
-        """Tell whether the run sealed this kind."""
+        """Return whether the run sealed this kind."""
         return kind in self.kinds
 
     def path_faults(self, kind: str) -> tuple[PathFault, ...]:
@@ -219,7 +219,7 @@ class Seal:
         return records.frame
 
     def described(self) -> dict[str, Any] | NotJson:
-        """Return the description as sealed, whatever its shape, or why it is no JSON object."""
+        """Return the description as sealed, whatever its shape, or why it is not a JSON object."""
         try:
             return decode_description(self.read("description"))
         except NotJson as error:

@@ -57,7 +57,7 @@ class SealStore:
         self._storage = storage
 
     def is_file(self) -> bool:
-        """Tell whether the address is that of a local file, where a seal would be a folder."""
+        """Return whether the address is that of a local file, where a seal would be a folder."""
         try:
             return self._storage.folder is not None and self._storage.folder.is_file()
         except OSError:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 
 class NotJson(ValueError):
-    """The bytes are no unambiguous JSON document; the message says why."""
+    """The bytes are not an unambiguous JSON document; the message says why."""
 
 
 def parse_json(raw: bytes, *, constants: bool = False) -> Any:
@@ -76,4 +76,4 @@ def _reason(error: ValueError | RecursionError) -> str:
 
 
 def _refuse(text: str) -> NoReturn:
-    raise NotJson(f"{text[:40]} is no finite number")
+    raise NotJson(f"{text[:40]} is not a finite number")

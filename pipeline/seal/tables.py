@@ -22,7 +22,7 @@ _UNREADABLE = (
     OSError,
     ValueError,
 )
-"""What the engine raises on a file it cannot make sense of; a panic of it is no Exception."""
+"""What the engine raises on a file it cannot make sense of; a panic of it is not an Exception."""
 
 
 @dataclass(frozen=True, slots=True)

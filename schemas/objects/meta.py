@@ -70,7 +70,7 @@ def make_meta(endpoint: Endpoint) -> Field:
     if endpoint.shared:
         return record("meta", "About the answer rather than in it.", _SOURCE)
     members: list[Field] = []
-    if endpoint.gate is not AllowListScope.NONE:
+    if endpoint.allow_list is not AllowListScope.NONE:
         members += [_RUN, _ALPHA_ID]
     if parameters.SNAPSHOT in endpoint.parameters:
         members += [SNAPSHOT, PUBLISHED_AT]

@@ -114,7 +114,7 @@ def operation(endpoint: Endpoint) -> Schema:
     notes += refused_parameters(endpoint)
     found: Schema = {
         "operationId": endpoint.id,
-        "tags": [group_of(endpoint)],
+        "tags": [endpoint_group(endpoint)],
         "summary": endpoint.summary,
         "description": " ".join([endpoint.summary, *notes]),
         "parameters": parameter_objects(endpoint),
@@ -125,7 +125,7 @@ def operation(endpoint: Endpoint) -> Schema:
     return found
 
 
-def group_of(endpoint: Endpoint) -> str:
+def endpoint_group(endpoint: Endpoint) -> str:
     """Return the group an endpoint belongs to: the first word of its registry id."""
     return endpoint.id.partition(".")[0]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.settings.readers import one_of, seconds, whole
+from schemas.settings.readers import make_choice, seconds, whole
 from schemas.settings.setting import Group, Setting
 
 _HOUR: Final = 3600.0
@@ -76,7 +76,7 @@ CONNECTIONS: Final = Group(
         ),
         Setting(
             name="fast_path",
-            read=one_of("on", "off"),
+            read=make_choice("on", "off"),
             type="word",
             meaning="Whether plain requests are answered while they are read (on) or each in a task of its own (off). "
             "The answers are the same.",

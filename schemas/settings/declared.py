@@ -8,7 +8,7 @@ from schemas.settings.connections import CONNECTIONS
 from schemas.settings.keys_and_limits import KEYS_AND_LIMITS
 from schemas.settings.readers import (
     duration,
-    one_of,
+    make_choice,
     seconds,
     switch,
     text,
@@ -171,7 +171,7 @@ GROUPS: Final = (
             ),
             Setting(
                 name="api_docs",
-                read=one_of("on", "off"),
+                read=make_choice("on", "off"),
                 type="word",
                 meaning="Whether the OpenAPI document (/openapi.json) and an interactive page of it (/docs) are served, to "
                 "anyone and without a key; off makes them paths like any that is not there.",
@@ -179,14 +179,14 @@ GROUPS: Final = (
             ),
             Setting(
                 name="log_level",
-                read=one_of("debug", "info", "warning", "error"),
+                read=make_choice("debug", "info", "warning", "error"),
                 type="word",
                 meaning="Least severe log line written: debug, info, warning or error. The line of each request is info.",
                 default="info",
             ),
             Setting(
                 name="log_format",
-                read=one_of("auto", "json", "console"),
+                read=make_choice("auto", "json", "console"),
                 type="word",
                 meaning="How log lines are written: json, console, or auto, which is json off a terminal.",
                 default="auto",

@@ -55,7 +55,7 @@ def duration(given: str) -> timedelta:
     return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
 
 
-def one_of(*words: str) -> Callable[[str], str]:
+def make_choice(*words: str) -> Callable[[str], str]:
     """Return what reads one of a few words."""
 
     def read(given: str) -> str:

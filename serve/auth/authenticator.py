@@ -14,7 +14,7 @@ from schemas.limits import LIMIT_WINDOWS
 from serve.auth.caller import Caller, KeyRow
 from serve.auth.client_address import IPAddress, client_address
 from serve.auth.credentials import Credentials, RawHeaders
-from serve.auth.key_view import caller_with, key_row, link_holder_of
+from serve.auth.key_view import caller_with, key_row, make_link_holder
 from serve.auth.limits import Limiter
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.policy import LimitStatus, RateLimit, Usage, rate_headers
@@ -266,7 +266,7 @@ class Authenticator:
         refusal = make_refusal(record, client_address(client, credentials.forwarded, self._hops))
         if refusal is not None:
             raise refusal
-        return link_holder_of(record)
+        return make_link_holder(record)
 
     async def _find(self, key_id: str) -> KeyRecord | None:
         try:

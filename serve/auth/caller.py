@@ -95,11 +95,11 @@ class Caller:
 
         Nothing is looked up, so the answer is the same for an alpha that exists and one that does not.
         """
-        if endpoint.gate is AllowListScope.ALPHAS and not self.may_read_alpha(alpha_id):
+        if endpoint.allow_list is AllowListScope.ALPHAS and not self.may_read_alpha(alpha_id):
             raise ApiError(
                 "alpha_not_allowed", "This key may not read that alpha's description.", headers=self.headers
             )
-        if endpoint.gate is AllowListScope.RUNS and not self.may_read_run(alpha_id):
+        if endpoint.allow_list is AllowListScope.RUNS and not self.may_read_run(alpha_id):
             raise ApiError(
                 "run_not_allowed", "This key may not read that alpha's data.", headers=self.headers
             )

@@ -61,7 +61,7 @@ def _callable_ids(record: KeyRecord) -> frozenset[str]:
     return frozenset(x.id for x in ENDPOINTS.values() if (is_admin or not x.admin) and endpoints.allows(x.id))
 
 
-def link_holder_of(record: KeyRecord) -> LinkHolder:
+def make_link_holder(record: KeyRecord) -> LinkHolder:
     """Return what a link made by a key may be used for, as the key stands now."""
     runs = clamp(record.runs, record.ceiling_runs)
     return LinkHolder(record.id, runs, bool(record.expose_raw), _callable_ids(record))

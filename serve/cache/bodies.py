@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
-from serve.http.encoding import IDENTITY, JOINABLE, SMALLEST, encode, join
+from serve.http.encoding import IDENTITY, JOINABLE, MIN_ENCODED_BYTES, encode, join
 from serve.query.found import Rows
 from serve.query.json import BodyChunks
 
@@ -80,7 +80,7 @@ def coded(pieces: BodyChunks, coding: str, etag: str = "", rows: Rows | None = N
     rows
         Those between the first piece and the last, where they may be compressed already.
     """
-    if coding == IDENTITY or sum(map(len, pieces)) < SMALLEST:
+    if coding == IDENTITY or sum(map(len, pieces)) < MIN_ENCODED_BYTES:
         return Body(pieces, IDENTITY, etag)
     split = rows.split() if rows is not None and coding in JOINABLE else None
     if split is not None:

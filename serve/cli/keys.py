@@ -42,7 +42,7 @@ def _grants(command: Command) -> Command:
         click.option(
             "--rate",
             metavar="LIMITS",
-            help=f"{RATE_EXAMPLE}, or some of them; {WITHOUT_LIMIT} is no limit.",
+            help=f"{RATE_EXAMPLE}, or some of them; {WITHOUT_LIMIT} means no limit.",
         ),
         click.option("--runs", metavar="LIST", help="Alphas whose data it may read."),
         click.option("--alphas", metavar="LIST", help="Alphas it may list and read the description of."),

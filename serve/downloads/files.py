@@ -22,7 +22,7 @@ from serve.auth.link_holder import LinkHolder
 from serve.downloads.links import ArchiveLink, Signed, TableLink, signed_text
 from serve.downloads.ranges import UnsatisfiableRange, same_entity, wanted_range
 from serve.downloads.signing import PARQUET_TYPE
-from serve.downloads.tables import file_of, opened
+from serve.downloads.tables import opened, select_file
 from serve.http import request as requests
 from serve.http.asgi import Receive, Scope, Send
 from serve.http.errors import as_api_error
@@ -37,9 +37,9 @@ TABLES: Final = ENDPOINTS["catalog.alphas.tables.download"]
 ARCHIVES: Final = ENDPOINTS["catalog.alphas.source.download"]
 PIECE: Final = 2**18
 """Bytes of a file in memory at a time, for each download: the next piece is read when this one is mostly sent."""
-AT_ONCE: Final = 32
+MAX_DOWNLOADS: Final = 32
 """Files being sent at a time by a process; each has a file descriptor."""
-AT_ONCE_PER_KEY: Final = 16
+MAX_DOWNLOADS_PER_KEY: Final = 16
 THREADS: Final = 2
 """Threads that read pieces, apart from those that compute answers."""
 
@@ -122,7 +122,7 @@ class Files:
     @contextmanager
     def _counted(self, key_id: str) -> Iterator[None]:
         """Refuse more files at a time than there are descriptors for."""
-        if self._sending.total() >= AT_ONCE or self._sending[key_id] >= AT_ONCE_PER_KEY:
+        if self._sending.total() >= MAX_DOWNLOADS or self._sending[key_id] >= MAX_DOWNLOADS_PER_KEY:
             raise ApiError("upstream_unavailable", "As many files as are allowed are being sent; try again.")
         self._sending[key_id] += 1
         try:
@@ -138,10 +138,10 @@ class Files:
             state, descriptor = self._service.source_downloads.open(snapshot)
             size, sha256 = os.fstat(descriptor).st_size, state.sha256 or state.seal_digest
             return OpenFile(descriptor, size, sha256, state.filename, "application/zip")
-        found = file_of(snapshot, link.table, link.book, raw=holder.expose_raw)
+        found = select_file(snapshot, link.table, link.book, raw=holder.expose_raw)
         if found is None or found.link != link:
             # The key lost its raw access, or the link was made for another view: what it may have has another link.
-            found = file_of(snapshot, link.table, link.book, raw=False)
+            found = select_file(snapshot, link.table, link.book, raw=False)
             if found is None or found.link != link:
                 raise ApiError(
                     "link_invalid", "The key of this link may not read this file; ask for another."

@@ -51,7 +51,7 @@ def wanted_range(header: str | None, size: int) -> tuple[int, int] | None:
 
 
 def same_entity(if_range: str | None, etag: str) -> bool:
-    """Tell whether a range may be answered: there is no ``If-Range``, or it names this very file.
+    """Return whether a range may be answered: there is no ``If-Range``, or it names this very file.
 
     A weak tag and a date never do: the file has a strong tag, and no date that a caller was told.
     """

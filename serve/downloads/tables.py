@@ -39,12 +39,12 @@ def offered(snapshot: Snapshot, *, raw: bool) -> Iterator[TableFile]:
     for table in snapshot.datasets():
         books = snapshot.books(table) if PUBLISHED_TABLES[table].partition else (None,)
         for book in books:
-            found = file_of(snapshot, table, book, raw=raw)
+            found = select_file(snapshot, table, book, raw=raw)
             if found is not None:
                 yield found
 
 
-def file_of(snapshot: Snapshot, table: str, book: str | None, *, raw: bool) -> TableFile | None:
+def select_file(snapshot: Snapshot, table: str, book: str | None, *, raw: bool) -> TableFile | None:
     """Return one file as a key may have it; None when there is none, or none for this key.
 
     The published file itself is for a key without raw access only when every column that the manifest names of it is
@@ -82,7 +82,7 @@ def asked_for(snapshot: Snapshot, table: str, book: str | None, *, raw: bool) ->
     """
     if book is not None:
         holds_book(snapshot, table, book, raw=raw)
-    found = file_of(snapshot, table, book, raw=raw)
+    found = select_file(snapshot, table, book, raw=raw)
     if found is None:
         tables = dict.fromkeys(x.link.table for x in offered(snapshot, raw=raw))
         raise ApiError(
@@ -93,7 +93,7 @@ def asked_for(snapshot: Snapshot, table: str, book: str | None, *, raw: bool) ->
     return found
 
 
-def facts_of(views: TableViews, file: TableFile) -> FileFacts:
+def read_facts(views: TableViews, file: TableFile) -> FileFacts:
     """Return rows, size and digest of a file."""
     link = file.link
     if link.view == WITHOUT_RAW:
@@ -118,7 +118,7 @@ def opened(views: TableViews, file: TableFile) -> tuple[FileFacts, int]:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError as error:
         raise SnapshotCorrupt(f"{link.path} is missing; verify the snapshot") from error
-    facts = facts_of(views, file)
+    facts = read_facts(views, file)
     if os.fstat(descriptor).st_size != facts.size:
         os.close(descriptor)
         raise SnapshotCorrupt(f"{link.path} is not what its manifest says; verify the snapshot")
@@ -127,7 +127,7 @@ def opened(views: TableViews, file: TableFile) -> tuple[FileFacts, int]:
 
 def row(views: TableViews, file: TableFile) -> Mapping[str, Any]:
     """Return a file as the list shows it."""
-    facts, entry = facts_of(views, file), file.snapshot.entry(file.link.table, file.link.book)
+    facts, entry = read_facts(views, file), file.snapshot.entry(file.link.table, file.link.book)
     return {
         "table": file.link.table,
         "book": file.link.book,

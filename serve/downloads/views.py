@@ -132,9 +132,9 @@ def _write(path: str, table: str, visible: Sequence[Column]) -> _Written:
         stored = source.schema_arrow
         if not set(columns) <= set(stored.names):
             raise SnapshotCorrupt(f"{path} lacks columns that its manifest names")
-        told = {"table": table, "meaning": PUBLISHED_TABLES[table].meaning}
+        metadata = {"table": table, "meaning": PUBLISHED_TABLES[table].meaning}
         schema = pa.schema(
-            [stored.field(x.name).with_metadata(arrow_field(x).metadata) for x in visible], metadata=told
+            [stored.field(x.name).with_metadata(arrow_field(x).metadata) for x in visible], metadata=metadata
         )
         with writing(tempfile.gettempdir()):
             file = cast("IO[bytes]", tempfile.TemporaryFile(prefix="alpha-results-table-"))  # noqa: SIM115 - closed when it is forgotten

@@ -75,11 +75,11 @@ def inventory_row(key: KeyRow) -> dict[str, Any]:
         "display_prefix": key.display_prefix,
         "name": key.name,
         "status": key.status,
-        **standing(key),
+        **key_terms(key),
     }
 
 
-def standing(key: KeyRow) -> dict[str, Any]:
+def key_terms(key: KeyRow) -> dict[str, Any]:
     """Show what a key may do, what it has used and how long it lasts."""
     return {
         "allow": key.allow,

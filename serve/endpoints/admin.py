@@ -10,7 +10,7 @@ from datasets.manifest import Manifest, Pointer
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.kinds import KINDS, REQUIRED_KINDS, TABLE_KINDS
-from serve.endpoints.account import ACCESS, standing
+from serve.endpoints.account import ACCESS, key_terms
 from serve.endpoints.manifest_view import visible
 from serve.http.answer import Answer, EndpointFunction, Page, Pending, Single
 from serve.http.envelope import make_page
@@ -83,7 +83,7 @@ def _kind(snapshot: Snapshot, kind: str) -> dict[str, Any]:
 
 
 def usage(service: ServerState, request: Request) -> Pending[Answer]:
-    """Return the owner, the standing, the limits and the use of one key."""
+    """Return the owner, the status, the limits and the use of one key."""
     return Pending(partial(_usage, service, request))
 
 
@@ -103,7 +103,7 @@ async def _usage(service: ServerState, request: Request) -> Single:
                 "role": key.role,
                 "active": key.account_active,
             },
-            **standing(key),
+            **key_terms(key),
         },
         source=ACCESS,
     )

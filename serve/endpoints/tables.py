@@ -12,7 +12,7 @@ from schemas.errors import ApiError
 from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
 from serve.downloads.signing import signed_url, stored_url
-from serve.downloads.tables import TableFile, asked_for, facts_of, offered, row
+from serve.downloads.tables import TableFile, asked_for, offered, read_facts, row
 from serve.downloads.views import FileFacts
 from serve.http.answer import Answer, EndpointFunction, Pending, Single
 from serve.http.params import refusal
@@ -72,7 +72,7 @@ def _asked_for(service: ServerState, request: Request) -> tuple[TableFile, FileF
         error = refusal(broken)
         raise ApiError(error.code, error.message, {"parameters": broken, "available": []})
     file = asked_for(request.the_snapshot, table, book, raw=request.raw)
-    return file, facts_of(service.table_views, file)
+    return file, read_facts(service.table_views, file)
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {

@@ -16,7 +16,7 @@ from serve.query.json import BodyChunks
 from serve.query.rendered_rows import SplitRows
 from serve.query.row_blocks import LEVEL, RAW_DEFLATE
 
-SMALLEST: Final = 1024
+MIN_ENCODED_BYTES: Final = 1024
 """Bodies below this many bytes travel as they are: the saving would be less than a packet."""
 IDENTITY: Final = "identity"
 
@@ -77,7 +77,7 @@ def negotiate(accept_encoding: bytes | None) -> str:
 
 def encode(body: Buffer, coding: str) -> tuple[bytes, str]:
     """Apply a negotiated coding, and return the body with the coding it has in the end."""
-    if coding == IDENTITY or len(body) < SMALLEST:
+    if coding == IDENTITY or len(body) < MIN_ENCODED_BYTES:
         return bytes(body), IDENTITY
     return _CODERS[coding](body), coding
 

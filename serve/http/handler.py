@@ -120,11 +120,11 @@ class EndpointHandler:
 
     def _authorized(self, request: Request) -> _Step:
         """Go on with a request whose key may call the endpoint."""
-        if self.endpoint.gate is not AllowListScope.NONE:
+        if self.endpoint.allow_list is not AllowListScope.NONE:
             # Before any parameter is judged: what a key may not read, it is told nothing else about.
             caller, alpha_id = request.caller, request.path["alpha"]
             assert caller is not None
-            allowed = caller.alphas if self.endpoint.gate is AllowListScope.ALPHAS else caller.runs
+            allowed = caller.alphas if self.endpoint.allow_list is AllowListScope.ALPHAS else caller.runs
             if allowed.mode is not Mode.ALL:
                 caller.require(self.endpoint, alpha_id)
         try:
@@ -172,7 +172,7 @@ class EndpointHandler:
             raise self._no_alpha()
 
     def _no_alpha(self) -> ApiError:
-        code = "run_not_found" if self.endpoint.gate is AllowListScope.RUNS else "alpha_not_found"
+        code = "run_not_found" if self.endpoint.allow_list is AllowListScope.RUNS else "alpha_not_found"
         return ApiError(code, "There is no alpha at this address.")
 
     def _is_pinned(self, request: Request, wanted: str) -> bool:

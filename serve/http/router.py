@@ -74,7 +74,7 @@ class Router:
         application to judge."""
 
     def _look_up(self, raw_path: bytes) -> Route | None:
-        # What has to be decoded is left alone.
+        # A path that has to be decoded goes to the application.
         if b"%" in raw_path or not raw_path.isascii():
             return None
         node, values = self._root, []

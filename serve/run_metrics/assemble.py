@@ -88,7 +88,7 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
             "core", MISSING_KIND, "The run holds no metrics of its own; what can be computed is.", "metrics"
         )
 
-    def settle(block: str, compute: Callable[[], Any]) -> Any:
+    def evaluate(block: str, compute: Callable[[], Any]) -> Any:
         found = guarded(block, compute)
         if isinstance(found, Unavailable):
             warnings.null(block, found)
@@ -107,23 +107,23 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
             "from": None if query.window.first is None else query.window.first.isoformat(),
             "to": None if query.window.last is None else query.window.last.isoformat(),
         },
-        "core": {**core, "tenure": settle("core.tenure", lambda: tenure(rows))},
-        "rank_ic": settle("rank_ic", lambda: lost or rank_ic(span, warnings)),
-        "signal_processing": settle("signal_processing", lambda: signal_processing(run)),
+        "core": {**core, "tenure": evaluate("core.tenure", lambda: tenure(rows))},
+        "rank_ic": evaluate("rank_ic", lambda: lost or rank_ic(span, warnings)),
+        "signal_processing": evaluate("signal_processing", lambda: signal_processing(run)),
         "periods": None
         if query.granularity == "overall"
-        else settle(
+        else evaluate(
             "periods", lambda: lost or periods(run, whole, query.window, query.granularity, warnings)
         ),
-        "ic_deciles": settle("ic_deciles", lambda: deciles),
+        "ic_deciles": evaluate("ic_deciles", lambda: deciles),
         "nwt": {
-            "ic": settle("nwt.ic", lambda: lost or nwt_ic(whole, span.records)),
-            "ic_score_panel": settle("nwt.ic_score_panel", lambda: nwt_ic_score_panel(rows)),
-            "ir": settle("nwt.ir", lambda: nwt_ir(rows)),
+            "ic": evaluate("nwt.ic", lambda: lost or nwt_ic(whole, span.records)),
+            "ic_score_panel": evaluate("nwt.ic_score_panel", lambda: nwt_ic_score_panel(rows)),
+            "ir": evaluate("nwt.ir", lambda: nwt_ir(rows)),
         },
     }
     if query.panel:
-        data["panel"] = settle("panel", lambda: panel(rows, deciles))
+        data["panel"] = evaluate("panel", lambda: panel(rows, deciles))
     _warn_of_lifetime(span, data, warnings)
     data["doc_url"] = _DOC_PATH.format(alpha=run.alpha_id)
     data["alpha"] = run.alpha_id

@@ -37,14 +37,14 @@ _OF_THE_DATA: Final = (MISSING_KIND, ACCESS_LIMITED, BLOCK_ERROR)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The stretch of a run that statistics describe.
+    """The span of a run that statistics describe.
 
     Attributes
     ----------
     records
-        What was sealed of the whole stretch.
+        What was sealed of the whole span.
     whole
-        Data of the whole stretch, to which the records belong.
+        Data of the whole span, to which the records belong.
     rows
         Data of the part inside the window; the same object when the window leaves nothing out.
     equity_basis
@@ -68,7 +68,7 @@ class Span:
 
     @property
     def narrowed(self) -> bool:
-        """Whether the window was given, so that sealed and computed figures describe different stretches."""
+        """Whether the window was given, so that sealed and computed figures describe different spans."""
         return self.rows is not self.whole
 
 

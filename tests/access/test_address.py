@@ -102,9 +102,9 @@ def test_no_list_allows_all_and_a_list_refuses_the_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "way_out"),
+    ("text", "fix"),
     [("10.0.0.5/8", "10.0.0.0/8"), ("somewhere", "203.0.113.7"), ("10.0.0.0/33", "203.0.113.0/24")],
 )
-def test_a_block_that_makes_no_sense_is_refused_with_what_to_write(text: str, way_out: str) -> None:
-    with pytest.raises(ValueError, match=way_out):
+def test_a_block_that_makes_no_sense_is_refused_with_what_to_write(text: str, fix: str) -> None:
+    with pytest.raises(ValueError, match=fix):
         parse_network(text)

@@ -218,15 +218,15 @@ REFUSED_KEYS: dict[str, tuple[Act, str]] = {
 
 
 @pytest.mark.parametrize("case", [*REFUSED_ACCOUNTS, *[f"key: {name}" for name in REFUSED_KEYS]])
-async def test_nonsense_is_refused_with_the_way_out_and_leaves_no_trace(
+async def test_nonsense_is_refused_with_the_fix_and_leaves_no_trace(
     administration: Administration, case: str
 ) -> None:
-    act, way_out = REFUSED_KEYS[case[5:]] if case.startswith("key: ") else REFUSED_ACCOUNTS[case]
+    act, fix = REFUSED_KEYS[case[5:]] if case.startswith("key: ") else REFUSED_ACCOUNTS[case]
     before = await administration.trail.entries()
     accounts = await administration.accounts.all()
     with pytest.raises(AccessError) as refused:
         await act(administration)
-    assert way_out in str(refused.value)
+    assert fix in str(refused.value)
     assert await administration.trail.entries() == before
     assert await administration.accounts.all() == accounts
     assert await administration.keys.all(revoked=True) == []

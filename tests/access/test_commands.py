@@ -119,7 +119,7 @@ def test_people_see_lines_and_the_token_once(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "way_out"),
+    ("line", "fix"),
     [
         ("accounts create --email nobody", "name@example.org"),
         ("keys issue --account x@y.org --name k", "accounts create"),
@@ -127,10 +127,10 @@ def test_people_see_lines_and_the_token_once(shell: Shell) -> None:
         ("accounts set x@y.org --no-admin", "accounts list"),
     ],
 )
-def test_a_refusal_is_one_line_and_an_exit_code(shell: Shell, line: str, way_out: str) -> None:
+def test_a_refusal_is_one_line_and_an_exit_code(shell: Shell, line: str, fix: str) -> None:
     code, out, err = shell(line)
     assert (code, out) == (2, "")
-    assert way_out in err
+    assert fix in err
     assert len(err.strip().splitlines()) == 1
     code, _, err = shell(line, "--json")
     assert code == 2

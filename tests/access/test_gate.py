@@ -152,12 +152,12 @@ async def test_every_endpoint_admits_the_right_key_and_hides_what_it_may_not_rea
     token = await issue(administration, endpoints="all", rate=WIDE, alphas="list:Test_a", runs="list:Test_r")
     for endpoint in GATED:
         caller = await access.authorize(bearer(token), PEER, endpoint)
-        if endpoint.gate is AllowListScope.NONE:
+        if endpoint.allow_list is AllowListScope.NONE:
             caller.require(endpoint, "anything")
             continue
         allowed, code = (
             ("Test_a", "alpha_not_allowed")
-            if endpoint.gate is AllowListScope.ALPHAS
+            if endpoint.allow_list is AllowListScope.ALPHAS
             else ("Test_r", "run_not_allowed")
         )
         caller.require(endpoint, allowed)

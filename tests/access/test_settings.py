@@ -63,7 +63,7 @@ def test_spellings_of_a_file(text: str, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("env", "way_out"),
+    ("env", "fix"),
     [
         ({"ALPHA_RESULTS_ACCESS": "mysql://x/y"}, "postgresql://"),
         ({"ALPHA_RESULTS_ACCESS": "sqlite:///:memory:"}, "needs a file"),
@@ -77,8 +77,8 @@ def test_spellings_of_a_file(text: str, path: str) -> None:
         ({"ALPHA_RESULTS_REDIS": "localhost:6379"}, "redis://"),
     ],
 )
-def test_a_value_that_makes_no_sense_is_refused_with_the_way_out(env: dict[str, str], way_out: str) -> None:
-    with pytest.raises(SettingsError, match=way_out):
+def test_a_value_that_makes_no_sense_is_refused_with_the_fix(env: dict[str, str], fix: str) -> None:
+    with pytest.raises(SettingsError, match=fix):
         AccessSettings.from_environment(env, ROOT)
 
 

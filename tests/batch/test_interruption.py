@@ -30,11 +30,11 @@ def test_the_second_signal_ends_at_once_what_the_main_thread_is_just_about() -> 
     ended = threading.Event()
     builds = threading.Lock()
 
-    def end_at_once() -> None:
+    def end_immediately() -> None:
         with builds:
             ended.set()
 
-    with stoppable(end_at_once) as stopping:
+    with stoppable(end_immediately) as stopping:
         signal.raise_signal(signal.SIGTERM)
         assert stopping.wait(PATIENCE)
         assert not ended.is_set()

@@ -144,7 +144,7 @@ def test_a_root_that_cannot_remember_builds_all_the_same(tmp_path: Path, seal: S
         assert (result.exit_code, outcomes(result)) == (1, {"good": expected, "bad": "refused"})
 
 
-def test_a_follower_takes_up_a_seal_whose_files_come_after_its_manifest(
+def test_a_watcher_takes_up_a_seal_whose_files_come_after_its_manifest(
     tmp_path: Path, seal: Seal, program: Program
 ) -> None:
     made = seal("Test_a")
@@ -163,7 +163,7 @@ def test_a_follower_takes_up_a_seal_whose_files_come_after_its_manifest(
     assert json.loads(output.splitlines()[-1])["outcome"] == "built"
 
 
-def test_a_follower_serves_the_earlier_seal_at_the_same_look(
+def test_a_watcher_serves_the_earlier_seal_at_the_same_scan(
     tmp_path: Path, seal: Seal, program: Program
 ) -> None:
     seal("Test_a", "v1", sealed_at="2026-01-01T00:00:00Z")
@@ -195,7 +195,7 @@ def test_retries_have_pauses_that_double_and_an_end(tmp_path: Path, monkeypatch:
     while clock[0] < 500:
         if known.known(one) is None:
             tries.append(clock[0])
-            known.learn(one, refused, refusals.files_of(one.address))
+            known.learn(one, refused, refusals.file_digests_at(one.address))
         (folder / "growing").write_text("x" * int(clock[0] + 1))
         clock[0] += 1
     assert tries == [0, 10, 30, 70]

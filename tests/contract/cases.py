@@ -69,7 +69,7 @@ CASES: Final[dict[str, Case]] = {
 }
 
 COLLECTIONS: Final = tuple(e for e in ENDPOINTS.values() if e.shape is Shape.COLLECTION)
-OF_AN_ALPHA: Final = tuple(e for e in ENDPOINTS.values() if e.gate is not AllowListScope.NONE)
+OF_AN_ALPHA: Final = tuple(e for e in ENDPOINTS.values() if e.allow_list is not AllowListScope.NONE)
 OF_A_RUN: Final = tuple(e for e in OF_AN_ALPHA if e.datasets)
 WINDOWED: Final = tuple(e for e in ENDPOINTS.values() if {"from", "to"} <= {p.name for p in e.query})
 

@@ -39,7 +39,7 @@ def test_a_forbidden_alpha_cannot_be_told_from_a_missing_one(api: ContractApp, e
         for alpha in (HIDDEN, ABSENT, "Prod.with.dots", "é", "a" * 300)
     ]
     assert answers[0].status_code == 403
-    code = "alpha_not_allowed" if endpoint.gate is AllowListScope.ALPHAS else "run_not_allowed"
+    code = "alpha_not_allowed" if endpoint.allow_list is AllowListScope.ALPHAS else "run_not_allowed"
     assert answers[0].json()["error"]["code"] == code
     for other in answers[1:]:
         assert other.content == answers[0].content
@@ -55,7 +55,7 @@ def test_a_missing_alpha_is_not_found_by_a_key_that_could_read_it(
             endpoint, CASES[endpoint.id].query, **{**asked(api, endpoint), "alpha": NOWHERE, "key": key}
         )
         assert error["code"] == (
-            "alpha_not_found" if endpoint.gate is AllowListScope.ALPHAS else "run_not_found"
+            "alpha_not_found" if endpoint.allow_list is AllowListScope.ALPHAS else "run_not_found"
         )
 
 

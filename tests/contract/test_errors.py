@@ -298,6 +298,6 @@ def test_what_cannot_be_counted_is_not_answered(countless: ContractApp) -> None:
 def test_the_gates_declare_the_errors_of_their_kind() -> None:
     for endpoint in ENDPOINTS.values():
         codes = set(endpoint.all_errors)
-        assert ("run_not_allowed" in codes) == (endpoint.gate is AllowListScope.RUNS)
-        assert ("alpha_not_allowed" in codes) == (endpoint.gate is AllowListScope.ALPHAS)
+        assert ("run_not_allowed" in codes) == (endpoint.allow_list is AllowListScope.RUNS)
+        assert ("alpha_not_allowed" in codes) == (endpoint.allow_list is AllowListScope.ALPHAS)
         assert ("missing_api_key" in codes) != endpoint.public

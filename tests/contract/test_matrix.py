@@ -59,8 +59,8 @@ CONDITIONS: Final[Mapping[str, Condition]] = {
     "inactive account": Condition("former", "account_inactive"),
     "wrong address": Condition("elsewhere", "ip_not_allowed"),
     "endpoint not listed": Condition("all but {endpoint}", "endpoint_not_allowed"),
-    "alpha not listed": Condition("tester", "{gate}", HIDDEN),
-    "alpha not listed and not there": Condition("tester", "{gate}", ABSENT),
+    "alpha not listed": Condition("tester", "{allow_list}", HIDDEN),
+    "alpha not listed and not there": Condition("tester", "{allow_list}", ABSENT),
     "right": Condition("administrator", ""),
     "right, of a listed alpha": Condition("tester", ""),
 }
@@ -134,8 +134,8 @@ def deployment(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[D
 
 
 def expected_code(endpoint: Endpoint, condition: Condition) -> str:
-    if condition.code == "{gate}":
-        return OF_THE_LIST[endpoint.gate] or (
+    if condition.code == "{allow_list}":
+        return OF_THE_LIST[endpoint.allow_list] or (
             # Its list of alphas is nothing to it: it finds the alpha or does not.
             "alpha_not_found" if condition.alpha == ABSENT and "alpha" in CASES[endpoint.id].path else ""
         )
@@ -177,7 +177,11 @@ def test_each_condition_of_a_key_has_its_one_answer(
 def test_the_two_lists_of_alphas_guard_what_they_are_for(deployment: Deployment, endpoint: Endpoint) -> None:
     for key, closed in (("reads descriptions", AllowListScope.RUNS), ("reads data", AllowListScope.ALPHAS)):
         response = deployment.get(endpoint, key)
-        code = OF_THE_LIST[endpoint.gate] if endpoint.gate is closed else NOT_GIVEN.get(endpoint.id, "")
+        code = (
+            OF_THE_LIST[endpoint.allow_list]
+            if endpoint.allow_list is closed
+            else NOT_GIVEN.get(endpoint.id, "")
+        )
         if code:
             assert response.json()["error"]["code"] == code
         else:

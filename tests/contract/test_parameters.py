@@ -252,7 +252,7 @@ def test_parameters_are_checked_before_the_alpha_is_looked_for(api: ContractApp)
 def test_what_a_key_may_not_read_is_403_whatever_else_is_wrong_with_the_request(
     api: ContractApp, endpoint: Endpoint
 ) -> None:
-    code = "alpha_not_allowed" if endpoint.gate is AllowListScope.ALPHAS else "run_not_allowed"
+    code = "alpha_not_allowed" if endpoint.allow_list is AllowListScope.ALPHAS else "run_not_allowed"
     path = asked(api, endpoint, alpha=HIDDEN, **({"date": "no-day"} if "date" in endpoint.path else {}))
     for query in ({"limit": "0"}, {"form": "x"}, {"from": "x"}, {"symbol": ""}, {"book": "nope"}, {}):
         error = api.refused(endpoint, query, **{**path, "key": "testing"})

@@ -20,7 +20,7 @@ import datasets
 from pipeline.build import build_seal
 from schemas.tables import PUBLISHED_TABLES
 from serve.auth.admin import open_administration
-from serve.auth.key_view import link_holder_of
+from serve.auth.key_view import make_link_holder
 from serve.downloads import files
 from serve.endpoints import tables
 from tests.support import contract_app
@@ -234,7 +234,7 @@ def test_a_published_file_with_raw_columns_is_sent_to_nobody_who_lost_raw_access
     ]
     plain = target(signed(api, raw, "positions")["url"])
     monkeypatch.setattr(
-        "serve.auth.authenticator.link_holder_of", lambda x: replace(link_holder_of(x), expose_raw=False)
+        "serve.auth.authenticator.make_link_holder", lambda x: replace(make_link_holder(x), expose_raw=False)
     )
     for link in links:
         assert code(api.get(link)) == (403, "link_invalid")
@@ -299,7 +299,7 @@ def test_more_files_at_a_time_than_there_is_room_for_are_refused_for_now(
     api: ApiClient, reader: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = signed_by(api, reader)
-    monkeypatch.setattr(files, "AT_ONCE_PER_KEY", 0)
+    monkeypatch.setattr(files, "MAX_DOWNLOADS_PER_KEY", 0)
     busy = fetched(api, url)
     assert code(busy) == (503, "upstream_unavailable")
     assert int(busy.headers["retry-after"]) >= 1

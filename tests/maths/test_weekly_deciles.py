@@ -95,8 +95,8 @@ def test_the_order_of_the_rows_does_not_change_a_bit(run: Run, seed: int) -> Non
 @check
 @given(wide_runs())
 def test_z_scores_given_are_averaged_as_those_computed(run: Run) -> None:
-    at_hand = run.decisions.hstack(cross_section(run.decisions, "raw_score", "raw_").select("raw_score_z"))
-    assert weekly_deciles(at_hand).equals(weekly_deciles(run.decisions))
+    with_ranks = run.decisions.hstack(cross_section(run.decisions, "raw_score", "raw_").select("raw_score_z"))
+    assert weekly_deciles(with_ranks).equals(weekly_deciles(run.decisions))
 
 
 def test_a_long_run_is_its_weeks_one_by_one() -> None:

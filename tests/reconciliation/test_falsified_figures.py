@@ -22,7 +22,7 @@ from pipeline.__main__ import cli
 from pipeline.build import build_seal
 from pipeline.reconciliation.conventions import CONVENTIONS, FROM_DECISIONS
 from pipeline.reconciliation.figures import Figure, daily_series, reconcile, weekly_series
-from pipeline.reconciliation.of_a_seal import figures_of, measured_weeks
+from pipeline.reconciliation.of_a_seal import measured_weeks, recompute_figures
 from pipeline.rules import check
 from pipeline.seal import Seal
 from schemas.errors import SealRefused
@@ -96,7 +96,7 @@ def test_the_figures_recomputed_are_those_that_the_interface_serves() -> None:
 
 
 def test_an_honest_run_has_every_figure_reproduced(lawful: Path) -> None:
-    figures = figures_of(Seal.open(str(lawful)))
+    figures = recompute_figures(Seal.open(str(lawful)))
     assert {figure.name for figure in figures} == set(OVERALL)
     stated = [figure for figure in figures if figure.sealed is not None]
     assert {figure.status for figure in stated} == {"reproduced"}
@@ -134,7 +134,7 @@ def test_a_figure_under_another_unit_or_scale_than_its_own_is_wrong(
     seal: Path, name: str, change: Record
 ) -> None:
     restated(seal, name, "overall", lambda _: change)
-    assert broken(figures_of(Seal.open(str(seal)))) == [(name, "overall", None)]
+    assert broken(recompute_figures(Seal.open(str(seal)))) == [(name, "overall", None)]
 
 
 def test_strict_refuses_what_is_warned_of(seal: Path, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_strict_refuses_what_is_warned_of(seal: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", OVERALL)
 def test_each_listed_convention_is_recognised(lawful: Path, name: str) -> None:
     seal = Seal.open(str(lawful))
-    figures = {(x.name, x.scope): x for x in figures_of(seal)}
+    figures = {(x.name, x.scope): x for x in recompute_figures(seal)}
     assert figures[name, "overall"].status == "reproduced"
     records = seal.metrics()
     assert records is not None
@@ -221,7 +221,7 @@ def test_figures_of_a_larger_ledger_are_larger_and_otherwise_the_same(lawful: Pa
 
 def test_what_was_not_sealed_is_not_checked(tmp_path: Path) -> None:
     bare = make_seal(tmp_path, without_kinds={"decisions", "portfolio", "positions", "pnl", "trades"})
-    found = figures_of(Seal.open(str(bare)))
+    found = recompute_figures(Seal.open(str(bare)))
     assert {figure.status for figure in found} == {"not_checked"}
     assert {figure.reason for figure in found if figure.sealed is not None} == {
         "the run sealed no decisions with the index of their weeks",
@@ -231,7 +231,7 @@ def test_what_was_not_sealed_is_not_checked(tmp_path: Path) -> None:
 
 def test_real_runs_are_reproduced_but_for_what_they_did_not_seal(shared: Path) -> None:
     for name, unknown in (("Test_sp500_momentum", set()), ("sp500_lowvol", {"raw_mean_ic", "raw_icir"})):
-        figures = figures_of(Seal.open(str(shared / "seals" / name)))
+        figures = recompute_figures(Seal.open(str(shared / "seals" / name)))
         assert broken(figures) == []
         assert {x.name for x in figures if x.status == "not_checked" and x.sealed is not None} == unknown
 

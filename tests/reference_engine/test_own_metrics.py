@@ -32,7 +32,7 @@ def ledger(seal: Any) -> pd.DataFrame:
     return dated
 
 
-def days_of(frame: pd.DataFrame | pd.Series) -> pd.DatetimeIndex:
+def to_days(frame: pd.DataFrame | pd.Series) -> pd.DatetimeIndex:
     assert isinstance(frame.index, pd.DatetimeIndex)
     return frame.index
 
@@ -100,12 +100,12 @@ def test_turnover(seal: Any) -> None:
 def test_periods_are_the_same_figures_of_a_part(seal: Any, scope: str, pattern: str) -> None:
     book, ic = ledger(seal), weekly_ic(seal)
     weeks = pd.to_datetime(pd.Series(seal["rebalances"]["date"].to_list()))
-    periods = sorted({*days_of(book).strftime(pattern), *weeks.dt.strftime(pattern)})
+    periods = sorted({*to_days(book).strftime(pattern), *weeks.dt.strftime(pattern)})
     assert [r["period"] for r in seal.metrics if r["scope"] == scope and r["name"] == "pnl"] == periods
     for period in periods:
         part, weekly = (
-            book[days_of(book).strftime(pattern) == period],
-            ic[days_of(ic).strftime(pattern) == period],
+            book[to_days(book).strftime(pattern) == period],
+            ic[to_days(ic).strftime(pattern) == period],
         )
         if part.empty:
             assert sealed(seal, "pnl", period)["value"] is None

@@ -174,7 +174,7 @@ def test_any_fills_give_a_seal_that_the_strict_check_accepts(seed: int, mids: bo
         ({"symbol": "ZZZ"}, "ZZZ is filled on 2024-01-08 and has no close to be marked at"),
         ({"fill_price": None}, "the fill_price of AAA on 2024-01-08 is nan"),
         ({"mid_price": 12.0}, "the fill of AAA on 2024-01-08 is better than its mid"),
-        ({"quantity": "many"}, "fills: quantity is no number but String"),
+        ({"quantity": "many"}, "fills: quantity is not a number but String"),
     ],
 )
 def test_a_fill_that_no_book_can_keep_is_told_by_name_and_day(fill: dict[str, Any], said: str) -> None:
@@ -247,7 +247,7 @@ CLOSE = pl.DataFrame(
     [
         ({"long_only": WEEK}, CLOSE, "sum to 0.5, and a long-only book is fully invested"),
         ({"long_only": WEEK.with_columns(AAA=-pl.col("AAA"))}, CLOSE, "is short of AAA on 2024-01-05"),
-        ({"mine": WEEK}, CLOSE, "'mine' is no book of weights: name it one of long_short"),
+        ({"mine": WEEK}, CLOSE, "'mine' is not a book of weights: name it one of long_short"),
         (WEEK.with_columns(date=pl.lit(date(2024, 1, 9))), CLOSE, "no decision is followed by a session with prices"),
         (pl.concat([WEEK, WEEK]), CLOSE, "has a day twice: 2024-01-05"),
         (

@@ -168,7 +168,7 @@ def test_without_the_pipeline_what_the_tables_tell_is_checked(
     ("kind", "change", "said"),
     [
         ("decisions", lambda x: x.rename({"score": "scores"}), "no column 'scores': did you mean score"),
-        ("signals", lambda x: x, "'signals' is no table of a seal: it is one of rebalances"),
+        ("signals", lambda x: x, "'signals' is not a table of a seal: it is one of rebalances"),
         (
             "trades",
             lambda x: x.to_pandas().assign(timestamp=pd.Timestamp("2024-01-08")),

@@ -69,7 +69,7 @@ def questions(root: Path) -> list[str]:
     week = weeks.filter(pl.col("week_status") == "traded")["date"][8]
     found = ["/v1/alphas"]
     for endpoint in ENDPOINTS.values():
-        if endpoint.gate is AllowListScope.NONE or endpoint.id in NO_FILES:
+        if endpoint.allow_list is AllowListScope.NONE or endpoint.id in NO_FILES:
             continue
         path = endpoint.path.replace("{alpha}", ALPHA).replace("{date}", str(week))
         names = {parameter.name for parameter in endpoint.parameters}

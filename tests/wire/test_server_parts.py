@@ -78,7 +78,7 @@ def test_the_protocol_has_every_part_that_is_used() -> None:
 
 
 def test_the_protocol_gained_no_way_past_the_gate() -> None:
-    """A new callback of the transport or the parser would reach the server's code before the gate looked."""
+    """A new callback of the transport or the parser would reach the server's code before the admission check."""
     known = {
         "handle_websocket_upgrade",
         "on_body",

@@ -100,7 +100,7 @@ def _items(text: str) -> tuple[str, ...]:
 def rate(text: str, base: RateLimit) -> RateLimit:
     """Read `RATE_EXAMPLE` or part of it; what is not named stays as in `base`.
 
-    ``null`` is no limit, for the windows that may have none.
+    ``null`` means no limit, for the windows that may have none.
     """
     given: dict[str, int | None] = {}
     for item in _items(text):
@@ -114,7 +114,7 @@ def rate(text: str, base: RateLimit) -> RateLimit:
             given[name] = None
             continue
         if not (number.isascii() and number.isdecimal()) or not 1 <= int(number) <= MAX_RATE:
-            hint = f" ({name}=null is no limit)" if optional else ""
+            hint = f" ({name}=null means no limit)" if optional else ""
             raise AccessError(
                 f"rate: {name} is {number!r}; a limit is a whole number from 1 to {MAX_RATE}{hint}."
                 " To let no call through, suspend the key"

@@ -34,9 +34,9 @@ unread is reset, and the answer may be lost with it."""
 
 
 class Connection(TimedConnection):
-    """The server's own protocol behind a gate.
+    """The server's own protocol behind an admission check.
 
-    The gate hands the parser one head at a time, measured and judged, and the next one when the answer before is written
+    The admission check hands the parser one head at a time, measured and judged, and the next one when the answer before is written
     and mostly read. So requests sent together wait as bytes, of which there are never more than one read.
     """
 
@@ -163,7 +163,7 @@ class Connection(TimedConnection):
         self.in_message = False
         super().on_message_complete()
 
-    # The gate
+    # The admission check
 
     def _is_ready(self) -> bool:
         cycle = self.cycle

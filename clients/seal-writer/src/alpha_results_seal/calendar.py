@@ -61,7 +61,9 @@ class Calendar:
         try:
             instants = local.dt.replace_time_zone(self.zone).dt.convert_time_zone("UTC")
         except pl.exceptions.PolarsError as error:
-            raise SealError(f"the calendar's {clock} in {self.zone!r} is no moment: {error}") from error
+            raise SealError(
+                f"the calendar's {clock} in {self.zone!r} is not a valid time: {error}"
+            ) from error
         naive = instants.dt.replace_time_zone(None)
         late = (
             naive > begins + dt.timedelta(days=1)

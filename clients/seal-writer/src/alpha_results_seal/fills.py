@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from alpha_results_seal.errors import SealError
-from alpha_results_seal.frames import days_of, numbers_of
+from alpha_results_seal.frames import to_days, to_doubles
 from alpha_results_seal.market import Market
 
 ASSUMED = {
@@ -25,13 +25,13 @@ def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
         if name not in rows.columns:
             raise SealError(f"fills have no column {name!r}.")
     rows = rows.with_columns(
-        pl.Series(name, numbers_of(rows[name], "fills"))
+        pl.Series(name, to_doubles(rows[name], "fills"))
         for name in ("quantity", "fill_price", "fee", "mid_price")
         if name in rows.columns
     )
-    rows = rows.with_columns(date=days_of(rows["date"], "fills"), symbol=rows["symbol"].cast(pl.String))
+    rows = rows.with_columns(date=to_days(rows["date"], "fills"), symbol=rows["symbol"].cast(pl.String))
     if "decision_at" in rows.columns:
-        rows = rows.with_columns(decision_at=days_of(rows["decision_at"], "fills"))
+        rows = rows.with_columns(decision_at=to_days(rows["decision_at"], "fills"))
     if "fee" not in rows.columns:
         rows = rows.with_columns(fee=pl.lit(0.0))
     if "mid_price" not in rows.columns:

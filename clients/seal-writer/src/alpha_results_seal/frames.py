@@ -63,7 +63,7 @@ def table(frame: Any, what: str) -> pl.DataFrame:
         found = pl.from_arrow(frame) if hasattr(frame, "schema") else pl.DataFrame(frame)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise SealError(
-            f"{what} is no table but {type(frame).__name__}: give a frame of Polars or pandas."
+            f"{what} is not a table but {type(frame).__name__}: give a frame of Polars or pandas."
         ) from error
     assert isinstance(found, pl.DataFrame)
     return found
@@ -92,14 +92,14 @@ def matrix(frame: Any, value: str, what: str) -> Matrix:
     frame = table(frame, what)
     if "date" not in frame.columns:
         raise SealError(f"{what} has no days: give a column 'date', or a pandas frame with an index of days.")
-    frame = frame.with_columns(date=days_of(frame["date"], what))
+    frame = frame.with_columns(date=to_days(frame["date"], what))
     if "symbol" in frame.columns:
         return _long(frame, value, what)
     frame = frame.sort("date")
     names = sorted(name for name in frame.columns if name != "date")
     if frame["date"].is_duplicated().any():
         raise SealError(f"{what} has a day twice: {frame['date'].filter(frame['date'].is_duplicated())[0]}.")
-    columns = [numbers_of(frame[name], what) for name in names]
+    columns = [to_doubles(frame[name], what) for name in names]
     values = np.column_stack(columns) if columns else np.empty((frame.height, 0))
     return Matrix(frame["date"].to_numpy().astype("datetime64[D]"), tuple(names), values)
 
@@ -150,22 +150,22 @@ def _long(frame: pl.DataFrame, value: str, what: str) -> Matrix:
     values = np.full((days.len(), names.len()), np.nan)
     rows = days.search_sorted(frame["date"]).to_numpy()
     columns = names.search_sorted(frame["symbol"].cast(pl.String)).to_numpy()
-    values[rows, columns] = numbers_of(frame[value], what)
+    values[rows, columns] = to_doubles(frame[value], what)
     return Matrix(days.to_numpy().astype("datetime64[D]"), tuple(names.to_list()), values)
 
 
-def numbers_of(series: pl.Series, what: str) -> Floats:
-    """Return a column as doubles, NaN for null; SealError where it is no number, or infinite."""
+def to_doubles(series: pl.Series, what: str) -> Floats:
+    """Return a column as doubles, NaN for null; SealError where it is not a number, or infinite."""
     try:
         values = series.cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
     except pl.exceptions.PolarsError as error:
-        raise SealError(f"{what}: {series.name} is no number but {series.dtype}.") from error
+        raise SealError(f"{what}: {series.name} is not a number but {series.dtype}.") from error
     if np.isinf(values).any():
         raise SealError(f"{what}: {series.name} is infinite somewhere.")
     return values
 
 
-def days_of(series: pl.Series, what: str) -> pl.Series:
+def to_days(series: pl.Series, what: str) -> pl.Series:
     """Return a column as days: text is parsed, of moments the local day is taken; SealError where that fails."""
     if series.dtype == pl.String:
         series = series.str.to_date(strict=False)

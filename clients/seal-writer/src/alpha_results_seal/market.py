@@ -55,7 +55,7 @@ class Market:
         )
         strange = days[~np.isin(days, sessions)]
         if len(strange):
-            raise SealError(f"there are prices on {strange[0]}, which is no session of the calendar.")
+            raise SealError(f"there are prices on {strange[0]}, which is not a session of the calendar.")
         observed = int(np.searchsorted(sessions, days[-1])) + 1
         seen = sessions[:observed]
         symbols = found.close.symbols

@@ -16,7 +16,7 @@ from alpha_results_seal.errors import SealError
 from alpha_results_seal.frames import Days, Floats, Matrix
 
 BOOKS = ("long_short", "long_only", "raw_long_short", "raw_long_only")
-SMALLEST = 1e-12
+MIN_WEIGHT = 1e-12
 """A target weight below this is the rounding of an optimiser, and taken as 0."""
 
 
@@ -61,7 +61,7 @@ class Week:
         for name, weights in self.given.items():
             target = np.zeros(len(symbols))
             for symbol, weight in weights.items():
-                target[place[symbol]] = weight if abs(weight) >= SMALLEST else 0.0
+                target[place[symbol]] = weight if abs(weight) >= MIN_WEIGHT else 0.0
             target[~tradeable] = 0.0
             if name.endswith("long_only") and target.any():
                 target /= target.sum()
@@ -186,7 +186,7 @@ def _common_days(targets: Mapping[str, Matrix]) -> Days:
         raise SealError("weights name no book.")
     for name in targets:
         if name not in BOOKS:
-            raise SealError(f"{name!r} is no book of weights: name it one of {', '.join(BOOKS)}.")
+            raise SealError(f"{name!r} is not a book of weights: name it one of {', '.join(BOOKS)}.")
     days = next(iter(targets.values())).days
     for name, part in targets.items():
         if not np.array_equal(part.days, days):

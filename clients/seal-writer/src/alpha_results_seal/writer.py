@@ -118,7 +118,7 @@ class SealWriter:
             When there is no such kind, it was added before, or a column is not declared or of another type.
         """
         if kind not in COLUMNS:
-            raise SealError(f"{kind!r} is no table of a seal: it is one of {', '.join(COLUMNS)}.")
+            raise SealError(f"{kind!r} is not a table of a seal: it is one of {', '.join(COLUMNS)}.")
         if kind in self._tables:
             raise SealError(f"{kind} was added already.")
         self._tables[kind] = typed(kind, table(frame, kind))
@@ -184,9 +184,9 @@ class SealWriter:
         )
         try:
             manifest = self._write_files(unfinished, tables)
-            told = pipeline_problems(unfinished, manifest, strict=strict)
-            if told:
-                raise SealRefused(told)
+            refused = pipeline_problems(unfinished, manifest, strict=strict)
+            if refused:
+                raise SealRefused(refused)
             unfinished.chmod(0o777 & ~_umask())
             os.replace(unfinished, folder)  # noqa: PTH105 -- over an empty folder, in one step
         finally:
