@@ -15,6 +15,9 @@ from schemas.terminal import echo
 NAME: Final = "alpha-results"
 """Of the project, and what the service calls itself."""
 
+LOCATION: Final = Path(__file__).resolve().parents[__name__.count(".")]
+"""Folder of the outermost package: the checkout, or where the wheel is installed."""
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -33,8 +36,14 @@ def _installed_version() -> str:
     except PackageNotFoundError:
         return "unknown"
     # A checkout may be installed as well, and this may be a copy of its files without the project file.
-    is_this = Path(str(installed.locate_file("schemas"))).resolve() == Path(__file__).resolve().parent
+    here = Path(str(installed.locate_file(__name__.replace(".", "/") + ".py"))).resolve()
+    is_this = here == Path(__file__).resolve()
     return installed.version if is_this else "unknown"
+
+
+def module_name(name: str) -> str:
+    """Return a module's name as it is imported here: the wheel has the packages inside one of its own."""
+    return ".".join([*__name__.split(".")[:-2], name])
 
 
 def version_option(version: Callable[[], str] = project_version) -> Callable[[Command], Command]:

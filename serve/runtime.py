@@ -29,12 +29,17 @@ _SERVING_COMMANDS: Final = ("run", "demo")
 _CONTROL_GROUP: Final = Path("/sys/fs/cgroup/memory.max")
 
 
-def restart_with_allocator_settings() -> None:
+def restart_with_allocator_settings(arguments: list[str]) -> None:
     """Start a serving command again, in this very process, unless `ALLOCATOR` is in its environment.
 
     To be called before anything else is loaded. What an operator set is left as it is; worker processes inherit it.
+
+    Parameters
+    ----------
+    arguments
+        What follows the name of the program.
     """
-    if sys.argv[1:2] and sys.argv[1] in _SERVING_COMMANDS and not ALLOCATOR.keys() <= os.environ.keys():
+    if arguments and arguments[0] in _SERVING_COMMANDS and not ALLOCATOR.keys() <= os.environ.keys():
         os.execve(sys.executable, sys.orig_argv, {**ALLOCATOR, **os.environ})  # noqa: S606 - the same command
 
 

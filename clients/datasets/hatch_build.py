@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
@@ -87,35 +87,57 @@ def modules(repository: Path, name: str) -> list[Path]:
     return found
 
 
-def renamed(text: str, repository: Path) -> str:
-    """Return a module's text with its imports from the project, and the modules it names in full, under the package's name."""
+def renamed(text: str, repository: Path, names: dict[str, str] = NAMES) -> str:
+    """Return a module's text with its imports from the project, and the modules it names in full, under other names.
+
+    What a logger is called stays, so that log lines are the same however the program is installed.
+    """
     lines = text.splitlines(keepends=True)
-    for node in ast.walk(ast.parse(text)):
+    tree = ast.parse(text)
+    loggers = {id(argument) for call in ast.walk(tree) if makes_logger(call) for argument in call.args}
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            put(lines, node.lineno, f"from {node.module} import", f"from {new_name(node.module)} import")
+            put(
+                lines,
+                node.lineno,
+                f"from {node.module} import",
+                f"from {new_name(node.module, names)} import",
+            )
         elif (
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)
-            and is_module(repository, node.value)
+            and id(node) not in loggers
+            and is_module(repository, node.value, names)
         ):
-            put(lines, node.lineno, f'"{node.value}"', f'"{new_name(node.value)}"')
+            put(lines, node.lineno, f'"{node.value}"', f'"{new_name(node.value, names)}"')
         elif isinstance(node, ast.Import) and (
-            named := {x.name.partition(".")[0] for x in node.names} & set(NAMES)
+            named := {x.name.partition(".")[0] for x in node.names} & set(names)
         ):
             raise ValueError(f"line {node.lineno}: say `from {min(named)} import`, so that it can be renamed")
     return "".join(lines)
 
 
-def new_name(name: str) -> str:
+def makes_logger(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Return whether a node of a module is `structlog.get_logger(…)` or the like."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in {
+        "get_logger",
+        "getLogger",
+    }
+
+
+def new_name(name: str, names: dict[str, str] = NAMES) -> str:
     """Return a module's name in the package; the same for one that is not of the project."""
     top, _, rest = name.partition(".")
-    return ".".join(filter(None, [NAMES.get(top, top), rest]))
+    return ".".join(filter(None, [names.get(top, top), rest]))
 
 
-def is_module(repository: Path, text: str) -> bool:
-    """Return whether a text is the full name of a module of the project, rather than a word like `datasets`."""
-    parts = text.split(".")
-    return len(parts) > 1 and parts[0] in NAMES and repository.joinpath(*parts).with_suffix(".py").is_file()
+def is_module(repository: Path, text: str, names: dict[str, str] = NAMES) -> bool:
+    """Return whether a text is the full name of a module of the project, or of something in one, rather than a word like `datasets`."""
+    parts = text.partition(":")[0].split(".")
+    if len(parts) < 2 or parts[0] not in names or not all(part.isidentifier() for part in parts):
+        return False
+    place = repository.joinpath(*parts)
+    return place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
 
 
 def put(lines: list[str], number: int, old: str, new: str) -> None:

@@ -13,17 +13,16 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
 import orjson
 
 from pipeline.batch.forked import ForkedProcess, ForkServer
 from pipeline.batch.request import Outcome, Request, crashed, ending
+from schemas.project import LOCATION
 
 ATTEMPTS: Final = 2
 """Tries of a build whose process crashes: once more, for what crashed it may have passed."""
-_REPOSITORY: Final = Path(__file__).resolve().parents[2]
 _TAIL: Final = 2000
 
 
@@ -114,7 +113,7 @@ class Processes:
 
 def _search_path() -> str:
     further = os.environ.get("PYTHONPATH")
-    return os.pathsep.join([str(_REPOSITORY), *([further] if further else [])])
+    return os.pathsep.join([str(LOCATION), *([further] if further else [])])
 
 
 def _converse(process: Process, request: Request, on_stage: Callable[[str], None]) -> Outcome | None:

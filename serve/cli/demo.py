@@ -23,6 +23,7 @@ from typing import Any, Final
 import click
 
 from schemas.errors import DemoFailed
+from schemas.project import module_name
 from schemas.screen import Screen
 from schemas.terminal import echo
 
@@ -72,7 +73,7 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
     command = [
         sys.executable,
         "-m",
-        "serve",
+        module_name("serve"),
         "run",
         "--datasets",
         str(published),
@@ -172,11 +173,11 @@ def _keys(file: Path, published: Path) -> dict[str, Any]:
 def _json(package: str, *arguments: str) -> Any:
     """Run one of the project's commands and read its JSON answer."""
     done = subprocess.run(  # noqa: S603 - our own commands
-        [sys.executable, "-m", package, *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-m", module_name(package), *arguments], capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise DemoFailed(
-            f"python -m {package} {arguments[0]} failed: {done.stderr.strip() or done.stdout.strip()}"
+            f"python -m {module_name(package)} {arguments[0]} failed: {done.stderr.strip() or done.stdout.strip()}"
         )
     return json.loads(done.stdout)
 

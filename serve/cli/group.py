@@ -66,11 +66,11 @@ def serve() -> None:
     """Serve published alpha results, and keep the accounts and keys that may read them."""
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None, prog_name: str = "python -m serve") -> None:
     """Run a command and exit: a refusal the project knows is one line on standard error and its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        serve.main(given, prog_name="python -m serve")
+        serve.main(given, prog_name=prog_name)
     except AlphaResultsError as error:
         echo(_shown(error, as_json="--json" in given), err=True)
         sys.exit(error.exit_code)

@@ -1,7 +1,11 @@
-"""The project installs from a checkout, and its commands run apart from it."""
+"""The project installs under one name that hides nobody's, and its command does the whole job apart from the checkout."""
 
 from __future__ import annotations
 
+import ast
+import json
+import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -10,22 +14,46 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from tests.support.ports import free_port
+from tests.support.processes import REPOSITORY, environment
+
 PACKAGES = ("schemas", "datasets", "pipeline", "serve")
+VERSION = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    build = ["uv", "build", "--wheel", "--quiet", "--out-dir", str(folder), str(REPOSITORY)]
+    # The source distribution, and the wheel that is made from it.
+    build = ["uv", "build", "--quiet", "--out-dir", str(folder), str(REPOSITORY)]
     done = subprocess.run(build, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (found,) = folder.glob("*.whl")
     return found
 
 
-def test_the_wheel_holds_every_file_of_the_four_packages_and_nothing_else(wheel: Path) -> None:
-    packaged = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+@pytest.fixture(scope="module")
+def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the programs of an environment in which nothing else was installed."""
+    folder = tmp_path_factory.mktemp("environment")
+    subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
+    place = folder / "bin"
+    subprocess.run(
+        ["uv", "pip", "install", "--quiet", "--python", str(place / "python"), str(wheel)], check=True
+    )
+    return place
+
+
+def run(programs: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(programs / "alpha-results"), *arguments],
+        cwd=folder, env=environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_the_wheel_holds_every_file_of_the_four_packages_in_one_of_its_own(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names} == {"alpha_results", f"alpha_results-{VERSION}.dist-info"}
     tracked = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGES],
         cwd=REPOSITORY,
@@ -35,24 +63,102 @@ def test_the_wheel_holds_every_file_of_the_four_packages_and_nothing_else(wheel:
     )
     if tracked.returncode:
         pytest.skip("this is not a clone: which files belong to the packages is not known")
-    assert packaged == set(tracked.stdout.splitlines())
+    packaged = {name.removeprefix("alpha_results/") for name in names if ".dist-info/" not in name}
+    assert packaged - {"__init__.py", "__main__.py", "group.py", "py.typed"} == set(
+        tracked.stdout.splitlines()
+    )
 
 
-def test_the_installed_commands_run_in_any_folder_and_tell_the_version(wheel: Path, tmp_path: Path) -> None:
-    installed = tmp_path / "site"
-    install = ["uv", "pip", "install", "--quiet", "--no-deps", "--target", str(installed), str(wheel)]
-    subprocess.run(install, check=True)
-    stated = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    for program in ("pipeline", "serve"):
-        # What is installed there comes before the checkout, which the suite's environment knows too.
-        code = f"import sys; sys.path.insert(0, {str(installed)!r}); import runpy; runpy.run_module({program!r}, run_name='__main__')"
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", code, "--version"],
-            cwd=elsewhere,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (done.returncode, done.stdout, done.stderr) == (0, f"alpha-results {stated}\n", "")
+def test_no_module_of_the_wheel_imports_or_names_the_project_as_the_checkout_does(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if not name.endswith(".py"):
+                continue
+            text = archive.read(name).decode()
+            assert not re.search(r"python -m (pipeline|serve|datasets)\b(?!\.)", text), name
+            for node in ast.walk(ast.parse(text)):
+                named = [x.name for x in node.names] if isinstance(node, ast.Import) else []
+                named += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+                assert not set(PACKAGES) & {x.split(".")[0] for x in named}, name
+
+
+def test_the_command_is_there_beside_the_checkouts_own_programs() -> None:
+    program = Path(sys.executable).with_name("alpha-results")
+    for rest, usage in (
+        ([], "Usage: alpha-results [OPTIONS]"),
+        (["serve", "keys"], "Usage: alpha-results serve keys"),
+        (["datasets"], "Usage: alpha-results datasets"),
+    ):
+        done = subprocess.run([str(program), *rest, "--help"], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(usage)
+
+
+def test_the_help_lists_every_command_and_the_version_is_that_of_the_wheel(
+    programs: Path, tmp_path: Path
+) -> None:
+    shown = run(programs, tmp_path, "--help").stdout
+    for word in ("build", "check", "reconcile", "gc", "verify", "serve", "datasets"):
+        assert re.search(rf"^  {word} ", shown, re.MULTILINE)
+    for words in ([], ["serve"]):
+        done = run(programs, tmp_path, *words, "--version")
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"alpha-results {VERSION}\n", "")
+
+
+def test_messages_name_the_installed_command(programs: Path, tmp_path: Path) -> None:
+    done = run(programs, tmp_path, "gc", "--datasets", "nowhere")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "`alpha-results build`" in done.stderr
+    done = run(programs, tmp_path, "serve", "run", "--datasets", "nowhere")
+    assert done.returncode == 2
+    assert "`alpha-results build`" in done.stderr
+
+
+def test_from_an_empty_environment_to_an_answer_as_the_readme_says(programs: Path, tmp_path: Path) -> None:
+    text = (REPOSITORY / "README.md").read_text("utf-8")
+    section = text[text.index("### Installing") : text.index("### Your own runs")]
+    port = free_port()
+    script = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)[-1].replace(
+        "8001", str(port)
+    )
+    script = f"trap 'kill $!; wait $!' EXIT\n{script}"
+    done = subprocess.run(
+        ["sh", "-e"],
+        input=script,
+        cwd=tmp_path,
+        env=environment(PATH=f"{programs}{os.pathsep}{os.environ['PATH']}"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    answer = next(line for line in done.stdout.splitlines() if line.startswith('{"data"'))
+    assert [row["alpha_id"] for row in json.loads(answer)["data"]] == ["sim_lowvol"], done.stderr
+
+
+def test_a_batch_builds_each_seal_in_a_process_of_its_own_in_which_no_foreign_package_is_hidden(
+    programs: Path, tmp_path: Path
+) -> None:
+    assert run(programs, tmp_path, "simulate", "--out", "simulation").returncode == 0
+    done = run(programs, tmp_path, "build", "--from", "simulation", "--datasets", "published", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [seal["outcome"] for seal in json.loads(done.stdout)["seals"]] == ["built"] * 3
+    code = (
+        "from alpha_results.pipeline.batch import process; import os, sys;"
+        "sys.path[:0] = process._search_path().split(os.pathsep);"
+        "import importlib.util; print([importlib.util.find_spec(n) for n in ('datasets', 'schemas', 'serve')])"
+    )
+    found = subprocess.run(
+        [str(programs / "python"), "-P", "-c", code], cwd=tmp_path, env=environment(),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert found.stdout == "[None, None, None]\n"
+
+
+def test_uv_installs_it_as_a_tool(wheel: Path, tmp_path: Path) -> None:
+    variables = environment(UV_TOOL_DIR=str(tmp_path / "tools"), UV_TOOL_BIN_DIR=str(tmp_path / "bin"))
+    subprocess.run(
+        ["uv", "tool", "install", "--quiet", "--python", sys.executable, str(wheel)],
+        env=variables, check=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert run(tmp_path / "bin", tmp_path, "rules", "--help").returncode == 0

@@ -1,0 +1,36 @@
+"""``alpha-results``: the commands of ``pipeline`` as they are, those of ``serve`` and ``datasets`` below these words.
+
+``python -m alpha_results`` is the same. In a checkout the packages stand beside this one; in a wheel they are inside it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+_COMMAND: Final = "alpha-results"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and exit with its code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    word, rest = (given[0], given[1:]) if given else ("", [])
+    if word == "serve":
+        from serve.runtime import restart_with_allocator_settings  # noqa: PLC0415 - before anything else is loaded
+
+        restart_with_allocator_settings(rest)
+        from serve.cli.group import main as serve  # noqa: PLC0415 - as above
+
+        serve(rest, prog_name=f"{_COMMAND} serve")
+    elif word == "datasets":
+        from datasets.__main__ import cli as datasets  # noqa: PLC0415 - no other command needs it
+
+        datasets(rest, prog_name=f"{_COMMAND} datasets")
+    else:
+        from alpha_results.group import cli  # noqa: PLC0415 - as above
+
+        cli(given, prog_name=_COMMAND)
+
+
+if __name__ == "__main__":
+    main()

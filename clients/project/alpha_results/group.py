@@ -1,0 +1,31 @@
+"""The group behind ``alpha-results``: the commands of ``pipeline``, and in its help what else there is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from pipeline.__main__ import LazyGroup
+from pipeline.memory import limit_malloc_arenas
+from schemas.project import version_option
+
+OTHERS: Final = {
+    "serve": "Serve what is published; its accounts, keys and access store.",
+    "datasets": "Look into a root of published files.",
+}
+"""Word -> its line in ``--help``; what follows it is a command of that program."""
+
+
+class _WithOthers(LazyGroup):
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_commands(ctx, formatter)
+        with formatter.section("Commands of their own, each with --help"):
+            formatter.write_dl(list(OTHERS.items()))
+
+
+@click.command(cls=_WithOthers, context_settings={"help_option_names": ["-h", "--help"]})
+@version_option()
+def cli() -> None:
+    """Turn the seals of alpha runs into immutable snapshots, and serve them."""
+    limit_malloc_arenas()

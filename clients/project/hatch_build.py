@@ -1,0 +1,79 @@
+"""Puts the project's four packages into the wheel as one, `alpha_results`, which hides no package of anybody else.
+
+The imports are renamed where they stand, by what makes `alpha_results_datasets`; so are the commands that messages name.
+An editable installation has the checkout as it is.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+PACKAGE: Final = "alpha_results"
+PACKAGES: Final = ("schemas", "datasets", "pipeline", "serve")
+NAMES: Final = {name: f"{PACKAGE}.{name}" for name in PACKAGES}
+COMMANDS: Final = {
+    "pipeline": "alpha-results",
+    "serve": "alpha-results serve",
+    "datasets": "alpha-results datasets",
+}
+"""Program of the checkout -> what is typed for it where the wheel is installed."""
+_TYPED: Final = re.compile(rf"python -m ({'|'.join(COMMANDS)})\b(?!\.)")
+
+
+class OnePackage(BuildHookInterface[Any]):
+    """Writes the package into a temporary folder, from which the wheel takes it."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Write the package; an editable installation needs none."""
+        if version == "editable":
+            return
+        self.folder = tempfile.mkdtemp()
+        write_package(Path(self.root), Path(self.folder))
+        build_data["force_include"][self.folder] = PACKAGE
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002 - the interface's
+        """Remove the folder."""
+        if version != "editable":
+            shutil.rmtree(self.folder)
+
+
+def write_package(repository: Path, target: Path) -> None:
+    """Write the package's files into a folder."""
+    renaming = _renaming(repository)
+    own = repository / "clients" / "project" / PACKAGE
+    sources = [(path, path.relative_to(own)) for path in files(own)]
+    sources += [
+        (path, path.relative_to(repository)) for name in PACKAGES for path in files(repository / name)
+    ]
+    for path, relative in sources:
+        place = target / relative
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".py":
+            text = renaming.renamed(path.read_text("utf-8"), repository, NAMES)
+            place.write_text(_TYPED.sub(lambda found: COMMANDS[found[1]], text), "utf-8")
+        else:
+            shutil.copyfile(path, place)
+
+
+def files(folder: Path) -> list[Path]:
+    """Return the files below a folder that belong to a package."""
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+
+
+def _renaming(repository: Path) -> Any:
+    place = repository / "clients" / "datasets" / "hatch_build.py"
+    found = importlib.util.spec_from_file_location("alpha_results_renaming", place)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
