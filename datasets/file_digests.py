@@ -9,7 +9,7 @@ import time
 from concurrent.futures import Future
 from typing import Final, NamedTuple
 
-from datasets.storage.disk import reading
+from datasets.storage.disk import require_not_of_disk
 from schemas.settings import SETTINGS
 
 _MAX_FILES: Final = 200_000
@@ -59,8 +59,11 @@ class FileDigests:
         StorageUnavailable
             When the disk fails or does not permit reading it.
         """
-        with reading(path):
+        try:
             version = _version(os.stat(path))  # noqa: PTH116 - as below, and asked before every query
+        except OSError as error:
+            require_not_of_disk(path, error)
+            raise
         if version[2] != size:
             return False
         found = self._of(path, version, self._seconds)
@@ -92,9 +95,13 @@ class FileDigests:
 
     def _compute(self, path: str | os.PathLike[str], version: type_version) -> _Digest:
         computed = time.monotonic()
-        with reading(path), open(path, "rb") as stream:  # noqa: PTH123 - most callers have text
-            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-            unchanged = _version(os.fstat(stream.fileno())) == version
+        try:
+            with open(path, "rb") as stream:  # noqa: PTH123 - most callers have text
+                sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+                unchanged = _version(os.fstat(stream.fileno())) == version
+        except OSError as error:
+            require_not_of_disk(path, error)
+            raise
         found = _Digest(sha256, computed)
         if unchanged:  # else it was written meanwhile, and the next caller reads it again
             with self._lock:

@@ -56,6 +56,10 @@ class Snapshot:
         return snapshot_path(self.pointer.alpha_id, self.pointer.snapshot)
 
     @cached_property
+    def _local_folder(self) -> str:
+        return self._storage.full(self._folder)
+
+    @cached_property
     def manifest(self) -> Manifest:
         """What the snapshot holds.
 
@@ -104,6 +108,11 @@ class Snapshot:
         if book is None:
             return dataset in self.manifest.columns
         return (dataset, book) in self._entries
+
+    def has_rows(self, dataset: str, book: str | None = None) -> bool:
+        """Whether that was published with a row at least: a kind may be sealed without any."""
+        entry = self._entries.get((dataset, book))
+        return entry is not None and entry.rows > 0
 
     def books(self, dataset: str) -> tuple[str, ...]:
         """Return the books a dataset is partitioned by, in canonical order; empty when there are none."""
@@ -162,7 +171,7 @@ class Snapshot:
             return self._storage.cache.file(self._storage, relative, entry.bytes, entry.sha256)
         if self._storage.folder is None:
             return self._storage.url(relative)
-        path = self._storage.full(relative)
+        path = f"{self._local_folder}/{entry.path}"
         try:
             intact = DIGESTS.intact(path, entry.bytes, entry.sha256)
         except FileNotFoundError as error:

@@ -5,7 +5,7 @@ A row model is where the interface chooses from a table; the meaning, unit and v
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from schemas.table import Column, Origin, Table
@@ -27,16 +27,19 @@ class RowModel:
         The published table they come from; None for rows that are not a stored table.
     null_when_absent
         Columns served as null, rather than omitted, when the run never recorded them.
+    conditioned
+        The columns that a key without raw-book access sees.
     """
 
     name: str
     columns: tuple[Column, ...]
     table: Table | None = None
     null_when_absent: frozenset[str] = frozenset()
+    conditioned: tuple[Column, ...] = field(init=False, repr=False, compare=False)
 
-    def visible(self, *, raw: bool) -> tuple[Column, ...]:
-        """Return the columns a key sees, with raw-book access or without."""
-        return tuple(column for column in self.columns if raw or not column.raw)
+    def __post_init__(self) -> None:
+        """Choose the conditioned columns once."""
+        object.__setattr__(self, "conditioned", tuple(column for column in self.columns if not column.raw))
 
 
 def _of(name: str, table: str, *leave_out: str, nulls: tuple[str, ...] = ()) -> RowModel:

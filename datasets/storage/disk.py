@@ -67,9 +67,14 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = (_CLOSED | _LOST).get(error.errno or 0)
-        if reason is None:
-            raise
+        require_not_of_disk(path, error)
+        raise
+
+
+def require_not_of_disk(path: str | os.PathLike[str], error: OSError) -> None:
+    """Raise the failure to read a file again as a DiskUnavailable, where its disk or its permissions are to blame."""
+    reason = (_CLOSED | _LOST).get(error.errno or 0)
+    if reason is not None:
         raise DiskUnavailable(f"{os.fspath(path)} cannot be read: {reason}, then try again") from error
 
 

@@ -9,7 +9,7 @@ import orjson
 
 from schemas.errors import ApiError
 from schemas.warning_codes import WARNING_CODES
-from serve.query.found import UnknownSymbol
+from serve.query.found import Found, UnknownSymbol
 from serve.query.instants import now
 from serve.query.json import BodyChunks
 
@@ -46,6 +46,28 @@ def collection(
         return (b"".join((b'{"data":', first, last)),)
     *middle, end = middle
     return (b"".join((b'{"data":', first)), *middle, b"".join((end, last)))
+
+
+def page(query: Any, found: Found, meta: Mapping[str, Any]) -> BodyChunks:
+    """Assemble the page of a query: a pure function of the snapshot, the query and the key's view.
+
+    Parameters
+    ----------
+    query
+        Of it the limit and the offset.
+    """
+    warnings = [kind_missing(kind) for kind in found.missing]
+    if found.unknown:
+        warnings.append(unknown_symbols(found.unknown))
+    rows = found.rows
+    return collection(
+        rows.pieces,
+        returned=rows.returned,
+        total=rows.total,
+        limit=query.limit,
+        offset=query.offset,
+        meta={**meta, "warnings": warnings} if warnings else meta,
+    )
 
 
 def single(data: Mapping[str, Any], *, request_id: str | None, source: str, meta: Mapping[str, Any]) -> bytes:

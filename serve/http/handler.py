@@ -18,6 +18,7 @@ from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
 from serve.auth.allow_list import Mode
 from serve.auth.credentials import Credentials
 from serve.cache.bodies import JOINED_BYTES, Body, coded
+from serve.http import envelope
 from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Pending
 from serve.http.encoding import IDENTITY, JOINABLE, negotiate
 from serve.http.errors import as_api_error
@@ -29,7 +30,6 @@ from serve.http.responses import (
     failed,
     not_modified,
     object_response,
-    page_body,
     page_response,
     unless_unchanged,
 )
@@ -298,14 +298,15 @@ class EndpointHandler:
             The query, its tag and the content coding.
         """
         query, tag, coding = named
-        pieces = page_body(query, found, function.meta(request, query, found))
+        pieces = envelope.page(query, found, function.meta(request, query, found))
         name = tag_of_body(b"".join(pieces)) if function.tag_by_body else tag
         body = coded(pieces, coding, quoted(name, coding), found.rows)
         if self._is_cached(found.rows, body, tag, in_memory=in_memory):
             self._service.bodies.put(query.snapshot, (tag, coding), body.copied(), body.bytes)
-        response = page_response(body, request.answer_headers)
+        headers = request.the_caller.headers
+        response = page_response(body, headers)
         wanted = request.headers.get(b"if-none-match")
-        return response if wanted is None else unless_unchanged(response, wanted, request.answer_headers)
+        return response if wanted is None else unless_unchanged(response, wanted, headers)
 
     def _is_cached(self, rows: Rows, body: Body, tag: str, *, in_memory: bool) -> bool:
         """Whether a body is worth its memory."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from schemas.endpoint import Endpoint
 from schemas.error_codes import ERROR_CODES
@@ -14,10 +14,8 @@ from serve.http import encoding, envelope
 from serve.http import request as requests
 from serve.http.answer import PRIVATE, Answer, Bare, Page
 from serve.http.asgi import Receive, Scope, Send
-from serve.http.envelope import kind_missing, unknown_symbols
 from serve.http.etag import matches, matches_any, quoted, tag_of_body
 from serve.http.request import Request
-from serve.query.found import Found
 from serve.query.json import BodyChunks
 
 RETRY_SECONDS: Final = 2
@@ -91,28 +89,6 @@ def unless_unchanged(response: Response, if_none_match: bytes, headers: Mapping[
     if matches(if_none_match, etag) or matches_any(if_none_match):
         return not_modified(etag, headers)
     return response
-
-
-def page_body(query: Any, found: Found, meta: Mapping[str, Any]) -> BodyChunks:
-    """Assemble a page's body: a pure function of the snapshot, the query and the key's view.
-
-    Parameters
-    ----------
-    query
-        Of it the limit and the offset.
-    """
-    warnings = [kind_missing(kind) for kind in found.missing]
-    if found.unknown:
-        warnings.append(unknown_symbols(found.unknown))
-    rows = found.rows
-    return envelope.collection(
-        rows.pieces,
-        returned=rows.returned,
-        total=rows.total,
-        limit=query.limit,
-        offset=query.offset,
-        meta={**meta, "warnings": warnings} if warnings else meta,
-    )
 
 
 def object_response(request: Request, endpoint: Endpoint, answer: Answer, coding: str) -> Response:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import Final
 
 from datasets.snapshot import Snapshot
 from schemas.rows import ROWS
-from schemas.table import Table
+from schemas.table import Column, Table
 from schemas.tables import TABLES
 from schemas.tables.books import BOOK_KINDS
-from serve.query import filters
+from schemas.units import Type
 from serve.query.page_query import PageQuery
 from serve.query.rebalances import RebalanceIndex
 from serve.query.sql import (
@@ -25,7 +26,12 @@ from serve.query.sql import (
     stored_order,
 )
 
-_BOOKS: Final = TABLES["books"]
+DAY_COLUMNS: Final = {
+    name: table["date" if "date" in table else "timestamp"]
+    for name, table in TABLES.items()
+    if "date" in table or "timestamp" in table
+}
+"""Table -> the column a window of days acts on: the day where there is one, else the instant."""
 
 
 def compile_page(query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | None = None) -> Paged:
@@ -36,7 +42,7 @@ def compile_page(query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | N
     snapshot
         The one the query names; it has the table, and rows of it.
     index
-        Its rebalance index where it is known: of decisions it tells where the days lie in the file, and their number.
+        Its rebalance index where it is known: of decisions it gives the row range of the days in the file.
 
     Raises
     ------
@@ -45,16 +51,21 @@ def compile_page(query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | N
     """
     table, model = TABLES[query.table], ROWS[query.row]
     book = query.partition
+    present, file, n_rows = (
+        snapshot.columns(query.table),
+        snapshot.file(query.table, book),
+        snapshot.entry(query.table, book).rows,
+    )
     columns = projection(
         model,
-        snapshot.columns(query.table),
+        present,
         raw=query.raw,
         constants=None if book is None else {"book": book},
     )
-    stored = source(snapshot.file(query.table, book))
-    lies = None if query.filters_rows else _place(query, snapshot, index)
-    if lies is not None and query.sort is None:
-        first, total = lies
+    stored = source(file)
+    span = None if query.filters_rows else _find_row_range(query, n_rows, index)
+    if span is not None and query.sort is None:
+        first, total = span
         return row_range(
             columns,
             stored,
@@ -64,11 +75,11 @@ def compile_page(query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | N
             limit=query.limit,
             offset=query.offset,
         )
-    total_known = None if lies is None else lies[1]
+    total_known = None if span is None else span[1]
     return paged(
         columns,
         stored,
-        _conditions(query, table),
+        _conditions(query),
         _order(query, table),
         limit=query.limit,
         offset=query.offset,
@@ -87,7 +98,7 @@ def compile_books(query: PageQuery, snapshot: Snapshot, books: Sequence[str]) ->
     return paged(
         projection(ROWS[query.row], snapshot.columns(query.table), raw=query.raw),
         source(snapshot.file(query.table)),
-        filters.tickers(_BOOKS["book"], books),
+        [_is_in("book", books)],
         f"list_position(?, {quoted('book')}), list_position(?, {quoted('kind')})",
         limit=query.limit,
         offset=query.offset,
@@ -95,9 +106,8 @@ def compile_books(query: PageQuery, snapshot: Snapshot, books: Sequence[str]) ->
     )
 
 
-def _place(query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | None) -> tuple[int, int] | None:
-    """Return the number of the first row of the query's days in the file, and how many rows they have, where that is known."""
-    rows = snapshot.entry(query.table, query.partition).rows
+def _find_row_range(query: PageQuery, rows: int, index: RebalanceIndex | None) -> tuple[int, int] | None:
+    """Return the first row of the query's days in a file of so many rows, and their number, where that is known."""
     if query.first is None and query.last is None:
         return 0, rows
     if query.table != "decisions" or index is None or index.rows != rows:
@@ -105,15 +115,45 @@ def _place(query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | None) -
     return index.rows_between(query.first, query.last)
 
 
-def _conditions(query: PageQuery, table: Table) -> list[Statement]:
-    found = filters.window(table[day_column(table)], query.first, query.last)
+def _conditions(query: PageQuery) -> list[Statement]:
+    found = window(DAY_COLUMNS[query.table], query.first, query.last)
     if query.symbols is not None:
-        found += filters.tickers(table["symbol"], query.symbols)
+        found.append(_is_in("symbol", query.symbols))
     if query.direction is not None:
-        found += filters.equals(table["direction"], query.direction)
+        found.append(Statement(f"{quoted('direction')} = ?", (query.direction,)))
     if query.min_abs_weight is not None:
-        found += filters.at_least_in_size(table[query.weight], query.min_abs_weight)
+        found.append(Statement(f"abs({quoted(query.weight)}) >= ?", (query.min_abs_weight,)))
     return found
+
+
+def window(column: Column, first: dt.date | None, last: dt.date | None) -> list[Statement]:
+    """Return the conditions that keep rows from one day to another, both inclusive.
+
+    Parameters
+    ----------
+    column
+        A day, or an instant, of which the day in UTC counts.
+    first, last
+        None leaves that end open.
+    """
+    name = quoted(column.name)
+    if column.type is not Type.TIMESTAMP:
+        ends = ((">=", first), ("<=", last))
+        return [Statement(f"{name} {sign} ?", (day,)) for sign, day in ends if day is not None]
+    found = []
+    if first is not None:
+        found.append(Statement(f"{name} >= ?", (_midnight(first),)))
+    if last is not None and last < dt.date.max:  # no day follows the last one, and no row either
+        found.append(Statement(f"{name} < ?", (_midnight(last + dt.timedelta(days=1)),)))
+    return found
+
+
+def _midnight(day: dt.date) -> dt.datetime:
+    return dt.datetime.combine(day, dt.time(), dt.UTC)
+
+
+def _is_in(name: str, values: Sequence[str]) -> Statement:
+    return Statement(f"{quoted(name)} IN ({', '.join('?' * len(values))})", tuple(values))
 
 
 def _order(query: PageQuery, table: Table) -> str:
@@ -121,8 +161,3 @@ def _order(query: PageQuery, table: Table) -> str:
         return stored_order(table)
     terms = [(query.sort, query.descending), ("symbol", False)]
     return make_order_by(*(terms[:1] if query.sort == "symbol" else terms))
-
-
-def day_column(table: Table) -> str:
-    """Name the column a window of days acts on: the day where there is one, else the instant."""
-    return "date" if "date" in table else "timestamp"

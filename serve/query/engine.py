@@ -22,7 +22,7 @@ from serve.query.rebalances import RebalanceIndex, RebalanceIndexes
 from serve.query.rendered_table import RenderedTable, estimated_bytes, read_table
 from serve.query.symbols import RunSymbols
 from serve.query.table_cache import TableCache
-from serve.query.views import has_rows, parquet_source
+from serve.query.views import parquet_source
 
 _MAX_ROWS: Final = 50_000
 """Rows that may be gone through on the event loop; more would keep other requests waiting."""
@@ -108,7 +108,7 @@ class TablePages:
         """Cut a page from a rendered table."""
         table = self._tables.get(query.snapshot, query.view)
         week = None
-        if query.row == DECISION and (table is not None or has_rows(snapshot, "rebalances")):
+        if query.row == DECISION and (table is not None or snapshot.has_rows("rebalances")):
             index = self._indexes.cached(snapshot)
             if index is None:
                 return None
@@ -133,8 +133,9 @@ class TablePages:
         unknown: tuple[UnknownSymbol, ...] = ()
         if query.symbols is not None:
             unknown = self._symbols.unknown(snapshot, query.symbols, raw=query.raw)
-        table = self._tables.get(query.snapshot, query.view)
-        rows = self._run(query, snapshot, index) if table is None else table.cut(query)
+        view = query.view
+        table = self._tables.get(query.snapshot, view)
+        rows = self._run(query, view, snapshot, index) if table is None else table.cut(query)
         return Found(rows, unknown=unknown, week=week)
 
     def prewarm(self, snapshot: Snapshot, view: TableView, most: int) -> bool:
@@ -162,12 +163,13 @@ class TablePages:
         """Return the rebalance index where the answer or its SQL is made with it."""
         days = query.first is not None or query.last is not None
         wanted = query.row == DECISION or (query.table == "decisions" and days)
-        return self._indexes.load(snapshot) if wanted and has_rows(snapshot, "rebalances") else None
+        return self._indexes.load(snapshot) if wanted and snapshot.has_rows("rebalances") else None
 
-    def _run(self, query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | None) -> Rows:
+    def _run(
+        self, query: PageQuery, view: TableView, snapshot: Snapshot, index: RebalanceIndex | None
+    ) -> Rows:
         started = time.perf_counter()
         rows = self._reader.page(compile_page(query, snapshot, index))
-        view = query.view
         self._tables.record_miss(
             query.snapshot,
             view,
@@ -188,16 +190,22 @@ def _week(query: PageQuery, index: RebalanceIndex) -> Week:
 
 
 def _nothing(query: PageQuery, snapshot: Snapshot, week: Week | None) -> Found | None:
-    """Return what is found where the run holds no rows for a query; None where it holds some."""
+    """Return what is found where the run holds no rows for a query; None where it holds some.
+
+    Parameters
+    ----------
+    week
+        Of a cross-section; None when the run has no rebalance weeks.
+    """
     if query.row == DECISION:
-        if not has_rows(snapshot, "rebalances"):
+        if week is None:
             return Found(NO_ROWS, missing=("rebalances",))
-        if week is not None and week.symbols is None:
+        if week.symbols is None:
             return Found(NO_ROWS, missing=("decisions",), week=week)
     if TABLES[query.table].partition:
         has_any = holds_book(snapshot, query.table, query.book or "", raw=query.raw)
     else:
-        has_any = has_rows(snapshot, query.table)
+        has_any = snapshot.has_rows(query.table)
     return None if has_any else Found(NO_ROWS, missing=(query.table,), week=week)
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from datasets.snapshot import Snapshot
+from schemas.tables import TABLES
 from serve.cache.lru import SizedLRUCache
 from serve.query.duckdb import Reader
 from serve.query.equity import LEDGER_COLUMNS, Ledger, make_ledger
-from serve.query.statements import select_ledger
+from serve.query.sql import select_all
+
+_TABLE: Final = TABLES["portfolio"]
 
 
 class Ledgers:
@@ -39,6 +44,6 @@ class Ledgers:
 
         def read() -> Ledger:
             file = snapshot.file("portfolio", book)
-            return make_ledger(self._reader.frame(select_ledger(file, LEDGER_COLUMNS)))
+            return make_ledger(self._reader.frame(select_all(_TABLE, file, LEDGER_COLUMNS)))
 
         return self._cache.get_or_load(snapshot.key, book, read, lambda ledger: ledger.bytes)

@@ -11,11 +11,14 @@ from typing import Final
 
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
+from schemas.tables import TABLES
 from serve.cache.lru import SizedLRUCache
 from serve.query.duckdb import Reader
 from serve.query.found import Week
-from serve.query.statements import select_weeks
+from serve.query.sql import select_all
 
+_TABLE: Final = TABLES["rebalances"]
+_COLUMNS: Final = tuple(column.name for column in _TABLE)
 _WEEK_BYTES: Final = 170
 """What a week takes in memory, about."""
 
@@ -122,8 +125,9 @@ class RebalanceIndexes:
         """
 
         def read() -> RebalanceIndex:
-            file, columns = snapshot.file("rebalances"), snapshot.columns("rebalances")
-            frame = self._reader.frame(select_weeks(file, columns))
+            present = snapshot.columns("rebalances")
+            columns = [name for name in _COLUMNS if name in present]
+            frame = self._reader.frame(select_all(_TABLE, snapshot.file("rebalances"), columns))
             symbols = frame["n_symbols"].to_list() if "n_symbols" in frame.columns else None
             return RebalanceIndex(frame["date"].to_list(), frame["week_status"].to_list(), symbols)
 

@@ -86,7 +86,7 @@ def projection(
     """
     parts: list[str] = []
     binds: list[object] = []
-    for column in model.visible(raw=raw):
+    for column in model.columns if raw else model.conditioned:
         name = quoted(column.name)
         if constants and column.name in constants:
             parts.append(f"?::VARCHAR AS {name}")
@@ -171,6 +171,18 @@ def selected(columns: Statement, table: Statement, conditions: Sequence[Statemen
         f"SELECT {columns.sql} FROM {table.sql}{where.sql} ORDER BY {order}",  # noqa: S608 - see module
         (*columns.binds, *table.binds, *where.binds),
     )
+
+
+def select_all(table: Table, file: str, columns: Sequence[str]) -> Statement:
+    """Return the query of every row of a file of a table, in the order it is stored in.
+
+    Parameters
+    ----------
+    columns
+        Declared columns that the file holds.
+    """
+    names = Statement(", ".join(map(quoted, columns)))
+    return selected(names, source(file), [], stored_order(table))
 
 
 def _where(conditions: Sequence[Statement]) -> Statement:

@@ -12,7 +12,7 @@ from serve.cache.lru import SizedLRUCache
 from serve.query.duckdb import Reader
 from serve.query.found import UnknownSymbol
 from serve.query.readable_books import visible_books
-from serve.query.statements import select_symbols
+from serve.query.sql import Statement, quoted, source
 
 _SYMBOL_BYTES: Final = 128
 """What a symbol takes in a set, about."""
@@ -65,7 +65,7 @@ class RunSymbols:
         def read() -> _Symbols:
             parts = [(kind, book) for kind in kinds for book in books or (None,)]
             files = [snapshot.file(*part) for part in parts if snapshot.has(*part)]
-            return _Symbols().union(*(self._reader.frame(select_symbols(file))["symbol"] for file in files))
+            return _Symbols().union(*(self._reader.frame(_select_symbols(file))["symbol"] for file in files))
 
         return self._cache.get_or_load(snapshot.key, books, read, lambda x: len(x) * _SYMBOL_BYTES)
 
@@ -89,3 +89,10 @@ def _unknown(
     known |= traded
     spelled = {name.casefold(): name for name in known}
     return tuple(UnknownSymbol(x, spelled.get(x.casefold())) for x in asked if x not in known)
+
+
+def _select_symbols(file: str) -> Statement:
+    """Return the query of the distinct symbols of a file that has any."""
+    stored, column = source(file), quoted("symbol")
+    sql = f"SELECT DISTINCT {column} FROM {stored.sql} WHERE {column} IS NOT NULL"  # noqa: S608 - declared names only
+    return Statement(sql, stored.binds)

@@ -58,9 +58,4 @@ def usual_views(snapshot: Snapshot) -> tuple[TableView, ...]:
         TableView("decisions", None, "score", raw=False),
         *(TableView("portfolio", book, "portfolio", raw=False) for book in CONDITIONED_BOOKS),
     )
-    return tuple(x for x in found if has_rows(snapshot, x.table, x.book))
-
-
-def has_rows(snapshot: Snapshot, table: str, book: str | None = None) -> bool:
-    """Whether the run has rows of a table: one that was sealed without a row holds none."""
-    return snapshot.has(table, book) and snapshot.entry(table, book).rows > 0
+    return tuple(x for x in found if snapshot.has_rows(x.table, x.book))

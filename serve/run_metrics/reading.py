@@ -20,7 +20,7 @@ from schemas.tables.rebalances import PENDING, TRADED
 from schemas.tables.sealed_metrics import NOT_REPRODUCED
 from schemas.tables.weekly_signal import HORIZONS, LAGS
 from serve.query.duckdb import Reader
-from serve.query.statements import select_all
+from serve.query.sql import select_all
 from serve.run_metrics.figures import (
     CrossSections,
     Index,

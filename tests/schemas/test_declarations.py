@@ -116,8 +116,8 @@ def test_every_warning_code_is_given_somewhere(code: str) -> None:
 
 @pytest.mark.parametrize("model", ROWS.values(), ids=lambda x: x.name)
 def test_rows_strip_exactly_the_raw_columns(model: RowModel) -> None:
-    assert [c.name for c in model.visible(raw=True)] == [c.name for c in model.columns]
-    assert not [c.name for c in model.visible(raw=False) if c.name.startswith("raw_")]
+    assert set(model.conditioned) == {c for c in model.columns if not c.raw}
+    assert not [c.name for c in model.conditioned if c.name.startswith("raw_")]
     assert model.null_when_absent <= {c.name for c in model.columns}
 
 

@@ -12,8 +12,7 @@ from schemas.tables import TABLES
 from serve.endpoints.signals import cross_section
 from serve.http.params import parse_query
 from serve.http.request import Request
-from serve.query import filters
-from serve.query.compile import compile_page
+from serve.query.compile import compile_page, window
 from serve.query.page_query import DECISION, PageQuery
 from serve.query.rebalances import RebalanceIndex
 from serve.query.sql import Paged, Statement, projection, quoted, source
@@ -133,16 +132,16 @@ def test_the_total_needs_a_query_only_when_something_narrows_what_is_counted() -
 
 def test_a_window_of_instants_covers_whole_days_in_utc() -> None:
     column = TABLES["trades"]["timestamp"]
-    first, after = filters.window(column, DAY, DAY)
+    first, after = window(column, DAY, DAY)
     assert first.binds == (dt.datetime(2020, 1, 3, tzinfo=dt.UTC),)
     assert after.binds == (dt.datetime(2020, 1, 4, tzinfo=dt.UTC),)
     assert "<" in after.sql
     assert "<=" not in after.sql
-    assert filters.window(column, None, dt.date.max) == []
+    assert window(column, None, dt.date.max) == []
 
 
 def test_a_window_of_days_includes_both() -> None:
-    found = filters.window(TABLES["portfolio"]["date"], DAY, DAY)
+    found = window(TABLES["portfolio"]["date"], DAY, DAY)
     assert [x.sql for x in found] == ['"date" >= ?', '"date" <= ?']
 
 

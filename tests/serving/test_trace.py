@@ -10,10 +10,10 @@ from tests.support import published
 from tests.support.trace import Journey, followed
 
 BOUNDS = {
-    "finished body": (20, 60),
-    "cut from rows": (31, 80),
-    "from Parquet": (46, 190),
-    "metrics, cold": (57, 400),
+    "finished body": (20, 45),
+    "cut from rows": (31, 78),
+    "from Parquet": (38, 144),
+    "metrics, cold": (51, 314),
 }
 """Request -> files it may touch, and moves between them."""
 
