@@ -16,13 +16,14 @@ from serve.auth.client_address import IPAddress, client_address
 from serve.auth.credentials import Credentials, RawHeaders
 from serve.auth.key_view import caller_with, key_row, make_link_holder
 from serve.auth.limits import Limiter
+from serve.auth.limits.clocks import wall_us
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.policy import LimitStatus, RateLimit, Usage, rate_headers
 from serve.auth.link_holder import LinkHolder
 from serve.auth.refusals import NOT_A_KEY, make_refusal, require_in_use
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import KeyRecord, Store, open_database
-from serve.auth.store.peppers import load_digests
+from serve.auth.store.peppers import load_digests, require_peppers
 from serve.auth.store.tables import KeyStatus
 from serve.auth.tokens import NO_PEPPER, Digests, Token, TokenShape, could_be_id
 
@@ -92,19 +93,21 @@ class Authenticator:
         Raises
         ------
         SettingsError
-            When the settings cannot count calls exactly, or the store has another schema.
+            When the settings cannot count calls exactly, the store has another schema, or keys in use have a pepper that is
+            not here.
         StorageUnavailable
             When the store does not answer.
         """
         settings.require_serving()
-        digests = load_digests(settings)
-        if digests.newest == NO_PEPPER:
-            _log.warning("digests_without_pepper", fix="set ALPHA_RESULTS_PEPPER to 32 random bytes in hex")
-        store = Store(await open_database(settings, writable=False))
+        database = await open_database(settings, writable=False)
+        store = Store(database)
         try:
-            strange = await store.pepper_ids() - digests.known
-            if strange:
-                _log.warning("keys_of_unknown_pepper", pepper_ids=sorted(strange), effect="they answer 401")
+            await require_peppers(settings, database, wall_us())
+            digests = load_digests(settings)
+            if digests.newest == NO_PEPPER:
+                _log.warning(
+                    "digests_without_pepper", fix="set ALPHA_RESULTS_PEPPER to 32 random bytes in hex"
+                )
             limiter: Limiter
             if settings.redis is not None:
                 from serve.auth.limits.redis import RedisLimiter  # noqa: PLC0415 - slow to load, and often unused
@@ -124,6 +127,10 @@ class Authenticator:
             await self._limiter.close()
         finally:
             await self._store.close()
+
+    async def require_limiter(self) -> None:
+        """Raise SettingsError or StorageUnavailable, with the reason, when calls cannot be counted now."""
+        await self._limiter.require()
 
     async def ask_store(self) -> None:
         """Ask the store for a key that nobody has; raises StorageUnavailable when it does not answer."""

@@ -106,5 +106,9 @@ def _require_root(program: Settings) -> None:
 
 
 async def _try(access: AccessSettings) -> None:
-    """Open and close the access store, so that what is wrong with it is said in one line."""
-    await (await Authenticator.open(access)).close()
+    """Open and close the stores of keys and of counts, so that what is wrong with either is said in one line."""
+    opened = await Authenticator.open(access)
+    try:
+        await opened.require_limiter()
+    finally:
+        await opened.close()

@@ -64,13 +64,15 @@ def administer(
         False for an act that only reads: nothing is created then.
     urgent
         An act that takes rights away. When the store fails it is tried once more with the room that is set aside, as the
-        disk may be full.
+        disk may be full, and no pepper is needed.
     """
     settings = make_settings(access_url, datasets)
     store = settings.location.path
 
     async def run() -> Result:
-        async with open_administration(settings, _actor(), writable=writable) as administration:
+        async with open_administration(
+            settings, _actor(), writable=writable, ending=urgent
+        ) as administration:
             return await act(administration)
 
     try:

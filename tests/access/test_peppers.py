@@ -13,7 +13,6 @@ from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.auth.store.peppers import load_digests
 from serve.auth.tokens import NO_PEPPER
-from tests.access.conftest import Emitted
 
 pytestmark = pytest.mark.anyio
 
@@ -63,18 +62,31 @@ async def test_a_pepper_of_the_settings_makes_new_keys_and_older_ones_go_on(plai
     peppered = replace(plain, peppers=(GIVEN,))
     newer = await issue(peppered, "b@example.org")
     assert [await answer(peppered, token) for token in (older, newer)] == ["admitted", "admitted"]
-    # Without the setting only the older one can be verified.
-    assert [await answer(plain, token) for token in (older, newer)] == ["admitted", "invalid_api_key"]
+    with pytest.raises(SettingsError, match="ALPHA_RESULTS_PEPPER"):
+        await answer(plain, older)
 
 
-async def test_a_lost_pepper_closes_the_door_and_is_told_to_the_operator(
-    plain: AccessSettings, tmp_path: Path, emitted: Emitted
+async def test_a_store_whose_pepper_is_lost_is_refused_by_every_command_until_its_keys_are_revoked(
+    plain: AccessSettings, tmp_path: Path
 ) -> None:
     token = await issue(plain, "a@example.org")
-    (tmp_path / "a.sqlite3.pepper").unlink()
-    before = len(emitted.lines)
-    assert await answer(plain, token) == "invalid_api_key"
-    assert any("keys_of_unknown_pepper" in line for line in emitted.lines[before:])
+    key = token.partition(".")[0].rpartition("_")[2]
+    pepper = tmp_path / "a.sqlite3.pepper"
+    kept = pepper.read_bytes()
+    pepper.unlink()
+    for writable in (True, False):
+        with pytest.raises(SettingsError, match=rf"{key}; restore {pepper} .*`keys revoke`"):
+            async with open_administration(plain, "tester", writable=writable):
+                pass
+    with pytest.raises(SettingsError, match=key):
+        await answer(plain, token)
+    assert not pepper.exists(), "another one would hide that it is lost"
+    pepper.write_bytes(kept)
+    assert await answer(plain, token) == "admitted"
+    pepper.unlink()
+    async with open_administration(plain, "tester", ending=True) as administration:
+        await administration.keys.revoke(key)
+    assert await answer(plain, await issue(plain, "b@example.org")) == "admitted"
 
 
 def test_an_empty_pepper_file_is_refused(plain: AccessSettings, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_nothing_secret_is_shown() -> None:
     assert "pa55word" not in repr(found)
     assert "pa55word" not in found.location.shown
     assert "pa55word" not in repr(found.location)
-    assert found.location.shown == "postgresql on db.example.org, database access"
+    assert found.location.shown == "postgresql on db.example.org:5432, database access"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from serve.auth.admin.keys import Keys
 from serve.auth.limits.clocks import wall_us
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import open_database
-from serve.auth.store.peppers import load_digests
+from serve.auth.store.peppers import load_digests, require_peppers
 from serve.auth.tokens import TokenShape
 
 
@@ -28,7 +28,12 @@ class Administration:
 
 @asynccontextmanager
 async def open_administration(
-    settings: AccessSettings, actor: str, clock: Callable[[], int] = wall_us, *, writable: bool = True
+    settings: AccessSettings,
+    actor: str,
+    clock: Callable[[], int] = wall_us,
+    *,
+    writable: bool = True,
+    ending: bool = False,
 ) -> AsyncIterator[Administration]:
     """Open the store to change it, or only to look at it.
 
@@ -44,14 +49,18 @@ async def open_administration(
         Microseconds since 1970.
     writable
         False to read only: then every act that changes something fails.
+    ending
+        An act that takes rights away: it needs no pepper.
 
     Raises
     ------
     SettingsError, StorageUnavailable
-        As :func:`serve.auth.store.keys.open_database`.
+        As :func:`serve.auth.store.keys.open_database`, and as :func:`serve.auth.store.peppers.require_peppers`.
     """
     database = await open_database(settings, writable=writable, create=writable)
     try:
+        if not ending:
+            await require_peppers(settings, database, wall_us())
         trail = AuditLog(database, actor, clock)
         shape = TokenShape(settings.token_prefix, settings.environment)
         yield Administration(

@@ -24,6 +24,10 @@ class Limiter(Protocol):
         """Return the status of keys, charging nothing; in the order asked."""
         ...
 
+    async def require(self) -> None:
+        """Raise SettingsError or StorageUnavailable, with the reason, when no call can be counted now."""
+        ...
+
     async def close(self) -> None:
         """Write what is unsaved and close connections."""
         ...

@@ -67,6 +67,9 @@ class InMemoryLimiter:
         """Say where keys stand."""
         return [self.status_now(key_id, rate) for key_id, rate in asked]
 
+    async def require(self) -> None:
+        """Nothing to ask: the file was locked and read when it was opened."""
+
     def take_now(self, key_id: str, rate: RateLimit) -> LimitStatus:
         """Count one call of a key if every window has room, in one step that nothing can come between."""
         log = self._logs.get(key_id)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -11,16 +13,43 @@ from typing import Any, Final, NamedTuple
 import redis.asyncio as client
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    NoPermissionError,
+    NoScriptError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+)
+from redis.exceptions import TimeoutError as TimeoutErrorOfRedis
 
 from schemas.errors import SettingsError, StorageUnavailable
 from schemas.limits import LIMIT_WINDOWS
+from schemas.settings import SETTINGS
 from serve.auth.limits.policy import MONTH, ROLLING_US, LimitStatus, RateLimit
 
 SCRIPT: Final = Path(__file__).with_name("limiter.lua").read_text(encoding="utf-8")
 ANSWER_WAIT_SECONDS: Final = 1.0
 CONNECTIONS: Final = 32
-_NO_ANSWER: Final = "The store of call counts did not answer."
+
+
+_WRONG: Final[dict[type[Exception], str]] = {
+    AuthenticationError: "it refuses this user and password",
+    NoPermissionError: "the user may not run what counts calls: EVALSHA, SCRIPT LOAD and the keys of alpha-results",
+    ssl.SSLError: "TLS failed: the certificate is not trusted or not of this host",
+}
+"""What no waiting mends."""
+_AWAY: Final[dict[type[Exception], str]] = {
+    BusyLoadingError: "it is loading its data; try again",
+    ReadOnlyError: "it is a replica, which counts nothing: name the primary",
+    socket.gaierror: "the name of the host is not known",
+    ConnectionRefusedError: "the connection was refused: nothing listens there",
+    FileNotFoundError: "there is no such socket",
+    TimeoutErrorOfRedis: "it did not answer in time",
+    TimeoutError: "it did not answer in time",
+}
+"""What may pass."""
 
 
 class _Hit(NamedTuple):
@@ -61,6 +90,9 @@ class RedisLimiter:
         except ValueError as error:
             # The URL may hold a password, so neither it nor the library's words about it are repeated.
             raise SettingsError("ALPHA_RESULTS_REDIS cannot be read as a Redis URL") from error
+        at = self._pool.connection_kwargs
+        place = at["path"] if "path" in at else f"{at.get('host', 'localhost')}:{at.get('port', 6379)}"
+        self._shown = f"redis on {place}, database {at.get('db', 0)}"
         self._redis = client.Redis(connection_pool=self._pool)
         self._script = self._redis.register_script(SCRIPT)
         self._namespace = namespace
@@ -96,7 +128,7 @@ class RedisLimiter:
             if hit.waiting.done():  # the caller has gone
                 continue
             try:
-                hit.waiting.set_result(_read(answer))
+                hit.waiting.set_result(self._read(answer))
             except Exception as error:  # noqa: BLE001 - as above
                 hit.waiting.set_exception(error)
 
@@ -104,7 +136,33 @@ class RedisLimiter:
         """Say where keys stand, in one round trip for all of them."""
         if not asked:
             return []
-        return [_read(answer) for answer in await self._ask_all(asked, cost=0)]
+        return [self._read(answer) for answer in await self._ask_all(asked, cost=0)]
+
+    async def require(self) -> None:
+        """Ask for a key that nobody has.
+
+        Raises
+        ------
+        SettingsError
+            When Redis was reached and refuses what the setting says.
+        StorageUnavailable
+            When it was not reached.
+        """
+        (answer,) = await self._ask_all([("-", RateLimit())], cost=0)
+        if isinstance(answer, Exception) and not _reason(answer)[1]:
+            raise SettingsError(self._told(answer)) from answer
+        self._read(answer)
+
+    def _read(self, answer: Any) -> LimitStatus:
+        """Return an answer as a status; raises StorageUnavailable when it is an error."""
+        if isinstance(answer, RedisError | OSError | TimeoutError):
+            raise StorageUnavailable(self._told(answer)) from answer
+        if isinstance(answer, Exception):
+            raise answer
+        return parse_status(answer)
+
+    def _told(self, error: Exception) -> str:
+        return f"{SETTINGS['redis'].variable}: {self._shown}: {_reason(error)[0]}"
 
     async def _ask_all(self, asked: Sequence[tuple[str, RateLimit]], *, cost: int) -> list[Any]:
         """Run the script for each in one round trip; return its answers and errors."""
@@ -139,13 +197,18 @@ class RedisLimiter:
         await self._pool.disconnect()
 
 
-def _read(answer: Any) -> LimitStatus:
-    """Return an answer as a status; raises StorageUnavailable when it is an error."""
-    if isinstance(answer, RedisError | OSError | TimeoutError):
-        raise StorageUnavailable(_NO_ANSWER) from answer
-    if isinstance(answer, Exception):
-        raise answer
-    return parse_status(answer)
+def _reason(error: Exception) -> tuple[str, bool]:
+    """Return why Redis did not count, without a secret, and whether waiting may mend it."""
+    chain: BaseException | None = error
+    while chain is not None:  # the client wraps what the system says
+        for table in (_WRONG, _AWAY):
+            for kind, reason in table.items():
+                if isinstance(chain, kind):
+                    return reason, table is _AWAY
+        chain = chain.__cause__ or chain.__context__
+    if isinstance(error, ResponseError):
+        return str(error), False  # the server's own words: an option, a database or a command that it has not
+    return f"no connection ({type(error).__name__})", True
 
 
 @lru_cache(4096)

@@ -15,7 +15,7 @@ from serve.auth.limits.policy import RateLimit, rate_limit
 from serve.auth.settings import AccessSettings
 from serve.auth.store.database import Database, Row
 from serve.auth.store.sqlite import SqliteDatabase, reading
-from serve.auth.store.tables import REVISION, VERSION_TABLE, accounts, keys
+from serve.auth.store.tables import REVISION, VERSION_TABLE, KeyStatus, accounts, keys
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,9 +88,6 @@ class Store:
                 keys.c.account_id == sa.bindparam("owner"), keys.c.status != "revoked"
             ).order_by(keys.c.created_at.desc(), keys.c.id)
         )
-        self._peppers = database.prepare(
-            sa.select(keys.c.pepper_id).where(keys.c.status != "revoked").distinct()
-        )
 
     async def find(self, key_id: str) -> KeyRecord | None:
         """Return a key with its account as they are at this moment; None when there is no such key.
@@ -125,13 +122,25 @@ class Store:
         """Return the keys of an account that are not revoked, newest first."""
         return [KeyRecord.from_row(row) for row in await self._database.fetch(self._owned, owner=account_id)]
 
-    async def pepper_ids(self) -> set[str]:
-        """Return the ids of the peppers that the keys in use were made with."""
-        return {str(row[0]) for row in await self._database.fetch(self._peppers)}
-
     async def close(self) -> None:
         """Close the database."""
         await self._database.close()
+
+
+async def keys_without_pepper(database: Database, known: frozenset[str], now_us: int) -> list[str]:
+    """Return the ids of keys in use whose digest none of the known peppers verifies, oldest first."""
+    in_use = sa.and_(
+        keys.c.status != KeyStatus.REVOKED.value,
+        sa.or_(keys.c.expires_at.is_(None), keys.c.expires_at > now_us),
+    )
+    named = await database.fetch(database.prepare(sa.select(keys.c.pepper_id).where(in_use).distinct()))
+    strange = [str(row[0]) for row in named if row[0] not in known]
+    if not strange:
+        return []
+    query = sa.select(keys.c.id, keys.c.pepper_id).where(in_use).order_by(keys.c.created_at, keys.c.id)
+    return [
+        str(key) for key, made_with in await database.fetch(database.prepare(query)) if made_with in strange
+    ]
 
 
 async def open_database(settings: AccessSettings, *, writable: bool, create: bool = True) -> Database:
@@ -160,14 +169,14 @@ async def open_database(settings: AccessSettings, *, writable: bool, create: boo
     location = settings.location
     if location.path is not None and _is_current(location.path):
         return SqliteDatabase(location.path, writable=writable)
-    if location.path is not None and not create and not location.path.exists():
-        raise SettingsError(
-            f"there is no access store at {location.path}: `accounts create` makes it, --access names another"
-        )
 
     from serve.auth.store.migrate import migrate, revision  # noqa: PLC0415 - a third of a second that most starts do without
 
     if location.path is not None:
+        if not create and await revision(location) is None:  # an empty file is none either
+            raise SettingsError(
+                f"there is no access store at {location.path}: `accounts create` makes it, --access names another"
+            )
         await migrate(location)
         return SqliteDatabase(location.path, writable=writable)
 
@@ -183,8 +192,7 @@ async def open_database(settings: AccessSettings, *, writable: bool, create: boo
             f"the access store is at revision {found} and this program works with {REVISION}:"
             " run `python -m serve access upgrade`, or the release that made it"
         )
-    assert location.dsn is not None
-    return await PostgresDatabase.open(location.dsn, writable=writable)
+    return await PostgresDatabase.open(location, writable=writable)
 
 
 def _is_current(path: Path) -> bool:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from schemas.errors import SettingsError
 
 _POSTGRES = ("postgresql", "postgres", "postgresql+asyncpg")
+_PORT = 5432
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,13 @@ class StoreLocation:
         scheme, separator, rest = text.partition("://")
         if separator and scheme in _POSTGRES:
             parts = urlsplit(f"postgresql://{rest}")
-            host = parts.hostname or "local socket"
+            try:
+                host = f"{parts.hostname}:{parts.port or _PORT}" if parts.hostname else "local socket"
+            except ValueError:
+                raise SettingsError(
+                    "the access store's address has a port that is not a number from 0 to 65535: write"
+                    " postgresql://USER:PASSWORD@HOST:PORT/DATABASE, a password's own `:`, `/`, `#` and `?` percent-encoded"
+                ) from None
             return cls(
                 None, f"postgresql://{rest}", f"postgresql on {host}, database {parts.path.strip('/')}"
             )

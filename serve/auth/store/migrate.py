@@ -24,7 +24,7 @@ from alembic.util.exc import CommandError
 
 from schemas.errors import SettingsError, StorageUnavailable
 from serve.auth.store.location import StoreLocation
-from serve.auth.store.postgres import ANSWER_WAIT_SECONDS, failures
+from serve.auth.store.postgres import ANSWER_WAIT_SECONDS, connecting, failures
 from serve.auth.store.sqlite import WRITE_WAIT_SECONDS, create_file, reading
 from serve.auth.store.tables import VERSION_TABLE
 
@@ -104,8 +104,9 @@ async def migrate(location: StoreLocation, target: str = HEAD, *, only_if_empty:
 @asynccontextmanager
 async def _connected(location: StoreLocation) -> AsyncIterator[Any]:
     """Connect to PostgreSQL for a moment; whatever the driver raises meanwhile is StorageUnavailable."""
-    with failures():
+    with connecting(location):
         connection = await asyncpg.connect(location.dsn, timeout=ANSWER_WAIT_SECONDS)
+    with failures():
         try:
             yield connection
         finally:

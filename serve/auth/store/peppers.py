@@ -6,40 +6,86 @@ import contextlib
 import os
 import secrets
 from pathlib import Path
+from typing import Final
 
 from schemas.errors import SettingsError
 from serve.auth.settings import AccessSettings
+from serve.auth.store.database import Database
+from serve.auth.store.keys import keys_without_pepper
 from serve.auth.tokens import Digests
+
+_NAMED: Final = 5
+"""Keys that a message names; of the others it gives the number."""
+
+
+def find_digests(settings: AccessSettings) -> Digests:
+    """Return the digests of a deployment, with the peppers of its settings and of the file beside its store, if there is one.
+
+    The peppers given come first, so that new keys use them while older keys still verify with the file's.
+
+    Raises
+    ------
+    SettingsError
+        When the file cannot be read, or is empty.
+    """
+    path = _file(settings)
+    try:
+        pepper = path.read_bytes().strip() if path is not None and path.exists() else None
+    except OSError as error:
+        raise _unusable(path, error) from error
+    if pepper == b"":
+        raise SettingsError(
+            f"the pepper file {path} is empty: restore it from a backup, without it no key verifies"
+        )
+    return Digests(settings.peppers if pepper is None else (*settings.peppers, pepper))
 
 
 def load_digests(settings: AccessSettings) -> Digests:
-    """Return the digests of a deployment, with the peppers of its settings and of the file beside its store.
-
-    The peppers given come first, so that new keys use them while older keys still verify with the file's. The file is
-    made only where there is none and no pepper is given, as nothing could make a new digest then.
+    """Return the same, and make the file where there is none and no pepper is given: nothing could make a new digest then.
 
     Raises
     ------
     SettingsError
         When the file can be neither read nor made, or is empty.
     """
-    store = settings.location.path
-    if store is None:
-        return Digests(settings.peppers)
-    path = store.with_name(store.name + ".pepper")
+    path = _file(settings)
     try:
-        if not settings.peppers and not path.exists():
+        if path is not None and not settings.peppers and not path.exists():
             _make(path)
-        pepper = path.read_bytes().strip() if path.exists() else None
     except OSError as error:
-        raise SettingsError(
-            f"the pepper file {path} can be neither read nor made ({error.strerror}): restore it, or set ALPHA_RESULTS_PEPPER"
-        ) from error
-    if pepper == b"":
-        raise SettingsError(
-            f"the pepper file {path} is empty: restore it from a backup, without it no key verifies"
-        )
-    return Digests(settings.peppers if pepper is None else (*settings.peppers, pepper))
+        raise _unusable(path, error) from error
+    return find_digests(settings)
+
+
+async def require_peppers(settings: AccessSettings, database: Database, now_us: int) -> None:
+    """Refuse a store with keys in use that none of the peppers here verifies: each of them would answer 401.
+
+    Raises
+    ------
+    SettingsError
+        Naming the keys, and what to do.
+    """
+    keys = await keys_without_pepper(database, find_digests(settings).known, now_us)
+    if not keys:
+        return
+    path = _file(settings)
+    restore = "" if path is None else f"restore {path} from its backup, or "
+    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+    raise SettingsError(
+        f"{settings.location.shown} has keys whose pepper is not here: {', '.join(keys[:_NAMED])}{more}; {restore}add to"
+        " ALPHA_RESULTS_PEPPER what it was when they were issued. If it is lost, `keys revoke` ends each of them"
+    )
+
+
+def _file(settings: AccessSettings) -> Path | None:
+    store = settings.location.path
+    return None if store is None else store.with_name(store.name + ".pepper")
+
+
+def _unusable(path: Path | None, error: OSError) -> SettingsError:
+    return SettingsError(
+        f"the pepper file {path} can be neither read nor made ({error.strerror}): restore it, or set ALPHA_RESULTS_PEPPER"
+    )
 
 
 def _make(path: Path) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import socket
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
@@ -12,14 +15,66 @@ import asyncpg
 from sqlalchemy.dialects.postgresql import asyncpg as dialect_of_asyncpg
 from sqlalchemy.sql.expression import ClauseElement
 
-from schemas.errors import AlphaResultsError, StorageUnavailable
+from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
+from schemas.settings import SETTINGS
 from serve.auth.store.database import NO_ANSWER, DuplicateRow, Prepared, Row, Session
+from serve.auth.store.location import StoreLocation
 
 _DIALECT: Final = dialect_of_asyncpg.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
 CONNECTIONS: Final = 8
 """Connections of one process; one query each takes a quarter of a millisecond."""
 ANSWER_WAIT_SECONDS: Final = 5.0
 """Seconds to wait for a connection and an answer before the store counts as away."""
+
+
+_WRONG: Final[dict[type[Exception], str]] = {
+    asyncpg.InvalidPasswordError: "it refuses this user and password",
+    asyncpg.InvalidAuthorizationSpecificationError: "it refuses this user, from this host or without TLS (pg_hba.conf)",
+    asyncpg.InvalidCatalogNameError: "it has no such database: create it, or name another",
+    asyncpg.ClientConfigurationError: "the address or its options cannot be used",
+    ssl.SSLError: "TLS failed: the certificate is not trusted or not of this host (sslmode, sslrootcert)",
+    ValueError: "the address cannot be used: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
+}
+"""What no waiting mends."""
+_AWAY: Final[dict[type[Exception], str]] = {
+    asyncpg.CannotConnectNowError: "it is starting or stopping; try again",
+    asyncpg.TooManyConnectionsError: "it has no connection left: raise its max_connections",
+    socket.gaierror: "the name of the host is not known",
+    ConnectionRefusedError: "the connection was refused: nothing listens there",
+    TimeoutError: "it did not answer in {seconds:.0f} seconds",
+}
+"""What may pass."""
+
+
+@contextmanager
+def connecting(location: StoreLocation) -> Iterator[None]:
+    """Tell why a connection cannot be made, with the setting and the host and without user or password.
+
+    Raises
+    ------
+    SettingsError
+        When the server was reached and refuses what the address says.
+    StorageUnavailable
+        When it was not reached.
+    """
+    try:
+        yield
+    except AlphaResultsError:
+        raise
+    except Exception as error:
+        start = f"{SETTINGS['access'].variable}: {location.shown}: "
+        if "rejected SSL" in str(error):
+            raise SettingsError(f"{start}TLS failed: it offers none, and sslmode requires it") from error
+        for kind, reason in _WRONG.items():
+            if isinstance(error, kind):
+                raise SettingsError(start + reason) from error
+        for kind, reason in _AWAY.items():
+            if isinstance(error, kind):
+                raise StorageUnavailable(start + reason.format(seconds=ANSWER_WAIT_SECONDS)) from error
+        # Of a name with two addresses the loop tells both failures as one error, in words.
+        refused = isinstance(error, OSError) and f"Errno {errno.ECONNREFUSED}" in str(error)
+        reason = _AWAY[ConnectionRefusedError] if refused else f"no connection ({type(error).__name__})"
+        raise StorageUnavailable(start + reason) from error
 
 
 @contextmanager
@@ -86,18 +141,18 @@ class PostgresDatabase(_Statements):
     """A pool of connections; see :class:`serve.auth.store.database.Database`."""
 
     @classmethod
-    async def open(cls, dsn: str, *, writable: bool) -> PostgresDatabase:
+    async def open(cls, location: StoreLocation, *, writable: bool) -> PostgresDatabase:
         """Connect; serving connections are read-only.
 
         Raises
         ------
-        StorageUnavailable
-            When the server cannot be reached or refuses the login.
+        SettingsError, StorageUnavailable
+            As :func:`connecting`.
         """
         read_only = {} if writable else {"default_transaction_read_only": "on"}
-        with failures():
+        with connecting(location):
             pool = await asyncpg.create_pool(
-                dsn,
+                location.dsn,
                 min_size=1,
                 max_size=CONNECTIONS,
                 timeout=ANSWER_WAIT_SECONDS,
