@@ -205,9 +205,12 @@ def _reason(error: Exception) -> tuple[str, bool]:
             for kind, reason in table.items():
                 if isinstance(chain, kind):
                     return reason, table is _AWAY
+        if isinstance(chain, ResponseError):
+            return (
+                "it has no such database, or not the commands that count: Redis 6 or later is needed",
+                False,
+            )
         chain = chain.__cause__ or chain.__context__
-    if isinstance(error, ResponseError):
-        return str(error), False  # the server's own words: an option, a database or a command that it has not
     return f"no connection ({type(error).__name__})", True
 
 
