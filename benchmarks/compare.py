@@ -32,6 +32,7 @@ from benchmarks.servers import (
     Constant,
     Datasette,
     Earlier,
+    Granian,
     Ours,
     Postgres,
     PythonPeer,
@@ -45,10 +46,12 @@ _PACKAGES: Final = {
     "alpha-results": ("duckdb", "litestar", "uvicorn", "uvloop", "polars", "orjson"),
     "earlier": (),
     "constant": ("litestar", "uvicorn", "uvloop"),
+    "constant, Granian": ("granian", "uvloop"),
     "PostgreSQL": ("asyncpg", "starlette", "uvicorn", "uvloop"),
     "Polars": ("fastapi", "polars", "uvicorn", "uvloop"),
     "Polars, tuned": ("fastapi", "polars", "uvicorn", "uvloop"),
     "DuckDB": ("fastapi", "duckdb", "polars", "uvicorn", "uvloop"),
+    "chDB": ("chdb-core", "fastapi", "uvicorn", "uvloop"),
     "pandas": ("fastapi", "pandas", "pyarrow", "uvicorn", "uvloop"),
     "ROAPI": ("roapi",),
     "Datasette": ("datasette",),
@@ -64,6 +67,7 @@ _PYTHON_PEERS: Final = (
         "the same with a frame for each week, answered on the event loop; Q1 alone",
     ),
     ("DuckDB", "duckdb_files", "FastAPI with DuckDB over Parquet files"),
+    ("chDB", "clickhouse", "FastAPI with ClickHouse within the process, everything in sorted tables"),
     ("pandas", "pandas_files", "FastAPI with pandas reading Parquet files"),
 )
 """Name, module of benchmarks.peers, what it is."""
@@ -217,8 +221,7 @@ def _entrants(data: Path, ours: Ours, tell: Any, words: str) -> list[Server]:
     found: list[Server] = []
     if asked(ours.name):
         found.append(ours)
-    if asked("constant"):
-        found.append(Constant(data / "bodies"))
+    found += [floor(data / "bodies") for floor in (Constant, Granian) if asked(floor.name)]
     if asked(Postgres.name):
         tell("filling PostgreSQL")
         found.append(Postgres(data / "peers"))

@@ -1,10 +1,11 @@
-"""What the comparison does not show: a larger catalogue, a second worker, and memory under random pages."""
+"""What the comparison does not show: a larger catalogue, a second worker, a restart, and memory under random pages."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
 import itertools
+import os
 import random
 import shutil
 import statistics
@@ -18,10 +19,13 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from benchmarks.alphas import alpha_id
+from benchmarks.batch import batch, copies
+from benchmarks.large_served import large
 from benchmarks.load import Connection, Load, LoadFailed, Request, drive
 from benchmarks.measure import Plan
 from benchmarks.servers import Ours, Running
 from benchmarks.workload import Workload
+from tests.support.seals import make_seal
 
 MEMORY: Final = 500_000_000
 """Configured bound of the memory run, small enough to be reached."""
@@ -32,16 +36,25 @@ _MEMORY_S: Final = 60
 """When the memory run ends, however many of the hour's requests were answered."""
 _WORKER_QUERIES: Final = ("Q1", "Q5")
 """A page of little work, and one that is computed."""
+_BATCH: Final = 400
+_RESTART_QUERIES: Final = ("Q1", "Q3", "Q4")
+"""Of three tables, each of which an alpha is asked for after a restart."""
 
 
 def measure(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
     """Measure all of them."""
-    found = {"catalogue": catalogue(data, plan, rounds), "memory": memory(data, plan)}
+    found = {
+        "catalogue": catalogue(data, plan, rounds),
+        "restart": restart(data, plan),
+        "memory": memory(data, plan),
+        "batches": batches(plan),
+        "large": large(data, plan),
+    }
     binary = _redis()
     if binary is None:
         plan.tell("no redis-server: two workers are left out")
     else:
-        found["workers"] = workers(data, plan, rounds, binary)
+        found["workers"], found["worker_memory"] = workers(data, plan, rounds, binary)
     return found
 
 
@@ -67,9 +80,51 @@ def catalogue(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
     }
 
 
-def workers(data: Path, plan: Plan, rounds: int, binary: str) -> dict[str, Any]:
-    """Return the requests a second of one worker and of two, both counting calls in Redis, at 16 connections."""
+def batches(plan: Plan) -> dict[str, Any]:
+    """Return how many small runs a batch publishes a minute, as many builds at a time as there are cores."""
+    jobs = len(os.sched_getaffinity(0))
+    plan.tell(f"a batch of {_BATCH} small runs")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "seals").mkdir()
+        copies(make_seal(folder / "template", weeks=14, raw=False, source=False), folder / "seals", _BATCH)
+        done = batch(folder / "seals", folder / "root", jobs, _BATCH)
+    return {"runs": _BATCH, "jobs": jobs, "runs_a_minute": done["runs_a_minute"]}
+
+
+def restart(data: Path, plan: Plan) -> dict[str, Any]:
+    """Return the milliseconds of the first request for each alpha after a restart, and of later ones.
+
+    The alphas were all asked for before, and the second process reads nothing beforehand.
+    """
+    plan.tell("a restart")
+    ours, alphas = Ours(data / "root"), plan.workload.alphas
+    asks = {query: plan.workload.distinct(query, "restart") for query in _RESTART_QUERIES}
+    with ours.running() as up:
+        for requests in asks.values():
+            _warm(up, (Request(ask.path) for ask in requests), 8 * alphas)
+    found = {}
+    for query, requests in asks.items():
+        with ours.unprepared().running() as up:
+            connection = Connection(up.port, up.headers)
+            spent = []
+            for request in itertools.islice(requests, 4 * alphas):
+                connection.ask(ours.probe())
+                spent.append(connection.ask(Request(request.path))[1])
+            connection.close()
+        found[query] = {
+            "first_ms": statistics.median(spent[:alphas]),
+            "warm_ms": statistics.median(spent[-alphas:]),
+        }
+    return found
+
+
+def workers(
+    data: Path, plan: Plan, rounds: int, binary: str
+) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+    """Return the requests a second of one worker and of two, both counting calls in Redis, at 16 connections; and their MB."""
     rates: dict[str, dict[int, list[float]]] = {query: {1: [], 2: []} for query in _WORKER_QUERIES}
+    memory: dict[int, list[float]] = {1: [], 2: []}
     with _running_redis(binary) as url:
         for round_ in range(rounds):
             for count in (1, 2):
@@ -83,10 +138,13 @@ def workers(data: Path, plan: Plan, rounds: int, binary: str) -> dict[str, Any]:
                         up.settle()
                         listed = list(itertools.islice(requests, 60_000))
                         measured[count].append(_drive(up, listed, plan, 16).rate)
-    return {
-        query: {str(count): statistics.median(found) for count, found in measured.items()}
-        for query, measured in rates.items()
-    }
+                    memory[count].append(up.shared_out())
+    found = {query: _medians(measured) for query, measured in rates.items()}
+    return found, _medians(memory)
+
+
+def _medians(measured: dict[int, list[float]]) -> dict[str, float]:
+    return {str(count): statistics.median(found) for count, found in measured.items()}
 
 
 def memory(data: Path, plan: Plan) -> dict[str, Any]:

@@ -125,11 +125,11 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def measure(seal: Path) -> dict[str, Any]:
-    """Build a seal in a process of its own and tell what it took."""
-    with tempfile.TemporaryDirectory() as root:
+def measure(seal: Path, root: Path | None = None) -> dict[str, Any]:
+    """Build a seal in a process of its own and tell what it took; into a root that is deleted when none is given."""
+    with tempfile.TemporaryDirectory() as other:
         done = subprocess.run(
-            [sys.executable, "-c", _BUILD, str(seal), root],
+            [sys.executable, "-c", _BUILD, str(seal), str(root or other)],
             cwd=REPOSITORY,
             check=False,
             capture_output=True,
@@ -139,6 +139,20 @@ def measure(seal: Path) -> dict[str, Any]:
         return {"failed": done.returncode, "last_words": done.stderr.strip().splitlines()[-1:]}
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def large_seal(folder: Path, decisions: int, weeks: int) -> tuple[Path, dict[str, int]]:
+    """Return a seal of about so many decisions below a folder, written unless it is there, and its rows by table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    small = folder / "Test_small"
+    if not small.exists():
+        make_seal(folder, names=NAMES, weeks=weeks, half_life_weeks=None, raw=False, source=False)
+    copies = 1 << max(0, round(np.log2(decisions / (NAMES * weeks))))
+    seal = folder / f"seal_{copies}"
+    if not seal.exists():
+        write_large(small, seal, copies)
+    manifest = json.loads((seal / "seal.json").read_text())
+    return seal, {kind: manifest["kinds"][kind]["rows"] for kind in _DIVIDED}
 
 
 @click.command()
@@ -151,18 +165,9 @@ def main(decisions: tuple[int, ...], weeks: int, keep: Path | None) -> None:
     """Build runs of several sizes and print what each takes as JSON lines."""
     with tempfile.TemporaryDirectory() as name:
         folder = keep or Path(name)
-        folder.mkdir(parents=True, exist_ok=True)
-        small = folder / "Test_small"
-        if not small.exists():
-            make_seal(folder, names=NAMES, weeks=weeks, half_life_weeks=None, raw=False, source=False)
         for wanted in decisions:
-            copies = 1 << max(0, round(np.log2(wanted / (NAMES * weeks))))
-            seal = folder / f"seal_{copies}"
             began = time.perf_counter()
-            if not seal.exists():
-                write_large(small, seal, copies)
-            manifest = json.loads((seal / "seal.json").read_text())
-            rows = {kind: manifest["kinds"][kind]["rows"] for kind in _DIVIDED}
+            seal, rows = large_seal(folder, wanted, weeks)
             print(
                 json.dumps(
                     {"rows": rows, "written_seconds": round(time.perf_counter() - began), **measure(seal)}

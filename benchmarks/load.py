@@ -173,6 +173,8 @@ class Connection:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=120)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        self.coding: str | None = None
+        """Content-Encoding of the last answer, whose body is returned as it came."""
 
     def close(self) -> None:
         """Close it."""
@@ -202,6 +204,7 @@ class Connection:
         }
         del received[: end + 4]
         status = int(lines[0].split()[1])
+        self.coding = fields.get("content-encoding")
         if fields.get("transfer-encoding", "").lower() == "chunked":
             return status, self._chunks(received)
         length = int(fields["content-length"])

@@ -6,7 +6,7 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +17,8 @@ from benchmarks.workload import Ask, Workload
 CONNECTIONS: Final = (1, 16)
 _REPEATED: Final = 64
 """Requests that are asked over and over in the state of hits."""
+CODINGS: Final = {"gzip": "gzip", "any": "gzip, deflate, br, zstd"}
+"""State -> Accept-Encoding of the misses measured in it; what plain misses send is none."""
 _WARM_S: Final = 0.7
 _WARM_ROUNDS: Final = 8
 
@@ -120,6 +122,12 @@ def _warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> lis
             # The pilot asked singly, and from a slower client.
             enough = int(rate * seconds * (4 if connections == 1 else 16)) + 500
             loads["miss", connections] = _missing(up, asks, enough, plan, connections, seconds)
+        for state, accepted in CODINGS.items():
+            wanting = replace(up, headers={**up.headers, "accept-encoding": accepted})
+            if _compresses(wanting, next(asks)):
+                loads[state, 16] = _missing(
+                    wanting, asks, int(rate * plan.seconds * 16) + 500, plan, 16, plan.seconds
+                )
         if isinstance(server, Ours):
             repeated = _repeated(server, plan, query)
             connection = Connection(up.port, up.headers)
@@ -133,6 +141,14 @@ def _warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> lis
         {"state": state, "connections": connections, **asdict(load)}
         for (state, connections), load in loads.items()
     ]
+
+
+def _compresses(up: Running, request: Request) -> bool:
+    """Return whether a server sends what it is asked for in a coding that the headers accept."""
+    connection = Connection(up.port, up.headers)
+    connection.ask(request)
+    connection.close()
+    return connection.coding is not None
 
 
 def _missing(

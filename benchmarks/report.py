@@ -16,6 +16,7 @@ from benchmarks.workload import QUERIES
 
 OURS: Final = "alpha-results"
 FLOOR: Final = "constant"
+OTHER_FLOOR: Final = "constant, Granian"
 EARLIER: Final = "earlier"
 NO_LOSS: Final = 0.97
 """Part of an earlier release's speed that a change has to keep."""
@@ -27,6 +28,8 @@ COLUMNS: Final = (
     ("miss ms", "miss", 1, "p50_ms"),
     ("miss/s", "miss", 16, "rate"),
     ("miss p99 ms", "miss", 16, "p99_ms"),
+    ("gzip/s", "gzip", 16, "rate"),
+    ("any coding/s", "any", 16, "rate"),
     ("hit ms", "hit", 1, "p50_ms"),
     ("hit/s", "hit", 16, "rate"),
     ("const/s", "constant", 16, "rate"),
@@ -85,7 +88,9 @@ class Figures:
     def __init__(self, results: dict[str, Any]) -> None:
         self.results = results
         self.queries = list(results["sizes"])
-        self.peers = [name for name in results["servers"] if name not in {OURS, EARLIER, FLOOR, *SPECIAL}]
+        self.peers = [
+            name for name in results["servers"] if name not in {OURS, EARLIER, FLOOR, OTHER_FLOOR, *SPECIAL}
+        ]
 
     def of(self, server: str, query: str, state: str, connections: int, field: str) -> float | None:
         """Return the median of a figure over the rounds; None where it was not measured."""
@@ -97,9 +102,9 @@ class Figures:
         ]
         return statistics.median(found) if found else None
 
-    def best(self, query: str, connections: int, field: str) -> tuple[str, float] | None:
+    def best(self, query: str, connections: int, field: str, state: str = "miss") -> tuple[str, float] | None:
         """Return the peer with the best figure of its warm answers, and the figure: most a second, least milliseconds."""
-        found = [(peer, self.of(peer, query, "miss", connections, field)) for peer in self.peers]
+        found = [(peer, self.of(peer, query, state, connections, field)) for peer in self.peers]
         known = [(peer, value) for peer, value in found if value is not None]
         if not known:
             return None
@@ -111,6 +116,7 @@ def ratios(figures: Figures) -> Iterator[Ratio]:
     for query in figures.queries:
         yield from _since(figures, query)
         yield from _of_query(figures, query)
+        yield from _compressed(figures, query)
     yield from _further(figures.results.get("further") or {})
 
 
@@ -163,15 +169,44 @@ def _of_query(figures: Figures, query: str) -> Iterator[Ratio]:
             yield Ratio(
                 query, f"{what}, median / best peer's warm p50", first / quickest[1], quickest[0], most=most
             )
-    hit, floor = (
-        figures.of(OURS, query, "hit", 16, "rate"),
-        figures.of(FLOOR, query, "constant", 16, "rate"),
-    )
-    if hit and floor:
-        yield Ratio(query, "hit, requests/s at 16 connections / constant body", hit / floor, FLOOR, least=0.8)
+    yield from _floors(figures, query)
     promised = {"Q6": 15.0, "Q8": 5.0}.get(query)
     if promised and p50:
         yield Ratio(query, "miss, p50 at 1 connection in ms", p50, "", most=promised)
+
+
+def _floors(figures: Figures, query: str) -> Iterator[Ratio]:
+    """Compare with servers that answer a body they were given."""
+    hit = figures.of(OURS, query, "hit", 16, "rate")
+    for floor in (FLOOR, OTHER_FLOOR):
+        rate = figures.of(floor, query, "constant", 16, "rate")
+        if hit and rate:
+            least = 0.7 if floor == FLOOR and query in {"Q1", "Q4", "Q5", "Q8"} else None
+            yield Ratio(
+                query, "hit, requests/s at 16 connections / constant body", hit / rate, floor, least=least
+            )
+
+
+def _compressed(figures: Figures, query: str) -> Iterator[Ratio]:
+    """Compare answers in a coding with plain ones, and with what the peers' middleware sends."""
+    plain = figures.of(OURS, query, "miss", 16, "rate")
+    promised = query in {"Q1", "Q2", "Q3", "Q4", "Q5"}
+    for state, what, least in (("gzip", "gzip", 0.8), ("any", "every coding accepted", 0.9)):
+        coded = figures.of(OURS, query, state, 16, "rate")
+        if coded and plain:
+            yield Ratio(
+                query,
+                f"miss, requests/s, {what} / plain",
+                coded / plain,
+                OURS,
+                least=least if promised else None,
+            )
+        best = figures.best(query, 16, "rate", state)
+        if coded and best:
+            tenfold = 10.0 if promised and state == "gzip" else None
+            yield Ratio(
+                query, f"miss, requests/s, {what} / best peer's", coded / best[1], best[0], least=tenfold
+            )
 
 
 def _further(found: dict[str, Any]) -> Iterator[Ratio]:
@@ -181,6 +216,24 @@ def _further(found: dict[str, Any]) -> Iterator[Ratio]:
         yield Ratio("Q1", what, part["many_p50_ms"] / part["few_p50_ms"], OURS, most=1.3)
     for query, rates in found.get("workers", {}).items():
         yield Ratio(query, "miss, requests/s of two workers / one", rates["2"] / rates["1"], OURS, least=1.6)
+    if "worker_memory" in found:
+        two, one = (found["worker_memory"][count] for count in ("2", "1"))
+        yield Ratio("all", "memory of two workers / one, all alphas asked for", two / one, OURS, most=1.2)
+    for query, part in found.get("restart", {}).items():
+        what = "first request after a restart, of an alpha served before / warm miss, medians"
+        yield Ratio(query, what, part["first_ms"] / part["warm_ms"], OURS, most=1.3)
+    for what, part in found.get("large", {}).get("pages", {}).items():
+        yield Ratio(
+            "large",
+            f"{what}, p50 of the large run / of the usual one",
+            part["large_ms"] / part["usual_ms"],
+            OURS,
+            most=1.5,
+        )
+    if "batches" in found:
+        yield Ratio(
+            "batch", "small runs published a minute", found["batches"]["runs_a_minute"], "", least=300
+        )
     if "memory" in found:
         part = found["memory"]
         allowed = part["bound_bytes"] + ALLOWED_BESIDE
@@ -277,6 +330,32 @@ def _told_further(found: dict[str, Any]) -> Iterator[str]:
             f"- {query} at 16 connections, calls counted in Redis: {rates['1']:,.0f} requests/s with one worker, "
             f"{rates['2']:,.0f} with two; `wrk` and Redis run on the same cores."
         )
+    if "worker_memory" in found:
+        part = found["worker_memory"]
+        yield (
+            f"- Memory of the processes once every alpha was asked for, shared pages counted once and files left out: "
+            f"{part['1']:,.0f} MB with one worker, {part['2']:,.0f} MB with two."
+        )
+    for query, part in found.get("restart", {}).items():
+        yield (
+            f"- {query} after a restart with `--preload 0`, alphas served before: {part['first_ms']:.2f} ms for the first request "
+            f"of each, {part['warm_ms']:.2f} ms later."
+        )
+    if "large" in found:
+        part = found["large"]
+        yield (
+            f"- A run of {part['decisions']:,} decisions and {part['positions']:,} positions: built in {part['build_seconds']:.0f} s "
+            f"with {part['build_peak_mib']:,} MiB at most; the server holds {part['large_mb']:,.0f} MB while it is asked, and "
+            f"{part['usual_mb']:,.0f} MB with the usual run. "
+            + "; ".join(
+                f"{what} {x['large_ms']:.2f} ms beside {x['usual_ms']:.2f}"
+                for what, x in part["pages"].items()
+            )
+            + "."
+        )
+    if "batches" in found:
+        part = found["batches"]
+        yield f"- {part['runs']:,} small runs in one batch of {part['jobs']} jobs: {part['runs_a_minute']:,.0f} a minute."
     if "memory" in found:
         part = found["memory"]
         yield (
@@ -305,7 +384,9 @@ def _how(results: dict[str, Any]) -> Iterator[str]:
         "a request that wakes the machine up; ours started with `--preload 0`. *preloaded*: the same of ours as it is "
         "shipped, when it has read what it reads beforehand; the peers in memory have read everything when they first "
         "answer. *miss*: a request never sent before, its alpha asked for already. *hit*: the same 64 requests over and "
-        "over (Q7: the same walk). Peers keep no answers: theirs are all misses."
+        "over (Q7: the same walk). Peers keep no answers: theirs are all misses. "
+        "*gzip* and *any coding*: misses with `Accept-Encoding: gzip` and with `gzip, deflate, br, zstd`; peers with the "
+        "framework's own gzip middleware, and none of those that send everything plain."
     )
     yield "- The servers:"
     for name, about in results["servers"].items():

@@ -53,7 +53,14 @@ class Running:
 
     def resident(self) -> float:
         """Return the resident memory of all its processes in MB, pages they share counted once for each."""
-        return sum(_status_kb(pid, "VmRSS:") for pid in family(self.pid)) * 1024 / 1e6
+        return sum(_kb(pid, "status", "VmRSS:") for pid in family(self.pid)) * 1024 / 1e6
+
+    def shared_out(self) -> float:
+        """Return the memory of all its processes in MB, pages they share counted once, those of files left out."""
+        fields = ("Pss_Anon:", "Pss_Shmem:")
+        return (
+            sum(_kb(pid, "smaps_rollup", field) for pid in family(self.pid) for field in fields) * 1024 / 1e6
+        )
 
     def cpu(self) -> float:
         """Return the CPU seconds of all its processes so far."""
@@ -314,15 +321,26 @@ class PythonPeer(Server):
 class Constant(PythonPeer):
     """The floor: bodies given at the start."""
 
+    name = "constant"
+    about = "Litestar answering a constant body"
+    module = "constant"
     queries = frozenset(QUERIES)
 
     def __init__(self, bodies: Path) -> None:
-        super().__init__("constant", "constant", "Litestar answering a constant body", bodies)
+        super().__init__(self.name, self.module, self.about, bodies)
         self._first = min(file.name for file in bodies.iterdir())
 
     def probe(self) -> Request:
         """Return one of the bodies."""
         return Request(f"/{self._first}")
+
+
+class Granian(Constant):
+    """The floor of another server: the same bodies, from Rust by its own interface."""
+
+    name = "constant, Granian"
+    about = "Granian answering a constant body by RSGI, without a framework"
+    module = "constant_granian"
 
 
 class Postgres(Server):
@@ -485,9 +503,9 @@ def family(pid: int) -> list[int]:
     return found
 
 
-def _status_kb(pid: int, field: str) -> int:
+def _kb(pid: int, file: str, field: str) -> int:
     with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
             if line.startswith(field):
                 return int(line.split()[1])
     return 0

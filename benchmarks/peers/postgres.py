@@ -18,6 +18,8 @@ from typing import Any, Final
 import asyncpg
 import polars as pl
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -191,7 +193,7 @@ def _application(url: str) -> Starlette:
         Route(base + "/equity-curve", app.curve),
         Route("/v1/alphas", app.alphas),
     ]
-    return Starlette(routes=routes, lifespan=app.lifespan)
+    return Starlette(routes=routes, lifespan=app.lifespan, middleware=[Middleware(GZipMiddleware)])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Protocol
 
 import uvicorn
 from fastapi import FastAPI, Query, Response
+from starlette.middleware.gzip import GZipMiddleware
 
 LONG_AGO, FAR_OFF = dt.date(1900, 1, 1), dt.date(2200, 1, 1)
 CORE = (
@@ -67,6 +68,7 @@ def application(answers: Answers, *, week_in_loop: bool = False) -> FastAPI:
         Answer the small page on the event loop: for what takes less time than changing threads does.
     """
     app = FastAPI(openapi_url=None)
+    app.add_middleware(GZipMiddleware)
 
     def week(alpha: str, day: dt.date, limit: int = 100, offset: int = 0) -> Response:
         return _json(answers.week(alpha, day, limit, offset))

@@ -1,0 +1,130 @@
+"""A run fifty times as large as the others: what its build takes, and what its pages take beside those of a usual run."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import shutil
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import polars as pl
+
+import datasets
+from benchmarks.large_run import large_seal, measure
+from benchmarks.load import Connection, Request
+from benchmarks.measure import Plan
+from benchmarks.servers import Ours
+
+DECISIONS: Final = 8_000_000
+WEEKS: Final = 1000
+ASKS: Final = 200
+"""Requests of each kind, whose median is told."""
+WARM: Final = 40
+"""Requests of each kind before, so that whatever is made beside them is made."""
+
+
+def large(data: Path, plan: Plan) -> dict[str, Any]:
+    """Build the run and ask for pages of it; the same pages of a usual run beside.
+
+    Parameters
+    ----------
+    data
+        As made by :func:`benchmarks.alphas.prepare`; the seal and the root are made in it once.
+    """
+    folder = data / "large"
+    plan.tell(f"a run of {DECISIONS:,} decisions")
+    seal, rows = large_seal(folder, DECISIONS, WEEKS)
+    root = folder / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    plan.tell("a run that large: its build")
+    built = measure(seal, root)
+    found: dict[str, Any] = {
+        "decisions": rows["decisions"],
+        "positions": rows["positions"],
+        "build_seconds": built["seconds"],
+        "build_peak_mib": built["peak_mib"],
+        "pages": {},
+    }
+    for name, served in (("usual", data / "few"), ("large", root)):
+        plan.tell(f"pages of the {name} run")
+        spent, found[f"{name}_mb"] = _spent(served)
+        for kind, median in spent.items():
+            found["pages"].setdefault(kind, {})[f"{name}_ms"] = median
+    return found
+
+
+def _spent(root: Path) -> tuple[dict[str, float], float]:
+    """Return the median milliseconds of each kind of page, and the server's memory in MB."""
+    kinds = _requests(root)
+    with Ours(root).running() as up:
+        for requests in kinds.values():
+            connection = Connection(up.port, up.headers)
+            for request in itertools.islice(requests, WARM):
+                connection.ask(request)
+            connection.close()
+        up.settle(300.0, 1.0)
+        spent = {}
+        for kind, requests in kinds.items():
+            connection = Connection(up.port, up.headers)
+            spent[kind] = statistics.median(
+                connection.ask(request)[1] for request in itertools.islice(requests, ASKS)
+            )
+            connection.close()
+        return spent, up.shared_out()
+
+
+def _requests(root: Path) -> dict[str, Iterator[Request]]:
+    """Return endless requests for the first alpha of a root, by kind; no two are the same."""
+    alpha = min(datasets.open(root))
+    scores = datasets.open(root)[alpha].scan("decisions")
+    weeks = [str(day) for day in scores.select("date").unique().sort("date").collect()["date"]]
+    names: list[str] = (
+        scores.filter(pl.col("date") == pl.lit(weeks[len(weeks) // 2]).str.to_date())
+        .collect()["symbol"]
+        .to_list()
+    )
+    count = int(scores.select(pl.len()).collect().item())
+    base, chance = f"/v1/alphas/{quote(alpha)}", random.Random(alpha)
+
+    def page(**values: Any) -> Request:
+        return Request(f"{base}/scores?{urlencode(values, safe=',')}")
+
+    def deep() -> Request:
+        return page(limit=5000, offset=chance.randrange(count - 5000))
+
+    def window() -> Request:
+        first = chance.randrange(len(weeks) - 52)
+        return page(
+            **{"from": weeks[first], "to": weeks[first + 51], "limit": 1000, "offset": chance.randrange(1000)}
+        )
+
+    def symbols() -> Request:
+        return page(symbol=",".join(sorted(chance.sample(names, 20))), limit=1000)
+
+    def week() -> Request:
+        values = {
+            "limit": 100,
+            "offset": chance.randrange(100),
+            "sort": chance.choice(("score", "symbol", "rank")),
+        }
+        return Request(f"{base}/rebalances/{chance.choice(weeks)}?{urlencode(values)}")
+
+    return {
+        "5,000 rows at any offset": _distinct(deep),
+        "1,000 rows of a year": _distinct(window),
+        "1,000 rows of 20 symbols": _distinct(symbols),
+        "100 rows of a week": _distinct(week),
+    }
+
+
+def _distinct(make: Any) -> Iterator[Request]:
+    seen = set()
+    while True:
+        request = make()
+        if request not in seen:
+            seen.add(request)
+            yield request
