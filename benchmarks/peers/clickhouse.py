@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,7 +39,7 @@ class Tables:
     """One session with everything in tables; a request is one statement with bound values."""
 
     def __init__(self, data: Path) -> None:
-        self._session = Session()
+        self._session, self._turn = Session(), threading.Lock()
         self._columns = {}
         for table, order in _ORDERS.items():
             source = f"{data}/{table}/*.parquet" if table != "catalogue" else f"{data}/{table}.parquet"
@@ -116,7 +117,8 @@ class Tables:
         return b'{"data":' + self._rows(f"{statement} limit {limit} offset {offset}", binds) + b"}"
 
     def _rows(self, statement: str, binds: dict[str, Any]) -> bytes:
-        return bytes(self._session.query(f"{statement} {_SETTINGS}", "JSONEachRow", params=binds).bytes())
+        with self._turn:  # a session that is asked from two threads at once fails
+            return bytes(self._session.query(f"{statement} {_SETTINGS}", "JSONEachRow", params=binds).bytes())
 
 
 if __name__ == "__main__":

@@ -20,7 +20,9 @@ class Frames:
         self._ledgers: dict[tuple[str, str], pl.DataFrame] = {}
         for file in sorted((data / "decisions").glob("*.parquet")):
             rows = pl.read_parquet(file)
-            self.by_score[file.stem] = rows.sort("date", "score", "symbol", descending=[False, True, False])
+            self.by_score[file.stem] = rows.sort(
+                "date", "score", "symbol", descending=[False, True, False], nulls_last=True
+            )
             self._panels[file.stem] = (
                 rows.select(CORE).sort("date", "symbol").with_columns(pl.col("date").set_sorted())
             )

@@ -36,7 +36,7 @@ _TYPES: Final = {
 }
 _INDEXES: Final = (
     "alter table decisions add primary key (alpha_id, date, symbol)",
-    "create index by_score on decisions (alpha_id, date, score desc, symbol)",
+    "create index by_score on decisions (alpha_id, date, score desc nulls last, symbol)",
     "create index by_symbol on decisions (alpha_id, symbol, date)",
     "alter table ledger add primary key (alpha_id, book, date)",
     "alter table catalogue add primary key (place)",
@@ -86,7 +86,7 @@ def _statements(columns: list[str]) -> dict[str, str]:
     return {
         "week": page.format(
             f"select {listed(columns)} from decisions where alpha_id = $1 and date = $2 "
-            "order by score desc, symbol limit $3 offset $4"
+            "order by score desc nulls last, symbol limit $3 offset $4"
         ),
         "panel": page.format(
             f"select {core} from decisions where alpha_id = $1 and date between $2 and $3 "

@@ -58,7 +58,7 @@ def roapi_request(ask: Ask, columns: list[str]) -> Request:
     table = table_name("ledger" if ask.query in {"Q4", "Q5"} else "decisions", alpha_id(ask.alpha))
     if ask.query == "Q1":
         chosen = ", ".join(name for name in columns if name != "date")
-        text = f"select {chosen} from {table} where date = date '{values['date']}' order by score desc, symbol {page}"
+        text = f"select {chosen} from {table} where date = date '{values['date']}' order by score desc nulls last, symbol {page}"
     elif ask.query in {"Q2", "Q3", "Q7"}:
         conditions = [f"date >= date '{values['from']}'"] if "from" in values else []
         conditions += [f"date <= date '{values['to']}'"] if "to" in values else []
@@ -128,7 +128,7 @@ def datasette_metadata(decisions: list[str], ledger: list[str]) -> str:
     )
     like = " or ".join(f"instr(lower({name}), lower(:search)) > 0" for name in ("alpha_id", "name", "tldr"))
     queries = {
-        "week": f"select {week} from decisions where alpha_id = :alpha and date = :date order by score desc, symbol {page}",
+        "week": f"select {week} from decisions where alpha_id = :alpha and date = :date order by score desc nulls last, symbol {page}",
         "panel": f"select {core} from decisions where {window} order by date, symbol {page}",
         "symbols": f"select {core} from decisions where {window} and symbol in (select value from "
         f"json_each('[\"' || replace(:symbol, ',', '\",\"') || '\"]')) order by date, symbol {page}",
