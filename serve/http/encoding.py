@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -26,9 +27,18 @@ _GZIP_HEADER: Final = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
 _QVALUE: Final = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\Z")
 
 
+class _Compressors(threading.local):
+    """One for each thread, which is as much as can be shared: making one takes longer than compressing a few rows."""
+
+    def __init__(self) -> None:
+        self.zstd = zstandard.ZstdCompressor(level=LEVEL)
+
+
+_compressors: Final = _Compressors()
+
+
 def _zstd(body: Buffer) -> bytes:
-    # A compressor is not safe to share between threads, and making one is cheap.
-    return zstandard.ZstdCompressor(level=LEVEL).compress(body)
+    return _compressors.zstd.compress(body)
 
 
 def _brotli(body: Buffer) -> bytes:
