@@ -12,6 +12,8 @@ from schemas.field import Field, FieldType
 from schemas.objects import FULL_ROW, PAYLOADS
 from schemas.objects.meta import META
 from schemas.parameters import ALPHA_PATH, LIMIT, OFFSET, SNAPSHOT, Parameter, ParameterKind
+from schemas.rows import ROWS
+from schemas.tables import PUBLISHED_TABLES
 
 _TYPES: Final = {
     FieldType.DATE: "date",
@@ -58,7 +60,7 @@ def client_declarations() -> str:
         "    nullable: bool = False",
         "",
         "class Endpoint(NamedTuple):",
-        '    """One endpoint: its path and parameters, the row or object it answers with, and how."""',
+        '    """One endpoint: its path and parameters, the row or object it answers with and how, and the table its rows are of."""',
         "",
         "    path: str",
         "    row: str",
@@ -68,6 +70,7 @@ def client_declarations() -> str:
         "    pinned: bool",
         "    in_path: tuple[str, ...]",
         "    query: tuple[str, ...]",
+        '    table: str = ""',
         "",
         "ENDPOINTS: dict[str, Endpoint] = {",
     ]
@@ -77,6 +80,10 @@ def client_declarations() -> str:
         lines.append(f"    {model!r}: (")
         lines += [f"        Column({_column(name, field)})," for name, field in _columns("", PAYLOADS[model])]
         lines.append("    ),")
+    lines += ["}", "", "STORED: dict[str, tuple[str, ...]] = {"]
+    for table in dict.fromkeys(filter(None, map(_table, ENDPOINTS.values()))):
+        stored = tuple(column.name for column in PUBLISHED_TABLES[table].stored_columns)
+        lines.append(f"    {table!r}: {stored!r},")
     lines += ["}", "", "MOMENTS: dict[str, dict[str, str]] = {"]
     named = {entry.row: PAYLOADS[entry.row] for entry in ENDPOINTS.values()}
     named |= {model: PAYLOADS[model] for model in FULL_ROW.values()}
@@ -197,8 +204,21 @@ def _facts(endpoint: Endpoint) -> str:
         SNAPSHOT in endpoint.parameters,
         tuple(x.name for x in endpoint.parameters if x.in_path),
         tuple(x.name for x in endpoint.query if x.kind is not ParameterKind.FORBIDDEN),
+        *filter(None, (_table(endpoint),)),
     )
     return ", ".join(map(repr, facts))
+
+
+def _table(endpoint: Endpoint) -> str:
+    """Return the published table whose rows, as they are stored, an endpoint answers with; empty where there is none.
+
+    A cross-section is sorted anew, an equity curve is measured anew for its window, and the list of books has an order of its
+    own; what is answered for a window is answered as it is stored.
+    """
+    model = ROWS.get(endpoint.row)
+    stored = None if model is None else model.table
+    by_window = {"from", "to"} <= {x.name for x in endpoint.query}
+    return stored.name if stored and by_window and endpoint.datasets == (stored.name,) else ""
 
 
 def _row_models() -> Iterator[str]:

@@ -206,7 +206,7 @@ def test_pages_are_of_one_snapshot_although_another_is_published_between_them(
     with Client(service.address, service.keys["raw"]) as client:
         before = client[name].scores()
     recorder = Recorder(republish)
-    with Client(service.address, service.keys["raw"], transport=recorder) as client:
+    with Client(service.address, service.keys["raw"], transport=recorder, links=False) as client:
         found = client.table("signals.scores", alpha=name)
     assert found.meta["snapshot"] == first
     assert found.frame.equals(before)
@@ -222,12 +222,16 @@ def test_a_stored_answer_is_used_while_its_entity_tag_is_confirmed(service: Serv
     folder = tmp_path / "answers"
     for asked in range(3):
         recorder = Recorder()
-        with Client(service.address, service.keys["raw"], cache=folder, transport=recorder) as client:
+        with Client(
+            service.address, service.keys["raw"], cache=folder, transport=recorder, links=False
+        ) as client:
             found = client[FULL].scores()
         assert set(recorder.statuses) == {304 if asked else 200}
         assert found.height > 100
     other = Recorder()
-    with Client(service.address, service.keys["reader"], cache=folder, transport=other) as client:
+    with Client(
+        service.address, service.keys["reader"], cache=folder, transport=other, links=False
+    ) as client:
         assert "raw_score" not in client[FULL].scores().columns
     assert set(other.statuses) == {200}, "an answer to one key is none for another"
     for path in folder.iterdir():
@@ -235,7 +239,7 @@ def test_a_stored_answer_is_used_while_its_entity_tag_is_confirmed(service: Serv
         assert KEY.encode() not in path.read_bytes()
         path.write_bytes(path.read_bytes()[:-5])
     damaged = Recorder()
-    with Client(service.address, service.keys["raw"], cache=folder, transport=damaged) as client:
+    with Client(service.address, service.keys["raw"], cache=folder, transport=damaged, links=False) as client:
         assert client[FULL].scores().equals(found)
     assert set(damaged.statuses) == {200}
 
@@ -257,11 +261,13 @@ def test_progress_is_told_page_by_page(
 ) -> None:
     monkeypatch.setattr(collect, "PAGE", 200)
     result: list[tuple[str, int, int]] = []
-    with Client(service.address, service.keys["raw"], progress=lambda *x: result.append(x)) as client:
+    with Client(
+        service.address, service.keys["raw"], progress=lambda *x: result.append(x), links=False
+    ) as client:
         rows = client[FULL].scores().height
     assert [done for _, done, _ in result] == [*range(200, rows, 200), rows]
     assert {(what, total) for what, _, total in result} == {(f"signals.scores {FULL}", rows)}
-    with Client(service.address, service.keys["raw"], progress=True) as client:
+    with Client(service.address, service.keys["raw"], progress=True, links=False) as client:
         client[FULL].scores()
     assert f"signals.scores {FULL}: 100%" in capsys.readouterr().err
 

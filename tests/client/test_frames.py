@@ -79,13 +79,14 @@ def at(row: dict[str, Any], name: str) -> Any:
 
 
 @pytest.mark.usefixtures("small_pages")
+@pytest.mark.parametrize("links", [True, False])
 @pytest.mark.parametrize("endpoint", [name for name in COLLECTIONS if name != "meta.keys"])
 def test_a_polars_frame_is_every_row_of_the_interface_with_its_declared_type(
-    service: Service, endpoint: str
+    service: Service, endpoint: str, *, links: bool
 ) -> None:
     given = parameters(service, endpoint)
     expected = served_rows(service, endpoint, given)
-    with Client(service.address, service.keys["administrator"]) as client:
+    with Client(service.address, service.keys["administrator"], links=links) as client:
         frame = client.table(endpoint, **given).frame
     entry = ENDPOINTS[endpoint]
     declared = {x.name: x.type for x in ROWS[entry.full_row if given.get("fields") == "all" else entry.row]}

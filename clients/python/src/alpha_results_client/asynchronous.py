@@ -18,10 +18,10 @@ import httpx
 
 from alpha_results_client.async_methods import AsyncClientMethods, AsyncRunMethods
 from alpha_results_client.cache import DEFAULT_BYTES, DiskCache
-from alpha_results_client.client import TIMEOUT, PathText, split, user_agent
-from alpha_results_client.collect import Rows, collect, fetch
+from alpha_results_client.client import TIMEOUT, PathText, certificates, split, user_agent
+from alpha_results_client.collect import collect, fetch
 from alpha_results_client.errors import AlphaResultsClientError
-from alpha_results_client.exchange import Broken, Plan, Reply, Send
+from alpha_results_client.exchange import Broken, Fetch, Link, Plan, Reply, Send, Work
 from alpha_results_client.metrics import metrics_rows
 from alpha_results_client.settings import Progress, Settings
 from alpha_results_client.table import Table, frame_of
@@ -45,19 +45,19 @@ class AsyncClient(AsyncClientMethods[F], Generic[F]):
     def __init__(
         self: AsyncClient[pl.DataFrame], base_url: str, key: str, *, frames: Literal["polars"] = ..., cache: PathText | None = ...,
         cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
-        timeout: float = ..., transport: httpx.AsyncBaseTransport | None = ...,
+        timeout: float = ..., links: bool = ..., transport: httpx.AsyncBaseTransport | None = ...,
     ) -> None: ...  # fmt: skip
     @overload
     def __init__(
         self: AsyncClient[pd.DataFrame], base_url: str, key: str, *, frames: Literal["pandas"], cache: PathText | None = ...,
         cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
-        timeout: float = ..., transport: httpx.AsyncBaseTransport | None = ...,
+        timeout: float = ..., links: bool = ..., transport: httpx.AsyncBaseTransport | None = ...,
     ) -> None: ...  # fmt: skip
     @overload
     def __init__(
         self: AsyncClient[list[dict[str, Any]]], base_url: str, key: str, *, frames: Literal["rows"], cache: PathText | None = ...,
         cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
-        timeout: float = ..., transport: httpx.AsyncBaseTransport | None = ...,
+        timeout: float = ..., links: bool = ..., transport: httpx.AsyncBaseTransport | None = ...,
     ) -> None: ...  # fmt: skip
     def __init__(
         self,
@@ -71,16 +71,20 @@ class AsyncClient(AsyncClientMethods[F], Generic[F]):
         retries: int = 4,
         longest_wait: float = 65.0,
         timeout: float = TIMEOUT,
+        links: bool = True,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         stored = None if cache is None else DiskCache(cache, cache_bytes)
-        self._settings = Settings(base_url, key, frames, retries, longest_wait, stored, progress)
+        self._settings = Settings(base_url, key, frames, retries, longest_wait, stored, progress, links)
         self._http = httpx.AsyncClient(
             base_url=self._settings.base_url,
             timeout=timeout,
             transport=transport,
             headers={"User-Agent": user_agent()},
+            verify=certificates(self._settings.base_url),
         )
+        # For links of a store that is reached by TLS when the service is not; made when there is one.
+        self._tls: httpx.AsyncClient | None = self._http if transport is not None else None
 
     def __repr__(self) -> str:
         return f"AsyncClient({self._settings!r})"
@@ -99,6 +103,8 @@ class AsyncClient(AsyncClientMethods[F], Generic[F]):
     async def close(self) -> None:
         """Close the connections."""
         await self._http.aclose()
+        if self._tls is not None:
+            await self._tls.aclose()
 
     def __getitem__(self, alpha: str) -> AsyncRun[F]:
         """Return a run by its alpha's address; nothing is asked before one of its methods is awaited."""
@@ -111,18 +117,12 @@ class AsyncClient(AsyncClientMethods[F], Generic[F]):
     async def table(self, endpoint: str, **parameters: Value) -> Table[F]:
         """Return every row of a collection by its registry id, with its `meta`; parameters as the interface names them."""
         path, query = split(endpoint, parameters)
-        found = await self._do(collect(self._settings, endpoint, path, query))
-        return Table(await self._frame(found), found.meta)
+        found: Table[F] = await self._do(collect(self._settings, endpoint, path, query))
+        return found
 
     async def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
-        return await self._frame(await self._do(collect(self._settings, endpoint, path, query)))
-
-    async def _frame(self, found: Rows) -> F:
-        # Out of the event loop: a large table takes its time.
-        frame: F = await asyncio.get_running_loop().run_in_executor(
-            None, frame_of, found.rows, found.model, self._settings.frames
-        )
-        return frame
+        found: Table[F] = await self._do(collect(self._settings, endpoint, path, query, with_meta=False))
+        return found.frame
 
     async def _object(
         self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
@@ -137,6 +137,12 @@ class AsyncClient(AsyncClientMethods[F], Generic[F]):
             while True:
                 if isinstance(step, Send):
                     step = plan.send(await self._send(step))
+                elif isinstance(step, Fetch):
+                    step = plan.send(await self._fetch(step))
+                elif isinstance(step, Work):
+                    # Out of the event loop: a large table takes its time.
+                    loop = asyncio.get_running_loop()
+                    step = plan.send(await loop.run_in_executor(None, step.call))
                 else:
                     await asyncio.sleep(step.seconds)
                     step = next(plan)
@@ -153,6 +159,28 @@ class AsyncClient(AsyncClientMethods[F], Generic[F]):
         except httpx.RequestError as error:
             return Broken(f"{type(error).__name__}: {error}")
         return Reply(answer.status_code, answer.headers, answer.content)
+
+    async def _fetch(self, step: Fetch) -> Reply | Broken:
+        http = self._http
+        if step.url.startswith("https:") and not self._settings.base_url.startswith("https:"):
+            if self._tls is None:
+                self._tls = httpx.AsyncClient(timeout=http.timeout, headers={"User-Agent": user_agent()})
+            http = self._tls
+        request = http.build_request("GET", step.url, headers=step.headers)
+        request.url = Link(request.url)
+        try:
+            answer = await http.send(request, stream=True)
+            try:
+                if not step.into.begin(answer.status_code, answer.headers):
+                    return Reply(answer.status_code, answer.headers, await answer.aread())
+                async for piece in answer.aiter_bytes():
+                    if not step.into.take(piece):
+                        break
+            finally:
+                await answer.aclose()
+        except httpx.RequestError as error:
+            return Broken(f"{type(error).__name__}: {error}")
+        return Reply(answer.status_code, answer.headers, b"")
 
 
 class AsyncRun(AsyncRunMethods[F], Generic[F]):
@@ -181,7 +209,8 @@ class AsyncRun(AsyncRunMethods[F], Generic[F]):
         """Return the figures of :meth:`metrics` as a long table, as :meth:`alpha_results_client.Run.metrics_frame`."""
         query = {"snapshot": self.snapshot, "granularity": granularity, **parameters}
         found = await self._client._object("performance.metrics", {"alpha": self.alpha}, query)  # noqa: SLF001 - of the same package
-        return await self._client._frame(Rows(metrics_rows(found), {}, "metrics_figure"))  # noqa: SLF001 - as above
+        frame: F = frame_of(metrics_rows(found), "metrics_figure", self._client._settings.frames)  # noqa: SLF001 - as above
+        return frame
 
     async def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
         return await self._client._collection(endpoint, {"alpha": self.alpha, **path}, self._pinned(query))  # noqa: SLF001 - as above

@@ -1,4 +1,4 @@
-"""Answers on disk, each with the entity tag it came with."""
+"""Answers on disk, each with the entity tag it came with, and files of whole tables by their digest."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 DEFAULT_BYTES = 1 << 30
+_PARQUET = ".parquet"
 
 
 class Stored(NamedTuple):
@@ -24,8 +25,8 @@ class Stored(NamedTuple):
 class DiskCache:
     """A folder of answers that only its owner reads. Several processes may share it.
 
-    An entry is used only while the service confirms its entity tag, so nothing stale is ever read; an entry that is
-    damaged is none. Above `limit` bytes those longest unused are removed.
+    An answer is used only while the service confirms its entity tag, and a file when the service names its digest, so
+    nothing stale is ever read; an entry that is damaged is none. Above `limit` bytes those longest unused are removed.
 
     Parameters
     ----------
@@ -63,16 +64,44 @@ class DiskCache:
     def write(self, identity: str, target: str, etag: str, body: bytes) -> None:
         """Store an answer whole or not at all; a disk that is full or read-only costs the entry, not the call."""
         head = json.dumps({"etag": etag, "sha256": hashlib.sha256(body).hexdigest()}).encode()
+        self._store(self._path(identity, target), head + b"\n", body)
+
+    def read_file(self, sha256: str) -> bytes | None:
+        """Return the file of a digest; None when it is not stored, or not whole."""
+        path = self._file(sha256)
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        if hashlib.sha256(data).hexdigest() != sha256:
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return data
+
+    def has_file(self, sha256: str) -> bool:
+        """Whether a file is stored, whole or not."""
+        return self._file(sha256).exists()
+
+    def write_file(self, sha256: str, data: bytes) -> None:
+        """Store a file once, whichever calls are answered from it; what is larger than the bound is not stored."""
+        if len(data) <= self._limit:
+            self._store(self._file(sha256), data)
+
+    def _store(self, path: Path, *parts: bytes) -> None:
         with contextlib.suppress(OSError):
             descriptor, draft = tempfile.mkstemp(dir=self._folder, prefix=".")
             try:
                 with os.fdopen(descriptor, "wb") as stream:
-                    stream.write(head + b"\n" + body)
-                Path(draft).replace(self._path(identity, target))
+                    stream.writelines(parts)
+                Path(draft).replace(path)
             except OSError:
                 Path(draft).unlink()
                 raise
-            self._make_room(len(head) + 1 + len(body))
+            self._make_room(sum(map(len, parts)))
+
+    def _file(self, sha256: str) -> Path:
+        return self._folder / f"{sha256}{_PARQUET}"
 
     def _path(self, identity: str, target: str) -> Path:
         return self._folder / hashlib.sha256(f"{identity} {target}".encode()).hexdigest()
@@ -96,7 +125,7 @@ class DiskCache:
     def _entries(self) -> list[tuple[Path, os.stat_result]]:
         found = []
         for path in self._folder.iterdir():
-            if len(path.name) == hashlib.sha256().digest_size * 2:
+            if len(path.name.removesuffix(_PARQUET)) == hashlib.sha256().digest_size * 2:
                 with contextlib.suppress(OSError):
                     found.append((path, path.stat()))
         return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import ssl
 import time
 from collections.abc import Mapping
 from types import TracebackType
@@ -19,10 +21,10 @@ from typing import (
 import httpx
 
 from alpha_results_client.cache import DEFAULT_BYTES, DiskCache
-from alpha_results_client.collect import Rows, collect, fetch
+from alpha_results_client.collect import collect, fetch
 from alpha_results_client.declared import ENDPOINTS
 from alpha_results_client.errors import AlphaResultsClientError
-from alpha_results_client.exchange import Broken, Plan, Reply, Send
+from alpha_results_client.exchange import Broken, Fetch, Link, Plan, Reply, Send, Work
 from alpha_results_client.methods import ClientMethods, RunMethods
 from alpha_results_client.metrics import metrics_rows
 from alpha_results_client.settings import VERSION, Progress, Settings
@@ -52,18 +54,22 @@ class Client(ClientMethods[F], Generic[F]):
     frames
         ``"polars"``, ``"pandas"``, or ``"rows"`` for lists of dicts, which needs neither.
     cache
-        A folder for answers, used again while the service confirms their entity tag; a call is counted all the same.
+        A folder for answers, used again while the service confirms their entity tag, and for files of whole tables; a call
+        is counted all the same.
     cache_bytes
         How much it may hold.
     progress
-        True shows a bar for tables of several pages (needs tqdm); a function is told
-        ``(what, rows so far, rows in all)`` after each page.
+        True shows a bar for what takes several pages (needs tqdm); a function is told
+        ``(what, rows so far, rows in all)`` after each page, or megabyte of a file.
     retries
         Further attempts where a failure may pass: no connection, 429, 502, 503, 504. ``Retry-After`` is obeyed.
     longest_wait
         Seconds; a longer ``Retry-After`` raises at once.
     timeout
         Seconds without a byte after which a connection counts as broken.
+    links
+        Whether rows that are a large part of a table come from its file, by signed link; the logger ``alpha_results_client``
+        says why they came by pages instead.
     transport
         Another transport of httpx, for tests and proxies.
 
@@ -78,19 +84,19 @@ class Client(ClientMethods[F], Generic[F]):
     def __init__(
         self: Client[pl.DataFrame], base_url: str, key: str, *, frames: Literal["polars"] = ..., cache: PathText | None = ...,
         cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
-        timeout: float = ..., transport: httpx.BaseTransport | None = ...,
+        timeout: float = ..., links: bool = ..., transport: httpx.BaseTransport | None = ...,
     ) -> None: ...  # fmt: skip
     @overload
     def __init__(
         self: Client[pd.DataFrame], base_url: str, key: str, *, frames: Literal["pandas"], cache: PathText | None = ...,
         cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
-        timeout: float = ..., transport: httpx.BaseTransport | None = ...,
+        timeout: float = ..., links: bool = ..., transport: httpx.BaseTransport | None = ...,
     ) -> None: ...  # fmt: skip
     @overload
     def __init__(
         self: Client[list[dict[str, Any]]], base_url: str, key: str, *, frames: Literal["rows"], cache: PathText | None = ...,
         cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
-        timeout: float = ..., transport: httpx.BaseTransport | None = ...,
+        timeout: float = ..., links: bool = ..., transport: httpx.BaseTransport | None = ...,
     ) -> None: ...  # fmt: skip
     def __init__(
         self,
@@ -104,16 +110,20 @@ class Client(ClientMethods[F], Generic[F]):
         retries: int = 4,
         longest_wait: float = 65.0,
         timeout: float = TIMEOUT,
+        links: bool = True,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         stored = None if cache is None else DiskCache(cache, cache_bytes)
-        self._settings = Settings(base_url, key, frames, retries, longest_wait, stored, progress)
+        self._settings = Settings(base_url, key, frames, retries, longest_wait, stored, progress, links)
         self._http = httpx.Client(
             base_url=self._settings.base_url,
             timeout=timeout,
             transport=transport,
             headers={"User-Agent": user_agent()},
+            verify=certificates(self._settings.base_url),
         )
+        # For links of a store that is reached by TLS when the service is not; made when there is one.
+        self._tls: httpx.Client | None = self._http if transport is not None else None
 
     def __repr__(self) -> str:
         return f"Client({self._settings!r})"
@@ -132,6 +142,8 @@ class Client(ClientMethods[F], Generic[F]):
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
+        if self._tls is not None:
+            self._tls.close()
 
     def __getitem__(self, alpha: str) -> Run[F]:
         """Return a run by its alpha's address; nothing is asked before one of its methods is called."""
@@ -144,13 +156,12 @@ class Client(ClientMethods[F], Generic[F]):
     def table(self, endpoint: str, **parameters: Value) -> Table[F]:
         """Return every row of a collection by its registry id, with its `meta`; parameters as the interface names them."""
         path, query = split(endpoint, parameters)
-        found = self._do(collect(self._settings, endpoint, path, query))
-        return Table(frame_of(found.rows, found.model, self._settings.frames), found.meta)
+        found: Table[F] = self._do(collect(self._settings, endpoint, path, query))
+        return found
 
     def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
-        found: Rows = self._do(collect(self._settings, endpoint, path, query))
-        frame: F = frame_of(found.rows, found.model, self._settings.frames)
-        return frame
+        found: Table[F] = self._do(collect(self._settings, endpoint, path, query, with_meta=False))
+        return found.frame
 
     def _object(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> dict[str, Any]:
         found: dict[str, Any] = self._do(fetch(self._settings, endpoint, path, query))
@@ -163,6 +174,10 @@ class Client(ClientMethods[F], Generic[F]):
             while True:
                 if isinstance(step, Send):
                     step = plan.send(self._send(step))
+                elif isinstance(step, Fetch):
+                    step = plan.send(self._fetch(step))
+                elif isinstance(step, Work):
+                    step = plan.send(step.call())
                 else:
                     time.sleep(step.seconds)
                     step = next(plan)
@@ -179,6 +194,26 @@ class Client(ClientMethods[F], Generic[F]):
         except httpx.RequestError as error:
             return Broken(f"{type(error).__name__}: {error}")
         return Reply(answer.status_code, answer.headers, answer.content)
+
+    def _fetch(self, step: Fetch) -> Reply | Broken:
+        http = self._http
+        if step.url.startswith("https:") and not self._settings.base_url.startswith("https:"):
+            if self._tls is None:
+                self._tls = httpx.Client(timeout=http.timeout, headers={"User-Agent": user_agent()})
+            http = self._tls
+        request = http.build_request("GET", step.url, headers=step.headers)
+        request.url = Link(request.url)
+        try:
+            answer = http.send(request, stream=True)
+            with contextlib.closing(answer):
+                if not step.into.begin(answer.status_code, answer.headers):
+                    return Reply(answer.status_code, answer.headers, answer.read())
+                for piece in answer.iter_bytes():
+                    if not step.into.take(piece):
+                        break
+        except httpx.RequestError as error:
+            return Broken(f"{type(error).__name__}: {error}")
+        return Reply(answer.status_code, answer.headers, b"")
 
 
 class Run(RunMethods[F], Generic[F]):
@@ -223,6 +258,15 @@ class Run(RunMethods[F], Generic[F]):
 
     def _pinned(self, query: Mapping[str, Value]) -> Mapping[str, Value]:
         return query if query.get("snapshot") is not None else {**query, "snapshot": self.snapshot}
+
+
+def certificates(base_url: str) -> ssl.SSLContext | bool:
+    """Return what a connection to the service is checked with.
+
+    Reading the usual certificates takes longer than a call. Where the address needs none, none are read, and no TLS
+    connection would pass.
+    """
+    return True if base_url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def user_agent() -> str:

@@ -1,20 +1,23 @@
-"""Whole answers: every page of a collection, or one object with real dates in it."""
+"""Whole answers: every row of a collection, by pages or by link, or one object with real dates in it."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from alpha_results_client.declared import ENDPOINTS
 from alpha_results_client.errors import ResultsWarning, SnapshotNotFound, UnexpectedAnswer
-from alpha_results_client.exchange import Plan, exchange, target_of
+from alpha_results_client.exchange import Plan, Work, exchange, target_of
 from alpha_results_client.moments import with_moments
 from alpha_results_client.progress import Reporter, reporter
 from alpha_results_client.settings import Settings
+from alpha_results_client.table import Table, frame_of
 from alpha_results_client.values import Value
+from alpha_results_client.whole import Asked, by_link, why_not_by_link, worth_a_link
 
 PAGE = 5000
 """Rows asked for at a time: the most the interface serves."""
@@ -23,12 +26,12 @@ _TURNS = 3
 """Times a collection is begun anew when it changed between two pages."""
 
 
-class Rows(NamedTuple):
-    """Every row of a query, as read from JSON, and the first page's `meta`."""
+class _Rows(NamedTuple):
+    """Rows of a query as read from JSON, or all of them as a frame; the first page's `meta`; and where they came from."""
 
     rows: list[Mapping[str, Any]]
     meta: Mapping[str, Any]
-    model: str
+    frame: Any = None
 
 
 class _Changed(Exception):
@@ -36,41 +39,62 @@ class _Changed(Exception):
 
 
 def collect(
-    settings: Settings, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
-) -> Plan[Rows]:
-    """Fetch every page of a collection, all of one snapshot where the endpoint knows snapshots.
+    settings: Settings,
+    endpoint: str,
+    path: Mapping[str, str],
+    query: Mapping[str, Value],
+    *,
+    with_meta: bool = True,
+) -> Plan[Table[Any]]:
+    """Fetch every row of a collection as a frame, all of one snapshot where the endpoint knows snapshots.
 
-    Warnings of the answer are issued as :class:`ResultsWarning`. This is the one place at which rows are fetched: a whole
-    table that is cheaper to fetch by signed link would be chosen here.
+    Rows that are a large part of a published table come from the table's file by signed link, where the key may have one;
+    everything else, and whatever fails about a link, page by page. The frame is the same either way. Warnings of the answer
+    are issued as :class:`ResultsWarning`.
+
+    Parameters
+    ----------
+    with_meta
+        Whether the `meta` of a page is wanted, which a link does not bring: one more call for a whole table.
 
     Raises
     ------
     ApiError, NoAnswer, UnexpectedAnswer
         As :func:`exchange`; `UnexpectedAnswer` as well when the collection changes under every attempt to read it.
+    ImportError
+        When the library of the frames is not installed.
     """
     named = query.get("snapshot")
+    asked = Asked(endpoint, path, query, model_of(endpoint, query))
     for turn in range(_TURNS):
         with reporter(settings.progress, f"{endpoint} {path.get('alpha', '')}".strip()) as report:
+            why_not = why_not_by_link(settings, asked)
+            if not why_not and not with_meta and asked.whole:
+                frame = yield from by_link(settings, asked, None, report)
+                if frame is not None:
+                    return Table(frame, {}, "link")
             try:
-                found = yield from _pages(settings, endpoint, path, query, report)
+                found = yield from _pages(settings, asked, report)
             except (_Changed, SnapshotNotFound) as error:
                 if isinstance(error, SnapshotNotFound) and (named is not None or turn == _TURNS - 1):
                     raise
                 continue
         announce(found.meta)
-        return found
+        if found.frame is not None:
+            return Table(found.frame, found.meta, "link")
+        frame = yield Work(partial(frame_of, found.rows, asked.model, settings.frames))
+        return Table(frame, found.meta)
     raise UnexpectedAnswer(f"{endpoint} changed between two pages, {_TURNS} times in a row; try again")
 
 
-def _pages(
-    settings: Settings, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value], report: Reporter
-) -> Plan[Rows]:
+def _pages(settings: Settings, asked: Asked, report: Reporter) -> Plan[_Rows]:
+    endpoint = asked.endpoint
     rows: list[Mapping[str, Any]] = []
     first: Mapping[str, Any] | None = None
-    pinned = dict(query)
+    pinned = dict(asked.query)
     while True:
         body = yield from exchange(
-            settings, target_of(endpoint, path, {**pinned, "limit": PAGE, "offset": len(rows)})
+            settings, target_of(endpoint, asked.path, {**pinned, "limit": PAGE, "offset": len(rows)})
         )
         try:
             data, pagination, meta = body["data"], body["pagination"], body["meta"]
@@ -78,6 +102,7 @@ def _pages(
         except (KeyError, TypeError) as error:
             raise UnexpectedAnswer(f"{endpoint} answered something that is not a page") from error
         rows += data
+        began = first is None
         if first is None:
             first, of_all = meta, total
             if ENDPOINTS[endpoint].pinned and meta.get("snapshot"):
@@ -86,7 +111,11 @@ def _pages(
             raise _Changed
         report(len(rows), total)
         if not more:
-            return Rows(rows, with_moments(first, f"meta {endpoint}"), model_of(endpoint, query))
+            return _Rows(rows, with_moments(first, f"meta {endpoint}"))
+        if began and worth_a_link(total, PAGE) and not why_not_by_link(settings, asked):
+            frame = yield from by_link(settings, asked._replace(query=pinned), total, report)
+            if frame is not None:
+                return _Rows([], with_moments(first, f"meta {endpoint}"), frame)
 
 
 def model_of(endpoint: str, query: Mapping[str, Value]) -> str:

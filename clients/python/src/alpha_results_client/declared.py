@@ -18,7 +18,7 @@ class Column(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """One endpoint: its path and parameters, the row or object it answers with, and how."""
+    """One endpoint: its path and parameters, the row or object it answers with and how, and the table its rows are of."""
 
     path: str
     row: str
@@ -28,6 +28,7 @@ class Endpoint(NamedTuple):
     pinned: bool
     in_path: tuple[str, ...]
     query: tuple[str, ...]
+    table: str = ""
 
 
 ENDPOINTS: dict[str, Endpoint] = {
@@ -72,6 +73,7 @@ ENDPOINTS: dict[str, Endpoint] = {
         True,
         ("alpha",),
         ("from", "to", "snapshot", "limit", "offset"),
+        "rebalances",
     ),
     "signals.rebalances.get": Endpoint(
         "/v1/alphas/{alpha}/rebalances/{date}",
@@ -92,6 +94,7 @@ ENDPOINTS: dict[str, Endpoint] = {
         True,
         ("alpha",),
         ("from", "to", "symbol", "fields", "snapshot", "limit", "offset"),
+        "decisions",
     ),
     "portfolio.books": Endpoint(
         "/v1/alphas/{alpha}/books", "book", "", True, True, True, ("alpha",), ("snapshot", "limit", "offset")
@@ -105,6 +108,7 @@ ENDPOINTS: dict[str, Endpoint] = {
         True,
         ("alpha",),
         ("book", "from", "to", "snapshot", "limit", "offset"),
+        "portfolio",
     ),
     "portfolio.positions": Endpoint(
         "/v1/alphas/{alpha}/positions",
@@ -115,6 +119,7 @@ ENDPOINTS: dict[str, Endpoint] = {
         True,
         ("alpha",),
         ("book", "from", "to", "symbol", "snapshot", "limit", "offset"),
+        "positions",
     ),
     "portfolio.pnl": Endpoint(
         "/v1/alphas/{alpha}/pnl",
@@ -125,6 +130,7 @@ ENDPOINTS: dict[str, Endpoint] = {
         True,
         ("alpha",),
         ("book", "from", "to", "symbol", "snapshot", "limit", "offset"),
+        "pnl",
     ),
     "portfolio.trades": Endpoint(
         "/v1/alphas/{alpha}/trades",
@@ -135,6 +141,7 @@ ENDPOINTS: dict[str, Endpoint] = {
         True,
         ("alpha",),
         ("book", "from", "to", "symbol", "snapshot", "limit", "offset"),
+        "trades",
     ),
     "portfolio.equity_curve": Endpoint(
         "/v1/alphas/{alpha}/equity-curve",
@@ -383,6 +390,77 @@ ROWS: dict[str, tuple[Column, ...]] = {
         Column("snapshot", "text", "", False, False),
         Column("started_at", "instant", "utc instant", False, False),
         Column("published_at", "instant", "utc instant", False, False),
+    ),
+}
+
+STORED: dict[str, tuple[str, ...]] = {
+    "rebalances": ("date", "week_status", "n_symbols"),
+    "decisions": (
+        "date",
+        "symbol",
+        "direction",
+        "confidence",
+        "score",
+        "raw_score",
+        "score_z",
+        "average_rank",
+        "cohort_size",
+        "long_short_target_weight",
+        "long_only_target_weight",
+        "next_open_tradeable",
+        "fill_at",
+        "entry_at",
+        "maturity_at",
+        "forward_return",
+        "unavailability_reason",
+        "decision_reason",
+        "raw_direction",
+        "raw_confidence",
+        "raw_score_z",
+        "raw_average_rank",
+        "raw_long_short_target_weight",
+        "raw_long_only_target_weight",
+        "raw_fill_at",
+        "raw_decision_reason",
+    ),
+    "portfolio": (
+        "date",
+        "timestamp",
+        "starting_equity",
+        "ending_equity",
+        "cash_start",
+        "cash_end",
+        "position_value_end",
+        "market_pnl",
+        "execution_cost",
+        "borrow_cashflow",
+        "cash_carry",
+        "risk_free_return",
+        "rounding_adjustment",
+        "equity_basis",
+        "gross_notional",
+        "net_notional",
+        "gross_exposure",
+        "net_exposure",
+        "largest_abs_weight",
+        "turnover_notional",
+        "turnover",
+    ),
+    "positions": ("date", "symbol", "quantity", "mark_price", "signed_notional", "weight"),
+    "pnl": ("date", "symbol", "market_pnl", "execution_cost", "borrow_cashflow", "net_pnl"),
+    "trades": (
+        "timestamp",
+        "decision_at",
+        "symbol",
+        "phase",
+        "quantity",
+        "mid_price",
+        "fill_price",
+        "fee",
+        "execution_cost",
+        "rebalance_adjustment_reason",
+        "exit_reason",
+        "fill_order",
     ),
 }
 

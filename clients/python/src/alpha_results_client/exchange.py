@@ -1,7 +1,7 @@
 """One call and its answer, with retries and the cache, as a plan that a blocking or an asynchronous client carries out.
 
-A plan is a generator: it yields what is to be done, :class:`Send` or :class:`Sleep`, is sent the reply, and returns its
-result. So the two clients share every rule and differ in who waits.
+A plan is a generator: it yields the next step, is sent what came of it, and returns its result. So the two clients share
+every rule and differ in who waits.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import random
 from collections.abc import Generator, Mapping
 from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple, TypeVar, Union
+from typing import Any, Callable, NamedTuple, Protocol, TypeVar, Union
 from urllib.parse import quote, urlencode
 
 import httpx
@@ -25,11 +25,37 @@ T = TypeVar("T")
 _FIRST_WAIT = 0.5
 
 
+class Receiver(Protocol):
+    """Takes the body of a file piece by piece."""
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> bool:
+        """Tell whether the body is part of the file; else it is an error, and comes in the reply."""
+        ...
+
+    def take(self, piece: bytes) -> bool:
+        """Take the next bytes; False when nothing more is wanted."""
+        ...
+
+
 class Send(NamedTuple):
     """Send a GET request with these headers; the key is added on the way."""
 
     target: str
     headers: Mapping[str, str]
+
+
+class Fetch(NamedTuple):
+    """Send a GET request for a file, with these headers and no key."""
+
+    url: str
+    headers: Mapping[str, str]
+    into: Receiver
+
+
+class Work(NamedTuple):
+    """Do something that takes a processor's time; what it raises is raised to the caller."""
+
+    call: Callable[[], Any]
 
 
 class Sleep(NamedTuple):
@@ -39,7 +65,7 @@ class Sleep(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What came back, its body decoded from any content coding."""
+    """What came back, its body decoded from any content coding; empty when a receiver took it."""
 
     status: int
     headers: Mapping[str, str]
@@ -52,7 +78,15 @@ class Broken(NamedTuple):
     reason: str
 
 
-Plan = Generator[Union[Send, Sleep], Union[Reply, Broken, None], T]
+Plan = Generator[Union[Send, Fetch, Work, Sleep], Any, T]
+"""Sent a :class:`Reply` or :class:`Broken` for a request, the result of work, nothing for a wait."""
+
+
+class Link(httpx.URL):
+    """A signed address, which is a credential: what logs write of it has no query string."""
+
+    def __str__(self) -> str:
+        return super().__str__().partition("?")[0]
 
 
 def target_of(endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> str:
@@ -81,11 +115,10 @@ def exchange(settings: Settings, target: str) -> Plan[Any]:
     attempt = 0
     while True:
         failure: ApiError | NoAnswer
-        reply = yield Send(target, headers)
+        reply: Reply | Broken = yield Send(target, headers)
         if isinstance(reply, Broken):
             failure, wait = NoAnswer(f"{settings.base_url} gave no answer: {reply.reason}"), None
         else:
-            assert reply is not None
             if reply.status == httpx.codes.NOT_MODIFIED and stored is not None:
                 return _read(settings, stored.body)
             if reply.status == httpx.codes.OK:
@@ -94,12 +127,12 @@ def exchange(settings: Settings, target: str) -> Plan[Any]:
                 if settings.cache is not None and etag:
                     settings.cache.write(settings.identity, target, etag, reply.body)
                 return found
-            failure = _failure(settings, reply)
+            failure = failure_of(settings, reply)
             wait = failure.retry_after
             if not failure.may_pass:
                 raise failure
         if wait is None:
-            wait = _FIRST_WAIT * 2**attempt * (1 + random.random() / 2)  # noqa: S311 - spreads callers, guards nothing
+            wait = growing_wait(attempt)
         if attempt >= settings.retries or wait > settings.longest_wait:
             raise failure
         attempt += 1
@@ -116,7 +149,14 @@ def _read(settings: Settings, body: bytes) -> Any:
     return found
 
 
-def _failure(settings: Settings, reply: Reply) -> ApiError:
+def growing_wait(attempt: int) -> float:
+    """Return the seconds before another attempt where the service names none."""
+    wait: float = _FIRST_WAIT * 2**attempt * (1 + random.random() / 2)  # noqa: S311 - spreads callers, guards nothing
+    return wait
+
+
+def failure_of(settings: Settings, reply: Reply) -> ApiError:
+    """Return what a refusal says."""
     retry_after = seconds_of(reply.headers.get("retry-after"))
     try:
         told = json.loads(reply.body)["error"]

@@ -9,14 +9,14 @@ from typing import Any, Callable
 from alpha_results_client.settings import Progress
 
 Reporter = Callable[[int, int], None]
-"""Told after each page: rows so far, rows in all."""
+"""Told after each page, or each megabyte of a file: rows so far, rows in all."""
 
 
 @contextlib.contextmanager
 def reporter(progress: bool | Progress, what: str) -> Iterator[Reporter]:
     """Yield whom to tell: the caller's own function, a bar of tqdm, or nobody.
 
-    A bar appears only for tables of more than one page.
+    A bar appears only for what takes more than one page, or more than a megabyte of a file.
     """
     if callable(progress):
         told = progress

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import time
 from importlib.metadata import version
 from typing import Callable
 from urllib.parse import urlsplit
@@ -12,7 +14,9 @@ from alpha_results_client.errors import AlphaResultsClientError
 
 VERSION = version("alpha-results-client")
 Progress = Callable[[str, int, int], None]
-"""Told after each page: what is fetched, rows so far, rows in all."""
+"""Told after each page or piece: what is fetched, rows so far, rows in all."""
+_LINKS_AGAIN = 600.0
+"""Seconds after which a link is tried again where none worked."""
 FRAMES = ("polars", "pandas", "rows")
 
 
@@ -35,6 +39,8 @@ class Settings:
         Where answers are stored by entity tag; None stores none.
     progress
         Whether, or by whom, the progress of tables of several pages is shown.
+    links
+        Whether whole tables may be fetched by signed link.
 
     Raises
     ------
@@ -51,6 +57,7 @@ class Settings:
         longest_wait: float,
         cache: DiskCache | None,
         progress: bool | Progress,
+        links: bool = True,
     ) -> None:
         parts = urlsplit(base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -68,9 +75,23 @@ class Settings:
         self.longest_wait = longest_wait
         self.cache = cache
         self.progress = progress
+        # Endpoint, or "" for all of them -> why its tables come by pages, and until when that is not tried again.
+        self._no_links: dict[str, tuple[str, float]] = {} if links else {"": ("links=False", math.inf)}
         self.authorization = _Authorization(key)
         # Two keys may see different things at one address.
         self.identity = hashlib.sha256(f"{self.base_url} {key}".encode()).hexdigest()
+
+    def why_no_links(self, endpoint: str) -> str | None:
+        """Return why an endpoint's tables come by pages for now; None when links may be tried."""
+        for name in ("", endpoint):
+            why, until = self._no_links.get(name, ("", 0.0))
+            if time.monotonic() < until:
+                return why
+        return None
+
+    def remember_no_links(self, endpoint: str, why: str) -> None:
+        """Spend no calls on links that cannot work, until that may have changed."""
+        self._no_links[endpoint] = why, time.monotonic() + _LINKS_AGAIN
 
     def __repr__(self) -> str:
         return f"{self.base_url!r}, frames={self.frames!r}"

@@ -27,10 +27,13 @@ class Table(Generic[F]):
         The rows.
     meta
         The answer's `meta`: the run, the snapshot, a summary where there is one, warnings.
+    fetched_by
+        ``"pages"``, or ``"link"`` when the rows come from the file of their whole table; they are the same either way.
     """
 
     frame: F
     meta: Mapping[str, Any]
+    fetched_by: str = "pages"
 
 
 def frame_of(rows: list[Mapping[str, Any]], model: str, frames: str) -> Any:

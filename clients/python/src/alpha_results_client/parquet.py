@@ -1,0 +1,162 @@
+"""The file of a whole table as the frame that its pages would give."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib.util
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from alpha_results_client.declared import ROWS, STORED, Column
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+READERS = {"polars": "polars", "pandas": "pyarrow"}
+"""What reads Parquet for each kind of frame."""
+
+
+class Unreadable(NamedTuple):
+    """Why a file is not read."""
+
+    reason: str
+
+
+class Wanted(NamedTuple):
+    """Which rows and columns of a file make a frame.
+
+    Attributes
+    ----------
+    table, model
+        The published table, and the row of the interface.
+    book
+        Whose file it is; None of a table that is not stored by book.
+    first, last
+        Days, inclusive; None leaves that end open.
+    symbols
+        None for all.
+    rows
+        How many there must be.
+    """
+
+    table: str
+    model: str
+    book: str | None
+    first: dt.date | None
+    last: dt.date | None
+    symbols: Sequence[str] | None
+    rows: int
+
+
+def has_reader(frames: str) -> bool:
+    """Whether Parquet can be read here; that the library works is found out when it is used."""
+    return frames in READERS and importlib.util.find_spec(READERS[frames]) is not None
+
+
+def frame_of_file(data: bytes, wanted: Wanted, frames: str) -> Any:
+    """Return the file's rows as a frame, or :class:`Unreadable` for a file that this release does not know."""
+    read = _polars if frames == "polars" else _pandas
+    try:
+        frame = read(data, wanted)
+    except Exception as error:  # noqa: BLE001 - whatever a reader raises, pages still answer
+        return Unreadable(f"{READERS[frames]} cannot read the file: {type(error).__name__}: {error}")
+    if isinstance(frame, Unreadable) or len(frame) == wanted.rows:
+        return frame
+    return Unreadable(f"the file has {len(frame)} of the rows asked for, not {wanted.rows}")
+
+
+def _columns(present: Sequence[str], wanted: Wanted) -> list[tuple[Column, bool]] | Unreadable:
+    """Return the columns of the row, each with whether the file has it, in their order.
+
+    A column that this release does not know may belong to the row or not: pages tell.
+    """
+    unknown = set(present) - set(STORED[wanted.table])
+    if unknown:
+        return Unreadable(
+            f"the file has columns that this release does not know: {', '.join(sorted(unknown))}"
+        )
+    found = []
+    for column in ROWS[wanted.model]:
+        stored = column.name in present
+        if not stored and column.optional:
+            continue
+        if not stored and not column.nullable and column.name != "book":
+            return Unreadable(f"the file lacks {column.name}")
+        found.append((column, stored))
+    return found
+
+
+def _day_column(present: Sequence[str]) -> str:
+    return "date" if "date" in present else "timestamp"
+
+
+def _polars(data: bytes, wanted: Wanted) -> pl.DataFrame | Unreadable:
+    import polars as pl  # noqa: PLC0415 - optional
+
+    present = list(pl.read_parquet_schema(io.BytesIO(data)))
+    columns = _columns(present, wanted)
+    if isinstance(columns, Unreadable):
+        return columns
+    day = _day_column(present)
+    needed = [column.name for column, stored in columns if stored]
+    if wanted.first is not None or wanted.last is not None:
+        needed = list(dict.fromkeys([*needed, day]))
+    if wanted.symbols is not None:
+        needed = list(dict.fromkeys([*needed, "symbol"]))
+    frame = pl.read_parquet(io.BytesIO(data), columns=needed)
+    when = pl.col(day) if day == "date" else pl.col(day).dt.convert_time_zone("UTC").dt.date()
+    if wanted.first is not None:
+        frame = frame.filter(when >= wanted.first)
+    if wanted.last is not None:
+        frame = frame.filter(when <= wanted.last)
+    if wanted.symbols is not None:
+        frame = frame.filter(pl.col("symbol").is_in(list(wanted.symbols)))
+    types: dict[str, Any] = {
+        "float": pl.Float64, "int": pl.Int64, "bool": pl.Boolean, "text": pl.String, "date": pl.Date,
+        "instant": pl.Datetime("us", "UTC"),
+    }  # fmt: skip
+    return frame.select(
+        (pl.col(column.name) if stored else pl.lit(wanted.book if column.name == "book" else None))
+        .cast(types[column.type])
+        .alias(column.name)
+        for column, stored in columns
+    )
+
+
+def _pandas(data: bytes, wanted: Wanted) -> pd.DataFrame | Unreadable:
+    import pandas as pd  # noqa: PLC0415 - optional
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+
+    file = pq.ParquetFile(pa.BufferReader(data))
+    present = file.schema_arrow.names
+    columns = _columns(present, wanted)
+    if isinstance(columns, Unreadable):
+        return columns
+    day = _day_column(present)
+    table = file.read([x for x in present if x in {day, "symbol", *(column.name for column, _ in columns)}])
+    if wanted.first is not None:
+        table = table.filter(pc.greater_equal(table[day].cast(pa.date32()), pa.scalar(wanted.first)))
+    if wanted.last is not None:
+        table = table.filter(pc.less_equal(table[day].cast(pa.date32()), pa.scalar(wanted.last)))
+    if wanted.symbols is not None:
+        table = table.filter(pc.is_in(table["symbol"], pa.array(wanted.symbols, table["symbol"].type)))
+    types = {
+        "float": pa.float64(), "int": pa.int64(), "bool": pa.bool_(), "text": pa.string(), "date": pa.timestamp("us"),
+        "instant": pa.timestamp("us", "UTC"),
+    }  # fmt: skip
+    arrays = {
+        column.name: table[column.name].cast(types[column.type])
+        if stored
+        else pa.repeat(
+            pa.scalar(wanted.book if column.name == "book" else None, types[column.type]), len(table)
+        )
+        for column, stored in columns
+    }
+    mapped = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype(), pa.string(): pd.StringDtype()}
+    frame: pd.DataFrame = pa.table(arrays).to_pandas(types_mapper=mapped.get)
+    instants = {column.name: "datetime64[us, UTC]" for column, _ in columns if column.type == "instant"}
+    return frame.astype(instants)

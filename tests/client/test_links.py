@@ -1,0 +1,399 @@
+"""Whole tables come by link when that is cheaper, and are the tables that pages give."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import hashlib
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pandas as pd
+import polars as pl
+import pytest
+from alpha_results_client import AsyncClient, Client, RateLimited, collect, links, parquet, whole
+from alpha_results_client.declared import ENDPOINTS, STORED
+from polars.testing import assert_frame_equal
+
+from tests.client.conftest import Service
+from tests.support.contract_app import FULL, PLAIN, UNDECIDED
+
+BY_TABLE = [name for name, entry in ENDPOINTS.items() if entry.table]
+QUERIES: dict[str, dict[str, Any]] = {
+    "everything": {},
+    "a window": {"from": dt.date(2021, 10, 1), "to": "2022-03-07"},
+    "an open window": {"from": "2021-12-01"},
+    "names": {"symbol": ["SIM003", "SIM001", "NOBODY"]},
+    "one name in a window": {"symbol": "SIM002", "to": dt.datetime(2022, 1, 31, 15, 0)},  # noqa: DTZ001 - of which the day counts
+}
+
+
+class Meddler(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """Passes requests on to the real service, writes them down, and changes answers of files and links."""
+
+    def __init__(self, change: Callable[[httpx.Request, bytes], httpx.Response | None] | None = None) -> None:
+        self._inner = httpx.HTTPTransport()
+        self._change = change or (lambda *_: None)
+        self.requests: list[httpx.Request] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        answer = self._inner.handle_request(request)
+        body = b"".join(answer.stream)  # type: ignore[arg-type]  # as it was sent
+        answer.close()
+        sent = httpx.Response(answer.status_code, headers=answer.headers, stream=httpx.ByteStream(body))
+        return self._change(request, body) or sent
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return await asyncio.to_thread(self.handle_request, request)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    async def aclose(self) -> None:
+        self.close()
+
+    @property
+    def calls(self) -> list[str]:
+        return [x.url.path for x in self.requests if x.url.path.startswith("/v1")]
+
+    @property
+    def files(self) -> list[httpx.Request]:
+        return [x for x in self.requests if x.url.path.startswith("/files")]
+
+
+class Stopping(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A body whose connection breaks."""
+
+    def __init__(self, begun: bytes) -> None:
+        self._begun = begun
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._begun
+        raise httpx.ReadError("the connection broke")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._begun
+        raise httpx.ReadError("the connection broke")
+
+
+def refusal(status: int, code: str) -> httpx.Response:
+    envelope = {"code": code, "message": "A sentence.", "details": None, "request_id": "r-1"}
+    return httpx.Response(status, json={"error": envelope})
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages so short, and tables that count as so small, that everything of more than two pages comes by link."""
+    monkeypatch.setattr(collect, "PAGE", 7)
+    monkeypatch.setattr(whole, "_JSON_BYTES", 10**9)
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "growing_wait", lambda _: 0.0)
+
+
+def queries(endpoint: str) -> Iterator[dict[str, Any]]:
+    taken = ENDPOINTS[endpoint].query
+    for query in QUERIES.values():
+        if set(query) <= set(taken):
+            yield {**query, "book": "long_only"} if "book" in taken else query
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.filterwarnings("ignore::alpha_results_client.ResultsWarning")
+@pytest.mark.parametrize("key", ["raw", "reader"])
+@pytest.mark.parametrize("endpoint", BY_TABLE)
+def test_a_table_by_link_is_the_table_that_pages_give(service: Service, endpoint: str, key: str) -> None:
+    by_link = 0
+    token = service.keys[key]
+    with (
+        Client(service.address, token) as client, Client(service.address, token, links=False) as paging,
+        Client(service.address, token, frames="pandas") as pandas,
+        Client(service.address, token, frames="pandas", links=False) as paging_pandas,
+    ):  # fmt: skip
+        for alpha in (FULL, PLAIN):
+            for given in queries(endpoint):
+                for fields in ({"fields": "core"}, {"fields": "all"}) if "scores" in endpoint else ({},):
+                    query: dict[str, Any] = {"alpha": alpha, **given, **fields}
+                    found, expected = client.table(endpoint, **query), paging.table(endpoint, **query)
+                    assert expected.fetched_by == "pages"
+                    assert_frame_equal(found.frame, expected.frame)
+                    assert found.meta == expected.meta
+                    by_link += found.fetched_by == "link"
+                    pd.testing.assert_frame_equal(
+                        pandas.table(endpoint, **query).frame, paging_pandas.table(endpoint, **query).frame
+                    )
+    assert by_link >= 6
+
+
+def test_every_column_and_table_of_a_run_that_can_be_large_comes_by_link() -> None:
+    assert BY_TABLE == [
+        "signals.rebalances.list", "signals.scores", "portfolio.ledger", "portfolio.positions", "portfolio.pnl",
+        "portfolio.trades",
+    ]  # fmt: skip
+
+
+def test_a_whole_table_is_one_call_and_a_file_that_is_fetched_without_the_key(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    meddler = Meddler()
+    with Client(service.address, service.keys["raw"], transport=meddler) as client:
+        frame = client[FULL].positions()
+    assert meddler.calls == [f"/v1/alphas/{FULL}/tables/positions/download"]
+    (file,) = meddler.files
+    assert "authorization" not in file.headers
+    assert service.keys["raw"] not in repr(file.headers.raw)
+    signature = file.url.params["signature"]
+    assert signature not in caplog.text, "a link is a credential"
+    assert file.url.path in caplog.text
+    with Client(service.address, service.keys["raw"], links=False) as client:
+        assert_frame_equal(frame, client[FULL].positions())
+
+
+def test_the_asynchronous_client_fetches_by_link_and_goes_on_where_a_connection_broke(
+    service: Service,
+) -> None:
+    broken: list[int] = []
+
+    def change(request: httpx.Request, body: bytes) -> httpx.Response | None:
+        if not request.url.path.startswith("/files") or broken:
+            return None
+        broken.append(1)
+        return httpx.Response(200, headers={"etag": etag_of(body)}, stream=Stopping(body[:1000]))
+
+    meddler = Meddler(change)
+
+    async def ask() -> pl.DataFrame:
+        async with AsyncClient(service.address, service.keys["raw"], transport=meddler) as client:
+            return await client[FULL].scores(fields="all")
+
+    frame = asyncio.run(ask())
+    assert [x.headers.get("range") for x in meddler.files] == [None, "bytes=1000-"]
+    assert len(meddler.calls) == 1
+    with Client(service.address, service.keys["raw"], links=False) as client:
+        assert_frame_equal(frame, client[FULL].scores(fields="all"))
+
+
+def etag_of(body: bytes) -> str:
+    return f'"{hashlib.sha256(body).hexdigest()}"'
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("etag", [True, False])
+def test_a_download_goes_on_where_its_connection_broke(service: Service, *, etag: bool) -> None:
+    sent: list[int] = []
+
+    def change(request: httpx.Request, body: bytes) -> httpx.Response | None:
+        if not request.url.path.startswith("/files") or len(sent) == 6:
+            return None
+        sent.append(1)
+        status = 206 if "range" in request.headers else 200
+        span = {"content-range": f"bytes {at}-/*"} if (at := 500 * (len(sent) - 1)) and etag else {}
+        tag = {"etag": whole_etag} if etag else {}
+        return httpx.Response(status, headers={**span, **tag}, stream=Stopping(body[:500]))
+
+    with Client(service.address, service.keys["raw"]) as client:
+        link = client[FULL].tables_download("trades", "long_short")
+        expected = client[FULL].trades("long_short")
+    whole_etag = f'"{link["sha256"]}"'
+    meddler = Meddler(change)
+    # Each time more of it comes, so no attempt counts as one in vain.
+    retries = 1 if etag else 6
+    with Client(service.address, service.keys["raw"], transport=meddler, retries=retries) as client:
+        assert_frame_equal(client[FULL].trades("long_short"), expected)
+    ranges = [x.headers.get("range") for x in meddler.files]
+    assert ranges == ([None, *(f"bytes={500 * n}-" for n in range(1, 7))] if etag else [None] * 7)
+    assert len(meddler.calls) == 1
+
+
+def test_a_link_that_ended_is_asked_for_again_of_the_same_snapshot(service: Service) -> None:
+    ended = [refusal(403, "link_expired")]
+    meddler = Meddler(lambda x, _: ended.pop() if x.url.path.startswith("/files") and ended else None)
+    with Client(service.address, service.keys["raw"], transport=meddler) as client:
+        frame = client[FULL].scores()
+    assert len(meddler.calls) == len(meddler.files) == 2
+    asked = [x.url.params.get("snapshot") for x in meddler.requests if x.url.path.startswith("/v1")]
+    assert asked[0] is None
+    assert asked[1] in meddler.files[0].url.path
+    assert frame.height > 100
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda body: body[:-1] + bytes([body[-1] ^ 1]), lambda body: body + b"more", lambda body: body[: len(body) // 2],
+        lambda _: b"",
+    ],
+)  # fmt: skip
+def test_a_damaged_file_is_fetched_again_and_never_read(
+    service: Service, caplog: pytest.LogCaptureFixture, damage: Callable[[bytes], bytes]
+) -> None:
+    caplog.set_level(logging.INFO, "alpha_results_client")
+    times: list[int] = []
+
+    def change(request: httpx.Request, body: bytes, until: int) -> httpx.Response | None:
+        if not request.url.path.startswith("/files") or len(times) >= until:
+            return None
+        times.append(1)
+        return httpx.Response(200, content=damage(body), headers={"etag": 'W/"x"'})
+
+    with Client(service.address, service.keys["raw"], links=False) as client:
+        expected = client[FULL].pnl()
+    once = Meddler(lambda x, body: change(x, body, 1))
+    with Client(service.address, service.keys["raw"], transport=once) as client:
+        assert_frame_equal(client[FULL].pnl(), expected)
+    assert (len(once.calls), len(once.files)) == (1, 2)
+    assert not [x for x in caplog.records if x.name == "alpha_results_client"]
+    times.clear()
+    always = Meddler(lambda x, body: change(x, body, 99))
+    with Client(service.address, service.keys["raw"], transport=always, retries=2) as client:
+        assert_frame_equal(client[FULL].pnl(), expected)
+    assert always.calls[-1] == f"/v1/alphas/{FULL}/pnl"
+    assert len(always.files) == 3
+    assert "by pages: the file fetched by link is not the one described" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(403, "endpoint_not_allowed"), (404, "not_found"), (404, "method_not_allowed")]
+)
+def test_a_key_that_may_not_download_and_a_service_without_links_are_paged_and_asked_once(
+    service: Service, caplog: pytest.LogCaptureFixture, status: int, code: str
+) -> None:
+    caplog.set_level(logging.INFO, "alpha_results_client")
+    meddler = Meddler(lambda x, _: refusal(status, code) if x.url.path.endswith("/download") else None)
+    with Client(service.address, service.keys["raw"], transport=meddler) as client:
+        frames = [client[FULL].scores(), client[FULL].positions()]
+    assert [x.endswith("/download") for x in meddler.calls] == [True, False, False]
+    assert f"signals.scores of {FULL} by pages: {code}" in caplog.text
+    with Client(service.address, service.keys["raw"]) as client:
+        assert_frame_equal(frames[0], client[FULL].scores())
+        assert_frame_equal(frames[1], client[FULL].positions())
+
+
+def test_what_a_page_refuses_is_refused_the_same_by_link(service: Service) -> None:
+    meddler = Meddler(lambda *_: refusal(429, "quota_exceeded"))
+    with Client(service.address, service.keys["raw"], transport=meddler, retries=0) as client:
+        with pytest.raises(RateLimited):
+            client[FULL].scores()
+        assert len(meddler.calls) == 1, "a call that is refused is not made twice"
+
+
+@pytest.mark.usefixtures("at_once")
+def test_an_address_that_callers_cannot_reach_is_given_up_soon(service: Service) -> None:
+    def change(request: httpx.Request, _: bytes) -> None:
+        if request.url.path.startswith("/files"):
+            raise httpx.ConnectTimeout("no such host here")
+
+    meddler = Meddler(change)
+    with Client(service.address, service.keys["raw"], transport=meddler) as client:
+        assert client[FULL].scores().height > 100
+        assert client[PLAIN].scores().height > 100
+    assert len(meddler.files) == 2
+    assert len([x for x in meddler.calls if x.endswith("/download")]) == 1
+
+
+def test_without_a_reader_of_parquet_tables_are_paged(
+    service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "alpha_results_client")
+    monkeypatch.setitem(parquet.READERS, "pandas", "no_such_module")
+    meddler = Meddler()
+    with Client(service.address, service.keys["raw"], frames="pandas", transport=meddler) as client:
+        assert len(client[FULL].scores()) > 100
+    with Client(service.address, service.keys["raw"], frames="rows", transport=meddler) as client:
+        assert len(client[FULL].scores()) > 100
+    assert meddler.calls == [f"/v1/alphas/{FULL}/scores"] * 2
+    assert "by pages: no_such_module is not installed" in caplog.text
+
+
+def test_a_file_with_columns_that_this_release_does_not_know_is_left_to_pages(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = tuple(x for x in STORED["decisions"] if x != "score_z")
+    monkeypatch.setitem(STORED, "decisions", known)
+    meddler = Meddler()
+    with Client(service.address, service.keys["raw"], transport=meddler) as client:
+        assert "score_z" in client[FULL].scores().columns
+        assert "score_z" in client[PLAIN].scores().columns
+    assert [x.rpartition("/")[2] for x in meddler.calls] == ["download", "scores", "scores"]
+
+
+def test_a_few_rows_are_a_page_and_no_link(service: Service) -> None:
+    meddler = Meddler()
+    with Client(service.address, service.keys["raw"], transport=meddler) as client:
+        client[FULL].scores(symbols="SIM001")
+        client[FULL].rebalances()
+        client[FULL].portfolio()
+        client[FULL].rebalance(client[FULL].rebalances()["date"][5])
+    assert not meddler.files
+    assert not [x for x in meddler.calls if "download" in x]
+
+
+def test_a_table_larger_than_the_rows_asked_for_is_left_to_pages(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collect, "PAGE", 7)
+    monkeypatch.setattr(whole, "_JSON_BYTES", 0)
+    with Client(service.address, service.keys["raw"]) as client:
+        assert client.table("signals.scores", alpha=FULL).fetched_by == "pages"
+
+
+def test_a_table_is_stored_once_by_its_digest(service: Service, tmp_path: Path) -> None:
+    meddler = Meddler()
+    for key in ("raw", "reader", "raw"):
+        for _ in range(2):
+            with Client(service.address, service.keys[key], cache=tmp_path, transport=Meddler()) as client:
+                expected = client[FULL].positions("long_only")
+    (stored,) = tmp_path.glob("*.parquet")
+    assert stored.stat().st_mode & 0o077 == 0
+    with Client(service.address, service.keys["raw"], cache=tmp_path, transport=meddler) as client:
+        assert_frame_equal(client[FULL].positions("long_only"), expected)
+    assert (len(meddler.calls), meddler.files) == (1, [])
+    stored.write_bytes(stored.read_bytes()[:-5])
+    again = Meddler()
+    with Client(service.address, service.keys["raw"], cache=tmp_path, transport=again) as client:
+        assert_frame_equal(client[FULL].positions("long_only"), expected)
+    assert len(again.files) == 1
+    with Client(service.address, service.keys["raw"], cache=tmp_path, cache_bytes=100_000) as client:
+        for book in ("long_short", "long_only"):
+            client[FULL].pnl(book)
+            client[FULL].trades(book)
+        client[FULL].scores()
+    assert sum(x.stat().st_size for x in tmp_path.iterdir()) <= 100_000
+
+
+def test_a_link_that_is_less_protected_than_the_service_is_not_followed(service: Service) -> None:
+    def pretending(request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url))
+        with httpx.Client() as plain:
+            return plain.get(f"{service.address}{request.url.raw_path.decode()}", headers=request.headers)
+
+    asked: list[str] = []
+    with Client(
+        "https://service.invalid", service.keys["raw"], transport=httpx.MockTransport(pretending)
+    ) as client:
+        assert client[FULL].scores().height > 100
+    assert not [x for x in asked if "/files" in x]
+
+
+def test_progress_of_a_file_is_told_in_rows(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "_TOLD_EVERY", 1)
+    told: list[tuple[str, int, int]] = []
+    with Client(service.address, service.keys["raw"], progress=lambda *x: told.append(x)) as client:
+        rows = client[FULL].scores().height
+    assert {(what, total) for what, _, total in told} == {(f"signals.scores {FULL}", rows)}
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+    assert told[-1][1] == rows
+
+
+@pytest.mark.filterwarnings("ignore::alpha_results_client.ResultsWarning")
+def test_a_run_without_the_table_is_answered_by_a_page(service: Service) -> None:
+    with Client(service.address, service.keys["raw"]) as client:
+        assert client[UNDECIDED].scores().is_empty()
