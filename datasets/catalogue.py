@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 from datasets.cache.saved_catalogue import SavedCatalogue
+from datasets.change_hints import Hints
 from datasets.layout import CATALOG, is_snapshot_id
 from datasets.listing import Listing
 from datasets.manifest import Pointer
 from datasets.publication.made_of import learned
 from datasets.snapshot import Snapshot
-from datasets.storage import Storage
+from datasets.storage import Signature, Storage
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from schemas.kinds import ALPHA_ID, REQUIRED_KINDS
 
@@ -29,25 +31,29 @@ class Catalogue:
     Reading never blocks on a refresh: both views are replaced whole, so a request that resolved a snapshot keeps
     it while another one is published.
 
-    A refresh lists the pointers, a page of a thousand a request, and reads those that changed, many at once. Of a
-    remote root with a cache the pointers are cached in it, so that a restart reads only what changed meanwhile, and
+    A refresh reads the pointers that changed, many at once; :mod:`datasets.change_hints` says how it finds them. Of a remote root with a cache the pointers are cached in it, so that a restart reads only what changed meanwhile, and
     has something to serve although the store is away.
 
     Parameters
     ----------
     storage
         The datasets root.
+    list_seconds
+        How long looks may go by what is cheaper than a listing; 0 lists every time.
     """
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, list_seconds: float = 0.0) -> None:
         self._storage = storage
-        self._signatures: dict[str, tuple[Any, ...]] = {}
-        self._entries_seen: dict[str, tuple[Any, ...]] = {}
+        self._signatures: dict[str, Signature] = {}
+        self._entries_seen: dict[str, Signature] = {}
         self._snapshots: dict[str, Snapshot] = {}
         self.listing = Listing(())
         """Every pointer, as of the last refresh."""
         self._lock = threading.Lock()
         self._refreshed = float("-inf")
+        self.listed_at = datetime.min.replace(tzinfo=UTC)
+        """When the last look began that listed every pointer: nothing that was replaced before is served any more."""
+        self._hints = Hints(storage, list_seconds)
         self.broken: dict[str, str] = {}
         """Alpha id -> why its pointer could not be read; what was served before stays served."""
         self.withdrawn: dict[str, Pointer] = {}
@@ -58,8 +64,16 @@ class Catalogue:
             self._signatures, pointers = self._saved.load()
             self._show({alpha: Snapshot(storage, pointer) for alpha, pointer in pointers.items()})
 
-    def refresh(self) -> bool:
-        """List the catalogue once and read the pointers that changed.
+    def refresh(self, wanted: Collection[str] = ()) -> bool:
+        """Find out what changed, and read the pointers that did.
+
+        All pointers are listed when they were not for `list_seconds`, and whenever nothing cheaper can tell: on a folder of
+        this machine its time, one stat; on an object store the index, one conditional read.
+
+        Parameters
+        ----------
+        wanted
+            Alphas that are looked for by themselves, although nothing says that they are there.
 
         Returns
         -------
@@ -73,50 +87,76 @@ class Catalogue:
             an empty folder. Everything known stays as it was.
         """
         with self._lock:
-            listed = self._storage.entries(CATALOG)
-            known = self._signatures
-            # Most looks find what the last one found: with many alphas, comparing is all there is time for.
-            found = (
-                known
-                if listed == self._entries_seen
-                else {
-                    alpha: signature
-                    for name, signature in listed.items()
-                    if name.endswith(_SUFFIX)
-                    and ((alpha := name.removesuffix(_SUFFIX)) in known or ALPHA_ID.match(alpha))
-                }
-            )
-            if known and not found:
-                raise StorageUnavailable(
-                    f"{self._storage.url(CATALOG)} lists no alpha any more where there were {len(known)}, which is not "
-                    f"believed: mount its disk or restore that folder. If it was emptied on purpose, start anew"
-                )
-            same = found is known
-            changed = (
-                [] if same else [alpha for alpha, signature in found.items() if known.get(alpha) != signature]
-            )
-            gone = set() if same else known.keys() - found.keys()
-            if changed or gone:
-                self._apply(found, changed, gone)
-            # A pointer that went away between the listing and its reading is looked for once more.
-            self._entries_seen = listed if self._signatures == found else {}
+            try:
+                told = self._hints.told()
+                changed = self._list() if told is None else self._follow(told, wanted)
+            except BaseException:
+                self._hints.list_next()  # what was told already is not told again
+                raise
             self._refreshed = time.monotonic()
             if self._saved is not None:
-                self._saved.keep(
-                    self._signatures,
-                    {alpha: s.pointer for alpha, s in self._snapshots.items()},
-                    bool(changed or gone),
-                )
-            return bool(changed or gone)
+                pointers = {alpha: s.pointer for alpha, s in self._snapshots.items()}
+                self._saved.keep(self._signatures, pointers, changed)
+            return changed
 
-    def _apply(self, found: dict[str, tuple[Any, ...]], changed: list[str], gone: set[str]) -> None:
+    def _follow(self, told: Mapping[str, Signature], wanted: Collection[str]) -> bool:
+        found = {**told, **self._hints.look_for(alpha for alpha in wanted if alpha not in self._signatures)}
+        changed = [alpha for alpha, signature in found.items() if self._signatures.get(alpha) != signature]
+        if changed:
+            self._apply({**self._signatures, **found}, changed, set())
+        return bool(changed)
+
+    def _list(self) -> bool:
+        began = datetime.now(UTC)
+        self._hints.before_listing()
+        listed = self._storage.entries(CATALOG)
+        known = self._signatures
+        # Most looks find what the last one found: with many alphas, comparing is all there is time for.
+        found = (
+            known
+            if listed == self._entries_seen
+            else {
+                alpha: signature
+                for name, signature in listed.items()
+                if name.endswith(_SUFFIX)
+                and ((alpha := name.removesuffix(_SUFFIX)) in known or ALPHA_ID.match(alpha))
+            }
+        )
+        if known and not found:
+            raise StorageUnavailable(
+                f"{self._storage.url(CATALOG)} lists no alpha any more where there were {len(known)}, which is not "
+                f"believed: mount its disk or restore that folder. If it was emptied on purpose, start anew"
+            )
+        same = found is known
+        changed = (
+            [] if same else [alpha for alpha, signature in found.items() if known.get(alpha) != signature]
+        )
+        gone = set() if same else known.keys() - found.keys()
+        texts = self._hints.after_listing(found, changed)
+        if changed or gone:
+            self._apply(found, changed, gone, texts)
+        # A pointer that went away between the listing and its reading is looked for once more.
+        self._entries_seen = listed if self._signatures == found else {}
+        if self._signatures != found:
+            self._hints.list_next()
+        self.listed_at = began
+        return bool(changed or gone)
+
+    def _apply(
+        self,
+        found: dict[str, Signature],
+        changed: list[str],
+        gone: set[str],
+        texts: Mapping[str, bytes] = MappingProxyType({}),
+    ) -> None:
         snapshots = {alpha: snapshot for alpha, snapshot in self._snapshots.items() if alpha not in gone}
         signatures = {alpha: signature for alpha, signature in self._signatures.items() if alpha not in gone}
         broken = {alpha: reason for alpha, reason in self.broken.items() if alpha not in gone}
         withdrawn = {alpha: pointer for alpha, pointer in self.withdrawn.items() if alpha in found}
-        paths = {f"{CATALOG}/{alpha}{_SUFFIX}": alpha for alpha in changed}
-        for path, data in self._storage.read_many(list(paths)).items():
-            alpha = paths[path]
+        paths = {alpha: f"{CATALOG}/{alpha}{_SUFFIX}" for alpha in changed}
+        read = self._storage.read_many([path for alpha, path in paths.items() if alpha not in texts])
+        for alpha, path in paths.items():
+            data = texts[alpha] if alpha in texts else read[path]
             if data is None:
                 continue  # removed since the listing: the next refresh sees it gone
             try:
@@ -155,6 +195,11 @@ class Catalogue:
     def pointers(self) -> tuple[Pointer, ...]:
         """Return every pointer, latest started first, the address as tiebreak."""
         return self.listing.pointers
+
+    @property
+    def index_fault(self) -> str | None:
+        """Why looks cannot go by the index of an object store; None when they do, and on a folder."""
+        return self._hints.fault
 
     @property
     def age(self) -> float:

@@ -6,6 +6,7 @@
     <root>/alphas/alpha_id=<id>/snapshot=<id>/manifest.json         what the snapshot holds
     <root>/alphas/alpha_id=<id>/snapshot=<id>/description.json      the written description, if sealed
     <root>/alphas/alpha_id=<id>/snapshot=<id>/<dataset>/[book=<book>/]part-0.parquet
+    <root>/index/                                                   on an object store: all pointers in two objects, a hint
     <root>/refused/<digest of a seal.json>.json                     what `build --from` need not check again
     <root>/.staging/                                                builds at work; never read
 
@@ -26,6 +27,7 @@ CATALOG: Final = "catalog"
 ALPHAS: Final = "alphas"
 STAGING: Final = ".staging"
 REFUSED: Final = "refused"
+INDEX: Final = "index"
 MANIFEST: Final = "manifest.json"
 DESCRIPTION: Final = "description.json"
 SAVED_CATALOGUE: Final = "catalogue.json"

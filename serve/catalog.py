@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 import structlog
@@ -18,6 +17,7 @@ from datasets.pinned import PinnedSnapshots, still_kept
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
+from schemas.kinds import ALPHA_ID
 from serve.reader_lease import ReaderLease
 
 _log = structlog.get_logger("serve.catalog")
@@ -29,6 +29,8 @@ seconds to list, and answering comes first."""
 _MAX_REST_SECONDS: Final = 5.0
 """Seconds such a pause takes at most: a publication is noticed within seconds all the same."""
 
+_MAX_WANTED: Final = 16
+"""Alphas that are looked for by themselves in one look: each is a read of the store that a caller caused."""
 _PIN_SECONDS: Final = 300.0
 """How long what is in memory of a snapshot that was replaced outlasts the last question that named it."""
 
@@ -44,14 +46,24 @@ class Catalog:
         The datasets root.
     seconds
         Pause between two looks.
+    list_seconds
+        How long looks may go by what is cheaper than listing all pointers.
     changed
         Called after a look when something else is served than before, or is no longer asked for by its id.
     """
 
-    def __init__(self, storage: Storage, seconds: float, changed: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        seconds: float,
+        changed: Callable[[], None] = lambda: None,
+        list_seconds: float = 0.0,
+    ) -> None:
         self._changed = changed
         self._storage = storage
-        self._catalogue = Catalogue(storage)
+        self._catalogue = Catalogue(storage, list_seconds)
+        self._wanted: set[str] = set()
+        self._index_fault: str | None = None
         self.resolve: Final = self._catalogue.resolve
         """Return the snapshot served under an address; to be asked once a request."""
         self._seconds = self._pause = seconds
@@ -129,6 +141,11 @@ class Catalog:
         return self._catalogue.age
 
     @property
+    def indexed(self) -> bool:
+        """Whether looks go by something cheaper than listing all pointers."""
+        return self._catalogue.index_fault is None
+
+    @property
     def opened(self) -> int:
         """How many of the snapshots served had their manifest read."""
         found = (self._catalogue.resolve(pointer.alpha_id) for pointer in self._catalogue.pointers())
@@ -149,6 +166,8 @@ class Catalog:
         SnapshotCorrupt
             When the pointer of this very alpha cannot be read.
         """
+        if alpha_id is not None and len(self._wanted) < _MAX_WANTED:
+            self._wanted.add(alpha_id)  # looked for by itself at the next look
         if self._catalogue.age == float("inf"):
             raise StorageUnavailable("the catalogue was not read yet")
         if alpha_id in self._catalogue.broken:
@@ -170,7 +189,6 @@ class Catalog:
             self._pause = max(self._seconds, rest)
 
     def _look(self) -> None:
-        began = datetime.now(UTC)
         try:
             changed = self._refresh()
         except Exception as error:  # noqa: BLE001 - whatever it was, what is served stays served
@@ -181,7 +199,8 @@ class Catalog:
         if self._failure is not None:
             _log.info("catalogue_reachable_again")
             self._failure = None
-        self._lease.refresh(began)
+        self._lease.refresh(self._catalogue.listed_at)
+        self._tell_of_index()
         if changed:
             _ = self._catalogue.listing.edition  # found out here, where no request waits for it
         if self._forget_idle() or changed:
@@ -190,6 +209,13 @@ class Catalog:
             _log.info(
                 "catalogue_changed", alphas=len(self.pointers()), unreadable=sorted(self._catalogue.broken)
             )
+
+    def _tell_of_index(self) -> None:
+        fault = self._catalogue.index_fault
+        if fault != self._index_fault:
+            log = _log.info if fault is None else _log.warning
+            log("catalogue_index", followed=fault is None, reason=fault)
+        self._index_fault = fault
 
     def _forget_idle(self) -> bool:
         """Forget what nobody asked for by its id lately; return whether there was any."""
@@ -206,7 +232,9 @@ class Catalog:
             raise StorageUnavailable(
                 f"{self._storage.base} holds snapshots and no {CATALOG}/: restore that folder, or build the seals again"
             )
-        changed = self._catalogue.refresh()
+        wanted = [alpha for alpha in list(self._wanted) if ALPHA_ID.match(alpha)]
+        self._wanted.clear()
+        changed = self._catalogue.refresh(wanted)
         self._first = False
         return changed
 

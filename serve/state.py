@@ -69,7 +69,9 @@ class ServerState:
         DIGESTS.trust(settings.verify_seconds)
         storage = open_datasets(settings)
         self.cache = storage.cache
-        self.snapshots = Catalog(storage, settings.refresh_seconds, self._catalogue_changed)
+        self.snapshots = Catalog(
+            storage, settings.refresh_seconds, self._catalogue_changed, settings.list_seconds
+        )
         self.damage = Damage(self.snapshots.resolve, local=storage.folder is not None)
         self._survey = Survey(storage, self.snapshots, self.damage)
         self.reader = Reader()

@@ -46,7 +46,7 @@ class SavedCatalogue:
                 alpha: Pointer.decode(orjson.dumps(entry["pointer"]), SAVED_CATALOGUE)
                 for alpha, entry in found.items()
             }
-            return {alpha: tuple(entry["signature"]) for alpha, entry in found.items()}, pointers
+            return {alpha: _signature(*entry["signature"]) for alpha, entry in found.items()}, pointers
         except (OSError, orjson.JSONDecodeError, KeyError, TypeError, SnapshotCorrupt):
             return {}, {}
 
@@ -71,3 +71,9 @@ class SavedCatalogue:
             finally:
                 draft.unlink(missing_ok=True)
         self._due, self._written = False, time.monotonic()
+
+
+def _signature(tag: str, size: int, modified: str) -> tuple[str, int, str]:
+    """Return a signature as listings show it now: earlier releases wrote quotes, and a time beside an entity tag."""
+    bare = tag.strip('"')
+    return bare, size, "" if bare else modified

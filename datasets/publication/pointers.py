@@ -16,6 +16,7 @@ from typing import Final
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.manifest import MAX_EARLIER_SNAPSHOTS, Manifest, Pointer, digest
 from datasets.notes import Earlier
+from datasets.pointer_index import record
 from datasets.publication.made_of import learned, lifted_by, was_rolled_back
 from datasets.storage import Storage, Version
 from schemas.errors import PublicationRefused, SnapshotCorrupt
@@ -120,16 +121,19 @@ def compare_and_swap(
             current = _decoded(seen, path)
             if current is not None and seen.data == written:
                 # A write whose answer was lost is repeated by the client, and the repetition finds its own work.
-                return current
+                break
             wanted = decide(current)
             if wanted is None:
                 return None
-            written = wanted.encode()
+            current, written = wanted, wanted.encode()
             if storage.compare_and_swap(path, written, seen):
-                return wanted
-    raise PublicationRefused(
-        f"{alpha_id}: other builds moved its pointer {_MAX_ATTEMPTS} times meanwhile; try again"
-    )
+                break
+        else:
+            raise PublicationRefused(
+                f"{alpha_id}: other builds moved its pointer {_MAX_ATTEMPTS} times meanwhile; try again"
+            )
+    record(storage, alpha_id)
+    return current
 
 
 def next_pointer(current: Pointer, following: Pointer) -> Pointer:

@@ -7,12 +7,13 @@ import fcntl
 import hashlib
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import Any
+from typing import Any, Final
 
 from datasets.layout import STAGING
 from datasets.storage.circuit_breaker import CircuitBreaker
@@ -22,6 +23,8 @@ from datasets.storage.protocol import DRAFT_SUFFIX, DraftFolder, R, Signature, S
 from schemas.errors import StorageUnavailable
 
 _PREFIX = "file://"
+_COARSEST_CLOCK_SECONDS: Final = 2.0
+"""Two changes of a folder that are this far apart have different times on every file system."""
 
 
 class LocalStorage(Storage):
@@ -110,6 +113,22 @@ class LocalStorage(Storage):
                 if S_ISREG(status.st_mode):
                     found[entry.name] = _signature(status)
         return found
+
+    def folder_signature(self, relative: str) -> Signature | None:
+        """Return device, inode and time of a folder: files are written by renames, each of which changes the time.
+
+        None for a folder that is not there, and for one that changed just now: what is renamed into it at the next moment
+        may leave the same time, as a file system's clock is coarse.
+        """
+        path = self._path(relative)
+        with reading(path):
+            try:
+                status = path.stat()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+        if time.time() - status.st_mtime < _COARSEST_CLOCK_SECONDS:
+            return None
+        return (status.st_dev, status.st_ino, status.st_mtime_ns)
 
     def folders(self, relative: str) -> list[str]:
         """List the names of the folders directly below a folder, ascending; none when it does not exist."""

@@ -338,5 +338,6 @@ class ObjectStorage(Storage):
 
 
 def _signature(entry: Mapping[str, Any]) -> Signature:
-    """Pick what changes with a file's content."""
-    return entry.get("ETag") or "", entry.get("size"), str(entry.get("LastModified") or "")
+    """Pick what changes with a file's content: the entity tag, and the time only where the store has no tags."""
+    tag = (entry.get("ETag") or "").strip('"')
+    return tag, entry.get("size"), "" if tag else str(entry.get("LastModified") or "")

@@ -143,6 +143,11 @@ class Storage(ABC):
     def read_version(self, relative: str) -> Version:
         """Read a small file together with the name of the version that was read."""
 
+    def read_changed(self, relative: str, tag: str | None) -> Version | None:
+        """Read a small file unless its version still has this name; None then."""
+        found = self.read_version(relative)
+        return None if tag and found.tag == tag else found
+
     @abstractmethod
     def download(self, relative: str, target: Path) -> None:
         """Copy a file to a local path, which is not flushed; FileNotFoundError when it does not exist."""
@@ -166,6 +171,10 @@ class Storage(ABC):
 
         A folder that does not exist is empty, as object stores have no folders. One listing, no read of any file.
         """
+
+    def folder_signature(self, relative: str) -> Signature | None:  # noqa: ARG002 - for file systems
+        """Return what changes when a file of a folder is written anew, made or removed; None where nothing tells."""
+        return None
 
     @abstractmethod
     def folders(self, relative: str) -> list[str]:

@@ -13,7 +13,7 @@ from datasets.storage import object_store
 from datasets.storage.failures import error_code
 from datasets.storage.object_store import ObjectStorage
 from datasets.storage.probe import ConditionsUnknown
-from datasets.storage.protocol import without_secrets
+from datasets.storage.protocol import Version, without_secrets
 from datasets.storage.s3_settings import S3Settings
 from schemas.errors import SettingsError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _LOST: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "409", "NoSuchKey"})
 _UNKNOWN: Final = frozenset({"NotImplemented", "501"})
+_NOT_MODIFIED: Final = "304"
 
 
 class S3Storage(ObjectStorage):
@@ -58,6 +59,22 @@ class S3Storage(ObjectStorage):
         data, tag = sync(self.fs.loop, _get, self.fs, self.full(relative))
         return data, tag
 
+    def read_changed(self, relative: str, tag: str | None) -> Version | None:
+        """Read a small file by one GET on the condition that it changed; None when it did not."""
+        from fsspec.asyn import sync  # noqa: PLC0415 - loaded with s3fs
+
+        condition = {"IfNoneMatch": tag} if tag else {}
+        try:
+            with self.translate_errors(relative):
+                try:
+                    return Version(*sync(self.fs.loop, _get, self.fs, self.full(relative), **condition))
+                except Exception as error:
+                    if error_code(error) != _NOT_MODIFIED:
+                        raise
+                    return None
+        except FileNotFoundError:
+            return Version(None)
+
     def _swap(self, relative: str, data: bytes, tag: str | None) -> bool:
         for form in [None] if tag is None else [tag, tag.strip('"')]:
             if self.put_if(relative, data, form):
@@ -85,10 +102,10 @@ class S3Storage(ObjectStorage):
         return True
 
 
-async def _get(fs: Any, path: str) -> tuple[bytes, str]:
+async def _get(fs: Any, path: str, **condition: str) -> tuple[bytes, str]:
     bucket, key, _ = fs.split_path(path)
     # One GET: asking for the tag apart could name another version than the one read.
-    answer = await fs._call_s3("get_object", Bucket=bucket, Key=key)  # noqa: SLF001 - s3fs hands tags out nowhere else
+    answer = await fs._call_s3("get_object", Bucket=bucket, Key=key, **condition)  # noqa: SLF001 - s3fs hands tags out nowhere else
     async with answer["Body"] as body:
         return await body.read(), answer["ETag"]
 

@@ -12,6 +12,7 @@ import click
 from rich.table import Column, Table
 
 from datasets.layout import ALPHAS
+from datasets.pointer_index import rebuild
 from datasets.publication.leases import LEASES, Lease, horizon, is_stale, read_leases
 from datasets.publication.publish import sweep_dead_builds
 from datasets.publication.retention import GcDecision, Policy, collect
@@ -85,6 +86,12 @@ def gc(
             # First of all: on a full disk the pointers below can only be written once there is some room.
             _tidy(storage)
             decisions, broken = _run(storage, alphas, policy, lock)
+            lock.renew()
+            if not rebuild(storage):
+                echo(
+                    f"warning: the index of {storage.address} was not made anew; the next gc tries again",
+                    err=True,
+                )
     gone = [
         (alpha, decision)
         for alpha, found in decisions.items()

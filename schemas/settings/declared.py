@@ -142,6 +142,14 @@ GROUPS: Final = (
                 default=1.0,
             ),
             Setting(
+                name="list_seconds",
+                read=seconds(0, 3600),
+                type="seconds",
+                meaning="How long looks may go by the index of an object store, or by the time of a folder, before all "
+                "pointers are listed again; 0 lists them at every look.",
+                default=30.0,
+            ),
+            Setting(
                 name="drain_seconds",
                 read=seconds(0.05, 3600),
                 type="seconds",

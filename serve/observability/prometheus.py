@@ -68,6 +68,11 @@ class Instruments:
         )
         self._alphas = Gauge("catalogue_alphas", "Alphas served.", **most)
         self._unreadable = Gauge("catalogue_unreadable", "Alphas whose pointer cannot be read.", **most)
+        self._indexed = Gauge(
+            "catalogue_indexed",
+            "1 where polls go by the index or the folder's time, 0 where they list.",
+            **least,
+        )
         self._damaged = Gauge(
             "snapshots_damaged", "Alphas served whose manifest or files are not what was published.", **most
         )
@@ -104,6 +109,7 @@ class Instruments:
         self._age.set(snapshots.age)
         self._alphas.set(len(snapshots.pointers()))
         self._unreadable.set(len(snapshots.unreadable))
+        self._indexed.set(snapshots.indexed)
         self._damaged.set(len(service.damage.alphas))
         for name, state in service.components.states.items():
             self.component.labels(name).set(State(state))

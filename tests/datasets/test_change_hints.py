@@ -1,0 +1,104 @@
+"""Following a folder of this machine by its time, without listing it at every look."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.catalogue import make_pointer
+from datasets.catalogue import Catalogue
+from datasets.layout import CATALOG, INDEX, pointer_path
+from datasets.manifest import Pointer
+from datasets.publication.pointers import compare_and_swap
+from datasets.storage import open_storage
+from datasets.storage.local import LocalStorage
+from datasets.storage.protocol import Signature
+from schemas.errors import StorageUnavailable
+
+ALPHAS = 5
+HOUR = 3600.0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    storage = open_storage(tmp_path)
+    for number in range(ALPHAS):
+        storage.write(pointer_path(make_pointer(number).alpha_id), make_pointer(number).encode())
+    age(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    found: list[str] = []
+    entries = LocalStorage.entries
+
+    def counted(self: LocalStorage, relative: str) -> dict[str, Signature]:
+        found.append(relative)
+        return entries(self, relative)
+
+    monkeypatch.setattr(LocalStorage, "entries", counted)
+    return found
+
+
+def age(root: Path) -> None:
+    """Have the last change of the folder be a minute ago."""
+    then = time.time() - 60
+    os.utime(root / CATALOG, (then, then))
+
+
+def publish(root: Path, pointer: Pointer) -> None:
+    compare_and_swap(open_storage(root), pointer.alpha_id, lambda _: pointer)
+
+
+def test_a_look_that_finds_nothing_lists_nothing(folder: Path, listings: list[str]) -> None:
+    catalogue = Catalogue(open_storage(folder), HOUR)
+    assert catalogue.refresh()
+    assert listings == [CATALOG]
+    assert not any(catalogue.refresh() for _ in range(20))
+    assert listings == [CATALOG]
+
+
+def test_a_publication_is_seen_at_the_next_look(folder: Path) -> None:
+    catalogue = Catalogue(open_storage(folder), HOUR)
+    catalogue.refresh()
+    publish(folder, replace(make_pointer(1), name="Published again"))
+    assert catalogue.refresh()
+    assert {pointer.name for pointer in catalogue.pointers()} >= {"Published again"}
+    assert not (folder / INDEX).exists(), "a folder needs no index"
+
+
+def test_of_two_publications_within_one_tick_of_the_clock_none_is_missed(folder: Path) -> None:
+    catalogue = Catalogue(open_storage(folder), HOUR)
+    publish(folder, replace(make_pointer(1), name="The first"))
+    told = (folder / CATALOG).stat()
+    assert catalogue.refresh()
+    publish(folder, replace(make_pointer(2), name="The second"))
+    os.utime(folder / CATALOG, ns=(told.st_atime_ns, told.st_mtime_ns))
+    assert catalogue.refresh()
+    assert {pointer.name for pointer in catalogue.pointers()} >= {"The first", "The second"}
+
+
+def test_a_pointer_written_in_place_is_seen_when_all_are_listed_next(folder: Path) -> None:
+    catalogue = Catalogue(open_storage(folder), 0.2)
+    catalogue.refresh()
+    path = folder / pointer_path(make_pointer(1).alpha_id)
+    path.write_bytes(replace(make_pointer(1), name="By hand").encode())
+    age(folder)
+    time.sleep(0.3)
+    assert catalogue.refresh()
+    assert {pointer.name for pointer in catalogue.pointers()} >= {"By hand"}
+
+
+def test_a_folder_that_is_gone_is_noticed_at_the_next_look(folder: Path) -> None:
+    catalogue = Catalogue(open_storage(folder), HOUR)
+    catalogue.refresh()
+    shutil.rmtree(folder / CATALOG)
+    with pytest.raises(StorageUnavailable, match="lists no alpha any more"):
+        catalogue.refresh()
+    assert len(catalogue.pointers()) == ALPHAS
