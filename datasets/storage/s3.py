@@ -47,6 +47,8 @@ class S3Storage(ObjectStorage):
         settings = S3Settings.from_environment(os.environ)
         fs = s3fs.S3FileSystem(**_options(settings))
         super().__init__(address, fs, settings.endpoint, cache=cache, single_writer=single_writer)
+        self._bare_tags = False
+        """Whether the store took a tag without its quotes last: that form is tried first then."""
         self.fs.retries = object_store.ATTEMPTS  # on top of what botocore repeats, five times by default
         if not self.base:
             raise SettingsError(
@@ -76,8 +78,10 @@ class S3Storage(ObjectStorage):
             return Version(None)
 
     def _swap(self, relative: str, data: bytes, tag: str | None) -> bool:
-        for form in [None] if tag is None else [tag, tag.strip('"')]:
+        forms = [None] if tag is None else [tag.strip('"'), tag] if self._bare_tags else [tag, tag.strip('"')]
+        for form in forms:
             if self.put_if(relative, data, form):
+                self._bare_tags = self._bare_tags if tag is None else form != tag
                 return True
             # Older gateways of Ceph compare the tag with its quotes, which never matches: they take it without. That
             # is distinguished from a lost race by the version still being the one that was seen.
