@@ -103,8 +103,8 @@ print(json.dumps({"seconds": {"figures": statistics.median(whole), "calls": stat
 
 _BUILD = """
 import json, resource, sys, time
-from pipeline.memory import limit_malloc_arenas
-limit_malloc_arenas()  # as the command does, before anything else is loaded
+from schemas.allocator import prepare_building
+prepare_building()  # as the command does, before anything else is loaded
 import pipeline.maths.weekly_signal
 from pipeline.build import build_seal
 {change}

@@ -44,8 +44,8 @@ _DIVIDED: Final = {
 _BUILD: Final = """
 import json, sys, time
 from pathlib import Path
-from pipeline.memory import limit_malloc_arenas
-limit_malloc_arenas()  # as the command does, before anything else is loaded
+from schemas.allocator import prepare_building
+prepare_building()  # as the command does, before anything else is loaded
 from pipeline.build import build_seal
 def peak():  # of this process alone: what getrusage tells begins with the memory of the parent
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from pipeline.memory import limit_malloc_arenas
+from schemas.allocator import prepare_building
 from schemas.errors import AlphaResultsError, SealRefused
 from schemas.project import version_option
 from schemas.terminal import echo
@@ -107,7 +107,7 @@ class LazyGroup(click.Group):
 @version_option()
 def cli() -> None:
     """Turn the seals of alpha runs into immutable snapshots."""
-    limit_malloc_arenas()
+    prepare_building()
 
 
 if __name__ == "__main__":

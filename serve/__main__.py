@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from serve.runtime import restart_with_allocator_settings
+from schemas.allocator import restart_serving
 
 if __name__ == "__main__":
-    restart_with_allocator_settings(sys.argv[1:])
+    restart_serving(sys.argv[1:])
     from serve.cli.group import main
 
     main()

@@ -194,25 +194,6 @@ def equity_curve(starting: Floats, ending: Floats) -> EquityCurve:
     return compounded(make_sessions(starting, ending))
 
 
-def equity_summary(dates: Dates, starting: Floats, ending: Floats) -> EquitySummary:
-    """Summarise a ledger over the window.
-
-    Parameters
-    ----------
-    dates
-        Day of each session, ascending.
-    starting, ending
-        Opening and closing equity by session, as long as ``dates``.
-
-    Returns
-    -------
-    EquitySummary
-        With ``sessions`` 0 and every other field ``None`` when the window is empty.
-    """
-    sessions = make_sessions(starting, ending)
-    return summarised(dates, sessions, compounded(sessions))
-
-
 def summarised(dates: Dates, sessions: Sessions, curve: EquityCurve) -> EquitySummary:
     """Summarise a window whose curve is known.
 

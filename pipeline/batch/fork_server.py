@@ -25,7 +25,7 @@ import warnings
 from pathlib import Path
 from typing import Final, NoReturn
 
-from pipeline.memory import limit_malloc_arenas
+from schemas.allocator import prepare_building
 
 START: Final = b"start"
 KILL: Final = b"kill "
@@ -48,7 +48,7 @@ def main() -> None:
     """Serve the parent until it ends."""
     parent = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    limit_malloc_arenas()  # before a library is loaded
+    prepare_building()  # before a library is loaded
     for module in _LOADED:
         importlib.import_module(module)
     gc.collect()

@@ -17,13 +17,13 @@ import orjson
 
 from pipeline.batch.request import Request, built, failed
 from pipeline.internal import contained
-from pipeline.memory import limit_malloc_arenas
+from schemas.allocator import prepare_building
 from schemas.errors import AlphaResultsError
 
 
 def main() -> None:
     """Build what the parent asks for; whatever is raised for it is an answer, not a crash."""
-    limit_malloc_arenas()
+    prepare_building()
     # Whatever a library prints must not end up between the lines of the answer.
     answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -194,10 +194,6 @@ class Seal:
         self._require(table_columns(kind, decoded.rows or 0, decoded.problems))
         return decoded.frame
 
-    def extra_columns(self, kind: str) -> tuple[str, ...]:
-        """Name the columns of a table that are not declared and were dropped."""
-        return self.decode(kind).extra
-
     def records(self) -> SealedRecords:
         """Return the run's own figures with whatever is wrong about them, decoded once from verified bytes."""
         if self._records is None:

@@ -13,7 +13,7 @@ from schemas.errors import ApiError, StorageUnavailable
 from schemas.limits import LIMIT_WINDOWS
 from serve.auth.caller import Caller, KeyRow
 from serve.auth.client_address import IPAddress, client_address
-from serve.auth.credentials import Credentials, RawHeaders
+from serve.auth.credentials import Credentials
 from serve.auth.key_view import caller_with, key_row, make_link_holder
 from serve.auth.limits import Limiter
 from serve.auth.limits.clocks import wall_us
@@ -142,7 +142,7 @@ class Authenticator:
 
     async def authorize(
         self,
-        headers: Credentials | RawHeaders,
+        credentials: Credentials,
         client: str | None,
         endpoint: Endpoint,
         seen: Seen | None = None,
@@ -151,8 +151,8 @@ class Authenticator:
 
         Parameters
         ----------
-        headers
-            Of the request: what was picked out of them, a mapping with names in any case, or ASGI's pairs of bytes.
+        credentials
+            Of the request.
         client
             Address of the other end of the connection; None when it has none.
         endpoint
@@ -166,7 +166,6 @@ class Authenticator:
             With the documented code. Once the key is recognised its headers hold ``X-RateLimit-*``, and
             ``Retry-After`` on 429 and 503.
         """
-        credentials = headers if isinstance(headers, Credentials) else Credentials.read(headers)
         token = self._token(credentials)
         try:
             record = self._verified(token, await self._store.find(token.key_id))
@@ -213,7 +212,7 @@ class Authenticator:
             if refusal is not None:
                 refusal.headers.update(rate_headers(record.rate, limiter.status_now(record.id, record.rate)))
                 raise refusal
-        return self._counted(record, limiter.take_now(record.id, record.rate), address, endpoint)
+        return self._counted(record, limiter.hit_now(record.id, record.rate), address, endpoint)
 
     def _token(self, credentials: Credentials) -> Token:
         if credentials.token is None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
-
-from serve.http.request import by_name
-
-RawHeaders = Mapping[str, str] | Sequence[tuple[bytes, bytes]]
 
 
 class Credentials(NamedTuple):
@@ -38,13 +34,6 @@ class Credentials(NamedTuple):
             None if authorization is None else _bearer(authorization.decode("latin-1")),
             () if forwarded is None else (forwarded.decode("latin-1"),),
         )
-
-    @classmethod
-    def read(cls, headers: RawHeaders) -> Credentials:
-        """Pick the headers out of a mapping or of ASGI's pairs, whatever the case of their names."""
-        if isinstance(headers, Mapping):
-            headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-        return cls.of(by_name(headers))
 
 
 def _bearer(authorization: str) -> str | None:

@@ -11,6 +11,7 @@ from schemas.endpoints import ENDPOINTS, META_IDS
 from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.cli.group import main
+from tests.support.keys import bearer
 
 
 class Shell:
@@ -63,7 +64,7 @@ def test_from_an_account_to_a_call_and_back(shell: Shell) -> None:
     async def call() -> Any:
         access = await Authenticator.open(shell.settings)
         try:
-            headers = {"Authorization": f"Bearer {key['token']}"}
+            headers = bearer(key["token"])
             return await access.authorize(headers, "203.0.113.7", ENDPOINTS["signals.scores"])
         finally:
             await access.close()

@@ -14,10 +14,12 @@ from schemas.endpoints import ENDPOINTS, META_IDS
 from schemas.errors import ApiError
 from serve.auth.admin import Administration
 from serve.auth.authenticator import Authenticator, Caller
+from serve.auth.credentials import Credentials
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import Store
 from serve.auth.tokens import TokenShape, new_token
 from tests.access.conftest import OWNER, Expire
+from tests.support.keys import bearer, credentials
 
 pytestmark = pytest.mark.anyio
 
@@ -33,15 +35,11 @@ async def used(access: Authenticator, token: str) -> tuple[int, ...]:
     return row.usage.used
 
 
-def bearer(token: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"}
-
-
 async def refusal(
     access: Authenticator, token: str | None, endpoint: Endpoint = ME, peer: str | None = PEER
 ) -> ApiError:
     with pytest.raises(ApiError) as refused:
-        await access.authorize({} if token is None else bearer(token), peer, endpoint)
+        await access.authorize(Credentials(None) if token is None else bearer(token), peer, endpoint)
     return refused.value
 
 
@@ -362,7 +360,7 @@ async def test_how_a_key_may_be_presented(access: Authenticator, administration:
         [(b"Authorization", f"Bearer {token}".encode())],
     ]
     for headers in accepted:
-        assert (await access.authorize(headers, PEER, ME)).key_id == key_id(token)
+        assert (await access.authorize(credentials(headers), PEER, ME)).key_id == key_id(token)
     refused: list[tuple[Any, str]] = [
         ({}, "missing_api_key"),
         ([], "missing_api_key"),
@@ -380,7 +378,7 @@ async def test_how_a_key_may_be_presented(access: Authenticator, administration:
     ]
     for headers, code in refused:
         with pytest.raises(ApiError) as error:
-            await access.authorize(headers, PEER, ME)
+            await access.authorize(credentials(headers), PEER, ME)
         assert error.value.code == code, headers
 
 
@@ -445,14 +443,14 @@ async def test_addresses_through_trusted_proxies_and_spoofed_ones(
     settings: AccessSettings, access: Authenticator, administration: Administration, tmp_path: Path
 ) -> None:
     token = await issue(administration, ips="203.0.113.0/24,2001:db8::/32", rate=WIDE)
-    spoof = {**bearer(token), "X-Forwarded-For": "203.0.113.7"}
+    spoof = bearer(token, "203.0.113.7")
     with pytest.raises(ApiError) as refused:
         await access.authorize(spoof, "198.51.100.9", ME)
     assert refused.value.details == {"ip": "198.51.100.9"}
     behind = await Authenticator.open(replace(settings, trusted_hops=2, state=tmp_path / "behind.sqlite3"))
     try:
         for seen in ("203.0.113.7", "::ffff:203.0.113.7", "[2001:db8::5]:1234"):
-            chain = {**bearer(token), "x-forwarded-for": f"198.51.100.9, {seen}, 10.0.0.2"}
+            chain = bearer(token, f"198.51.100.9, {seen}, 10.0.0.2")
             assert (await behind.authorize(chain, "10.0.0.1", ME)).ip in ("203.0.113.7", "2001:db8::5")
         spoofed = [
             (b"authorization", f"Bearer {token}".encode()),
@@ -460,9 +458,9 @@ async def test_addresses_through_trusted_proxies_and_spoofed_ones(
             (b"x-forwarded-for", b"198.51.100.9, 10.0.0.2"),
         ]
         with pytest.raises(ApiError) as refused:
-            await behind.authorize(spoofed, "10.0.0.1", ME)
+            await behind.authorize(credentials(spoofed), "10.0.0.1", ME)
         assert refused.value.details == {"ip": "198.51.100.9"}
-        unreadable = {**bearer(token), "x-forwarded-for": "unknown, 10.0.0.2"}
+        unreadable = bearer(token, "unknown, 10.0.0.2")
         with pytest.raises(ApiError) as refused:
             await behind.authorize(unreadable, "10.0.0.1", ME)
         assert (refused.value.code, refused.value.details) == ("ip_not_allowed", {"ip": "unknown"})

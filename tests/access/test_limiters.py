@@ -26,6 +26,7 @@ from serve.auth.limits.policy import MONTH, LimitStatus, RateLimit
 from serve.auth.limits.redis import RedisLimiter
 from serve.auth.settings import AccessSettings
 from tests.access.oracle import DAY_US, WINDOW
+from tests.support.keys import bearer
 from tests.support.postgres import PostgresServer, postgres_binaries
 from tests.support.processes import REPOSITORY
 from tests.support.redis import RedisServer, redis_binaries
@@ -245,7 +246,7 @@ async def test_redis_killed_lets_no_call_through_and_comes_back_by_itself(
     async with open_administration(settings, "tester") as administration:
         await administration.accounts.create("a@example.org")
         token = (await administration.keys.issue("a@example.org", "k", rate="per_second=99,per_day=99")).token
-    headers = {"Authorization": f"Bearer {token}"}
+    headers = bearer(token)
     access = await Authenticator.open(settings)
     me = ENDPOINTS["meta.me"]
     try:
@@ -373,7 +374,7 @@ async def test_postgres_stopped_lets_no_call_through_and_comes_back_by_itself(
         async with open_administration(settings, "tester") as administration:
             await administration.accounts.create("a@example.org")
             token = (await administration.keys.issue("a@example.org", "k")).token
-        headers = {"Authorization": f"Bearer {token}"}
+        headers = bearer(token)
         access = await Authenticator.open(settings)
         me = ENDPOINTS["meta.me"]
         await access.authorize(headers, None, me)

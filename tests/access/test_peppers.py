@@ -13,6 +13,7 @@ from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.auth.store.peppers import load_digests
 from serve.auth.tokens import NO_PEPPER
+from tests.support.keys import bearer
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +34,7 @@ async def issue(settings: AccessSettings, email: str) -> str:
 async def answer(settings: AccessSettings, token: str) -> str:
     access = await Authenticator.open(settings)
     try:
-        await access.authorize({"Authorization": f"Bearer {token}"}, None, ENDPOINTS["meta.me"])
+        await access.authorize(bearer(token), None, ENDPOINTS["meta.me"])
     except ApiError as error:
         return error.code
     finally:

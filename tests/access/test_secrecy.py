@@ -13,6 +13,7 @@ from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.auth.tokens import new_token
 from tests.access.conftest import OWNER, Emitted
+from tests.support.keys import bearer
 from tests.support.postgres import PostgresServer
 
 pytestmark = pytest.mark.anyio
@@ -50,9 +51,7 @@ async def test_nothing_that_is_emitted_holds_a_secret(
 
     async def attempt(token: str, peer: str, endpoint_id: str) -> None:
         try:
-            caller = await access.authorize(
-                {"Authorization": f"Bearer {token}"}, peer, ENDPOINTS[endpoint_id]
-            )
+            caller = await access.authorize(bearer(token), peer, ENDPOINTS[endpoint_id])
             seen.append(repr(caller))
         except ApiError as error:
             seen.append("".join(traceback.format_exception(error)))

@@ -28,6 +28,7 @@ from serve.auth.admin import open_administration
 from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from tests.support.application import running
+from tests.support.keys import bearer
 from tests.support.seals import make_seal, rewrite
 
 ALPHA: Final = "Test_example"
@@ -56,7 +57,7 @@ async def _limit(folder: Path) -> None:
     access = await Authenticator.open(settings)
 
     async def call(token: str) -> Any:
-        return await access.authorize({"Authorization": f"Bearer {token}"}, None, ENDPOINTS["meta.me"])
+        return await access.authorize(bearer(token), None, ENDPOINTS["meta.me"])
 
     try:
         for left in "10":

@@ -14,7 +14,6 @@ from datasets.maths.equity import (
     EquitySummary,
     compounded,
     equity_curve,
-    equity_summary,
     make_sessions,
     period_returns,
     summarised,
@@ -38,6 +37,11 @@ def days(count: int) -> Dates:
 def ledger(returns: list[float]) -> tuple[Floats, Floats]:
     equity: Floats = np.cumprod([1.0, *(1 + r for r in returns)], dtype=np.float64)
     return equity[:-1], equity[1:]
+
+
+def summarise(dates: Dates, starting: Floats, ending: Floats) -> EquitySummary:
+    sessions = make_sessions(starting, ending)
+    return summarised(dates, sessions, compounded(sessions))
 
 
 @check
@@ -94,7 +98,7 @@ def test_a_window_of_sessions_is_measured_as_if_it_were_the_ledger(
     for name in EquityCurve.__dataclass_fields__:
         assert getattr(found, name).tobytes() == getattr(expected, name).tobytes(), name
     summary = summarised(dates, window, found)
-    assert summary == equity_summary(dates, starting[start:end], ending[start:end])
+    assert summary == summarise(dates, starting[start:end], ending[start:end])
     known = expected.drawdown_pct[~np.isnan(expected.drawdown_pct)].tolist()
     deepest = max(known, default=None)
     assert summary.max_drawdown_pct == deepest
@@ -135,7 +139,7 @@ def test_compounding_and_drawdown_are_empyricals(returns: list[float]) -> None:
 @given(returns_lists)
 def test_the_last_compounded_return_is_the_total_one(returns: list[float]) -> None:
     starting, ending = ledger(returns)
-    summary = equity_summary(days(len(returns)), starting, ending)
+    summary = summarise(days(len(returns)), starting, ending)
     assert summary.total_return is not None
     assert summary.cumulative_return_pct == pytest.approx(summary.total_return * 100, rel=1e-9, abs=1e-9)
 
@@ -151,7 +155,7 @@ def test_the_unit_of_equity_scales_money_and_leaves_ratios(returns: list[float],
 
 
 def test_the_summary_of_a_window_written_out() -> None:
-    summary = equity_summary(days(4), series(1.0, 2.0, 1.0, 3.0), series(2.0, 1.0, 3.0, 1.5))
+    summary = summarise(days(4), series(1.0, 2.0, 1.0, 3.0), series(2.0, 1.0, 3.0, 1.5))
     assert summary == EquitySummary(
         first_date=dt.date(2020, 1, 30),
         last_date=dt.date(2020, 2, 2),
@@ -169,7 +173,7 @@ def test_the_summary_of_a_window_written_out() -> None:
 
 def test_a_window_of_nothing_has_a_summary_of_nothing() -> None:
     none = series()
-    assert equity_summary(days(0), none, none) == EquitySummary(
+    assert summarise(days(0), none, none) == EquitySummary(
         None, None, 0, None, None, None, None, None, None, None, None
     )
     assert price_summary(days(0), none) == PriceSummary(None, None, 0, None, None, None, None, None, None)
@@ -177,7 +181,7 @@ def test_a_window_of_nothing_has_a_summary_of_nothing() -> None:
 
 
 def test_a_window_of_unknown_equity_counts_its_sessions_only() -> None:
-    summary = equity_summary(days(2), series(NULL, NULL), series(NULL, NULL))
+    summary = summarise(days(2), series(NULL, NULL), series(NULL, NULL))
     assert summary.sessions == 2
     assert summary.total_return is None
     assert summary.max_drawdown is None
@@ -198,7 +202,7 @@ def test_a_price_and_a_ledger_that_follows_it_agree(returns: list[float]) -> Non
     close = np.concatenate([starting[:1], ending])
     price, equity = (
         price_summary(days(close.size), close),
-        equity_summary(days(ending.size), starting, ending),
+        summarise(days(ending.size), starting, ending),
     )
     assert price.total_return == equity.total_return
     assert price.max_drawdown_pct == equity.max_drawdown_pct

@@ -61,7 +61,7 @@ def test_tables_have_the_declared_columns_in_their_order(folder: Path, kind: str
     declared = [column.name for column in SEALED_TABLES[kind].sealed_columns]
     found = seal.table(kind).columns
     assert found == [name for name in declared if name in found]
-    assert seal.extra_columns(kind) == ("more",)
+    assert seal.decode(kind).extra == ("more",)
 
 
 def test_documents_and_sources_are_read(folder: Path) -> None:

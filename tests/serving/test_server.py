@@ -13,8 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from schemas.allocator import SERVING
 from serve.cli.group import main
-from serve.runtime import ALLOCATOR
 from serve.settings import declared
 from tests.support.redis import RedisServer
 from tests.support.server import served
@@ -153,5 +153,5 @@ def test_every_serving_process_starts_with_one_heap_and_with_what_the_operator_s
         serving = [pid for pid in map(int, children) if "MALLOC_ARENA_MAX" in environment(pid)]
         assert len(serving) >= 2
         for pid in (process.pid, *serving):
-            allocator = {name: environment(pid)[name] for name in ALLOCATOR}
-            assert allocator == {**ALLOCATOR, "MALLOC_TRIM_THRESHOLD_": "4096"}
+            allocator = {name: environment(pid)[name] for name in SERVING}
+            assert allocator == {**SERVING, "MALLOC_TRIM_THRESHOLD_": "4096"}

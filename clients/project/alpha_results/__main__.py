@@ -16,9 +16,9 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     word, rest = (given[0], given[1:]) if given else ("", [])
     if word == "serve":
-        from serve.runtime import restart_with_allocator_settings  # noqa: PLC0415 - before anything else is loaded
+        from schemas.allocator import restart_serving  # noqa: PLC0415 - before anything else is loaded
 
-        restart_with_allocator_settings(rest)
+        restart_serving(rest)
         from serve.cli.group import main as serve  # noqa: PLC0415 - as above
 
         serve(rest, prog_name=f"{_COMMAND} serve")

@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from pipeline.__main__ import LazyGroup
-from pipeline.memory import limit_malloc_arenas
+from schemas.allocator import prepare_building
 from schemas.project import version_option
 
 OTHERS: Final = {
@@ -28,4 +28,4 @@ class _WithOthers(LazyGroup):
 @version_option()
 def cli() -> None:
     """Turn the seals of alpha runs into immutable snapshots, and serve them."""
-    limit_malloc_arenas()
+    prepare_building()

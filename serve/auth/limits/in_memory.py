@@ -61,7 +61,7 @@ class InMemoryLimiter:
 
     async def hit(self, key_id: str, rate: RateLimit) -> LimitStatus:
         """Count one call of a key if every window has room."""
-        return self.take_now(key_id, rate)
+        return self.hit_now(key_id, rate)
 
     async def status(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
         """Say where keys stand."""
@@ -70,7 +70,7 @@ class InMemoryLimiter:
     async def require(self) -> None:
         """Nothing to ask: the file was locked and read when it was opened."""
 
-    def take_now(self, key_id: str, rate: RateLimit) -> LimitStatus:
+    def hit_now(self, key_id: str, rate: RateLimit) -> LimitStatus:
         """Count one call of a key if every window has room, in one step that nothing can come between."""
         log = self._logs.get(key_id)
         if log is None:
