@@ -20,15 +20,11 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.build import build_seal
 from serve.http.encoding import encode, join
 from serve.query.rendered_rows import RenderedRows, render
 from serve.query.row_blocks import ROWS
-from tests.support.seals import make_seal
-from tests.support.server import served, token_for
-from tests.support.waiting import eventually
+from tests.support.compressed_page import CompressedPage, compressed_page
 
-ALPHA = "Test_compressed"
 COUNT = 5 * ROWS + 7
 FRAME = pl.DataFrame({"n": range(COUNT), "text": [f"{n * 7919 % 1000}é" for n in range(COUNT)]})
 
@@ -76,20 +72,9 @@ def test_short_bodies_stay_as_they_are(coding: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, bytes]]:
-    """Return the address of a page of many rows, a key for it, and its body."""
-    place = tmp_path_factory.mktemp("compressed")
-    root, log = place / "published", place / "server.log"
-    build_seal(str(make_seal(place, alpha_id=ALPHA, names=40, weeks=60)), root)
-    token = token_for(root)
-    with served(root, log=log) as (_, base):
-        eventually(lambda: '"preloaded"' in log.read_text())
-        address = f"{base}/v1/alphas/{ALPHA}/scores?limit=5000"
-        plain = httpx.get(
-            address, headers={"authorization": f"Bearer {token}", "accept-encoding": "identity"}
-        )
-        assert plain.json()["pagination"]["returned"] > 10 * ROWS
-        yield address, token, plain.content
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CompressedPage]:
+    with compressed_page(tmp_path_factory.mktemp("compressed")) as found:
+        yield found
 
 
 CODINGS = pytest.mark.parametrize("coding", ["gzip", "zstd"])
@@ -100,7 +85,7 @@ def headers(token: str, coding: str) -> dict[str, str]:
 
 
 @CODINGS
-def test_httpx_reads_it(page: tuple[str, str, bytes], coding: str) -> None:
+def test_httpx_reads_it(page: CompressedPage, coding: str) -> None:
     address, token, body = page
     found = httpx.get(address, headers=headers(token, coding))
     assert found.headers["content-encoding"] == coding
@@ -110,7 +95,7 @@ def test_httpx_reads_it(page: tuple[str, str, bytes], coding: str) -> None:
 
 
 @CODINGS
-def test_urllib3_and_so_requests_read_it(page: tuple[str, str, bytes], coding: str) -> None:
+def test_urllib3_and_so_requests_read_it(page: CompressedPage, coding: str) -> None:
     address, token, body = page
     found = urllib3.request("GET", address, headers=headers(token, coding))
     assert found.headers["content-encoding"] == coding
@@ -118,7 +103,7 @@ def test_urllib3_and_so_requests_read_it(page: tuple[str, str, bytes], coding: s
 
 
 @CODINGS
-def test_aiohttp_reads_it(page: tuple[str, str, bytes], coding: str) -> None:
+def test_aiohttp_reads_it(page: CompressedPage, coding: str) -> None:
     address, token, body = page
 
     async def ask() -> tuple[str | None, bytes]:
@@ -132,7 +117,7 @@ def test_aiohttp_reads_it(page: tuple[str, str, bytes], coding: str) -> None:
 
 
 @CODINGS
-def test_curl_reads_it(page: tuple[str, str, bytes], coding: str) -> None:
+def test_curl_reads_it(page: CompressedPage, coding: str) -> None:
     address, token, body = page
     curl = shutil.which("curl")
     if curl is None or (coding == "zstd" and "zstd" not in _output([curl, "--version"]).decode()):
@@ -142,7 +127,7 @@ def test_curl_reads_it(page: tuple[str, str, bytes], coding: str) -> None:
 
 
 @CODINGS
-def test_node_reads_it(page: tuple[str, str, bytes], coding: str, tmp_path: Path) -> None:
+def test_node_reads_it(page: CompressedPage, coding: str, tmp_path: Path) -> None:
     address, token, body = page
     node = shutil.which("node")
     if node is None or (coding == "zstd" and _node_major(node) < 24):
