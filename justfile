@@ -59,10 +59,11 @@ fuzz cases="200":
 trace *args:
     python -m tests.support.trace {{ args }}
 
-# formatting and lint
+# formatting and lint; what engines and notebooks install runs on Python 3.9
 lint:
     ruff format --check .
     ruff check .
+    vermin --quiet --no-tips --violations --target=3.9- clients/python/src clients/seal-writer/src
 
 # strict types
 types:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -16,9 +17,13 @@ from tests.support.processes import REPOSITORY
 
 READ = """
 import json, sys
-from alpha_results_client import Client
+from alpha_results_client import Client, collect, whole
+collect.PAGE, whole._JSON_BYTES = 50, 10**6
 with Client(sys.argv[1], sys.stdin.read(), frames=sys.argv[2]) as client:
     frame = client[sys.argv[3]].equity_curve(book="long_only")
+    scores = client.table("signals.scores", alpha=sys.argv[3])
+assert scores.fetched_by == "link", scores.fetched_by
+assert len(scores.frame) > 100
 kinds = frame.schema.values() if sys.argv[2] == "polars" else frame.dtypes
 print(json.dumps([sys.version_info[:2], len(frame), [str(kind) for kind in kinds][:2]]))
 """
@@ -36,7 +41,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def interpreter(version: str) -> str:
-    """Return an interpreter of a version that is installed here."""
+    """Return an interpreter of a version that is installed here, pyenv's own folder included: its shims need not work."""
+    versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    of_pyenv = sorted(versions.glob(f"{version}.*/bin/python"))
+    if of_pyenv:
+        return str(of_pyenv[-1])
     found = subprocess.run(
         ["uv", "python", "find", "--no-python-downloads", "--no-project", version],
         capture_output=True,

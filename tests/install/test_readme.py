@@ -19,6 +19,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text("utf-8")
 OF_THE_CLIENT = (REPOSITORY / "clients" / "python" / "README.md").read_text("utf-8")
+OF_TABLES = (REPOSITORY / "docs" / "whole-tables.md").read_text("utf-8")
 OF_THE_FILES = (REPOSITORY / "docs" / "reading-the-files.md").read_text("utf-8")
 LINE = re.compile(r"^\. (\S+/env)$", re.MULTILINE)
 STARTS_WITHIN = 240.0
@@ -158,3 +159,45 @@ def test_what_is_written_on_reading_the_files_runs_as_printed(
     for language, code in parts:
         script = code if language == "sh" else f"python -W error - <<'END'\n{code}END\n"
         shell(script, elsewhere, readme_environment)
+
+
+LINES = re.compile(r"^```(python|sh|python duckdb)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def script_of(parts: list[tuple[str, str]], python: str = "python") -> str:
+    """Return one script, so that later parts see the variables of those before them."""
+    return "".join(
+        code if language == "sh" else f"{python} -W error - <<'END'\n{code}END\n" for language, code in parts
+    )
+
+
+def test_what_is_written_on_whole_tables_runs_as_printed(
+    readme_environment: dict[str, str], elsewhere: Path
+) -> None:
+    parts = [x for x in LINES.findall(OF_TABLES) if x[0] != "python duckdb"]
+    assert [language for language, _ in parts] == ["sh", "python", "python", "python", "sh"]
+    shown = shell(script_of(parts), elsewhere, readme_environment)
+    digest = re.search(r"([0-9a-f]{64})  positions.parquet\n$", shown)
+    assert digest
+    assert digest[1] in shown[: digest.start()], "the list of tables names the digest of what was fetched"
+
+
+def test_duckdb_with_httpfs_reads_a_link_as_printed(
+    readme_environment: dict[str, str], elsewhere: Path, tmp_path: Path
+) -> None:
+    """With the release of DuckDB that PyPI has the extension for: DuckDB's own host is not asked."""
+    python = tmp_path / "environment" / "bin" / "python"
+    install = re.search(r"`pip install (.*?)`", OF_TABLES)
+    add = re.search(r"`python (-c '.*')`", OF_TABLES)
+    assert install
+    assert add
+    home = {**readme_environment, "HOME": str(tmp_path)}
+    cache = subprocess.run(["uv", "cache", "dir"], capture_output=True, text=True, check=True).stdout.strip()
+    shell(f"uv venv --quiet --python {sys.executable} {python.parents[1]}", elsewhere, home)
+    shell(f"UV_CACHE_DIR='{cache}' uv pip install --quiet --python {python} {install[1]}", elsewhere, home)
+    parts = LINES.findall(OF_TABLES)
+    duck = [x for x in parts if x[0] == "python duckdb"]
+    shown = shell(
+        f"{python} {add[1]}\n" + script_of(parts[:1]) + script_of(duck, str(python)), elsewhere, home
+    )
+    assert "SIM001" in shown
