@@ -124,3 +124,8 @@ bench-large *args:
 # a catalogue of 10,000 alphas: start-up, polls and searches; --s3 for polls of a bucket and their requests instead
 bench-catalogue *args:
     PYTHONPATH=. python benchmarks/catalogue.py {{ args }}
+
+
+# a whole table of the seal given as a frame, from an empty process: our client by link and by pages, and Arrow Flight
+bench-tables seal *args:
+    python -m benchmarks.whole_tables {{ seal }} {{ args }}

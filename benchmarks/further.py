@@ -24,6 +24,7 @@ from benchmarks.large_served import large
 from benchmarks.load import Connection, Load, LoadFailed, Request, drive
 from benchmarks.measure import Plan
 from benchmarks.servers import Ours, Running
+from benchmarks.whole_tables import whole_tables
 from benchmarks.workload import Workload
 from tests.support.seals import make_seal
 
@@ -37,6 +38,7 @@ _MEMORY_S: Final = 60
 _WORKER_QUERIES: Final = ("Q1", "Q5")
 """A page of little work, and one that is computed."""
 _BATCH: Final = 400
+_TABLE_ROUNDS: Final = 7
 _RESTART_QUERIES: Final = ("Q1", "Q3", "Q4")
 """Of three tables, each of which an alpha is asked for after a restart."""
 
@@ -49,6 +51,7 @@ def measure(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
         "memory": memory(data, plan),
         "batches": batches(plan),
         "large": large(data, plan),
+        "tables": whole_tables(data / "few", alpha_id(0), _TABLE_ROUNDS, plan.tell),
     }
     binary = _redis()
     if binary is None:

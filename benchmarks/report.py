@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.further import ALLOWED_BESIDE, HOUR
+from benchmarks.whole_tables import BY_PAGES, ratios_of
 from benchmarks.workload import QUERIES
 
 OURS: Final = "alpha-results"
@@ -230,6 +231,8 @@ def _further(found: dict[str, Any]) -> Iterator[Ratio]:
             OURS,
             most=1.5,
         )
+    for what, ratio in ratios_of(found["tables"]) if "tables" in found else ():
+        yield Ratio("table", what, ratio, OURS, least=10.0 if BY_PAGES in what else None)
     if "batches" in found:
         yield Ratio(
             "batch", "small runs published a minute", found["batches"]["runs_a_minute"], "", least=300
@@ -352,6 +355,13 @@ def _told_further(found: dict[str, Any]) -> Iterator[str]:
                 for what, x in part["pages"].items()
             )
             + "."
+        )
+    if "tables" in found:
+        part = found["tables"]
+        yield (
+            f"- {part['rows']:,} rows to a Polars frame from an empty process, beyond its imports: "
+            + "; ".join(f"{name} {x['wall_ms']:.0f} ms" for name, x in part["readers"].items())
+            + ". Flight checks no key. Delta Sharing's server is no Python package, and Quack's comes from its makers' host alone."
         )
     if "batches" in found:
         part = found["batches"]

@@ -12,6 +12,7 @@ import pytest
 import datasets
 from benchmarks.alphas import alpha_id, prepare
 from benchmarks.same_rows import RowsDiffer, require_same
+from benchmarks.whole_tables import ratios_of, whole_tables
 from benchmarks.workload import Ask, Workload
 from tests.support.seals import make_seal
 
@@ -86,3 +87,11 @@ def test_rows_are_the_same_whatever_form_a_peer_gives_them(theirs: bytes) -> Non
 def test_a_difference_is_shown(theirs: bytes, result: str) -> None:
     with pytest.raises(RowsDiffer, match=result):
         require_same(ASK, body({"a": 1.0, "b": True}), theirs, "peer")
+
+
+def test_every_reader_of_a_whole_table_gets_the_same_values(data: Path) -> None:
+    found = whole_tables(data / "few", alpha_id(0), 1, lambda _: None)
+    expected = datasets.open(data / "few")[alpha_id(0)].scan("decisions").collect().height
+    assert found["rows"] == expected
+    assert set(found["readers"]) == {"client, by link", "client, by pages", "Arrow Flight"}
+    assert len(list(ratios_of(found))) == 2

@@ -1,0 +1,142 @@
+"""A whole table as a Polars frame, from an empty process: our client by link and by pages, and Arrow Flight.
+
+    uv run just bench-tables SEAL [--rounds 7]
+
+All read the cross-sections of the same run from servers on loopback, in rounds that go through all of them, and must get the
+same values. Delta Sharing and DuckDB's Quack are left out: the first one's server is no Python package, and the second one's
+is an extension of DuckDB that only its makers' host has.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+
+import datasets
+from benchmarks.load import LoadFailed
+from pipeline.build import build_seal
+from schemas.tables import TABLES
+from tests.support.ports import free_port
+from tests.support.processes import REPOSITORY
+from tests.support.server import served, token_for
+
+BY_LINK, BY_PAGES, FLIGHT = "client, by link", "client, by pages", "Arrow Flight"
+READERS: Final = (BY_LINK, BY_PAGES, FLIGHT)
+
+
+@click.command()
+@click.argument("seal", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--rounds", type=click.IntRange(min=1), default=7, show_default=True, help="Readings of each.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def main(*, seal: Path, rounds: int, as_json: bool) -> None:
+    """Measure whole tables of a seal."""
+    with tempfile.TemporaryDirectory() as folder:
+        built = build_seal(str(seal), f"{folder}/root")
+        found = whole_tables(Path(folder) / "root", built.alpha_id, rounds, lambda _: None)
+    if as_json:
+        print(json.dumps(found))
+        return
+    table = Table("reader", "ms, least", "ms, median", "processor ms, least", "processor ms, median")
+    for reader, taken in found["readers"].items():
+        figures = (taken[x] for x in ("wall_least_ms", "wall_ms", "cpu_least_ms", "cpu_ms"))
+        table.add_row(reader, *(f"{x:.0f}" for x in figures))
+    Console().print(table)
+    for what, ratio in ratios_of(found):
+        print(f"{ratio:6.2f}  {what}")
+
+
+def ratios_of(found: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield what the medians of one run come to."""
+    ours = found["readers"][BY_LINK]
+    for other in (BY_PAGES, FLIGHT):
+        theirs = found["readers"][other]
+        yield (
+            f"{found['rows']:,} rows to a frame, time of {other} / of our client by link",
+            theirs["wall_ms"] / ours["wall_ms"],
+        )
+
+
+def whole_tables(root: Path, alpha: str, rounds: int, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Read one table in every way, each time in a fresh process.
+
+    Returns
+    -------
+    dict
+        ``rows``, and for each reader milliseconds of wall-clock and of processor time of its own process: least and median.
+
+    Raises
+    ------
+    LoadFailed
+        When a reader fails, or two disagree on a value.
+    """
+    taken: dict[str, list[dict[str, Any]]] = {reader: [] for reader in READERS}
+    key = token_for(root)
+    with served(root) as (_, address), _flight(root, alpha) as flight:
+        ours = int(address.rpartition(":")[2])
+        for round_ in range(rounds + 1):
+            for reader in READERS:
+                tell(f"round {round_}: a whole table, {reader}")
+                one = _read(reader, flight if reader == FLIGHT else ours, key, alpha)
+                if round_:  # the first one has the servers read the file
+                    taken[reader].append(one)
+    seen = {(x["rows"], tuple(x["columns"]), x["digest"]) for found in taken.values() for x in found}
+    if len(seen) > 1:
+        raise LoadFailed("two readers of a whole table disagree")
+    ((rows, *_),) = seen
+    return {"rows": rows, "rounds": rounds, "readers": {name: _figures(x) for name, x in taken.items()}}
+
+
+def _figures(taken: list[dict[str, Any]]) -> dict[str, float]:
+    found = {}
+    for what in ("wall", "cpu"):
+        spent = [1e3 * x[f"{what}_s"] for x in taken]
+        found |= {f"{what}_ms": statistics.median(spent), f"{what}_least_ms": min(spent)}
+    return found
+
+
+def _read(reader: str, port: int, key: str, alpha: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.table_readers", reader, str(port), alpha],
+        cwd=REPOSITORY, input=key, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise LoadFailed(f"{reader}: {done.stderr[-500:]}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@contextmanager
+def _flight(root: Path, alpha: str) -> Iterator[int]:
+    """Serve what a key without raw access reads of the cross-sections."""
+    file = datasets.open(root)[alpha].file("decisions")
+    columns = [name for name in pq.read_schema(file).names if not TABLES["decisions"][name].raw]
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.peers.flight", file, ",".join(columns), str(port)],
+        cwd=REPOSITORY, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        if process.stdout.readline() != "ready\n":
+            raise LoadFailed("the Flight server did not start")
+        yield port
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stdout.close()
+
+
+if __name__ == "__main__":
+    main()
