@@ -25,6 +25,8 @@ class Settings:
     datasets: str = _declared("datasets")
     cache: str | None = _declared("cache")
     cache_bytes: int = _declared("cache_bytes")
+    rows: str | None = _declared("rows")
+    rows_bytes: int = _declared("rows_bytes")
     verify_seconds: float = _declared("verify_seconds")
     market_data: str | None = _declared("market_data")
     archives: str | None = _declared("archives")

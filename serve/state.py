@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Final, Self, TypeVar
 
 from datasets.cache.copies import Cache
@@ -20,6 +22,7 @@ from serve.cache.registry import ROWS, CacheRegistry
 from serve.catalog import Catalog
 from serve.downloads.links import checked_public_url
 from serve.downloads.views import TableViews
+from serve.http.protocol.limits import open_tables
 from serve.market_data import MarketData
 from serve.object_signing import ObjectSigner, checked_endpoint, parse_bucket
 from serve.observability.damage import Damage
@@ -31,6 +34,7 @@ from serve.query.engine import BookPages, CurvePages, Pages, TablePages
 from serve.query.ledgers import Ledgers
 from serve.query.prewarm import Prewarm
 from serve.query.rebalances import RebalanceIndexes
+from serve.query.rows_folder import RowsFolder, open_folder
 from serve.query.symbols import RunSymbols
 from serve.query.table_cache import TableCache
 from serve.run_metrics.service import Metrics
@@ -75,12 +79,16 @@ class ServerState:
         self.damage = Damage(self.snapshots.resolve, local=storage.folder is not None)
         self._survey = Survey(storage, self.snapshots, self.damage)
         self.reader = Reader()
-        self.caches = caches = CacheRegistry(cache_bytes(settings.memory_bytes, settings.workers))
+        folder = _rows_folder(settings, storage)
+        self.caches = caches = CacheRegistry(
+            cache_bytes(settings.memory_bytes, settings.workers),
+            None if folder is None else open_tables(settings.max_connections),
+        )
         self.bodies: SizedLRUCache[Body] = caches["bodies"]
         self.asked_again = AdmissionFilter(_MAX_REQUESTED_PAGES)
         self.indexes = RebalanceIndexes(self.reader, caches["rebalances"])
         self.ledgers = Ledgers(self.reader, caches["ledgers"])
-        self.rendered = TableCache(caches[ROWS])
+        self.rendered = TableCache(caches[ROWS], folder, settings.verify_seconds)
         symbols = RunSymbols(self.reader, caches["symbols"])
         self.tables = TablePages(self.reader, self.rendered, self.indexes, symbols)
         self.pages = Pages(self.tables, CurvePages(self.ledgers), BookPages(self.reader))
@@ -126,6 +134,7 @@ class ServerState:
 
     def _catalogue_changed(self) -> None:
         """Drop what is cached of snapshots that nobody reads any more, and read those that came."""
+        self.rendered.drop_unread(self._is_read)
         self.caches.drop_unread(self._is_read)
         self.table_views.drop_unread(self._is_read)
         self.damage.keep_served()
@@ -159,3 +168,16 @@ def open_datasets(settings: Settings) -> Storage:
             f"them, or set ALPHA_RESULTS_CACHE"
         )
     return open_storage(settings.datasets, cache=Cache(settings.cache, settings.cache_bytes))
+
+
+def _rows_folder(settings: Settings, storage: Storage) -> RowsFolder | None:
+    """Open the folder of rendered rows; None when they are to be in memory."""
+    if not settings.rows_bytes:
+        return None
+    if settings.rows is not None:
+        folder = Path(settings.rows)
+    elif settings.cache is not None:
+        folder = Path(settings.cache) / ".rows"
+    else:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "alpha-results" / "rows"
+    return open_folder(folder, settings.rows_bytes, storage.identity)

@@ -59,6 +59,22 @@ GROUPS: Final = (
                 default=20_000_000_000,
             ),
             Setting(
+                name="rows",
+                read=text,
+                type="path",
+                meaning="Folder for rendered rows, which all serving processes of the machine share and which a restart finds "
+                "again; for the serving user alone. Where it cannot be used, rows are in the memory of each process.",
+                otherwise="`.rows` in `cache`; without one, `alpha-results/rows` in the user's cache folder",
+            ),
+            Setting(
+                name="rows_bytes",
+                read=whole(0, 2**62),
+                type="integer",
+                meaning="How much that folder may hold; what was used longest ago makes room for what is new. 0 leaves rows in "
+                "the memory of each process.",
+                default=20_000_000_000,
+            ),
+            Setting(
                 name="verify_seconds",
                 read=seconds(0, 31_536_000),
                 type="seconds",

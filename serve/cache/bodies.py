@@ -6,9 +6,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
-from serve.http.encoding import IDENTITY, JOINABLE, MIN_ENCODED_BYTES, encode, join
-from serve.query.found import Rows
+from serve.http.encoding import IDENTITY, MIN_ENCODED_BYTES, encode, join
 from serve.query.json import BodyChunks
+from serve.query.rendered_rows import SplitRows
 
 JOINED_BYTES: Final = 1 << 17
 """Bytes up to which pieces are put together: handing each over costs more than copying them."""
@@ -72,18 +72,17 @@ class AdmissionFilter:
         return known
 
 
-def coded(pieces: BodyChunks, coding: str, etag: str = "", rows: Rows | None = None) -> Body:
+def coded(pieces: BodyChunks, coding: str, etag: str = "", split: SplitRows | None = None) -> Body:
     """Apply a negotiated coding to a body; one that stays as it is, is not copied.
 
     Parameters
     ----------
-    rows
-        Those between the first piece and the last, where they may be compressed already.
+    split
+        The rows where they are compressed already; they go between the first piece and the last, which is all there is.
     """
-    if coding == IDENTITY or sum(map(len, pieces)) < MIN_ENCODED_BYTES:
-        return Body(pieces, IDENTITY, etag)
-    split = rows.split() if rows is not None and coding in JOINABLE else None
     if split is not None:
         return Body(join(bytes(pieces[0]), split, bytes(pieces[-1]), coding), coding, etag)
+    if coding == IDENTITY or sum(map(len, pieces)) < MIN_ENCODED_BYTES:
+        return Body(pieces, IDENTITY, etag)
     content, used = encode(b"".join(pieces), coding)
     return Body((content,), used, etag)

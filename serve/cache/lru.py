@@ -33,10 +33,13 @@ class SizedLRUCache(Generic[V]):
     ----------
     limit
         Bytes.
+    entries
+        How many values at most; any number when it is None.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, entries: int | None = None) -> None:
         self._limit = limit
+        self._entries = entries
         self._values: OrderedDict[tuple[SnapshotKey, Hashable], tuple[V, int]] = OrderedDict()
         self._names: dict[SnapshotKey, set[Hashable]] = {}
         self._loading: dict[tuple[SnapshotKey, Hashable], Future[V]] = {}
@@ -124,7 +127,7 @@ class SizedLRUCache(Generic[V]):
             return False
         with self._lock:
             self._remove((owner, name))
-            self._evict(size)
+            self._evict(size, self._entries)
             self._values[owner, name] = (value, size)
             self._names.setdefault(owner, set()).add(name)
             self._bytes += size
@@ -135,14 +138,26 @@ class SizedLRUCache(Generic[V]):
         with self._lock:
             self._evict(size)
 
+    def values(self) -> tuple[V, ...]:
+        """Return all entries, what was used longest ago first, without using them."""
+        with self._lock:
+            return tuple(value for value, _ in self._values.values())
+
+    def remove(self, owner: SnapshotKey, name: Hashable) -> None:
+        """Drop one entry, if it is there."""
+        with self._lock:
+            self._remove((owner, name))
+
     def drop(self, owner: SnapshotKey) -> None:
         """Drop all entries of one snapshot."""
         with self._lock:
             for name in tuple(self._names.get(owner, ())):
                 self._remove((owner, name))
 
-    def _evict(self, size: int) -> None:
-        while self._values and self._bytes + size > self._limit:
+    def _evict(self, size: int, entries: int | None = None) -> None:
+        while self._values and (
+            self._bytes + size > self._limit or (entries is not None and len(self._values) >= entries)
+        ):
             self._remove(next(iter(self._values)))
 
     def _remove(self, key: tuple[SnapshotKey, Hashable]) -> None:

@@ -36,16 +36,18 @@ class CacheRegistry:
     ----------
     memory
         Bytes of all of them together.
+    tables
+        Rendered tables at most, where each has a file open; any number when it is None.
     """
 
-    def __init__(self, memory: int) -> None:
+    def __init__(self, memory: int, tables: int | None = None) -> None:
         limits = {
             name: min(memory // share.part, memory if share.most is None else share.most)
             for name, share in _SHARES.items()
         }
         limits[ROWS] = memory - sum(limits.values())
         self._caches: dict[str, SizedLRUCache[Any]] = {
-            name: SizedLRUCache(limit) for name, limit in limits.items()
+            name: SizedLRUCache(limit, tables if name == ROWS else None) for name, limit in limits.items()
         }
 
     def __getitem__(self, name: str) -> SizedLRUCache[Any]:

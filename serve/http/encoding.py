@@ -104,7 +104,7 @@ def join(prefix: bytes, rows: SplitRows, suffix: bytes, coding: str) -> BodyChun
     """
     head, tail = b"".join((prefix, rows.head)), b"".join((rows.tail, suffix))
     if coding == "zstd":
-        return (_zstd(head), rows.blocks.zstd, _zstd(tail))
+        return (_zstd(head), rows.blocks.data, _zstd(tail))
     begun = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, RAW_DEFLATE)
     ended = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, RAW_DEFLATE)
     combine, blocks = isal_zlib.crc32_combine, rows.blocks
@@ -112,7 +112,7 @@ def join(prefix: bytes, rows: SplitRows, suffix: bytes, coding: str) -> BodyChun
     crc = combine(crc, isal_zlib.crc32(tail), len(tail))
     return (
         b"".join((_GZIP_HEADER, begun.compress(head), begun.flush(isal_zlib.Z_FULL_FLUSH))),
-        blocks.gzip,
+        blocks.data,
         b"".join(
             (ended.compress(tail), ended.flush(), _gzip_trailer(crc, len(head) + blocks.length + len(tail)))
         ),

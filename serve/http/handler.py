@@ -6,6 +6,7 @@ takes lies in memory, and otherwise what has to be waited for.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -33,8 +34,9 @@ from serve.http.responses import (
     page_response,
     unless_unchanged,
 )
-from serve.query.found import Found, Rows
+from serve.query.found import EMPTY_ARRAY, Found, Rows
 from serve.query.readable_books import visible_books
+from serve.query.rows_file import NotResident, RowsDamaged
 
 if TYPE_CHECKING:
     from serve.state import ServerState
@@ -252,12 +254,21 @@ class EndpointHandler:
         source = getattr(service, function.source)
         made_from = request.snapshot or request.listing
         found = source.cached(query, made_from)
-        if found is not None and (coding == IDENTITY or _is_quick(found.rows, coding)):
-            return self._of_found(request, function, (query, tag, coding), found, in_memory=True)
+        if found is not None:
+            # What is not in memory after all is read on a thread, as if nothing were known.
+            with contextlib.suppress(NotResident):
+                if coding == IDENTITY or _is_quick(found.rows, coding):
+                    return self._of_found(request, function, (query, tag, coding), found, in_memory=True)
+            if found.rows.rendered is not None:
+                found = None
 
         def work() -> Response:
-            rows = source.load(query, made_from) if found is None else found
-            return self._of_found(request, function, (query, tag, coding), rows, in_memory=False)
+            try:
+                rows = source.load(query, made_from) if found is None else found
+                return self._of_found(request, function, (query, tag, coding), rows, in_memory=False)
+            except RowsDamaged:  # they are not used a second time
+                rows = source.load(query, made_from)
+                return self._of_found(request, function, (query, tag, coding), rows, in_memory=False)
 
         return Pending(partial(service.compute, work))
 
@@ -298,9 +309,11 @@ class EndpointHandler:
             The query, its tag and the content coding.
         """
         query, tag, coding = named
-        pieces = envelope.page(query, found, function.meta(request, query, found))
+        split = found.rows.split(coding) if coding in JOINABLE else None
+        array = found.rows.pieces if split is None else EMPTY_ARRAY
+        pieces = envelope.page(query, found, function.meta(request, query, found), array)
         name = tag_of_body(b"".join(pieces)) if function.tag_by_body else tag
-        body = coded(pieces, coding, quoted(name, coding), found.rows)
+        body = coded(pieces, coding, quoted(name, coding), split)
         if self._is_cached(found.rows, body, tag, in_memory=in_memory):
             self._service.bodies.put(query.snapshot, (tag, coding), body.copied(), body.bytes)
         headers = request.the_caller.headers
@@ -321,4 +334,4 @@ class EndpointHandler:
 def _is_quick(rows: Rows, coding: str) -> bool:
     """Whether a body of these rows is compressed in no time: they mostly are already, or they are few."""
     joined = rows.rendered is not None and coding in JOINABLE
-    return joined or sum(map(len, rows.pieces)) <= JOINED_BYTES
+    return joined or rows.size <= JOINED_BYTES

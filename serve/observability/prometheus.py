@@ -87,6 +87,7 @@ class Instruments:
         self._seen: dict[str, float] = {}
         self._into = into
         self._cache: _OfCache | None = None
+        self._rows: _OfRowsFolder | None = None
 
     def answered(self, known: Mapping[str, Any]) -> None:
         """Count one request; takes what its log line says."""
@@ -129,6 +130,17 @@ class Instruments:
     def sample_slowly(self, service: ServerState) -> None:
         """Note what takes longer to find out; called every few seconds."""
         self._opened.set(service.snapshots.opened)
+        folder = service.rendered.folder
+        if folder is not None:
+            if self._rows is None:
+                self._rows = _OfRowsFolder(self._into)
+            done = folder.counts
+            self._rise(self._rows.reads.labels("hit"), "rows folder hits", done.hits)
+            self._rise(self._rows.reads.labels("miss"), "rows folder misses", done.misses)
+            self._rise(self._rows.evictions, "rows folder evictions", done.evictions)
+            self._rows.bytes.set(done.bytes)
+            self._rows.entries.set(done.entries)
+            self._rows.limit.set(done.limit)
         cache = service.cache
         if cache is None:
             return
@@ -171,3 +183,20 @@ class _OfCache:
         self.evicted = Counter("cache_evicted_bytes", "Bytes of those copies.", **into)
         self.used = Gauge("cache_used_bytes", "Bytes the cache holds.", **most)
         self.limit = Gauge("cache_limit_bytes", "Bytes it may hold.", **most)
+
+
+class _OfRowsFolder:
+    """The measurements of the folder of rendered rows, where there is one."""
+
+    def __init__(self, into: dict[str, Any]) -> None:
+        most = {**into, "multiprocess_mode": "livemax"}
+        self.reads = Counter(
+            "rendered_rows_reads",
+            "Tables found in the folder of rendered rows, or rendered.",
+            ["result"],
+            **into,
+        )
+        self.evictions = Counter("rendered_rows_evictions", "Tables removed to make room.", **into)
+        self.bytes = Gauge("rendered_rows_bytes", "Bytes of that folder.", **most)
+        self.entries = Gauge("rendered_rows_entries", "Tables in it.", **most)
+        self.limit = Gauge("rendered_rows_limit_bytes", "Bytes it may take.", **most)

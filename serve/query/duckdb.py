@@ -17,6 +17,8 @@ from serve.query.found import Rows
 from serve.query.json import to_json
 from serve.query.sql import Paged, Statement
 
+ENGINE_VERSION: Final = duckdb.__version__
+"""The release of the engine."""
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     # Requests run side by side on a thread each; a query spread over all cores would only wait for the others.
     "threads": 1,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import numpy as np
 
+from datasets.manifest import FileEntry
 from datasets.snapshot import Snapshot
 from schemas.rows import ROWS
 from schemas.tables import TABLES
@@ -19,10 +22,18 @@ from serve.query.ledgers import Ledgers
 from serve.query.page_query import BOOK, DECISION, EQUITY, PageQuery, TableView
 from serve.query.readable_books import holds_book, visible_books
 from serve.query.rebalances import RebalanceIndex, RebalanceIndexes
-from serve.query.rendered_table import RenderedTable, estimated_bytes, read_table
+from serve.query.rendered_table import (
+    ParquetSource,
+    RenderedTable,
+    estimated_bytes,
+    read_rows,
+    read_table,
+)
+from serve.query.rows_file import NotResident, RowsDamaged
+from serve.query.rows_format import RowsWriter
 from serve.query.symbols import RunSymbols
-from serve.query.table_cache import TableCache
-from serve.query.views import parquet_source
+from serve.query.table_cache import NotRenderable, TableCache
+from serve.query.views import view_source
 
 _MAX_ROWS: Final = 50_000
 """Rows that may be gone through on the event loop; more would keep other requests waiting."""
@@ -116,12 +127,16 @@ class TablePages:
         if table is None or (week is not None and week.symbols is None):
             # A table that is cached has rows, and the key may read them.
             return _nothing(query, snapshot, week)
-        if query.symbols is None:
-            return Found(table.cut(query), week=week)
-        unknown = self._symbols.cached_unknown(snapshot, query.symbols, raw=query.raw)
-        if unknown is None or table.index.count_rows(query.symbols) > _MAX_ROWS:
+        unknown: tuple[UnknownSymbol, ...] = ()
+        if query.symbols is not None:
+            known = self._symbols.cached_unknown(snapshot, query.symbols, raw=query.raw)
+            if known is None or table.index.count_rows(query.symbols) > _MAX_ROWS:
+                return None
+            unknown = known
+        try:
+            return Found(table.cut(query), unknown=unknown, week=week)
+        except NotResident:
             return None
-        return Found(table.cut(query), unknown=unknown, week=week)
 
     def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
         """Cut a page from a rendered table, or run its SQL."""
@@ -133,30 +148,27 @@ class TablePages:
         unknown: tuple[UnknownSymbol, ...] = ()
         if query.symbols is not None:
             unknown = self._symbols.unknown(snapshot, query.symbols, raw=query.raw)
-        view = query.view
-        table = self._tables.get(query.snapshot, view)
-        rows = self._run(query, view, snapshot, index) if table is None else table.cut(query)
-        return Found(rows, unknown=unknown, week=week)
+        return Found(self._rows(query, snapshot, index), unknown=unknown, week=week)
 
-    def prewarm(self, snapshot: Snapshot, view: TableView, most: int) -> bool:
+    def prewarm(self, snapshot: Snapshot, view: TableView, share: float) -> bool:
         """Render a table before anybody asks for it, and wait until it is cached.
 
         Parameters
         ----------
-        most
-            Bytes that all rendered tables may come to by this.
+        share
+            Of the bound, that all rendered tables may come to by this.
 
         Returns
         -------
         bool
             Whether there was room.
         """
-        if self._tables.get(snapshot.key, view) is not None:
+        source = _TableSource(self._reader, snapshot, view)
+        if self._tables.load(snapshot.key, view, source) is not None:
             return True
-        size = estimated_bytes(ROWS[view.row], snapshot.entry(view.table, view.book).rows)
-        if self._tables.bytes + size > most:
+        if not self._tables.has_room(source.size, share):
             return False
-        self._tables.prewarm(snapshot.key, view, size=size, build=lambda: self._render(snapshot, view))
+        self._tables.prewarm(snapshot.key, view, source)
         return True
 
     def _index(self, query: PageQuery, snapshot: Snapshot) -> RebalanceIndex | None:
@@ -165,23 +177,61 @@ class TablePages:
         wanted = query.row == DECISION or (query.table == "decisions" and days)
         return self._indexes.load(snapshot) if wanted and snapshot.has_rows("rebalances") else None
 
-    def _run(
-        self, query: PageQuery, view: TableView, snapshot: Snapshot, index: RebalanceIndex | None
-    ) -> Rows:
+    def _rows(self, query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | None) -> Rows:
+        source = _TableSource(self._reader, snapshot, query.view)
+        table = self._tables.load(query.snapshot, query.view, source)
+        if table is not None:
+            # A file that turns out to be damaged is read as if it were not there.
+            with contextlib.suppress(RowsDamaged):
+                return table.waiting.cut(query)
         started = time.perf_counter()
         rows = self._reader.page(compile_page(query, snapshot, index))
         self._tables.record_miss(
-            query.snapshot,
-            view,
-            seconds=time.perf_counter() - started,
-            size=estimated_bytes(ROWS[view.row], snapshot.entry(view.table, view.book).rows),
-            build=lambda: self._render(snapshot, view),
+            query.snapshot, query.view, seconds=time.perf_counter() - started, source=source
         )
         return rows
 
-    def _render(self, snapshot: Snapshot, view: TableView) -> RenderedTable | None:
-        source = parquet_source(view, snapshot)
-        return None if source is None else read_table(self._reader, source)
+
+@dataclass(frozen=True, slots=True)
+class _TableSource:
+    """What a view of a snapshot is rendered of."""
+
+    reader: Reader
+    snapshot: Snapshot
+    view: TableView
+
+    @property
+    def _entry(self) -> FileEntry:
+        return self.snapshot.entry(self.view.table, self.view.book)
+
+    @property
+    def size(self) -> int:
+        """Bytes it is estimated to take."""
+        return estimated_bytes(ROWS[self.view.row], self._entry.rows)
+
+    @property
+    def made_of(self) -> str | None:
+        """Names what is rendered: equal names stand for equal bytes."""
+        source = view_source(self.view, self.snapshot)
+        return None if source is None else f"{self._entry.sha256} {source.made_of}"
+
+    def read(self) -> RenderedTable | None:
+        """Render it into memory."""
+        source = self._source()
+        return None if source is None else read_table(self.reader, source)
+
+    def write(self, writer: RowsWriter) -> None:
+        """Render it to a file."""
+        source, made_of = self._source(), self.made_of
+        found = None if source is None else read_rows(self.reader, source, writer.rows)
+        if found is None or made_of is None:
+            raise NotRenderable
+        writer.finish(found[1], made_of)
+
+    def _source(self) -> ParquetSource | None:
+        source = view_source(self.view, self.snapshot)
+        file = self.snapshot.file(self.view.table, self.view.book)
+        return None if source is None else replace(source, file=file)
 
 
 def _week(query: PageQuery, index: RebalanceIndex) -> Week:

@@ -16,29 +16,47 @@ class Rows(NamedTuple):
 
     Attributes
     ----------
-    pieces
-        Of a JSON array.
+    chunks
+        Of a JSON array, put together for this page; nothing for a slice of rendered rows.
     returned, total
         Its length, and the rows of all pages.
     rendered
-        The rendered rows these are a slice of: memory that is cached anyway, and that caching a slice of it would hold as a
-        whole. None for rows that were put together for this page.
+        The rendered rows these are a slice of: they are cached anyway, and are read when they are wanted. None for rows
+        that were put together for this page.
     first
         Number of the first of them there.
     """
 
-    pieces: BodyChunks
+    chunks: BodyChunks
     returned: int
     total: int
     rendered: RenderedRows | None = None
     first: int = 0
 
-    def split(self) -> SplitRows | None:
-        """Return the rows with those in the middle compressed already; None when they are not, or too few."""
-        return None if self.rendered is None else self.rendered.split(self.first, self.first + self.returned)
+    @property
+    def pieces(self) -> BodyChunks:
+        """The JSON array in pieces; errors as of :meth:`serve.query.rendered_rows.RenderedRows.between`."""
+        if self.rendered is None:
+            return self.chunks
+        return self.rendered.between(self.first, self.first + self.returned)
+
+    @property
+    def size(self) -> int:
+        """About the bytes of the array; errors as above."""
+        if self.rendered is None:
+            return sum(map(len, self.chunks))
+        return self.rendered.size(self.first, self.first + self.returned)
+
+    def split(self, coding: str) -> SplitRows | None:
+        """Return the rows with those in the middle compressed already; None when they are not, or too few; errors as above."""
+        if self.rendered is None:
+            return None
+        return self.rendered.split(self.first, self.first + self.returned, coding)
 
 
 NO_ROWS: Final = Rows((b"[]",), 0, 0)
+EMPTY_ARRAY: Final[BodyChunks] = (b"[", b"]")
+"""The brackets of a page's rows."""
 
 
 class UnknownSymbol(NamedTuple):

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _log = structlog.get_logger("serve.query.prewarm")
 _BOOK: Final = CONDITIONED_BOOKS[0]
 """The book questions are about that name none."""
-_CACHE_DIVISOR: Final = 2
-"""One part in this many of the memory for rendered tables is filled beforehand; the rest is for what is asked."""
+_CACHE_SHARE: Final = 0.5
+"""Share of the bound of rendered tables that is filled beforehand; the rest is for what is asked."""
 
 
 class Prewarm:
@@ -93,7 +93,5 @@ class Prewarm:
         if snapshot.has("portfolio", _BOOK):
             service.ledgers.load(snapshot, _BOOK)
         for view in usual_views(snapshot):
-            if self._stopped or not service.tables.prewarm(
-                snapshot, view, service.rendered.limit // _CACHE_DIVISOR
-            ):
+            if self._stopped or not service.tables.prewarm(snapshot, view, _CACHE_SHARE):
                 return

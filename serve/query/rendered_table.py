@@ -4,50 +4,87 @@ from __future__ import annotations
 
 import contextlib
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import polars as pl
 
 from schemas.rows import RowModel
 from schemas.units import Type
-from serve.query.duckdb import Reader
+from serve.query.duckdb import ENGINE_VERSION, Reader
 from serve.query.found import Rows
 from serve.query.page_query import PageQuery
 from serve.query.rendered_rows import RenderedRows, render
 from serve.query.row_index import RowIndex, RowNumbers, make_index, sort_days
+from serve.query.rows_file import RowsFile
 from serve.query.sql import Statement, projection, quoted, source
 
+T = TypeVar("T")
 _NUMBER: Final = "#row"
 """Name of a row's number in its file; no declared name begins like this."""
 _PART_ROWS: Final = 20_000
 """Rows of a part that is read, rendered and freed: as many as the engine decodes at once, for that is how files are written."""
+_OPEN_FILE_BYTES: Final = 4096
+"""What an open file takes in memory besides arrays, about."""
 _BYTES_A_VALUE: Final = 28
 """What a value takes as JSON with its name, by which a dataset's size is estimated before it is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedTable:
-    """Every row of a table (of one book) as one kind of key sees it, and where each stands."""
+    """Every row of a table (of one book) as one kind of key sees it, and where each stands.
+
+    Attributes
+    ----------
+    rows, index
+        In memory, or read from a file as far as it is in the system's.
+    file
+        That file.
+    twin
+        The same, whose reads may wait.
+    verify
+        Compares all of the file with its checksums; raises RowsDamaged, and marks the file so, when they differ.
+    """
 
     rows: RenderedRows
     index: RowIndex
+    file: RowsFile | None = None
+    twin: RenderedTable | None = None
+    verify: Callable[[], None] | None = None
 
     @property
     def bytes(self) -> int:
         """Memory taken."""
-        return self.rows.bytes + self.index.bytes
+        return self.rows.bytes + self.index.bytes + (0 if self.file is None else _OPEN_FILE_BYTES)
+
+    @property
+    def waiting(self) -> RenderedTable:
+        """The same table, whose reads may wait for the disk: not for the event loop."""
+        return self if self.twin is None else self.twin
+
+    @property
+    def damaged(self) -> bool:
+        """Whether a read found its file to be so."""
+        return self.file is not None and self.file.damaged
 
     def cut(self, query: PageQuery) -> Rows:
-        """Return the page of a query of this table."""
+        """Return the page of a query of this table.
+
+        Raises
+        ------
+        NotResident
+            When what it takes is not in memory.
+        RowsDamaged
+            When the file is not what was written.
+        """
         index, limit, offset = self.index, query.limit, query.offset
         start, end = index.between(query.first, query.last)
         if index.is_stored_order(query):
             first = min(start + offset, end)
             last = min(first + limit, end)
-            return Rows(self.rows.between(first, last), last - first, end - start, self.rows, first)
+            return Rows((), last - first, end - start, self.rows, first)
         numbers = index.select(query, start, end)
         page = numbers[offset : offset + limit]
         return Rows(self.rows.take(page), len(page), len(numbers))
@@ -97,6 +134,12 @@ class ParquetSource:
         assert table[day].type in {Type.DATE, Type.TIMESTAMP}
         return (day, "symbol") if "symbol" in table else (day,)
 
+    def made_of(self) -> str:
+        """Name what is rendered, but for the file: equal names stand for equal bytes of equal files."""
+        shown = projection(self.model, self.present, raw=self.raw, constants=self.constants)
+        parts = (shown.sql, shown.binds, self.found_by, tuple(self.figures), self.sorted_by)
+        return repr((self.model.name, *parts, ENGINE_VERSION, pl.__version__))
+
     def places(self) -> Statement:
         """Return the query of what rows are found and ordered by."""
         return self._all(Statement(", ".join(map(quoted, dict.fromkeys((*self.found_by, *self.figures))))))
@@ -126,7 +169,26 @@ class _OutOfOrder(Exception):
 
 
 def read_table(reader: Reader, stored: ParquetSource) -> RenderedTable | None:
+    """Read, index and render a file into memory; None and errors as of :func:`read_rows`."""
+    found = read_rows(reader, stored, render)
+    return None if found is None else RenderedTable(*found)
+
+
+def read_rows(
+    reader: Reader, stored: ParquetSource, render: Callable[[Iterator[pl.DataFrame], int], T]
+) -> tuple[T, RowIndex] | None:
     """Read, index and render a file; None when its days do not ascend.
+
+    Parameters
+    ----------
+    render
+        Takes the rows in their order, frame by frame, and how many they are; called again when the frames came in
+        another order than that of the file.
+
+    Returns
+    -------
+    tuple
+        What `render` returned, and the index.
 
     Raises
     ------
@@ -139,7 +201,7 @@ def read_table(reader: Reader, stored: ParquetSource) -> RenderedTable | None:
     index, order = placed
     for sort in (False, True):
         with contextlib.suppress(_OutOfOrder), reader.parts(stored.shown(sort=sort), _PART_ROWS) as parts:
-            return RenderedTable(render(_arranged(parts, index, order), index.rows), index)
+            return render(_arranged(parts, index, order), index.rows), index
     return None
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from serve.query.page_query import PageQuery
+from serve.query.rows_file import FileColumn
 
 RowNumbers = npt.NDArray[np.int64]
 """Numbers of rows in stored order, from 0."""
@@ -20,6 +21,8 @@ SortOrder = npt.NDArray[np.int32]
 """The same, of the rows of one week; a file has fewer rows than four bytes count."""
 _MAX_ORDERS: Final = 2
 """Orders of all rows that may be remembered, week by week."""
+_MAX_ORDER_ROWS: Final = 500_000
+"""And rows of all of them."""
 _ORDER_BYTES: Final = 4
 _NAME_BYTES: Final = 128
 _DAY_BYTES: Final = 80
@@ -29,7 +32,7 @@ _NO_ROWS: Final = np.empty(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class RowIndex:
-    """The columns that rows are found and ordered by, as arrays as long as the file.
+    """The columns that rows are found and ordered by, as arrays as long as the file, in memory or in a file of their own.
 
     Attributes
     ----------
@@ -54,10 +57,10 @@ class RowIndex:
     days: Sequence[int]
     day_ends: Sequence[int]
     names: Mapping[str, int] = field(default_factory=dict)
-    codes: npt.NDArray[np.int32] | None = None
-    by_name: RowNumbers = field(default_factory=lambda: _NO_ROWS)
+    codes: npt.NDArray[np.int32] | FileColumn[np.int32] | None = None
+    by_name: RowNumbers | FileColumn[np.int64] = field(default_factory=lambda: _NO_ROWS)
     name_ends: RowNumbers = field(default_factory=lambda: np.zeros(1, np.int64))
-    figures: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    figures: Mapping[str, npt.NDArray[np.float64] | FileColumn[np.float64]] = field(default_factory=dict)
     sorted_by: str | None = None
     _orders: dict[tuple[int, int, str, bool], SortOrder] = field(
         default_factory=dict, repr=False, compare=False
@@ -67,7 +70,7 @@ class RowIndex:
     def bytes(self) -> int:
         """Memory taken, the names' texts estimated, and that of the orders which may be remembered."""
         arrays = (self.codes, self.by_name, self.name_ends, *self.figures.values())
-        orders = _MAX_ORDERS * self.rows * _ORDER_BYTES if self.figures else 0
+        orders = self._max_order_rows * _ORDER_BYTES if self.figures else 0
         beside = _NAME_BYTES * len(self.names) + _DAY_BYTES * len(self.days)
         return sum(x.nbytes for x in arrays if x is not None) + beside + orders
 
@@ -75,6 +78,10 @@ class RowIndex:
     def rows(self) -> int:
         """Rows of the file."""
         return self.day_ends[-1]
+
+    @property
+    def _max_order_rows(self) -> int:
+        return min(_MAX_ORDERS * self.rows, _MAX_ORDER_ROWS)
 
     def between(self, first: dt.date | None, last: dt.date | None) -> tuple[int, int]:
         """Return the number of the first row of a span of days, and of the one after its last.
@@ -135,6 +142,11 @@ class RowIndex:
             Its columns are among the figures. One that sorts is about a single day.
         start, end
             Where its days lie, as of :meth:`between`.
+
+        Raises
+        ------
+        NotResident, RowsDamaged
+            As :meth:`serve.query.rows_file.RowsFile.read`.
         """
         if query.sort is None:
             return self.of(query.symbols or (), start, end)
@@ -142,18 +154,22 @@ class RowIndex:
             return self._order(start, end, query.sort, descending=query.descending)
         rows = np.arange(start, end) if query.symbols is None else self.of(query.symbols, start, end)
         if query.direction is not None:
-            rows = rows[self.figures["direction"][rows] == query.direction]
+            rows = rows[self.figures["direction"][start:end][rows - start] == query.direction]
         if query.min_abs_weight is not None:
-            rows = rows[np.abs(self.figures[query.weight][rows]) >= query.min_abs_weight]
-        return self._sorted(rows, query.sort, descending=query.descending)
+            weights = self.figures[query.weight][start:end]
+            rows = rows[np.abs(weights[rows - start]) >= query.min_abs_weight]
+        return self._sorted(rows, (start, end), query.sort, descending=query.descending)
 
-    def _sorted(self, rows: RowNumbers, column: str, *, descending: bool) -> RowNumbers:
+    def _sorted(
+        self, rows: RowNumbers, week: tuple[int, int], column: str, *, descending: bool
+    ) -> RowNumbers:
         assert self.codes is not None, "weeks are of names"
-        codes = self.codes[rows]
+        start, end = week
+        codes = self.codes[start:end][rows - start]
         if column == "symbol":
             order = np.argsort(codes, kind="stable")
             return rows[order[::-1] if descending else order]
-        values = self.figures[column][rows]
+        values = self.figures[column][start:end][rows - start]
         # NaN goes last either way, and tied names ascend.
         return rows[np.lexsort((codes, -values if descending else values))]
 
@@ -162,8 +178,10 @@ class RowIndex:
         name = (start, end, column, descending)
         order = self._orders.get(name)
         if order is None:
-            order = self._sorted(np.arange(start, end), column, descending=descending).astype(np.int32)
-            if sum(map(len, tuple(self._orders.values()))) + len(order) > _MAX_ORDERS * self.rows:
+            order = self._sorted(np.arange(start, end), (start, end), column, descending=descending).astype(
+                np.int32
+            )
+            if sum(map(len, tuple(self._orders.values()))) + len(order) > self._max_order_rows:
                 self._orders.clear()
             self._orders[name] = order
         return order
@@ -171,15 +189,16 @@ class RowIndex:
 
 def sort_days(index: RowIndex, figure: str) -> tuple[RowIndex, RowNumbers]:
     """Sort the rows of each day by a figure, descending; return their index then, and their numbers before."""
-    codes = index.codes
-    assert codes is not None, "only rows with names are sorted"
+    codes, by_name = index.codes, index.by_name
+    assert isinstance(codes, np.ndarray), "only rows with names are sorted, and in memory"
+    assert isinstance(by_name, np.ndarray)
     days = np.repeat(np.arange(len(index.days)), np.diff(index.day_ends))
-    order = np.lexsort((codes, -index.figures[figure], days))
+    order = np.lexsort((codes, -index.figures[figure][:], days))
     placed = np.empty_like(order)
     placed[order] = np.arange(len(order))
     # A day stays where it was, and so a name's rows still ascend.
-    by_name = placed[index.by_name]
-    figures = {name: values[order] for name, values in index.figures.items()}
+    by_name = placed[by_name]
+    figures = {name: values[:][order] for name, values in index.figures.items()}
     return replace(index, codes=codes[order], by_name=by_name, figures=figures, sorted_by=figure), order
 
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from typing import Final
+from typing import Final, Protocol, TypeAlias
 
 import structlog
 from polars.exceptions import PanicException
 
+from schemas.errors import DiskUnavailable
 from serve.cache.lru import SizedLRUCache, SnapshotKey
 from serve.query.rendered_table import RenderedTable
+from serve.query.rows_file import RowsDamaged
+from serve.query.rows_folder import RowsFolder
+from serve.query.rows_format import RowsWriter
 from serve.runtime import release_arrow_memory
 
 _RENDERED_BYTES_A_SECOND: Final = 150e6
@@ -26,8 +31,41 @@ and of the interpreter have not given back of it yet included; they come out of 
 _TRANSIT_DIVISOR: Final = 3
 _MAX_TABLES: Final = 4096
 """Tables whose direct answers are added up."""
+_POLL_SECONDS: Final = 0.1
+"""Between two looks whether another process has rendered a table."""
+_UPKEEP_SECONDS: Final = 20.0
+"""Between two looks at the files in use."""
+_REFUSED_SECONDS: Final = 30.0
+"""How long a table is not tried again that could not be rendered."""
+_Key: TypeAlias = tuple[SnapshotKey, Hashable]
 
 _log = structlog.get_logger("serve.cache")
+
+
+class NotRenderable(Exception):
+    """A table has not the form that is rendered."""
+
+
+class TableSource(Protocol):
+    """What a table is rendered of."""
+
+    @property
+    def size(self) -> int:
+        """Bytes it is estimated to take."""
+        ...
+
+    @property
+    def made_of(self) -> str | None:
+        """Names what is rendered; None when it cannot be."""
+        ...
+
+    def read(self) -> RenderedTable | None:
+        """Render it into memory; None when it cannot be."""
+        ...
+
+    def write(self, writer: RowsWriter) -> None:
+        """Render it to a file; NotRenderable when it cannot be."""
+        ...
 
 
 class TableCache:
@@ -40,42 +78,74 @@ class TableCache:
     Parameters
     ----------
     cache
-        Where tables stay.
+        Where tables stay, or what is in memory of those in a folder.
+    folder
+        Where the rows of tables are; None for memory.
+    verify_seconds
+        How long a file of the folder is trusted after it was written or compared with its checksums.
     """
 
-    def __init__(self, cache: SizedLRUCache[RenderedTable]) -> None:
+    def __init__(
+        self,
+        cache: SizedLRUCache[RenderedTable],
+        folder: RowsFolder | None = None,
+        verify_seconds: float = 86_400.0,
+    ) -> None:
         self._cache = cache
+        self._folder = folder
+        self._verify_seconds = verify_seconds
         self.get: Final = cache.get
         """Return a table that is cached; None on a miss."""
-        self._spent: OrderedDict[tuple[SnapshotKey, Hashable], float] = OrderedDict()
-        self._begun: set[tuple[SnapshotKey, Hashable]] = set()
+        self._spent: OrderedDict[_Key, float] = OrderedDict()
+        self._begun: set[_Key] = set()
+        self._refused: OrderedDict[_Key, float] = OrderedDict()
         self._lock = threading.Lock()
+        self._closing = threading.Event()
         # One at a time: rendering takes memory for a moment, and must leave cores to the requests.
         self._renderer = ThreadPoolExecutor(1, thread_name_prefix="render")
+        self._upkeep = threading.Thread(target=self._follow_files, name="rendered rows", daemon=True)
+        if folder is not None:
+            self._upkeep.start()
+
+    @property
+    def folder(self) -> RowsFolder | None:
+        """Where the rows are; None for memory."""
+        return self._folder
 
     @property
     def bytes(self) -> int:
         """Memory taken."""
         return self._cache.bytes
 
-    @property
-    def limit(self) -> int:
-        """The bound."""
-        return self._cache.limit
+    def has_room(self, size: int, share: float = 1.0) -> bool:
+        """Whether so many bytes fit into a share of the bound without anything being removed."""
+        if self._folder is not None:
+            return self._folder.counts.bytes + size <= self._folder.limit * share
+        return self._cache.bytes + size <= self._cache.limit * share
 
     def close(self) -> None:
         """Begin no rendering any more, and wait for the one at work."""
+        self._closing.set()
         self._renderer.shutdown(cancel_futures=True)
+        if self._upkeep.is_alive():
+            self._upkeep.join()
 
-    def record_miss(
-        self,
-        owner: SnapshotKey,
-        name: Hashable,
-        *,
-        seconds: float,
-        size: int,
-        build: Callable[[], RenderedTable | None],
-    ) -> None:
+    def load(self, owner: SnapshotKey, name: Hashable, source: TableSource) -> RenderedTable | None:
+        """Return a table that is cached, or whose file another process or an earlier one wrote; None on a miss."""
+        table = self._cache.get(owner, name)
+        if table is not None and not table.damaged:
+            return table
+        if self._folder is None:
+            return None
+        made_of = source.made_of
+        if made_of is None:
+            return None
+        if table is not None:
+            self._discard(owner, name, made_of)
+            return None
+        return self._opened(owner, name, made_of)
+
+    def record_miss(self, owner: SnapshotKey, name: Hashable, *, seconds: float, source: TableSource) -> None:
         """Note what a direct answer cost, and have the table rendered once that pays.
 
         Parameters
@@ -84,65 +154,137 @@ class TableCache:
             Of the table.
         seconds
             The answer took.
-        size
-            Bytes the table is estimated to take.
-        build
-            Reads and renders it; called on a thread of its own.
+        source
+            What the table is rendered of, on a thread of its own.
         """
-        if size > self._cache.limit:
+        size, key = source.size, (owner, name)
+        if size > (self._cache.limit if self._folder is None else self._folder.limit):
             return
-        free = self._cache.bytes + size <= self._cache.limit
-        price = size / _RENDERED_BYTES_A_SECOND * (_SHARE_WHEN_FREE if free else 1.0)
-        key = (owner, name)
+        price = size / _RENDERED_BYTES_A_SECOND * (_SHARE_WHEN_FREE if self.has_room(size) else 1.0)
         with self._lock:
             spent = self._spent.pop(key, 0.0) + seconds
             self._spent[key] = spent
             while len(self._spent) > _MAX_TABLES:
                 self._spent.popitem(last=False)
         if spent >= price:
-            self._begin(key, size, build)
+            self._begin(key, source)
 
-    def prewarm(
-        self, owner: SnapshotKey, name: Hashable, *, size: int, build: Callable[[], RenderedTable | None]
-    ) -> None:
-        """Have a table rendered, in its turn, and wait until it is; `size` and `build` as of `record_miss`."""
-        rendering = self._begin((owner, name), size, build)
+    def prewarm(self, owner: SnapshotKey, name: Hashable, source: TableSource) -> None:
+        """Have a table rendered, in its turn, and wait until it is."""
+        rendering = self._begin((owner, name), source)
         if rendering is not None:
             with contextlib.suppress(CancelledError):  # the service is going down
                 rendering.result()
 
-    def _begin(
-        self, key: tuple[SnapshotKey, Hashable], size: int, build: Callable[[], RenderedTable | None]
-    ) -> Future[None] | None:
+    def drop_unread(self, is_read: Callable[[SnapshotKey], bool]) -> None:
+        """Remove the files of snapshots that nobody reads any more; to be called before they leave the cache."""
+        if self._folder is None:
+            return
+        for owner in self._cache.owners:
+            if not is_read(owner):
+                self._folder.drop(owner)
+        self._folder.drop_unread(is_read)
+
+    def _begin(self, key: _Key, source: TableSource) -> Future[None] | None:
         """Have a table rendered, unless that was begun; None also when the service is going down."""
         with self._lock:
-            if key in self._begun:
+            if key in self._begun or time.monotonic() < self._refused.get(key, 0.0):
                 return None
             self._begun.add(key)
         try:
-            return self._renderer.submit(self._render, key, size, build)
+            return self._renderer.submit(self._render, key, source)
         except RuntimeError:
             self._begun.discard(key)
             return None
 
-    def _render(
-        self, key: tuple[SnapshotKey, Hashable], size: int, build: Callable[[], RenderedTable | None]
-    ) -> None:
+    def _render(self, key: _Key, source: TableSource) -> None:
         try:
-            # Beforehand, so that what goes and what comes are not in memory at once; a small memory is not emptied
-            # for what is on its way.
-            self._cache.make_room(
-                min(self._cache.limit, size + min(_MAX_TRANSIT_BYTES, self._cache.limit // _TRANSIT_DIVISOR))
-            )
-            release_arrow_memory()
-            found = build()
-            if found is not None:
-                self._cache.put(*key, found, found.bytes)
-                del found
-            release_arrow_memory()
+            if self._folder is None or not self._rendered_to_file(self._folder, key, source):
+                self._render_into_memory(key, source)
         except (Exception, PanicException) as error:  # noqa: BLE001 - the files answer as before, and say what is wrong with them
-            _log.warning("table_not_cached", alpha=key[0][0], kind=type(error).__name__, reason=str(error))
+            self._not_cached(key, error)
         finally:
             with self._lock:
                 self._spent.pop(key, None)
                 self._begun.discard(key)
+
+    def _rendered_to_file(self, folder: RowsFolder, key: _Key, source: TableSource) -> bool:
+        """Render a table to a file, or wait for another process to; False when the disk takes no more."""
+        made_of = source.made_of
+        if made_of is None:
+            return True
+        while self._opened(*key, made_of) is None:
+            try:
+                with folder.writer(key[0], made_of, source.size) as writer:
+                    if writer is not None:
+                        release_arrow_memory()
+                        source.write(writer)
+                        release_arrow_memory()
+            except NotRenderable:
+                return True
+            except DiskUnavailable as error:
+                self._not_cached(key, error)
+                return source.size > self._cache.limit
+            if writer is None and self._closing.wait(_POLL_SECONDS):
+                return True
+        return True
+
+    def _render_into_memory(self, key: _Key, source: TableSource) -> None:
+        # Beforehand, so that what goes and what comes are not in memory at once; a small memory is not emptied
+        # for what is on its way.
+        transit = min(_MAX_TRANSIT_BYTES, self._cache.limit // _TRANSIT_DIVISOR)
+        self._cache.make_room(min(self._cache.limit, source.size + transit))
+        release_arrow_memory()
+        found = source.read()
+        if found is not None:
+            self._cache.put(*key, found, found.bytes)
+            del found
+        release_arrow_memory()
+
+    def _not_cached(self, key: _Key, error: BaseException) -> None:
+        _log.warning("table_not_cached", alpha=key[0][0], kind=type(error).__name__, reason=str(error))
+        with self._lock:
+            self._refused[key] = time.monotonic() + _REFUSED_SECONDS
+            while len(self._refused) > _MAX_TABLES:
+                self._refused.popitem(last=False)
+
+    def _opened(self, owner: SnapshotKey, name: Hashable, made_of: str) -> RenderedTable | None:
+        assert self._folder is not None
+        reader = self._folder.open(owner, made_of)
+        if reader is None:
+            return None
+        try:
+            table = reader.table()
+        except RowsDamaged as error:
+            _log.warning("rendered_rows_damaged", alpha=owner[0], reason=str(error))
+            self._folder.discard(owner, made_of)
+            return None
+        self._cache.put(owner, name, table, table.bytes)
+        return table
+
+    def _discard(self, owner: SnapshotKey, name: Hashable, made_of: str) -> None:
+        assert self._folder is not None
+        _log.warning("rendered_rows_damaged", alpha=owner[0], reason="a read failed")
+        self._cache.remove(owner, name)
+        self._folder.discard(owner, made_of)
+
+    def _follow_files(self) -> None:
+        """Write down now and then which files are used, and compare those that have not been for long with their checksums."""
+        while not self._closing.wait(_UPKEEP_SECONDS):
+            for table in self._cache.values():
+                if self._closing.is_set():
+                    return
+                if table.file is not None and table.file.used:
+                    table.file.note_use()
+                    self._verify(table)
+
+    def _verify(self, table: RenderedTable) -> None:
+        file = table.file
+        if file is None or table.verify is None or time.time() - file.verified_at < self._verify_seconds:
+            return
+        try:
+            table.verify()
+        except RowsDamaged as error:
+            _log.warning("rendered_rows_damaged", reason=str(error))
+        else:
+            file.note_verified()

@@ -26,14 +26,8 @@ DEFAULT_SORT: Final = "score"
 """The figure a cross-section is sorted by unless the request says otherwise, largest first."""
 
 
-def parquet_source(view: TableView, snapshot: Snapshot) -> ParquetSource | None:
-    """Return what is read for a view; None when the file lacks a column its rows are filtered by.
-
-    Raises
-    ------
-    SnapshotCorrupt, StorageUnavailable
-        When the file is gone or is not what was published.
-    """
+def view_source(view: TableView, snapshot: Snapshot) -> ParquetSource | None:
+    """Return what is rendered for a view, its file not looked for yet; None when it lacks a column rows are filtered by."""
     present = snapshot.columns(view.table)
     sorts = view.row == DECISION
     figures = FIGURES if sorts else ()
@@ -41,7 +35,7 @@ def parquet_source(view: TableView, snapshot: Snapshot) -> ParquetSource | None:
         return None
     return ParquetSource(
         ROWS[view.row],
-        snapshot.file(view.table, view.book),
+        "",
         present,
         view.raw,
         constants=None if view.book is None else {"book": view.book},

@@ -163,7 +163,9 @@ def test_a_snapshot_opens_nothing_that_is_forbidden_or_not_there(moved: Moved, e
 def test_what_gc_removed_is_not_found_even_before_it_is_noticed(
     moved: Moved, prices: Path, folder: Path
 ) -> None:
-    blind = replace(contract_app.settings(moved.api.root, prices), refresh_seconds=3600.0, memory_bytes=1)
+    blind = replace(
+        contract_app.settings(moved.api.root, prices), refresh_seconds=3600.0, memory_bytes=1, rows_bytes=0
+    )
     with contract_app.opened(
         blind, contract_app.access_settings(folder, "limits-blind"), moved.api.keys
     ) as other:

@@ -256,7 +256,9 @@ def test_a_cache_whose_disk_is_full_keeps_answering_what_it_has(disk: Disk, remo
 
 def test_a_cache_whose_disk_is_full_is_told_by_health_until_there_is_room(disk: Disk, remote: Remote) -> None:
     store = f"sqlite:///{remote.folder.parent}/access.db"
-    with running(remote.url, store=store, cache=str(disk.folder / "cache"), memory_bytes=1) as api:
+    with running(
+        remote.url, store=store, cache=str(disk.folder / "cache"), memory_bytes=1, rows_bytes=0
+    ) as api:
         token = api.key()
         ask = f"/v1/alphas/{FAR}"
 

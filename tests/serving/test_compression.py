@@ -52,7 +52,7 @@ def test_a_body_of_blocks_is_the_body(
     rows: RenderedRows, first: int, length: int, prefix: bytes, suffix: bytes, coding: str
 ) -> None:
     end = min(COUNT, first + length)
-    split = rows.split(first, end)
+    split = rows.split(first, end, coding)
     whole = b"".join(rows.between(first, end))[1:-1]
     if split is None:
         assert end - first < 2 * ROWS

@@ -87,7 +87,9 @@ def test_a_root_that_goes_away_is_degraded_and_what_was_known_stays_listed(tmp_p
     root = tmp_path / "published"
     root.mkdir()
     publish(root, 0)
-    with running(root, memory_bytes=1) as api:  # what is cached in memory would be answered all the same
+    with running(
+        root, memory_bytes=1, rows_bytes=0
+    ) as api:  # what is cached in memory would be answered all the same
         token = api.key()
         assert api.get(f"{RUN}/scores", token).status_code == 200
         root.rename(tmp_path / "away")
@@ -116,7 +118,7 @@ def test_a_broken_pointer_is_degraded_and_leaves_the_served_snapshot(tmp_path: P
 def test_files_that_are_gone_or_damaged_are_503_without_a_word_on_where_they_lay(tmp_path: Path) -> None:
     publish(tmp_path, 0)
     folder = next((tmp_path / "alphas" / "alpha_id=Test_hand").glob("snapshot=*"))
-    with running(tmp_path, memory_bytes=1) as api:
+    with running(tmp_path, memory_bytes=1, rows_bytes=0) as api:
         token = api.key()
         (folder / "decisions" / "part-0.parquet").write_bytes(b"not a table, by any measure")
         shutil.rmtree(folder / "positions")

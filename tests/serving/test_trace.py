@@ -11,8 +11,8 @@ from tests.support.trace import Journey, followed
 
 BOUNDS = {
     "finished body": (20, 45),
-    "cut from rows": (31, 78),
-    "from Parquet": (38, 144),
+    "cut from rows": (33, 78),
+    "from Parquet": (42, 160),
     "metrics, cold": (51, 314),
 }
 """Request -> files it may touch, and moves between them."""

@@ -1,0 +1,100 @@
+"""The parts of a service that answer page queries, over a root of its own; nothing in it is made up."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from datasets.catalogue import Catalogue
+from datasets.storage import open_storage
+from schemas.endpoints import ENDPOINTS
+from serve.app import ROUTES
+from serve.cache.registry import CacheRegistry
+from serve.http.answer import PageEndpoint
+from serve.http.params import parse_query
+from serve.http.request import Request
+from serve.query.duckdb import Reader
+from serve.query.engine import BookPages, CurvePages, Pages, TablePages
+from serve.query.found import Found, Rows
+from serve.query.ledgers import Ledgers
+from serve.query.page_query import PageQuery
+from serve.query.rebalances import RebalanceIndexes
+from serve.query.rows_folder import RowsFolder
+from serve.query.symbols import RunSymbols
+from serve.query.table_cache import TableCache
+from tests.support import published
+
+PLACES = {
+    "signals.rebalances.list": (),
+    "signals.rebalances.get": ("date",),
+    "signals.scores": (),
+    "portfolio.ledger": (),
+    "portfolio.positions": (),
+    "portfolio.pnl": (),
+    "portfolio.trades": (),
+    "portfolio.equity_curve": (),
+}
+"""Endpoint -> its path's placeholders besides the alpha."""
+
+
+class Parts:
+    """The parts of a service that answer page queries, over a root of its own; nothing in it is made up."""
+
+    def __init__(self, root: Path, limit: int, folder: RowsFolder | None = None) -> None:
+        self.reader = Reader()
+        self.caches = caches = CacheRegistry(limit)
+        self.rendered = TableCache(caches["rows"], folder)
+        indexes = RebalanceIndexes(self.reader, caches["rebalances"])
+        symbols = RunSymbols(self.reader, caches["symbols"])
+        self.pages = Pages(
+            TablePages(self.reader, self.rendered, indexes, symbols),
+            CurvePages(Ledgers(self.reader, caches["ledgers"])),
+            BookPages(self.reader),
+        )
+        catalogue = Catalogue(open_storage(str(root)))
+        catalogue.refresh()
+        snapshot = catalogue.resolve(published.ALPHA)
+        assert snapshot is not None
+        self.snapshot = snapshot
+
+    def query(self, name: str, asked: dict[str, str], *, raw: bool) -> PageQuery:
+        path = {"alpha": published.ALPHA, **{x: asked[x] for x in PLACES[name]}}
+        text = urlencode([(key, value) for key, value in asked.items() if key not in path])
+        request = Request("r", {}, path=path, endpoint=name)
+        request.parsed = parse_query(ENDPOINTS[name], path, text.encode())
+        request.caller = cast(Any, SimpleNamespace(expose_raw=raw))
+        request.snapshot = self.snapshot
+        function = ROUTES[name]
+        assert isinstance(function, PageEndpoint)
+        return cast(PageQuery, function.query(request))
+
+    def found(self, query: PageQuery) -> Found:
+        """Answer a query from wherever it can be, its rows in one piece."""
+        return whole(self.pages.load(query, self.snapshot))
+
+    def cached(self, query: PageQuery) -> Found | None:
+        """Answer a query from memory alone."""
+        found = self.pages.cached(query, self.snapshot)
+        return None if found is None else whole(found)
+
+    def until_cached(self, query: PageQuery) -> Found:
+        """Ask until the answer comes from memory, which it does a moment after the first one from the file."""
+        for _ in range(500):
+            found = self.cached(query)
+            if found is not None:
+                return found
+            self.found(query)
+            time.sleep(0.01)
+        raise AssertionError("the table was never cached")
+
+    def close(self) -> None:
+        self.rendered.close()
+        self.reader.close()
+
+
+def whole(found: Found) -> Found:
+    rows = found.rows
+    return found._replace(rows=Rows((b"".join(rows.pieces),), rows.returned, rows.total))
