@@ -14,7 +14,17 @@ import httpx
 import pandas as pd
 import polars as pl
 import pytest
-from alpha_results_client import AsyncClient, Client, RateLimited, collect, links, parquet, whole
+from alpha_results_client import (
+    AsyncClient,
+    Client,
+    NoAnswer,
+    RateLimited,
+    SnapshotNotFound,
+    collect,
+    links,
+    parquet,
+    whole,
+)
 from alpha_results_client.declared import ENDPOINTS, STORED
 from polars.testing import assert_frame_equal
 
@@ -341,8 +351,41 @@ def test_a_table_larger_than_the_rows_asked_for_is_left_to_pages(
 ) -> None:
     monkeypatch.setattr(collect, "PAGE", 7)
     monkeypatch.setattr(whole, "_JSON_BYTES", 0)
-    with Client(service.address, service.keys["raw"]) as client:
+    meddler = Meddler()
+    with Client(service.address, service.keys["raw"], transport=meddler) as client:
         assert client.table("signals.scores", alpha=FULL).fetched_by == "pages"
+        assert not meddler.files
+        client[FULL].scores()
+    assert len(meddler.files) == 1, "what was asked for whole has cost its call"
+
+
+def test_a_snapshot_that_is_removed_during_a_download_is_not_the_callers_business(service: Service) -> None:
+    def change(request: httpx.Request, _: bytes) -> httpx.Response | None:
+        if request.url.path.startswith("/files"):
+            return refusal(403, "link_expired")
+        again = request.url.path.endswith("/download") and "snapshot" in request.url.params
+        return refusal(404, "snapshot_not_found") if again else None
+
+    with Client(service.address, service.keys["raw"], transport=Meddler(change)) as client:
+        assert client[FULL].scores().height > 100
+        snapshot = client[FULL].table("portfolio.books").meta["snapshot"]
+        with pytest.raises(SnapshotNotFound):
+            client.run(FULL, snapshot=snapshot).scores()
+
+
+def test_a_service_that_is_away_is_not_tried_twice_over() -> None:
+    tried: list[httpx.Request] = []
+
+    def away(request: httpx.Request) -> httpx.Response:
+        tried.append(request)
+        raise httpx.ConnectError("refused")
+
+    with (
+        Client("http://service.invalid", "k" * 20, retries=0, transport=httpx.MockTransport(away)) as client,
+        pytest.raises(NoAnswer),
+    ):
+        client[FULL].scores()
+    assert len(tried) == 1
 
 
 def test_a_table_is_stored_once_by_its_digest(service: Service, tmp_path: Path) -> None:

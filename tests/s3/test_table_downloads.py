@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 import polars as pl
 import pytest
+from alpha_results_client import Client
 
 from pipeline.build import build_seal
 from serve.object_signing import ObjectSigner
@@ -63,3 +64,45 @@ def test_a_published_file_is_fetched_from_the_store_and_a_view_from_the_service(
         own = api.get(f"{parts.path}?{parts.query}")
         assert (parts.path.startswith("/files/"), own.status_code) == (True, 200)
         assert hashlib.sha256(own.content).hexdigest() == data["sha256"], "from the copy in the cache"
+
+
+def test_the_client_goes_on_where_a_connection_to_the_store_broke_and_shows_it_no_key(
+    bucket: Bucket, small_seal: Seals, tmp_path: Path
+) -> None:
+    root = bucket.url("root")
+    build_seal(str(small_seal()), root)
+    port = urlsplit(bucket.server.endpoint).port
+    of_the_store: list[httpx.Request] = []
+
+    def broken(content: bytes) -> Iterator[bytes]:
+        yield content[:2000]
+        raise httpx.ReadError("the connection broke")
+
+    with running(
+        root,
+        store=str(tmp_path / "keys.sqlite3"),
+        counts=tmp_path / "counts",
+        cache=str(tmp_path / "cache"),
+        datasets_public_endpoint=f"http://localhost:{port}",
+    ) as api:
+
+        def passed(request: httpx.Request) -> httpx.Response:
+            wanted = {x: text for x, text in request.headers.items() if x not in {"host", "accept-encoding"}}
+            if request.url.port != port:
+                answer = api.get(request.url.raw_path.decode(), headers=wanted)
+                return httpx.Response(answer.status_code, content=answer.content)
+            of_the_store.append(request)
+            url = f"http://localhost:{port}{request.url.raw_path.decode()}"
+            answer = httpx.get(url, headers={**wanted, "accept-encoding": "identity"})
+            content = broken(answer.content) if len(of_the_store) == 1 else answer.content
+            return httpx.Response(answer.status_code, headers=answer.headers, content=content)
+
+        key = api.key(raw=True)
+        transport = httpx.MockTransport(passed)
+        with (
+            Client("http://service.invalid", key, transport=transport) as client,
+            Client("http://service.invalid", key, transport=transport, links=False) as paging,
+        ):
+            assert client["Test_small"].scores(fields="all").equals(paging["Test_small"].scores(fields="all"))
+    assert [x.headers.get("range") for x in of_the_store] == [None, "bytes=2000-"]
+    assert not [x for x in of_the_store if "authorization" in x.headers]

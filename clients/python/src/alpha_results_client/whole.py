@@ -12,6 +12,7 @@ from alpha_results_client.declared import ENDPOINTS, ROWS
 from alpha_results_client.errors import (
     AlphaResultsClientError,
     ApiError,
+    NoAnswer,
     NotAuthenticated,
     RateLimited,
     SnapshotNotFound,
@@ -90,14 +91,21 @@ def by_link(settings: Settings, asked: Asked, total: int | None, report: Reporte
 
     Raises
     ------
-    NotAuthenticated, RateLimited, SnapshotNotFound
-        As pages would.
+    NoAnswer, NotAuthenticated, RateLimited, SnapshotNotFound
+        As pages would; the last one only for a snapshot that the query names.
     """
     why, lasting = "", False
     try:
         frame = yield from _by_link(settings, asked, total, report)
-    except (NotAuthenticated, RateLimited, SnapshotNotFound):
+    except (NoAnswer, NotAuthenticated, RateLimited):
         raise
+    except SnapshotNotFound as error:
+        if asked.query.get("snapshot") is not None:
+            raise
+        frame, why = (
+            None,
+            str(error),
+        )  # removed since the link was made: pages are of the one that is served now
     except LinkFailed as error:
         frame, why, lasting = None, error.reason, error.lasting
     except AlphaResultsClientError as error:
@@ -125,7 +133,11 @@ def _by_link(settings: Settings, asked: Asked, total: int | None, report: Report
     if link.rows == 0:
         raise LinkFailed("the table is empty, and a page says why")
     rows = link.rows if total is None else total
-    if link.size > rows * len(ROWS[asked.model]) * _JSON_BYTES and not _stored(settings, link.sha256):
+    if (
+        total is not None
+        and link.size > rows * len(ROWS[asked.model]) * _JSON_BYTES
+        and not _stored(settings, link.sha256)
+    ):
         raise LinkFailed("the whole table is larger than the rows asked for")
     renew = partial(ask_for_link, settings, path, {**options, "snapshot": link.meta.get("snapshot")})
     data = yield from fetch_file(settings, link, renew, lambda had, size: report(rows * had // size, rows))
