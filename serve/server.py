@@ -1,7 +1,7 @@
 """The server's processes: how they begin, and how they end when they are asked to.
 
-The first SIGTERM or SIGINT closes the port and lets what is in flight finish, for a bounded time; a second one ends
-everything at once. uvicorn alone would do so for a second SIGINT of a single process and for nothing else: its supervisor
+The first SIGTERM or SIGINT makes the service unready, closes the port after the drain delay and lets what is in flight finish,
+for a bounded time; a second one ends everything at once. uvicorn alone would do so for a second SIGINT of a single process and for nothing else: its supervisor
 ignores a second signal. And it takes the Ctrl-C that a terminal sends to a group, and a parent passes on, for two.
 """
 
@@ -59,25 +59,31 @@ class Server(uvicorn.Server):
     config
         Of the server.
     draining
-        Called when no more connections are taken.
+        Called when no more connections are wanted.
+    delay_seconds
+        How long the port stays open after a SIGTERM; whoever sits at a terminal does not wait.
     """
 
-    def __init__(self, config: uvicorn.Config, draining: Notify) -> None:
+    def __init__(self, config: uvicorn.Config, draining: Notify, delay_seconds: float) -> None:
         super().__init__(config)
-        self._draining = draining
+        self._draining, self._delay_seconds = draining, delay_seconds
         self._ending = _Ending()
+        self._closing: tuple[float, int] | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to end at the first signal; at the second one, do so."""
+        del frame
         if self._ending.again():
             _end_immediately(sig)
-        elif not self.should_exit:
-            super().handle_exit(sig, frame)
+        elif self._closing is None:
+            self._draining()
+            self._closing = time.monotonic() + (self._delay_seconds if sig == signal.SIGTERM else 0.0), sig
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close the port, wait for what is in flight, then close what is open."""
-        self._draining()
-        await super().shutdown(sockets)
+    async def on_tick(self, counter: int) -> bool:
+        """Whether to end; the delay over, what uvicorn does at a signal is done."""
+        if self._closing is not None and time.monotonic() >= self._closing[0] and not self.should_exit:
+            super().handle_exit(self._closing[1], None)
+        return await super().on_tick(counter)
 
 
 class Supervisor(Multiprocess):
@@ -88,12 +94,17 @@ class Supervisor(Multiprocess):
     config, sockets
         Of the server.
     draining
-        Called when no more connections are taken.
+        Called when no more connections are wanted.
+    delay_seconds
+        How long the port stays open after a SIGTERM; whoever sits at a terminal does not wait.
     """
 
-    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], draining: Notify) -> None:
+    def __init__(
+        self, config: uvicorn.Config, sockets: list[socket.socket], draining: Notify, delay_seconds: float
+    ) -> None:
         super().__init__(config, sockets)
-        self._draining = draining
+        self._draining, self._delay_seconds = draining, delay_seconds
+        self._closing_at: float | None = None
         self._ending = _Ending()
         for number in _SIGNALS:
             signal.signal(number, self._asked)
@@ -103,8 +114,15 @@ class Supervisor(Multiprocess):
             for process in self.processes:
                 process.process.kill()
             _end_immediately(number)
-        elif not self.should_exit.is_set():
+        elif self._closing_at is None:
+            self._closing_at = time.monotonic() + (self._delay_seconds if number == signal.SIGTERM else 0.0)
+            self._draining()
             self.signal_queue.append(number)
+
+    def handle_signals(self) -> None:
+        """Do what was asked for, the delay over."""
+        if self._closing_at is None or time.monotonic() >= self._closing_at:
+            super().handle_signals()
 
     def keep_subprocess_alive(self) -> None:
         """Replace processes that ended, and say of each how it did."""
@@ -126,26 +144,27 @@ class Supervisor(Multiprocess):
 
     def terminate_all(self) -> None:
         """Ask every process to end, and close the port, which this process holds open as well."""
-        self._draining()
         super().terminate_all()
         for one in self.sockets:
             one.close()
 
 
-def serve_alone(application: Application, options: dict[str, Any], draining: Notify) -> None:
+def serve_alone(
+    application: Application, options: dict[str, Any], draining: Notify, delay_seconds: float
+) -> None:
     """Serve from this process until a signal; exit with the server's own code when it could not begin."""
-    server = Server(uvicorn.Config(application, **options), draining)
+    server = Server(uvicorn.Config(application, **options), draining, delay_seconds)
     with contextlib.suppress(KeyboardInterrupt):  # SIGINT, raised again after everything is closed
         server.run()
     if not server.started:
         sys.exit(STARTUP_FAILURE)
 
 
-def serve_with_workers(factory: str, options: dict[str, Any], draining: Notify) -> None:
+def serve_with_workers(factory: str, options: dict[str, Any], draining: Notify, delay_seconds: float) -> None:
     """Serve from several processes, each of which makes its application by calling what `factory` names."""
     config = uvicorn.Config(factory, factory=True, **options)
     bound = config.bind_socket()
-    Supervisor(config, [bound], draining).run()
+    Supervisor(config, [bound], draining, delay_seconds).run()
 
 
 @contextlib.contextmanager

@@ -41,6 +41,7 @@ class Settings:
     preload: int = _declared("preload")
     refresh_seconds: float = _declared("refresh_seconds")
     list_seconds: float = _declared("list_seconds")
+    drain_delay_seconds: float = _declared("drain_delay_seconds")
     drain_seconds: float = _declared("drain_seconds")
     metrics_port: int | None = _declared("metrics_port")
     metrics_host: str = _declared("metrics_host")

@@ -166,6 +166,14 @@ GROUPS: Final = (
                 default=30.0,
             ),
             Setting(
+                name="drain_delay_seconds",
+                read=seconds(0, 3600),
+                type="seconds",
+                meaning="How long the port stays open after the first signal to end, `/ready` saying `draining`, for load "
+                "balancers to notice.",
+                default=0.0,
+            ),
+            Setting(
                 name="drain_seconds",
                 read=seconds(0.05, 3600),
                 type="seconds",

@@ -69,12 +69,13 @@ def run(**flags: Any) -> None:
         os.environ.update(settings.variables(program) | variables)
         with exported_by_parent(program) as draining:
             freeze_gc()
-            serve_with_workers(_APP, _server(program), draining)
+            serve_with_workers(_APP, _server(program), draining, program.drain_delay_seconds)
             unfreeze_gc()
     else:
         with exported_alone(program) as (instruments, draining):
             freeze_gc()
-            serve_alone(create(program, access, instruments, closing), _server(program), draining)
+            application = create(program, access, instruments, closing)
+            serve_alone(application, _server(program), draining, program.drain_delay_seconds)
 
 
 def _server(program: Settings) -> dict[str, Any]:

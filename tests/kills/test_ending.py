@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from serve.server import SAME_SECONDS
+from tests.support.ports import free_port
 from tests.support.redis import RedisServer
 from tests.support.server import served
 from tests.support.waiting import PATIENCE, eventually
@@ -81,6 +82,22 @@ def test_a_slow_request_in_flight_gets_its_answer_while_no_new_ones_are_taken(
             answer = asking.result(PATIENCE)
             assert answer.status_code in {200, 503}
             assert answer.json()
+        assert process.wait(PATIENCE) in (0, -signal.SIGTERM)
+        assert refused(base)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_node_says_that_it_ends_before_its_port_closes(
+    here: Path, token: str, redis_server: RedisServer, workers: str
+) -> None:
+    metrics = free_port()
+    arguments = ("--workers", workers, "--metrics-port", str(metrics), "--drain-delay-seconds", "8")
+    variables = {"ALPHA_RESULTS_REDIS": redis_server.url}
+    with served(here, *arguments, variables=variables) as (process, base):
+        process.send_signal(signal.SIGTERM)
+        eventually(lambda: httpx.get(f"http://127.0.0.1:{metrics}/ready").json()["status"] == "draining")
+        headers = {"authorization": f"Bearer {token}"}
+        assert httpx.get(f"{base}/v1/me", headers=headers, timeout=PATIENCE).status_code == 200
         assert process.wait(PATIENCE) in (0, -signal.SIGTERM)
         assert refused(base)
 
