@@ -109,7 +109,7 @@ def test_the_commands_take_every_setting_that_their_table_lists(command: list[st
 
 def test_the_services_run_commands_there_are_with_values_that_make_sense() -> None:
     services = ours()
-    assert {"serve", "pipeline", "access-upgrade", "admin", "bucket"} == set(services)
+    assert {"serve", "pipeline", "gc", "verify", "access-upgrade", "admin", "bucket"} == set(services)
     for name, entry in services.items():
         for variable, value in entry["environment"].items():
             if variable in DECLARED and "${" not in value:
@@ -198,6 +198,10 @@ def test_the_service_manager_finds_nothing_wrong_with_the_units(unit: Path, tmp_
     text = unit.read_text().replace("/opt/alpha-results/.venv/bin/python", sys.executable)
     copy = tmp_path / unit.name
     copy.write_text(text)
-    found = subprocess.run([checker, "verify", str(copy)], capture_output=True, text=True, check=False)
+    timer = unit.with_suffix(".timer")
+    timers = [shutil.copy(timer, tmp_path)] if timer.exists() else []
+    found = subprocess.run(
+        [checker, "verify", str(copy), *timers], capture_output=True, text=True, check=False
+    )
     assert found.returncode == 0, found.stderr
     assert unit.stem not in found.stderr

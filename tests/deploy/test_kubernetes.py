@@ -1,0 +1,139 @@
+"""The manifests are valid, run what there is, and end a node in the order a load balancer needs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from pipeline.__main__ import cli as pipeline
+from schemas.settings import SETTINGS
+from serve.cli.group import serve
+from serve.server import CLOSING_SECONDS
+from tests.support.processes import REPOSITORY
+from tests.support.server import served
+
+FOLDER = REPOSITORY / "deploy" / "kubernetes"
+FILES = sorted(path for path in FOLDER.glob("*.yaml") if path.name != "kustomization.yaml")
+BY_VARIABLE = {setting.variable: setting for setting in SETTINGS.values()}
+RELEASES = ("1.31", "1.34", kubernetes_validate.latest_version())
+
+
+def manifests() -> Iterator[dict[str, Any]]:
+    for path in FILES:
+        yield from yaml.safe_load_all(path.read_text())
+
+
+def of_kind(*kinds: str) -> dict[str, dict[str, Any]]:
+    return {found["metadata"]["name"]: found for found in manifests() if found["kind"] in kinds}
+
+
+def pods() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name and the pod of everything that runs."""
+    for name, found in of_kind("Deployment", "Job").items():
+        yield name, found["spec"]["template"]["spec"]
+    for name, found in of_kind("CronJob").items():
+        yield name, found["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+
+
+def settings() -> dict[str, str]:
+    (found,) = of_kind("ConfigMap").values()
+    values: dict[str, str] = found["data"]
+    return values
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_manifest_is_valid(release: str) -> None:
+    for manifest in manifests():
+        kubernetes_validate.validate(manifest, release, strict=True)
+
+
+def test_the_kustomization_names_every_manifest() -> None:
+    whole = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
+    assert sorted(whole["resources"]) == [path.name for path in FILES]
+
+
+def test_the_containers_run_commands_there_are() -> None:
+    programs = {"serve": serve, "pipeline": pipeline}
+    for name, pod in pods():
+        (container,) = pod["containers"]
+        program, *rest = container["args"]
+        result = CliRunner().invoke(programs[program], [*rest, "--help"])
+        assert result.exit_code == 0, (name, result.output)
+
+
+def test_the_settings_are_declared_make_sense_and_hold_no_secret() -> None:
+    for variable, value in settings().items():
+        BY_VARIABLE[variable].read(value)
+    wanted = re.findall(r"^(\w+)=$", (FOLDER / "secret.env.example").read_text(), re.MULTILINE)
+    assert {"ALPHA_RESULTS_ACCESS", "ALPHA_RESULTS_PEPPER", "ALPHA_RESULTS_REDIS"} <= set(wanted)
+    assert not set(wanted) & set(settings())
+
+
+def test_the_containers_may_do_nothing_they_need_not() -> None:
+    for name, pod in pods():
+        assert pod["automountServiceAccountToken"] is False, name
+        assert pod["securityContext"]["runAsNonRoot"] is True, name
+        assert pod["securityContext"]["runAsUser"] == 10001, name
+        for container in pod["containers"]:
+            context = container["securityContext"]
+            assert context["readOnlyRootFilesystem"] is True, name
+            assert context["allowPrivilegeEscalation"] is False, name
+            assert context["capabilities"] == {"drop": ["ALL"]}, name
+            assert {"/tmp", "/state"} == {mount["mountPath"] for mount in container["volumeMounts"]}, name
+            assert "memory" in container["resources"]["limits"], name
+
+
+def test_a_node_leaves_the_load_balancer_before_its_port_closes_and_is_given_time_to_end() -> None:
+    pod = of_kind("Deployment")["alpha-results-serve"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    delay = float(settings()["ALPHA_RESULTS_DRAIN_DELAY_SECONDS"])
+    ready = container["readinessProbe"]
+    assert (ready["periodSeconds"] + ready["timeoutSeconds"]) * ready["failureThreshold"] < delay
+    drain = float(settings()["ALPHA_RESULTS_DRAIN_SECONDS"])
+    assert pod["terminationGracePeriodSeconds"] > delay + drain + CLOSING_SECONDS
+    budget = of_kind("PodDisruptionBudget")["alpha-results-serve"]["spec"]
+    replicas = of_kind("Deployment")["alpha-results-serve"]["spec"]["replicas"]
+    assert budget["minAvailable"] < replicas
+
+
+def test_the_probes_ask_what_is_answered() -> None:
+    pod = of_kind("Deployment")["alpha-results-serve"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    asked = {
+        (container[f"{name}Probe"]["httpGet"]["port"], container[f"{name}Probe"]["httpGet"]["path"])
+        for name in ("startup", "readiness", "liveness")
+    }
+    assert asked == {("http", "/v1/health"), ("metrics", "/ready"), ("metrics", "/live")}
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"http": 8000, "metrics": int(settings()["ALPHA_RESULTS_METRICS_PORT"])}
+
+
+def healthy(tmp_path: Path, command: str, port: str) -> bool:
+    """Run the image's health check where the first process of the container has this command line."""
+    first = tmp_path / "cmdline"
+    first.write_bytes(command.replace(" ", "\0").encode())
+    check = (REPOSITORY / "deploy" / "healthcheck").read_text().replace("/proc/1/cmdline", str(first))
+    assert str(first) in check
+    done = subprocess.run(
+        ["/bin/sh", "-c", check], env={"PATH": "/usr/bin:/bin", "ALPHA_RESULTS_PORT": port}, check=False,
+        capture_output=True,
+    )  # fmt: skip
+    return done.returncode == 0
+
+
+def test_the_image_is_healthy_when_it_answers_and_as_a_batch_job_as_long_as_it_runs(
+    here: Path, tmp_path: Path
+) -> None:
+    with served(here) as (_, base):
+        port = base.rpartition(":")[2]
+        assert healthy(tmp_path, "python -m serve run", port)
+    assert not healthy(tmp_path, "python -m serve run", port)
+    assert healthy(tmp_path, "python -m pipeline build --watch", port)
