@@ -155,7 +155,7 @@ class Rule(Generic[P]):
     voids: bool = False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Violation | None:
-        """Apply the rule: the violation, or None when it is kept."""
+        """Apply the rule: the violation, or None when it holds."""
         finding = self.body(*args, **kwargs)
         if finding is None:
             return None

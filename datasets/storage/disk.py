@@ -37,7 +37,7 @@ _CLOSED: Final = {
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file that a full, read-only, failing or lost disk kept from being written.
+    """Name the file that a full, read-only, failing or lost disk did not let be written.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file that a failing or lost disk, or a missing permission, kept from being read.
+    """Name the file that a failing or lost disk, or a missing permission, did not let be read.
 
     Raises
     ------

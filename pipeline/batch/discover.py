@@ -199,7 +199,7 @@ def choose(
         older one than is served nor one that was rolled back is a failure. A named seal is only left out when it is
         served already.
     delivered
-        Says which source archives are delivered; None when none are kept.
+        Says which source archives are delivered; None when archives are switched off.
     refused
         Tells of a seal that is known to be refused what to report; None when nothing is known.
     failed

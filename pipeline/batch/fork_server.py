@@ -108,7 +108,7 @@ def _start(files: list[int], running: dict[int, int], *, able: bool) -> None:
 
 
 def _build(standard: list[int], others: list[int]) -> NoReturn:
-    """Be the process of a build; what ends it otherwise than its own end is told as an interpreter tells it."""
+    """Be the process of a build; what ends it otherwise than its own end is reported as an interpreter reports it."""
     code = 1
     try:
         os.setsid()  # Ctrl-C is for the parent, which lets builds at work finish

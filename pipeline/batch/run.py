@@ -126,7 +126,7 @@ class _Rounds:
     skipped
         Outcomes of seals that needed no build, known once the builds are done.
     interrupted
-        Whether a signal kept seals from having their turn.
+        Whether a signal left seals unbuilt.
     """
 
     def __init__(self, batch: Batch, search: Search) -> None:

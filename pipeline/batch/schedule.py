@@ -1,4 +1,4 @@
-"""Several builds at a time, none of them kept longer than it takes to report it."""
+"""Several builds at a time, each dropped once it is reported."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(
                 done.put((place, _built(builder, request, on_stage)))
                 if on_stage:
                     on_stage(request, None)
-        except BaseException as error:  # noqa: BLE001 - told to the caller, who must not wait for ever
+        except BaseException as error:  # noqa: BLE001 - raised in the caller, who must not wait for ever
             done.put(error)
         finally:
             done.put(None)

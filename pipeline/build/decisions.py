@@ -21,7 +21,7 @@ def published_decisions(sealed: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        Published columns in declared order, rows as given. A rank the engine sealed is kept as it is, nulls
+        Published columns in declared order, rows as given. A rank the engine sealed stays as it is, nulls
         included: the engine may have averaged the ranks of components, which no score reproduces.
     """
     frame = _with_ranks(sealed, "score", "")

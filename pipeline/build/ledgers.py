@@ -1,4 +1,4 @@
-"""The tables kept by book: ledger, equity curve, positions, P&L and fills."""
+"""The tables partitioned by book: ledger, equity curve, positions, P&L and fills."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class SnapshotWriter:
         self.files.append(write_document(self._publication, relative, dataset, data))
 
     def finish(self) -> None:
-        """Wait until every file is written, or raise what kept one from it."""
+        """Wait until every file is written, or raise what prevented one."""
         self.files = [future.result() for future in self._written] + self.files
 
     def _declare(self, dataset: str, present: Iterable[str]) -> None:

@@ -21,7 +21,7 @@ from schemas.version import same_declarations
 
 @click.command()
 @click.argument("alpha")
-@click.option("--to", "snapshot", help="Snapshot to serve; by default the last one that held other figures.")
+@click.option("--to", "snapshot", help="Snapshot to serve; by default the last one with other figures.")
 @reason_option
 @root_option
 @switch_option("single_writer")

@@ -168,7 +168,7 @@ class _Verification:
             )
 
     def _location(self, kind: str) -> str:
-        """Name the file of a kind, or its folder where the rows are kept by book."""
+        """Name the file of a kind, or its folder where its rows are partitioned by book."""
         table = PUBLISHED_TABLES.get(kind)
         return (
             f"{self._folder}/{kind}/" if table and table.partition else f"{self._folder}/{table_path(kind)}"

@@ -1,4 +1,4 @@
-"""What a fill costs, and the tape on which fills are kept while a ledger runs."""
+"""What a fill costs, and the tape that records fills while a ledger runs."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: 
     on_step
         Called with the name of each file or rule as its turn comes.
     figures
-        Whether the run's own figures are recomputed where every rule is kept. A build does that later, from the
+        Whether the run's own figures are recomputed where every rule holds. A build does that later, from the
         weekly figures it publishes.
 
     Returns

@@ -1,6 +1,6 @@
 """The rules on a run too large for the memory: part by part, each with what is carried into it.
 
-What is found out here is that a run keeps every rule. Where a rule that refuses is broken, or cannot be told to be kept
+What is shown here is that every rule holds for a run. Where a rule that refuses is broken, or is undecided
 from parts alone, the run is checked whole, so that a report is the same however it was come by.
 """
 
@@ -55,7 +55,7 @@ _OF_WEEKS: Final = {
 
 
 class Undecided(Exception):
-    """Whether the run keeps its rules cannot be told from parts, or it does not keep them: it is checked whole."""
+    """Whether the run keeps its rules cannot be decided from parts, or it does not keep them: it is checked whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def find_warnings(
     Raises
     ------
     Undecided
-        When another one is broken, or cannot be told to be kept.
+        When another one is broken, or is undecided.
     """
     rules = list(rules)
     large = [kind for kind in LARGE_KINDS if seal.has(kind)]

@@ -253,7 +253,7 @@ class Seal:
         return self._bytes[FOLDER_KIND, path]
 
     def drop(self, kind: str) -> None:
-        """Let go of what is kept of a kind in memory; asking for it again reads it again."""
+        """Drop what is cached of a kind; asking for it again reads it again."""
         self._tables.pop(kind, None)
         if kind in self._copies:
             return

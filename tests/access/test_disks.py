@@ -7,13 +7,12 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from serve.auth.store import reserve
 from serve.auth.store.location import StoreLocation
 from serve.auth.store.sqlite import SqliteDatabase
-from tests.support import published
+from tests.support import plain_http, published
 from tests.support.operators import Operators, operators
 from tests.support.server import served
 
@@ -70,7 +69,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 
 
 def asked(base: str, token: str) -> str:
-    found = httpx.get(f"{base}/v1/me", headers={"authorization": f"Bearer {token}"}, timeout=60)
+    found = plain_http.get(f"{base}/v1/me", headers={"authorization": f"Bearer {token}"}, timeout=60)
     return "admitted" if found.status_code == 200 else str(found.json()["error"]["code"])
 
 

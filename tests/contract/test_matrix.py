@@ -20,7 +20,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
 from serve.auth.admin import open_administration
 from tests.contract.cases import CASES, OF_AN_ALPHA, WEEK, every
-from tests.support import contract_app
+from tests.support import contract_app, plain_http
 from tests.support.conformance import check, strict
 from tests.support.contract_app import ABSENT, ADMINISTRATOR, FULL, HIDDEN, MANY, Keys
 
@@ -125,7 +125,7 @@ def deployment(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[D
     tokens = {**keys.tokens, **asyncio.run(_issue(folder))}
     with (
         contract_app.served_over_sockets(root, prices, folder, "limits-matrix") as url,
-        httpx.Client(base_url=url, headers={"accept-encoding": "identity"}) as client,
+        plain_http.connect(base_url=url, headers={"accept-encoding": "identity"}) as client,
     ):
         own = {"authorization": f"Bearer {tokens['reader']}"}
         weeks = client.get(f"/v1/alphas/{FULL}/rebalances", headers=own).json()["data"]

@@ -19,6 +19,7 @@ import pytest
 
 import datasets
 from pipeline.build import build_seal
+from tests.support import plain_http
 from tests.support.contract_app import FULL
 from tests.support.seals import make_seal
 from tests.support.server import served, token_for
@@ -42,7 +43,7 @@ def server(root: Path, request: pytest.FixtureRequest) -> Iterator[tuple[str, st
 
 def link(server: tuple[str, str, Path], table: str = "decisions") -> str:
     base, token, _ = server
-    answer = httpx.get(
+    answer = plain_http.get(
         f"{base}/v1/alphas/{FULL}/tables/{table}/download", headers={"authorization": f"Bearer {token}"}
     )
     assert answer.status_code == 200, answer.text
@@ -65,7 +66,7 @@ def test_curl_goes_on_where_it_stopped(server: tuple[str, str, Path], tmp_path: 
     if curl is None:
         pytest.skip("curl is not installed")
     url, out = link(server), tmp_path / "table.parquet"
-    whole = httpx.get(url).content
+    whole = plain_http.get(url).content
     out.write_bytes(whole[: len(whole) // 3])
     subprocess.run([curl, "-sS", "--fail", "-C", "-", "-o", str(out), url], check=True)
     assert out.read_bytes() == whole
@@ -73,7 +74,7 @@ def test_curl_goes_on_where_it_stopped(server: tuple[str, str, Path], tmp_path: 
 
 def test_several_requests_of_one_connection_are_answered_in_turn(server: tuple[str, str, Path]) -> None:
     url = link(server)
-    with httpx.Client() as client:
+    with plain_http.connect() as client:
         whole = client.get(url).content
         assert client.head(url).headers["content-length"] == str(len(whole))
         assert client.get(url, headers={"range": "bytes=-4"}).content == b"PAR1"
@@ -86,8 +87,8 @@ def test_several_requests_of_one_connection_are_answered_in_turn(server: tuple[s
 
 def test_a_signature_is_in_no_log(server: tuple[str, str, Path]) -> None:
     url = link(server)
-    assert httpx.get(url).status_code == 200
-    assert httpx.get(url.replace(FULL, "Test_other")).status_code == 403
+    assert plain_http.get(url).status_code == 200
+    assert plain_http.get(url.replace(FULL, "Test_other")).status_code == 403
     signature = url.partition("signature=")[2]
     time.sleep(0.2)
     log = server[2].read_text()
@@ -106,7 +107,7 @@ def test_callers_that_leave_give_their_places_back(
             gone.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             gone.sendall(f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     for _ in range(50):
-        answer = httpx.get(parts.geturl())
+        answer = plain_http.get(parts.geturl())
         if answer.status_code == 200:
             break
         time.sleep(0.2)

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import aiohttp
-import httpx
 import polars as pl
 import pytest
 import urllib3
@@ -23,6 +22,7 @@ from hypothesis import strategies as st
 from serve.http.encoding import encode, join
 from serve.query.rendered_rows import RenderedRows, render
 from serve.query.row_blocks import ROWS
+from tests.support import plain_http
 from tests.support.compressed_page import CompressedPage, compressed_page
 
 COUNT = 5 * ROWS + 7
@@ -87,10 +87,12 @@ def headers(token: str, coding: str) -> dict[str, str]:
 @CODINGS
 def test_httpx_reads_it(page: CompressedPage, coding: str) -> None:
     address, token, body = page
-    found = httpx.get(address, headers=headers(token, coding))
+    found = plain_http.get(address, headers=headers(token, coding))
     assert found.headers["content-encoding"] == coding
     assert found.content == body
-    again = httpx.get(address, headers={**headers(token, coding), "if-none-match": found.headers["etag"]})
+    again = plain_http.get(
+        address, headers={**headers(token, coding), "if-none-match": found.headers["etag"]}
+    )
     assert again.status_code == 304
 
 

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
-from tests.support import published
+from tests.support import plain_http, published
 from tests.support.server import served
 from tests.support.waiting import eventually
 
@@ -33,7 +32,7 @@ def base(here: Path, token: str) -> Iterator[str]:
         headers = {"authorization": f"Bearer {token}"}
         log = here.parent / "server.log"
         eventually(lambda: '"preloaded"' in log.read_text())
-        with httpx.Client(base_url=address, headers=headers) as client:
+        with plain_http.connect(base_url=address, headers=headers) as client:
             for path in (WEEK, SCORES, LEDGER):
                 assert client.get(path).status_code == 200
         yield address
@@ -144,7 +143,7 @@ def test_who_asks_much_and_reads_late_gets_everything(base: str, token: str) -> 
 )
 def test_whatever_way_a_request_takes_its_answer_is_the_same(base: str, token: str, path: str) -> None:
     headers = {"authorization": f"Bearer {token}", "accept-encoding": "identity"}
-    with httpx.Client(base_url=base, headers=headers) as client:
+    with plain_http.connect(base_url=base, headers=headers) as client:
         at_once, by_task = client.get(path), client.get(path, headers={"expect": "100-continue"})
     assert at_once.status_code == by_task.status_code
     responses = [
@@ -173,7 +172,7 @@ def test_a_page_the_caller_holds_is_not_sent_again(base: str, token: str) -> Non
 
 def test_every_request_has_one_line_in_the_log(base: str, here: Path, token: str) -> None:
     headers = {"authorization": f"Bearer {token}", "accept-encoding": "identity"}
-    with httpx.Client(base_url=base, headers=headers) as client:
+    with plain_http.connect(base_url=base, headers=headers) as client:
         own = [
             client.get(path, headers={"x-request-id": f"line-{n}"})
             for n, path in enumerate([WEEK, "/v1/me", METRICS])

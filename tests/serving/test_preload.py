@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
-from tests.support import published
+from tests.support import plain_http, published
 from tests.support.server import served, token_for
 from tests.support.waiting import eventually
 
@@ -41,7 +40,7 @@ def test_what_was_read_before_is_answered_when_its_files_are_gone(root: Path) ->
         eventually(lambda: bool(lines(root, "preloaded")))
         lose(root)
         for page in PAGES:
-            found = httpx.get(f"{base}{page}", headers={"authorization": f"Bearer {token}"})
+            found = plain_http.get(f"{base}{page}", headers={"authorization": f"Bearer {token}"})
             assert found.status_code == 200, page
             assert found.json()["data"]
 
@@ -50,7 +49,7 @@ def test_nothing_is_read_when_nothing_is_wanted(root: Path) -> None:
     token = token_for(root)
     with served(root, "--preload", "0") as (_, base):
         lose(root)
-        found = httpx.get(f"{base}{PAGES[0]}", headers={"authorization": f"Bearer {token}"})
+        found = plain_http.get(f"{base}{PAGES[0]}", headers={"authorization": f"Bearer {token}"})
         assert (found.status_code, found.json()["error"]["code"]) == (503, "upstream_unavailable")
     assert not lines(root, "preloaded")
 
@@ -61,7 +60,7 @@ def test_a_snapshot_that_cannot_be_read_keeps_nobody_from_starting(root: Path) -
     with served(root) as (_, base):
         eventually(lambda: bool(lines(root, "preloaded")))
         headers = {"authorization": f"Bearer {token}"}
-        assert httpx.get(f"{base}{PAGES[0]}", headers=headers).status_code == 503
-        assert httpx.get(f"{base}/v1/me", headers=headers).status_code == 200
+        assert plain_http.get(f"{base}{PAGES[0]}", headers=headers).status_code == 503
+        assert plain_http.get(f"{base}/v1/me", headers=headers).status_code == 200
     (result,) = lines(root, "not_preloaded")
     assert result["alpha"] == published.ALPHA

@@ -16,13 +16,14 @@ import pytest
 from schemas.allocator import SERVING
 from serve.cli.group import main
 from serve.settings import declared
+from tests.support import plain_http
 from tests.support.redis import RedisServer
 from tests.support.server import served
 from tests.support.waiting import PATIENCE
 
 
 def test_the_program_serves_and_keeps_secrets_out_of_its_log(here: Path, token: str) -> None:
-    with served(here) as (_, base), httpx.Client(base_url=base) as client:
+    with served(here) as (_, base), plain_http.connect(base_url=base) as client:
         headers = {"authorization": f"Bearer {token}"}
         found = client.get("/v1/alphas/Test_hand/scores?limit=3", headers=headers)
         assert found.status_code == 200, found.text
@@ -53,7 +54,7 @@ def test_requests_in_flight_are_finished_at_shutdown(here: Path, token: str) -> 
 
         def ask(_: int) -> int | str:
             try:
-                return httpx.get(f"{base}/v1/alphas/Test_hand/scores", headers=headers).status_code
+                return plain_http.get(f"{base}/v1/alphas/Test_hand/scores", headers=headers).status_code
             except (httpx.ConnectError, httpx.ReadError, httpx.RemoteProtocolError):
                 return "refused"  # the port was closed before the server came to the call
 
@@ -110,7 +111,7 @@ def test_a_worker_reads_the_settings_its_parent_left_it(
     with served(here, "--workers", "2", variables=variables) as (process, base):
         headers = {"authorization": f"Bearer {token}"}
         with ThreadPoolExecutor(8) as pool:
-            answers = list(pool.map(lambda _: httpx.get(f"{base}/v1/me", headers=headers), range(24)))
+            answers = list(pool.map(lambda _: plain_http.get(f"{base}/v1/me", headers=headers), range(24)))
         assert {answer.status_code for answer in answers} == {200}
         used = sorted(answer.json()["data"]["usage"]["day"] for answer in answers)
         assert used == list(range(1, 25))

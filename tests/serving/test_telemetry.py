@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support import processes, published
+from tests.support import plain_http, processes, published
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, command
 from tests.support.redis import RedisServer
@@ -32,7 +31,7 @@ class Port:
         self.base = f"http://127.0.0.1:{port}"
 
     def text(self) -> str:
-        found = httpx.get(f"{self.base}/metrics")
+        found = plain_http.get(f"{self.base}/metrics")
         assert found.status_code == 200
         return found.text
 
@@ -48,7 +47,7 @@ class Port:
         return sum(found)
 
     def asked(self, path: str) -> tuple[int, dict[str, object]]:
-        found = httpx.get(f"{self.base}{path}")
+        found = plain_http.get(f"{self.base}{path}")
         return found.status_code, found.json()
 
     def ready(self) -> tuple[int, str]:
@@ -71,7 +70,7 @@ def test_calls_are_counted_by_endpoint_outcome_and_window_and_nothing_names_anyb
     here: Path, token: str
 ) -> None:
     narrow = token_for(here, "per_second=2,per_minute=2")
-    with measured(here) as (_, base, port), httpx.Client(base_url=base) as client:
+    with measured(here) as (_, base, port), plain_http.connect(base_url=base) as client:
         assert port.ready() == (200, "ok")
         for _ in range(3):
             assert client.get(f"/v1/alphas/{ALPHA}/scores", headers=bearer(token)).status_code == 200
@@ -112,7 +111,7 @@ def test_a_line_of_the_log_and_its_answer_have_one_request_id_and_refused_calls_
     here: Path,
 ) -> None:
     one = token_for(here, "per_second=1,per_minute=1")
-    with served(here) as (_, base), httpx.Client(base_url=base) as client:
+    with served(here) as (_, base), plain_http.connect(base_url=base) as client:
         answers = [client.get("/v1/me?token=never-logged", headers=bearer(one)) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [400, 429]
     ids = [answer.headers["x-request-id"] for answer in answers]
@@ -144,13 +143,13 @@ def test_a_root_that_goes_away_degrades_and_one_that_comes_back_does_not(here: P
         here.rename(away)
         try:
             eventually(lambda: port.ready() == (200, "degraded"))
-            eventually(lambda: httpx.get(f"{base}/v1/health").json()["status"] == "degraded")
+            eventually(lambda: plain_http.get(f"{base}/v1/health").json()["status"] == "degraded")
             assert port.value("component_state", component="catalogue") == 1
             eventually(lambda: port.value("catalogue_age_seconds") > 0.5)
         finally:
             away.rename(here)
         eventually(lambda: port.ready() == (200, "ok"))
-        assert httpx.get(f"{base}/v1/me", headers=bearer(token)).status_code == 200
+        assert plain_http.get(f"{base}/v1/me", headers=bearer(token)).status_code == 200
 
 
 def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_them_out_of_service(
@@ -160,7 +159,7 @@ def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_the
     with measured(here, "--workers", "2", **variables) as (parent, base, port):
         eventually(lambda: port.ready() == (200, "ok"))
         for _ in range(24):  # a connection each, so that both workers get some
-            assert httpx.get(f"{base}/v1/me", headers=bearer(token)).status_code == 200
+            assert plain_http.get(f"{base}/v1/me", headers=bearer(token)).status_code == 200
         eventually(lambda: port.value("limiter_decisions_total", decision="allowed") == 24)
         assert port.value("request_seconds_count", endpoint="meta.me", status="2xx") == 24
         assert port.value("catalogue_alphas") == 1
@@ -171,9 +170,9 @@ def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_the
             assert port.asked("/live")[0] == 200
             # Each worker finds out for itself; the one that answers may be the later one.
             eventually(
-                lambda: httpx.get(f"{base}/v1/health", timeout=PATIENCE).json()["status"] == "degraded"
+                lambda: plain_http.get(f"{base}/v1/health", timeout=PATIENCE).json()["status"] == "degraded"
             )
-            assert httpx.get(f"{base}/v1/me", headers=bearer(token), timeout=PATIENCE).status_code == 503
+            assert plain_http.get(f"{base}/v1/me", headers=bearer(token), timeout=PATIENCE).status_code == 503
             eventually(lambda: port.value("access_unreachable_total", part="limiter") >= 1)
             assert port.value("errors_total", code="upstream_unavailable") >= 1
         finally:
@@ -187,7 +186,7 @@ def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_the
         eventually(lambda: worker not in children(parent) and len(children(parent)) == 2)
         eventually(lambda: port.ready() == (200, "ok"))
         assert port.value("request_seconds_count", endpoint="meta.me") == before
-        assert httpx.get(f"{base}/v1/me", headers=bearer(token), timeout=PATIENCE).status_code == 200
+        assert plain_http.get(f"{base}/v1/me", headers=bearer(token), timeout=PATIENCE).status_code == 200
 
 
 def children(parent: int) -> list[int]:
@@ -241,4 +240,4 @@ def test_a_damaged_snapshot_is_counted_on_the_port_and_ends_no_readiness(tmp_pat
         assert (status, body["status"]) == (200, "degraded")
         assert body["components"]["snapshots"] == "degraded"  # type: ignore[index]
         assert body["catalogue"]["damaged"] == 1  # type: ignore[index]
-        assert httpx.get(f"{base}/v1/health").json()["affected_alphas"] == 1
+        assert plain_http.get(f"{base}/v1/health").json()["affected_alphas"] == 1

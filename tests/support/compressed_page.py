@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import httpx
-
 from pipeline.build import build_seal
 from serve.query.row_blocks import ROWS
+from tests.support import plain_http
 from tests.support.seals import make_seal
 from tests.support.server import served, token_for
 from tests.support.waiting import eventually
@@ -35,7 +34,7 @@ def compressed_page(place: Path) -> Iterator[CompressedPage]:
     with served(root, log=log) as (_, base):
         eventually(lambda: '"preloaded"' in log.read_text())
         address = f"{base}/v1/alphas/{_ALPHA}/scores?limit=5000"
-        plain = httpx.get(
+        plain = plain_http.get(
             address, headers={"authorization": f"Bearer {token}", "accept-encoding": "identity"}
         )
         assert plain.json()["pagination"]["returned"] > 10 * ROWS

@@ -15,6 +15,7 @@ from types import MappingProxyType
 import httpx
 
 from serve.auth.settings import AccessSettings
+from tests.support import plain_http
 from tests.support.keys import issue_key
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, environment
@@ -78,7 +79,7 @@ def _allow(descriptors: int) -> None:
 def _answers(process: subprocess.Popen[str], base: str, log: Path) -> bool:
     assert process.poll() is None, log.read_text()
     try:
-        httpx.get(f"{base}/v1/health")
+        plain_http.get(f"{base}/v1/health")
     except httpx.TransportError:
         return False
     return True

@@ -8,8 +8,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import httpx
-
+from tests.support import plain_http
 from tests.support.raw_http import Server, head
 from tests.support.redis import redis_running
 from tests.support.server import served
@@ -42,7 +41,9 @@ def test_a_killed_worker_is_named_with_its_signal_and_replaced(
         eventually(lambda: '"worker_ended"' in log.read_text())
         eventually(lambda: log.read_text().count("Application startup complete") == 3)
         assert process.poll() is None
-        assert httpx.get(f"{base}/v1/me", headers={"authorization": f"Bearer {token}"}).status_code == 200
+        assert (
+            plain_http.get(f"{base}/v1/me", headers={"authorization": f"Bearer {token}"}).status_code == 200
+        )
     (ended,) = [line for line in lines(log) if line["event"] == "worker_ended"]
     assert (ended["pid"], ended["signal"], ended["exit_code"], ended["level"]) == (
         victim,
