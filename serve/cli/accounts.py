@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
 
 from serve.auth.admin.accounts import Account
+from serve.cli.published import require_published, unpublished_option
 from serve.cli.session import (
     administer,
     json_option,
@@ -31,6 +32,7 @@ def accounts() -> None:
 
 def _ceiling(command: Command) -> Command:
     for option in (
+        unpublished_option,
         click.option("--ceiling-runs", metavar="LIST", help="Runs: all, prefix:P,… or list:a,b."),
         click.option("--ceiling-alphas", metavar="LIST", help="Alphas: all, prefix:P,… or list:a,b."),
         click.option(
@@ -39,6 +41,11 @@ def _ceiling(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def _require_published(datasets: str | None, values: Mapping[str, Any], *, unpublished: bool) -> None:
+    lists = {f"ceiling-{name}": values[f"ceiling_{name}"] for name in ("alphas", "runs")}
+    require_published(datasets, lists, unpublished=unpublished)
 
 
 def _show(account: Account, *, as_json: bool) -> None:
@@ -52,11 +59,13 @@ def _show(account: Account, *, as_json: bool) -> None:
 @json_option
 @store_options
 def create(
+    *,
     access_url: str | None,
     datasets: str | None,
     as_json: bool,
     email: str,
     admin: bool,
+    unpublished: bool,
     **ceiling: str | None,
 ) -> None:
     """Open an account.
@@ -65,6 +74,7 @@ def create(
     the administrative ones too for an administrator, and never for another account. The ceiling of alphas and runs is
     all unless it is narrowed: a key is granted those that start with Test_ by itself.
     """
+    _require_published(datasets, ceiling, unpublished=unpublished)
     given = {name: text for name, text in ceiling.items() if text is not None}
     _show(
         administer(access_url, datasets, lambda a: a.accounts.create(email, admin=admin, **given)),
@@ -106,8 +116,16 @@ def show(access_url: str | None, datasets: str | None, as_json: bool, account: s
 @_ceiling
 @json_option
 @store_options
-def change(access_url: str | None, datasets: str | None, as_json: bool, account: str, **values: Any) -> None:
+def change(
+    access_url: str | None,
+    datasets: str | None,
+    as_json: bool,
+    account: str,
+    unpublished: bool,
+    **values: Any,
+) -> None:
     """Change address, role or ceiling of an account; its keys follow at their next call."""
+    _require_published(datasets, values, unpublished=unpublished)
     _show(
         administer(access_url, datasets, lambda a: a.accounts.change(account, **values), urgent=True),
         as_json=as_json,

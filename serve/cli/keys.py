@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from schemas.limits import RATE_EXAMPLE, WITHOUT_LIMIT
+from schemas.settings.readers import duration
 from schemas.terminal import echo
 from serve.auth.admin import Administration
 from serve.auth.store.keys import KeyRecord
+from serve.cli.last_use import with_last_use
+from serve.cli.published import require_published, unpublished_option
 from serve.cli.session import (
     administer,
     json_option,
@@ -22,6 +25,8 @@ from serve.cli.session import (
 )
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+_OF_ALPHAS: Final = ("alphas", "runs")
+"""Options that name alphas."""
 
 
 @click.group()
@@ -55,10 +60,12 @@ def _grants(command: Command) -> Command:
 
 
 @keys.command()
-@click.option("--account", required=True, help="E-mail address or id of the owner.")
-@click.option("--name", required=True, help="Label that tells its use.")
+@click.option("--account", help="E-mail address or id of the owner; needed without --like.")
+@click.option("--name", help="Label that tells its use; needed without --like.")
+@click.option("--like", metavar="KEY_ID", help="Give what this key has, but for what is named beside it.")
 @_grants
-@click.option("--raw", is_flag=True, help="Make the fields and books of the raw signal visible.")
+@click.option("--raw/--no-raw", default=None, help="Show or hide the fields and books of the raw signal.")
+@unpublished_option
 @json_option
 @store_options
 def issue(
@@ -66,9 +73,11 @@ def issue(
     access_url: str | None,
     datasets: str | None,
     as_json: bool,
-    account: str,
-    name: str,
-    rate: str | None,
+    account: str | None,
+    name: str | None,
+    like: str | None,
+    raw: bool | None,
+    unpublished: bool,
     **grants: Any,
 ) -> None:
     """Issue a key and show its token, this once.
@@ -77,14 +86,24 @@ def issue(
     meta endpoints, unless `accounts create` or `accounts set` opened more. Without other grants it reads the alphas that
     start with Test_, within the limits that --rate shows.
     """
+    for option, value in {"--account": account, "--name": name}.items():
+        if value is None and like is None:
+            raise click.UsageError(f"Missing option '{option}', or --like with the id of a key that has it.")
+    require_published(datasets, {name: grants[name] for name in _OF_ALPHAS}, unpublished=unpublished)
 
     async def act(a: Administration) -> tuple[dict[str, Any], str]:
-        issued = await a.keys.issue(account, name, rate=rate or "", **grants)
+        if like is not None:
+            issued = await a.keys.issue_like(like, account=account, name=name, raw=raw, **grants)
+        else:
+            assert account is not None
+            assert name is not None
+            given = grants | {"rate": grants["rate"] or "", "raw": bool(raw)}
+            issued = await a.keys.issue(account, name, **given)
         return a.keys.to_json(issued.record), issued.token
 
     row, token = administer(access_url, datasets, act)
     asked = dict(row["granted"])
-    if grants["endpoints"] is None:
+    if grants["endpoints"] is None and asked["endpoints"] == {"mode": "all"}:
         asked["endpoints"] = row["allow"]["endpoints"]  # the ceiling, whatever it is
     if asked != row["allow"]:
         echo(
@@ -92,12 +111,57 @@ def issue(
             " `accounts set` with --ceiling-endpoints, --ceiling-alphas and --ceiling-runs opens more.",
             err=True,
         )
+    _show_token(row, token, as_json=as_json)
+
+
+def _show_token(row: dict[str, Any], token: str, *, as_json: bool, **more: Any) -> None:
     if as_json:
-        print_json({"key_id": row["key_id"], "token": token, **row})
+        print_json({"key_id": row["key_id"], "token": token, **row, **more})
         return
     print_fields(row)
     echo("The token, shown now and never again:", err=True)
     echo(token)
+
+
+@keys.command()
+@click.argument("key_id")
+@click.option(
+    "--grace",
+    metavar="DURATION",
+    help="How long the old token works on, such as 12h or 7d; 0s revokes it at once. Without it the old token works until"
+    " `keys revoke`.",
+)
+@json_option
+@store_options
+def rotate(
+    access_url: str | None, datasets: str | None, as_json: bool, key_id: str, grace: str | None
+) -> None:
+    """Issue another token with the rights of a key, and show it, this once.
+
+    The new token is a key of its own, with another id and counts of its own; `keys list` tells when the old one was used
+    last.
+    """
+    seconds = None if grace is None else _seconds(grace)
+
+    async def act(a: Administration) -> tuple[dict[str, Any], str, dict[str, Any]]:
+        issued, old = await a.keys.rotate(key_id, grace_seconds=seconds)
+        return a.keys.to_json(issued.record), issued.token, a.keys.to_json(old)
+
+    row, token, old = administer(access_url, datasets, act)
+    if old["status"] == "revoked":
+        echo(f"The old key {old['key_id']} is revoked.", err=True)
+    elif old["expires_at"] is not None:
+        echo(f"The old key {old['key_id']} works until {old['expires_at']}.", err=True)
+    else:
+        echo(f"The old key {old['key_id']} works until `keys revoke {old['key_id']}`.", err=True)
+    _show_token(row, token, as_json=as_json, replaces=old)
+
+
+def _seconds(text: str) -> int:
+    try:
+        return round(duration(text).total_seconds())
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r}: {error}", param_hint="--grace") from error
 
 
 @keys.command("list")
@@ -108,16 +172,31 @@ def issue(
 def list_all(
     access_url: str | None, datasets: str | None, as_json: bool, account: str | None, revoked: bool
 ) -> None:
-    """List keys, newest first."""
+    """List keys, newest first, with their last use and the calls counted this month.
+
+    Both are as of half a second ago, and of calls that were counted: not of those refused. `-` is not known: no call yet, or
+    none in the last month.
+    """
 
     async def act(a: Administration) -> list[dict[str, Any]]:
-        return [a.keys.to_json(record) for record in await a.keys.all(account, revoked=revoked)]
+        rows = [a.keys.to_json(record) for record in await a.keys.all(account, revoked=revoked)]
+        return await with_last_use(access_url, datasets, rows)
 
     found = administer(access_url, datasets, act, writable=False)
     if as_json:
         print_json(found)
         return
-    columns = ("key_id", "name", "email", "status", "allow", "expires_at", "created_at")
+    columns = (
+        "key_id",
+        "name",
+        "email",
+        "status",
+        "last_used_at",
+        "calls_this_month",
+        "allow",
+        "expires_at",
+        "created_at",
+    )
     print_table(columns, [[spelled(row[name]) for name in columns] for row in found])
 
 
@@ -131,7 +210,8 @@ def _one(
     urgent: bool = False,
 ) -> None:
     async def run(a: Administration) -> dict[str, Any]:
-        return a.keys.to_json(await act(a))
+        row = a.keys.to_json(await act(a))
+        return row if writable else (await with_last_use(access_url, datasets, [row]))[0]
 
     row = administer(access_url, datasets, run, writable=writable, urgent=urgent)
     (print_json if as_json else print_fields)(row)
@@ -151,10 +231,19 @@ def show(access_url: str | None, datasets: str | None, as_json: bool, key_id: st
 @click.option("--name", help="Another label.")
 @_grants
 @click.option("--raw/--no-raw", default=None, help="Show or hide the fields and books of the raw signal.")
+@unpublished_option
 @json_option
 @store_options
-def change(access_url: str | None, datasets: str | None, as_json: bool, key_id: str, **values: Any) -> None:
+def change(
+    access_url: str | None,
+    datasets: str | None,
+    as_json: bool,
+    key_id: str,
+    unpublished: bool,
+    **values: Any,
+) -> None:
     """Widen or narrow a key from its next call on; what is not named stays."""
+    require_published(datasets, {name: values[name] for name in _OF_ALPHAS}, unpublished=unpublished)
     _one(access_url, datasets, as_json, lambda a: a.keys.change(key_id, **values), urgent=True)
 
 

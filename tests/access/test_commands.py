@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -38,6 +39,8 @@ def shell(
     settings: AccessSettings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Shell:
     monkeypatch.setenv("ALPHA_RESULTS_ACTOR", "the operator")
+    monkeypatch.setenv("ALPHA_RESULTS_LIMITS_STATE", str(settings.state))
+    monkeypatch.setenv("ALPHA_RESULTS_REDIS", settings.redis or "")
     if settings.peppers:
         monkeypatch.setenv("ALPHA_RESULTS_PEPPER", settings.peppers[0].decode())
     return Shell(settings, capsys)
@@ -80,7 +83,8 @@ def test_from_an_account_to_a_call_and_back(shell: Shell) -> None:
     changed = shell.json(f"keys set {key['key_id']} --no-raw --name second --ips any --expires never")
     assert (changed["field_policy"], changed["name"]) == ({"expose_raw_book": False}, "second")
     assert (changed["ips"], changed["expires_at"]) == (None, None)
-    assert shell.json(f"keys show {key['key_id']}") == changed
+    use = {"calls_this_month": 1, "last_used_at": mock.ANY}
+    assert shell.json(f"keys show {key['key_id']}") == changed | use
     assert shell.json(f"keys revoke {key['key_id']}")["status"] == "revoked"
     assert shell.json("keys list") == []
     assert [row["key_id"] for row in shell.json("keys list --revoked --account a@example.org")] == [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,11 +11,11 @@ import sqlalchemy as sa
 
 from schemas.errors import AccessError
 from serve.auth.admin import validation
-from serve.auth.admin.accounts import find_account
+from serve.auth.admin.accounts import Account, find_account
 from serve.auth.admin.audit_log import AuditLog
-from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, AllowList, clamp
+from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, AllowList, Mode, clamp
 from serve.auth.key_view import endpoints_in_force, instant
-from serve.auth.limits.policy import RateLimit
+from serve.auth.limits.policy import SECOND_US, RateLimit
 from serve.auth.store.database import Database, Session
 from serve.auth.store.keys import SELECT_KEYS, KeyRecord
 from serve.auth.store.tables import KeyStatus, Role, accounts, keys
@@ -77,13 +77,8 @@ class Keys:
         AccessError
             When the account is unknown or closed, or a value makes no sense.
         """
-        token = new_token()
-        digest, made_with = self._digests().make(token)
-        now = self._trail.now()
         async with self._database.transaction() as session:
             owner = await find_account(session, account, to_change=True)
-            if not owner.active:
-                raise AccessError(f"{owner.email} is deactivated; `accounts activate` it before issuing keys")
             given: dict[str, Any] = {
                 "name": validation.label(name),
                 "endpoints": (
@@ -94,22 +89,120 @@ class Keys:
                 "expose_raw": raw,
                 **validation.rate(rate, RateLimit()).columns(),
                 "addresses": None if ips is None else validation.addresses(ips),
-                "expires_at": None if expires is None else validation.expiry(expires, now),
+                "expires_at": None if expires is None else validation.expiry(expires, self._trail.now()),
             }
-            await session.execute(
-                sa.insert(keys).values(
-                    id=token.key_id,
-                    account_id=owner.id,
-                    digest=digest,
-                    pepper_id=made_with,
-                    status=KeyStatus.ACTIVE.value,
-                    created_at=now,
-                    **given,
+            return await self._insert(session, owner, given, "key.issue")
+
+    async def issue_like(
+        self,
+        like: str,
+        *,
+        account: str | None = None,
+        name: str | None = None,
+        raw: bool | None = None,
+        expires: str | None = None,
+        **grants: str | None,
+    ) -> IssuedKey:
+        """Issue a key with the grants, limits, addresses and expiry of another, whatever became of that one.
+
+        Parameters
+        ----------
+        like
+            Id of the other key.
+        account, name
+            Owner and label; those of the other key by default.
+        raw, expires, **grants
+            As :meth:`issue`; what is None is the other key's.
+
+        Raises
+        ------
+        AccessError
+            As :meth:`issue`; and when the other key's expiry has passed and no other is given.
+        """
+        async with self._database.transaction() as session:
+            other = await _find_key(session, like, to_change=True)
+            owner = await find_account(session, account or other.account_id, to_change=True)
+            given = _grants(other) | self._granted(grants, other, admin=owner.is_admin)
+            given["name"] = validation.label(other.name if name is None else name)
+            if raw is not None:
+                given["expose_raw"] = raw
+            if expires is not None:
+                given["expires_at"] = validation.expiry(expires, self._trail.now())
+            elif other.expires_at is not None and other.expires_at <= self._trail.now():
+                raise AccessError(
+                    f"key {other.id} has expired, and one like it would have; give --expires as well"
                 )
+            listed = AllowList.loads(given["endpoints"])
+            if listed.mode is Mode.LIST and not owner.is_admin:  # an administrator's key, for somebody else
+                validation.endpoints(",".join(listed.values), "endpoints", admin=False)
+            return await self._insert(session, owner, given, "key.issue", {"like": other.id})
+
+    async def rotate(self, key_id: str, *, grace_seconds: int | None = None) -> tuple[IssuedKey, KeyRecord]:
+        """Issue another token for the rights of a key, which goes on for a while or until it is revoked.
+
+        Parameters
+        ----------
+        key_id
+            Of a key in use.
+        grace_seconds
+            How long the old token works on, but not beyond its own expiry; 0 revokes it at once, None leaves it until it
+            is revoked.
+
+        Returns
+        -------
+        IssuedKey, KeyRecord
+            The new key, of another id, and the old one as it is now.
+
+        Raises
+        ------
+        AccessError
+            When the key is not in use: a leaked key that was suspended must not come back by it.
+        """
+        async with self._database.transaction() as session:
+            old = await _usable(session, key_id)
+            now = self._trail.now()
+            if old.status != KeyStatus.ACTIVE or (old.expires_at is not None and old.expires_at <= now):
+                state = "suspended" if old.status != KeyStatus.ACTIVE else "expired"
+                raise AccessError(
+                    f"key {old.id} is {state}: `keys issue --like {old.id}` issues another with its rights"
+                )
+            owner = await find_account(session, old.account_id, to_change=True)
+            issued = await self._insert(session, owner, _grants(old), "key.rotate", {"replaces": old.id})
+            if grace_seconds == 0:
+                old = await self._update(session, old, "key.revoke", {"status": KeyStatus.REVOKED.value})
+            elif grace_seconds is not None:
+                end = now + grace_seconds * SECOND_US
+                if old.expires_at is None or end < old.expires_at:
+                    old = await self._update(session, old, "key.set", {"expires_at": end})
+        return issued, old
+
+    async def _insert(
+        self,
+        session: Session,
+        owner: Account,
+        given: dict[str, Any],
+        action: str,
+        about: Mapping[str, str] | None = None,
+    ) -> IssuedKey:
+        if not owner.active:
+            raise AccessError(f"{owner.email} is deactivated; `accounts activate` it before issuing keys")
+        token = new_token()
+        digest, made_with = self._digests().make(token)
+        await session.execute(
+            sa.insert(keys).values(
+                id=token.key_id,
+                account_id=owner.id,
+                digest=digest,
+                pepper_id=made_with,
+                status=KeyStatus.ACTIVE.value,
+                created_at=self._trail.now(),
+                **given,
             )
-            await self._trail.write(session, "key.issue", token.key_id, {"account": owner.id, **given})
-            record = await _find_key(session, token.key_id)
-        return IssuedKey(record, self._shape.spell(token))
+        )
+        await self._trail.write(
+            session, action, token.key_id, {"account": owner.id, **(about or {}), **given}
+        )
+        return IssuedKey(await _find_key(session, token.key_id), self._shape.spell(token))
 
     async def all(self, account: str | None = None, *, revoked: bool = False) -> list[KeyRecord]:
         """Return keys, newest first: of one account or all, with or without the revoked ones."""
@@ -143,22 +236,30 @@ class Keys:
             after: dict[str, Any] = {}
             if name is not None:
                 after["name"] = validation.label(name)
-            if endpoints is not None:
-                admin = record.role == Role.ADMIN
-                after["endpoints"] = validation.selected(endpoints, admin=admin).dumps()
-            if alphas is not None:
-                after["alphas"] = validation.alphas(alphas, "alphas").dumps()
-            if runs is not None:
-                after["runs"] = validation.alphas(runs, "runs").dumps()
+            grants = {"endpoints": endpoints, "alphas": alphas, "runs": runs, "rate": rate, "ips": ips}
+            after.update(self._granted(grants, record, admin=record.role == Role.ADMIN))
             if raw is not None:
                 after["expose_raw"] = raw
-            if rate is not None:
-                after.update(validation.rate(rate, record.rate).columns())
             if expires is not None:
                 after["expires_at"] = validation.expiry(expires, self._trail.now())
-            if ips is not None:
-                after["addresses"] = validation.addresses(ips)
             return await self._update(session, record, "key.set", after)
+
+    @staticmethod
+    def _granted(texts: Mapping[str, str | None], record: KeyRecord, *, admin: bool) -> dict[str, Any]:
+        """Read what is to be granted beside what a key has, by column; what is None is left out."""
+        read: dict[str, Any] = {}
+        for name, text in texts.items():
+            if text is None:
+                continue
+            if name == "endpoints":
+                read[name] = validation.selected(text, admin=admin).dumps()
+            elif name == "rate":
+                read.update(validation.rate(text, record.rate).columns())
+            elif name == "ips":
+                read["addresses"] = validation.addresses(text)
+            else:
+                read[name] = validation.alphas(text, name).dumps()
+        return read
 
     async def suspend(self, key_id: str) -> KeyRecord:
         """Stop a key until it is reactivated."""
@@ -218,6 +319,13 @@ class Keys:
             "expires_at": None if record.expires_at is None else instant(record.expires_at).isoformat(),
             "created_at": instant(record.created_at).isoformat(),
         }
+
+
+def _grants(record: KeyRecord) -> dict[str, Any]:
+    """Return what a key was granted, by the columns of the store."""
+    names = ("name", "endpoints", "alphas", "runs", "expose_raw", "addresses", "expires_at")
+    granted = {name: getattr(record, name) for name in names}
+    return granted | {"expose_raw": bool(record.expose_raw)} | record.rate.columns()
 
 
 async def _find_key(session: Session, key_id: str, *, to_change: bool = False) -> KeyRecord:

@@ -9,7 +9,7 @@ import fcntl
 import os
 import sqlite3
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import orjson
 
 from schemas.errors import SettingsError
 from serve.auth.limits.clocks import Clocks, Moment
+from serve.auth.limits.last_use import LastUseFile
 from serve.auth.limits.policy import MAX_WINDOW_US
 from serve.auth.limits.sliding_window import CallLog
 
@@ -68,6 +69,7 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
+        self._last_use = LastUseFile(path)
         try:
             self._lock = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as error:
@@ -121,7 +123,7 @@ class Journal:
         return logs
 
     def append(
-        self, calls: Iterable[tuple[str, int]], months: Iterable[tuple[str, int, int]], moment: Moment
+        self, calls: Iterable[tuple[str, int]], months: Sequence[tuple[str, int, int]], moment: Moment
     ) -> None:
         """Add admitted calls (key, instant) and set the calls of months (key, month, calls), as of a moment."""
         # Each is one statement over one text: the driver takes and gives up the interpreter's lock with every row it
@@ -135,6 +137,7 @@ class Journal:
             self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
+        self._last_use.write(months, moment.wall_us)
 
     def forget(self, before_us: int, before_month: int) -> None:
         """Drop the calls up to an instant, and the counts of the months before one."""
@@ -143,5 +146,6 @@ class Journal:
 
     def close(self) -> None:
         """Close and unlock the file."""
+        self._last_use.close()
         self._connection.close()
         os.close(self._lock)

@@ -27,6 +27,7 @@ from redis.exceptions import TimeoutError as TimeoutErrorOfRedis
 from schemas.errors import SettingsError, StorageUnavailable
 from schemas.limits import LIMIT_WINDOWS
 from schemas.settings import SETTINGS
+from serve.auth.limits.last_use import LastUse
 from serve.auth.limits.policy import MONTH, ROLLING_US, LimitStatus, RateLimit
 
 SCRIPT: Final = Path(__file__).with_name("limiter.lua").read_text(encoding="utf-8")
@@ -163,6 +164,22 @@ class RedisLimiter:
 
     def _told(self, error: Exception) -> str:
         return f"{SETTINGS['redis'].variable}: {self._shown}: {_reason(error)[0]}"
+
+    async def last_uses(self, key_ids: Sequence[str], month: int) -> dict[str, LastUse]:
+        """Return when keys last called and how often in a month (yyyymm); raises as :meth:`require`."""
+        await self.require()
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            for key_id in key_ids:
+                pipeline.hmget(self._keys(key_id)[1], "last", "ahead", str(month))
+            try:
+                rows = await pipeline.execute()
+            except (RedisError, OSError, TimeoutError) as error:
+                raise StorageUnavailable(self._told(error)) from error
+        return {
+            key_id: LastUse(int(last) - int(ahead or 0), int(calls or 0))
+            for key_id, (last, ahead, calls) in zip(key_ids, rows, strict=True)
+            if last is not None
+        }
 
     async def _ask_all(self, asked: Sequence[tuple[str, RateLimit]], *, cost: int) -> list[Any]:
         """Run the script for each in one round trip; return its answers and errors."""

@@ -1,0 +1,75 @@
+"""Allow-lists beside what is published: a misspelt name would grant nothing, and say nothing."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from datasets.layout import CATALOG
+from datasets.storage import open_storage
+from datasets.storage.protocol import without_secrets
+from schemas.errors import AccessError
+from schemas.settings import SETTINGS
+from schemas.terminal import echo
+from serve.auth.admin import validation
+from serve.auth.allow_list import Mode
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def unpublished_option(command: Command) -> Command:
+    """Add ``--unpublished``."""
+    return click.option(
+        "--unpublished", is_flag=True, help="Lists may name alphas that are not published yet."
+    )(command)
+
+
+def require_published(datasets: str | None, lists: Mapping[str, str | None], *, unpublished: bool) -> None:
+    """Refuse lists that name an alpha which the root has not; without a root nothing is known, and a line says so.
+
+    Parameters
+    ----------
+    datasets
+        The root as given, if at all.
+    lists
+        Option -> its text; None when it was not given.
+    unpublished
+        Whether alphas to come may be named.
+
+    Raises
+    ------
+    AccessError
+        When a list is not understood, or names an alpha that is not published.
+    StorageUnavailable
+        When the root does not answer.
+    """
+    named = {
+        option: allowed
+        for option, text in lists.items()
+        if text is not None and (allowed := validation.alphas(text, option)).values
+    }
+    if unpublished or not named:
+        return
+    root = datasets or os.environ.get(SETTINGS["datasets"].variable)
+    if not root:
+        echo("note: without --datasets the alphas named are not compared with what is published", err=True)
+        return
+    storage = open_storage(root)
+    found = [] if storage.missing else [name.removesuffix(".json") for name in storage.entries(CATALOG)]
+    published = frozenset(found)
+    for option, allowed in named.items():
+        for value in allowed.values:
+            if allowed.mode is Mode.PREFIX:
+                if not any(name.startswith(value) for name in published):
+                    echo(f"note: {option}: no published alpha starts with {value!r} yet", err=True)
+            elif value not in published:
+                near = difflib.get_close_matches(value, published, 1)
+                hint = f" (did you mean {near[0]!r}?)" if near else ""
+                raise AccessError(
+                    f"{option}: {value!r} is not published in {without_secrets(root)}{hint}: correct it, or give --unpublished"
+                    " for alphas to come"
+                )
