@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from datasets.analysis import units as declared_units
-from datasets.root import open_root
+from datasets.root import Root, is_root, open_root
 from datasets.sql_views import script, write
-from schemas.errors import AlphaResultsError
+from schemas.errors import AlphaResultsError, SettingsError
 from schemas.terminal import echo
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -46,12 +46,22 @@ def cli() -> None:
     """
 
 
+def _opened(address: str) -> Root:
+    """Open a root in which something was published: an empty answer to a misspelt address would pass for one."""
+    root = open_root(address)
+    if not len(root) and not is_root(root.storage):
+        raise SettingsError(
+            f"{root.storage.address} is not a root of published alphas; give the one that `build --datasets` wrote to"
+        )
+    return root
+
+
 @cli.command("list")
 @_ROOT
 @_JSON
 def list_alphas(root: str, as_json: bool) -> None:
     """List the alphas of ROOT, latest started first."""
-    rows = open_root(root).list().to_dicts()
+    rows = _opened(root).list().to_dicts()
     if as_json:
         echo(json.dumps({"alphas": rows}))
         return
@@ -86,7 +96,7 @@ def sql(root: str, into: str | None, as_json: bool) -> None:
     Without --into the statements are printed. A view names the files of the snapshots that are served now: run the command
     again when others were published.
     """
-    opened = open_root(root)
+    opened = _opened(root)
     if into is None:
         echo(json.dumps({"sql": script(opened)}) if as_json else script(opened), nl=as_json)
         return

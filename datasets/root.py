@@ -9,7 +9,7 @@ import polars as pl
 
 from datasets.cache.copies import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
-from datasets.layout import CATALOG
+from datasets.layout import ALPHAS, CATALOG, REFUSED
 from datasets.snapshot import Snapshot, open_snapshot
 from datasets.storage import Storage, open_storage
 from schemas.errors import SettingsError
@@ -61,6 +61,17 @@ class Root:
         rows = [[getattr(pointer, name) for name in columns] for pointer in self.catalogue.pointers()]
         schema = {name: pl.Boolean if name == "complete" else pl.String for name in columns}
         return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def is_root(storage: Storage) -> bool:
+    """Whether anything was ever published below an address, or refused to be; one listing.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer.
+    """
+    return not {CATALOG, ALPHAS, REFUSED}.isdisjoint(storage.folders(""))
 
 
 def open_root(

@@ -9,7 +9,7 @@ import click
 from rich.progress import TaskID
 
 from pipeline.check_apart import REFUSED, checker
-from pipeline.progress import seal_progress
+from pipeline.progress import seal_progress, set_aside
 from pipeline.rules.layout import report_layout
 from pipeline.seal.store import without_secrets
 from schemas.screen import Screen
@@ -56,11 +56,13 @@ def check(
             if found.report is None:
                 outcomes.append({"seal": shown} | found.failure())
                 if not as_json:
-                    echo(f"error: {found.message}", err=True)
+                    with set_aside(progress):
+                        echo(f"error: {found.message}", err=True)
             else:
                 outcomes.append(found.report.to_dict() | ({"refused": True} if warned else {}))
                 if not as_json:
-                    console.print(report_layout(found.report, verbose=verbose), soft_wrap=True)
+                    with set_aside(progress):
+                        console.print(report_layout(found.report, verbose=verbose), soft_wrap=True)
             progress.remove_task(task)
     if as_json:
         echo(json.dumps({"seals": outcomes}, indent=2))

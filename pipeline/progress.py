@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from collections.abc import Iterator
+
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from schemas.screen import Screen
@@ -24,4 +28,21 @@ def seal_progress(screen: Screen, *, as_json: bool) -> Progress:
         console=screen,
         transient=True,
         disable=as_json or not screen.is_terminal,
+        # What is printed goes where it belongs, with `set_aside`: these would send results to standard error.
+        redirect_stdout=False,
+        redirect_stderr=False,
     )
+
+
+@contextlib.contextmanager
+def set_aside(progress: Progress) -> Iterator[None]:
+    """Take progress off the terminal while a result is printed, so that neither overwrites the other."""
+    if progress.disable or not progress.live.is_started:
+        yield
+        return
+    progress.live.stop()
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        progress.live.start()

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 
 import click
-from rich.table import Table
 
 from pipeline.rules import RULES
 from pipeline.rules.document import rules_markdown
-from schemas.screen import Screen
+from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
 
@@ -33,7 +32,7 @@ def rules(markdown: bool, as_json: bool) -> None:
         ]
         echo(json.dumps(listed, indent=2))
     else:
-        table = Table(show_lines=True)
+        table = make_table(show_lines=True)
         table.add_column("rule", no_wrap=True)
         table.add_column("demands")
         table.add_column("fix", style="dim")

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console  # noqa: TID251 - the one place that makes it safe
 from rich.segment import Segment
+from rich.table import Column, Table
 from rich.text import Text
 
 from schemas.terminal import visible
 
+_UNBOUNDED: Final = 10_000
+"""Columns where nobody's window is the bound."""
+
 
 class Screen(Console):
-    """A console that shows texts of others as they are; colours and layout are its own."""
+    """A console that shows texts of others as they are; colours and layout are its own.
+
+    Off a terminal, in a pipe or a file, lines are as long as what they say: nothing is cut or folded.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        if not self.is_terminal:
+            self.width = _UNBOUNDED
 
     def render_str(self, text: str, *arguments: Any, **named: Any) -> Text:
         """Make a text of a string, with room for what is written out."""
@@ -23,3 +35,26 @@ class Screen(Console):
         """Render as ever, but write out what would steer the terminal."""
         for segment in super().render(*arguments, **named):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
+def make_table(*columns: str | Column, **options: Any) -> Table:
+    """Return a table that folds what a window is too narrow for; a path that is cut is of no use.
+
+    Parameters
+    ----------
+    columns
+        Headings, or columns with their own layout.
+    options
+        Of the table.
+    """
+    table = Table(**options)
+    for each in columns:
+        column = Column(each) if isinstance(each, str) else each
+        table.add_column(
+            column.header,
+            justify=column.justify,
+            no_wrap=column.no_wrap,
+            overflow="fold",
+            min_width=column.min_width,
+        )
+    return table

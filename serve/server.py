@@ -8,8 +8,10 @@ ignores a second signal. And it takes the Ctrl-C that a terminal sends to a grou
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -21,8 +23,9 @@ import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
+from schemas.errors import SettingsError
+
 if TYPE_CHECKING:
-    import socket
     from types import FrameType
 
     from serve.http.asgi import Application
@@ -142,6 +145,14 @@ class Supervisor(Multiprocess):
                 restarted_as=None if worker is now else now.pid,
             )
 
+    def init_processes(self) -> None:
+        """Start the workers; Ctrl-C is for this process, which ends them, also while they are loading."""
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # processes that are started now inherit it
+        try:
+            super().init_processes()
+        finally:
+            signal.signal(signal.SIGINT, before)
+
     def terminate_all(self) -> None:
         """Ask every process to end, and close the port, which this process holds open as well."""
         super().terminate_all()
@@ -149,22 +160,63 @@ class Supervisor(Multiprocess):
             one.close()
 
 
+def bind(host: str, port: int) -> list[socket.socket]:
+    """Return sockets bound to every address of a host, which take no connection yet.
+
+    Raises
+    ------
+    SettingsError
+        When the host has no address here, or the port is not free.
+    """
+    bound: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            one = socket.socket(family, kind, protocol)
+            bound.append(one)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # the other family has its own
+            one.bind(address)
+            one.set_inheritable(True)
+    except OSError as error:
+        for one in bound:
+            one.close()
+        if error.errno == errno.EADDRINUSE:
+            fix = "another process listens there: end it, or give another --port"
+        elif error.errno == errno.EACCES:
+            fix = "this user may not listen there: give a --port above 1023"
+        else:
+            fix = f"{error.strerror or error}: give a --host of this machine"
+        raise SettingsError(f"--host {host} --port {port}: {fix}") from error
+    return bound
+
+
 def serve_alone(
-    application: Application, options: dict[str, Any], draining: Notify, delay_seconds: float
+    application: Application,
+    options: dict[str, Any],
+    sockets: list[socket.socket],
+    draining: Notify,
+    delay_seconds: float,
 ) -> None:
     """Serve from this process until a signal; exit with the server's own code when it could not begin."""
     server = Server(uvicorn.Config(application, **options), draining, delay_seconds)
     with contextlib.suppress(KeyboardInterrupt):  # SIGINT, raised again after everything is closed
-        server.run()
+        server.run(sockets)
     if not server.started:
         sys.exit(STARTUP_FAILURE)
 
 
-def serve_with_workers(factory: str, options: dict[str, Any], draining: Notify, delay_seconds: float) -> None:
+def serve_with_workers(
+    factory: str,
+    options: dict[str, Any],
+    sockets: list[socket.socket],
+    draining: Notify,
+    delay_seconds: float,
+) -> None:
     """Serve from several processes, each of which makes its application by calling what `factory` names."""
     config = uvicorn.Config(factory, factory=True, **options)
-    bound = config.bind_socket()
-    Supervisor(config, [bound], draining, delay_seconds).run()
+    Supervisor(config, sockets, draining, delay_seconds).run()
 
 
 @contextlib.contextmanager

@@ -16,6 +16,10 @@ from datasets.storage import Storage, StoredFile
 
 UNSERVED_GRACE: Final = timedelta(hours=1)
 """Least age of what was never served: a build puts its files in place shortly before it moves the pointer."""
+GRACE: Final = "within the grace period"
+LEASE: Final = "a reader's lease"
+NO_POINTER: Final = "never served"
+"""Why a snapshot stays, where something else than its place among the others decides."""
 _FOLDER: Final = "snapshot="
 
 T = TypeVar("T")
@@ -137,9 +141,9 @@ def decide(
             return f"one of the {policy.keep} kept"
         grace = policy.grace if one.snapshot in replaced else max(policy.grace, UNSERVED_GRACE)
         if now - max(left[one.snapshot], one.written) < grace:
-            return "within the grace period"
+            return GRACE
         if needed_since is not None and left[one.snapshot] >= needed_since:
-            return "a reader's lease"
+            return LEASE
         return None
 
     return tuple(GcDecision(one, reason(one)) for one in stored)
@@ -179,7 +183,7 @@ def collect(
 
     current = served(storage, alpha_id)
     if current is None:
-        return tuple(GcDecision(one, "never served") for one in stored)
+        return tuple(GcDecision(one, NO_POINTER) for one in stored)
     going = _going(decisions(current))
     if dry_run or not (going or current.removing):
         return decisions(current)
@@ -193,7 +197,7 @@ def collect(
 
     announced = compare_and_swap(storage, alpha_id, announce) or served(storage, alpha_id)
     if announced is None:
-        return tuple(GcDecision(one, "never served") for one in stored)
+        return tuple(GcDecision(one, NO_POINTER) for one in stored)
     gone = set(announced.removing)
     for snapshot in announced.removing:
         storage.remove_folder(snapshot_path(alpha_id, snapshot), f"{STAGING}/removed-{uuid.uuid4().hex}")

@@ -6,6 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Self
 
 import orjson
@@ -20,16 +21,19 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
 from datasets.archives import ArchiveState
 from pipeline.archive.command import outcome as archive_outcome
 from pipeline.batch.request import STILL_REFUSED, SUCCESSES, Outcome
+from pipeline.progress import set_aside
 from pipeline.rules.layout import Lines, violation_lines
-from schemas.screen import Screen
+from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
+SHOWN_RULES = 5
+"""Broken rules of a seal that the table names; the lines above it have them all."""
 SHOWN_FAILURES = 50
 """Failures the table lists; the report for programs has them all."""
 
@@ -69,6 +73,8 @@ class Display:
             console=screen,
             transient=True,
             disable=hidden or not screen.is_terminal,
+            redirect_stdout=False,
+            redirect_stderr=False,
         )
         self._task = self._progress.add_task("building", total=total)
         self._at_work: dict[str, str] = {}
@@ -94,6 +100,10 @@ class Display:
     def done(self) -> None:
         """Count one build."""
         self._progress.advance(self._task)
+
+    def set_aside(self) -> AbstractContextManager[None]:
+        """Take it off the terminal while a result is printed."""
+        return set_aside(self._progress)
 
 
 class Tally:
@@ -128,20 +138,24 @@ class Tally:
 
     def print_table(self) -> None:
         """Print the counts, and what went wrong."""
-        table = Table(title="Summary", title_justify="left")
         counts = self.summary()
-        for heading in counts:
-            table.add_column(heading, justify="right")
+        columns = (Column(heading, justify="right") for heading in counts)
+        table = make_table(*columns, title="Summary", title_justify="left")
         table.add_row(*(f"{value:,}" for value in counts.values()))
         console = Screen()
         console.print(table)
         if not self.failures:
             return
-        failures = Table("seal", "outcome", "what is wrong", title="Failures", title_justify="left")
+        failures = make_table(
+            "seal",
+            "outcome",
+            "what is wrong, and the fix",
+            title="Failures",
+            title_justify="left",
+            show_lines=True,
+        )
         for _, outcome in sorted(self.failures, key=lambda failure: failure[0])[:SHOWN_FAILURES]:
-            failures.add_row(
-                Text(outcome.entry["seal"], overflow="fold"), outcome.kind, Text(_reason(outcome.entry))
-            )
+            failures.add_row(Text(outcome.entry["seal"]), outcome.kind, Text(_reason(outcome.entry)))
         console.print(failures)
         if len(self.failures) > SHOWN_FAILURES:
             echo(f"… and {len(self.failures) - SHOWN_FAILURES} more; --json lists them all")
@@ -197,6 +211,12 @@ def print_line(entry: Mapping[str, Any]) -> None:
 
 
 def _reason(entry: Mapping[str, Any]) -> str:
+    if entry.get("violations"):
+        heads = [
+            text for text, _, style in violation_lines(entry["violations"]) if style in {"red", "yellow"}
+        ]
+        more = len(heads) - SHOWN_RULES
+        return "\n".join(heads[:SHOWN_RULES] + ([f"… and {more} more rules"] if more > 0 else []))
     if entry.get("message"):
         return str(entry["message"])
     archive = entry.get("archive") or {}

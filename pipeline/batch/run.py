@@ -182,7 +182,8 @@ def _outcomes(
         for place, outcome in run(requests(), builder, jobs, stopping=stopping, on_stage=stage):
             display.done()
             if not batch.as_json:
-                tell(batch.screen, outcome)
+                with display.set_aside():
+                    tell(batch.screen, outcome)
             yield place, outcome, files.get(due[place].address, "")
 
 

@@ -10,8 +10,10 @@ import click
 import orjson
 
 from datasets.layout import CATALOG
+from datasets.root import is_root
 from datasets.storage import Storage, open_storage
 from pipeline.folder import require_folder
+from schemas.errors import SettingsError
 from schemas.kinds import ALPHA_ID
 from schemas.settings.options import option
 
@@ -46,13 +48,14 @@ def opened(root: str, *, single_writer: bool = False) -> Storage:
     Raises
     ------
     SettingsError
-        When it is a file, or a folder that does not exist: more likely a typing error than an empty root.
+        When it is a file, a folder that does not exist, or holds nothing that was ever published: more likely a typing
+        error, or a disk that is not mounted, than an empty root.
     """
-    return require_folder(
-        open_storage(root, single_writer=single_writer),
-        "--datasets",
-        "give the folder that `python -m pipeline build` filled",
-    )
+    fix = "give the folder that `python -m pipeline build` filled"
+    storage = require_folder(open_storage(root, single_writer=single_writer), "--datasets", fix)
+    if not is_root(storage):
+        raise SettingsError(f"--datasets: {storage.address!r} is not a root of published alphas; {fix}")
+    return storage
 
 
 def published_alphas(storage: Storage) -> list[str]:

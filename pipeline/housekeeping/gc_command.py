@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import socket
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import click
-from rich.table import Column, Table
+from rich.table import Column
 
 from datasets.layout import ALPHAS
 from datasets.pointer_index import rebuild
 from datasets.publication.leases import LEASES, Lease, horizon, is_stale, read_leases
 from datasets.publication.publish import sweep_dead_builds
-from datasets.publication.retention import GcDecision, Policy, collect
+from datasets.publication.retention import GRACE, LEASE, NO_POINTER, GcDecision, Policy, collect
 from datasets.storage import Storage
 from datasets.storage.lock import DistributedLock
 from pipeline.housekeeping.command_line import (
@@ -26,9 +28,9 @@ from pipeline.housekeeping.command_line import (
     root_option,
     size_text,
 )
-from schemas.errors import SettingsError, SnapshotCorrupt
+from schemas.errors import AlphaNotPublished, SettingsError, SnapshotCorrupt
 from schemas.kinds import ALPHA_ID
-from schemas.screen import Screen
+from schemas.screen import Screen, make_table
 from schemas.settings.options import option, switch_option
 from schemas.terminal import echo
 
@@ -71,7 +73,9 @@ def gc(
     and no reader's lease covers it. Killed at any moment it leaves everything that is served whole, and the next
     run finishes.
 
-    Exit code: 0, 4 when a pointer or a lease cannot be read (nothing of that alpha is removed), 5 when the store
+    What stays is counted by its reason; of each ALPHA that is named, and with --dry-run, every snapshot is shown with it.
+
+    Exit code: 0, 1 when the root holds no such ALPHA, 4 when a pointer or a lease cannot be read (nothing of that alpha is removed), 5 when the store
     is away or another gc is at work.
     """
     policy = Policy(keep, _DAY if grace is None else grace)
@@ -79,13 +83,16 @@ def gc(
     unknown = [alpha for alpha in alphas if not ALPHA_ID.match(alpha)]
     if unknown:
         raise SettingsError(f"{unknown[0]!r} is not an alpha address")
+    there = sorted({*published_alphas(storage), *_with_files(storage)})
+    if absent := [alpha for alpha in alphas if alpha not in there]:
+        raise AlphaNotPublished(f"{storage.address} holds no alpha {absent[0]!r}; `list` shows those it has")
     if dry_run:
-        decisions, broken = _run(storage, alphas, policy, None)
+        decisions, broken = _run(storage, alphas or there, policy, None)
     else:
         with storage.acquire("gc", f"{socket.gethostname()}-{os.getpid()}") as lock:
             # First of all: on a full disk the pointers below can only be written once there is some room.
             _tidy(storage)
-            decisions, broken = _run(storage, alphas, policy, lock)
+            decisions, broken = _run(storage, alphas or there, policy, lock)
             lock.renew()
             if not rebuild(storage):
                 echo(
@@ -112,29 +119,29 @@ def gc(
             }
         )
     else:
-        table = Table("alpha", Column("snapshot", no_wrap=True), "written", "files", "size")
-        for alpha, decision in gone:
-            table.add_row(
-                alpha,
-                decision.stored.snapshot,
-                str(decision.stored.written)[:19],
-                str(decision.stored.files),
-                size_text(decision.stored.bytes),
-            )
-        if gone:
-            Screen().print(table)
+        shown = (
+            [(alpha, each) for alpha, found in decisions.items() for each in found]
+            if alphas or dry_run
+            else gone
+        )
+        if shown:
+            _show(shown, "would go" if dry_run else "removed")
         verb = "would go" if dry_run else "removed"
         echo(f"{len(gone)} snapshots {verb}, {size_text(freed)}; {len(decisions)} alphas looked at")
+        stays = Counter(
+            each.kept_because for found in decisions.values() for each in found if each.kept_because
+        )
+        for reason, count in sorted(stays.items()):
+            echo(f"stay: {count} ({_explained(reason, policy)})")
         for reason in broken.values():
             echo(f"error: {reason}", err=True)
     click.get_current_context().exit(SnapshotCorrupt.exit_code if broken else 0)
 
 
 def _run(
-    storage: Storage, alphas: tuple[str, ...], policy: Policy, lock: DistributedLock | None
+    storage: Storage, names: Sequence[str], policy: Policy, lock: DistributedLock | None
 ) -> tuple[dict[str, tuple[GcDecision, ...]], dict[str, str]]:
     """Collect alpha by alpha; one whose pointer is broken loses nothing and stops no other."""
-    names = alphas or tuple(sorted({*published_alphas(storage), *_with_files(storage)}))
     decisions: dict[str, tuple[GcDecision, ...]] = {}
     broken: dict[str, str] = {}
     now = datetime.now(UTC)
@@ -149,6 +156,31 @@ def _run(
         except SnapshotCorrupt as error:
             broken[alpha] = str(error)
     return decisions, broken
+
+
+def _show(decisions: Sequence[tuple[str, GcDecision]], gone: str) -> None:
+    table = make_table(
+        "alpha", Column("snapshot", no_wrap=True), "written", "files", "size", "what becomes of it"
+    )
+    for alpha, each in decisions:
+        table.add_row(
+            alpha,
+            each.stored.snapshot,
+            str(each.stored.written)[:19],
+            str(each.stored.files),
+            size_text(each.stored.bytes),
+            gone if each.kept_because is None else f"stays: {each.kept_because}",
+        )
+    Screen().print(table)
+
+
+def _explained(reason: str, policy: Policy) -> str:
+    """Say why snapshots stay, with what would let them go."""
+    return {
+        GRACE: f"{reason}: --grace is {policy.grace}",
+        LEASE: f"{reason}: a server that runs may still read them; it ends with that, or 15 minutes after a crash",
+        NO_POINTER: f"{reason}: their alpha has no pointer, its first build may be at work",
+    }.get(reason, reason)
 
 
 def _with_files(storage: Storage) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import click
-from rich.table import Column, Table
+from rich.table import Column
 from rich.text import Text
 
 from datasets.catalogue import Catalogue
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
 from schemas.errors import SnapshotCorrupt
-from schemas.screen import Screen
+from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
 
@@ -37,7 +37,7 @@ def list_alphas(context: click.Context, root: str, as_json: bool) -> None:
             }
         )
     else:
-        table = Table(
+        table = make_table(
             Column("alpha", no_wrap=True),
             "name",
             Column("snapshot", no_wrap=True),

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-from rich.table import Column, Table
+from rich.table import Column
 
 from datasets.layout import MANIFEST, snapshot_path
 from datasets.manifest import Manifest, Pointer
@@ -15,7 +15,7 @@ from datasets.publication.retention import StoredSnapshot, list_snapshots
 from datasets.storage import Storage
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option, size_text
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
-from schemas.screen import Screen
+from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
 
@@ -49,7 +49,7 @@ def show(alpha: str, root: str, as_json: bool) -> None:
         )
         return
     console = Screen()
-    table = Table(
+    table = make_table(
         Column("snapshot", no_wrap=True),
         "state",
         "sealed",
@@ -80,9 +80,7 @@ def _show_decisions(pointer: Pointer) -> None:
 
 
 def _show_files(console: Screen, manifest: Manifest) -> None:
-    table = Table(
-        Column("file", overflow="fold"), "rows", "size", "from", "to", title=f"files of {manifest.snapshot}"
-    )
+    table = make_table("file", "rows", "size", "from", "to", title=f"files of {manifest.snapshot}")
     for entry in manifest.files:
         table.add_row(
             entry.path, f"{entry.rows:,}", size_text(entry.bytes), entry.first or "", entry.last or ""

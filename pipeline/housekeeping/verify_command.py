@@ -6,7 +6,6 @@ from dataclasses import asdict
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
 from datasets.cache.copies import DEFAULT_BYTES, Cache
@@ -24,7 +23,7 @@ from pipeline.housekeeping.command_line import (
 )
 from pipeline.housekeeping.verify import Verdict, verify
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
-from schemas.screen import Screen
+from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
 
@@ -100,9 +99,9 @@ def _damaged_copies(storage: Storage, cache: Cache, alpha: str) -> list[str]:
 def _tell(verdicts: list[Verdict], repaired: list[str]) -> None:
     faults = [(verdict.alpha_id, fault) for verdict in verdicts for fault in verdict.faults]
     if faults:
-        table = Table("alpha", "file", "check", "what is wrong", show_lines=True)
+        table = make_table("alpha", "file", "check", "what is wrong", show_lines=True)
         for alpha, fault in faults:
-            table.add_row(alpha, Text(fault.file, overflow="fold"), fault.check, Text(fault.message))
+            table.add_row(alpha, Text(fault.file), fault.check, Text(fault.message))
         Screen().print(table)
     for path in repaired:
         echo(f"removed a damaged copy from the cache: {path}")

@@ -7,14 +7,13 @@ import sys
 from pathlib import Path
 
 import click
-from rich.table import Table
 
 from pipeline.reference_engine.alpha import DEFAULT_ALPHAS
 from pipeline.reference_engine.market import FEWEST_NAMES, FEWEST_WEEKS
 from pipeline.reference_engine.run import already_simulated
 from pipeline.reference_engine.run import simulate as simulate_alphas
 from schemas.errors import AlphaResultsError
-from schemas.screen import Screen
+from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
 
@@ -51,7 +50,7 @@ def simulate(out: Path, seed: int, names: int, weeks: int, as_json: bool) -> Non
     if as_json:
         echo(json.dumps({"status": outcome, "out": str(out), "seals": [str(seal) for seal in seals]}))
     elif sys.stdout.isatty():
-        table = Table("alpha", "signal", "seal", title=f"Simulated runs in {out}: {outcome}")
+        table = make_table("alpha", "signal", "seal", title=f"Simulated runs in {out}: {outcome}")
         for spec, seal in zip(DEFAULT_ALPHAS, seals, strict=True):
             table.add_row(spec.alpha_id, spec.signal, str(seal))
         Screen().print(table)

@@ -22,7 +22,7 @@ from serve.http.protocol.fast_path import FastConnection
 from serve.http.protocol.limits import allow_descriptors
 from serve.observability import exported_alone, exported_by_parent, logging
 from serve.runtime import freeze_gc, unfreeze_gc
-from serve.server import closing, serve_alone, serve_with_workers
+from serve.server import bind, closing, serve_alone, serve_with_workers
 from serve.settings import Settings
 
 _APP: Final = "serve.app:from_environment"
@@ -44,8 +44,12 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 def run(**flags: Any) -> None:
     """Serve the published results over HTTP until interrupted.
 
-    Everything is checked once before a port is opened; a running service then outlives a store that goes away.
-    SIGTERM and Ctrl-C let requests in flight finish; a second one ends at once.
+    Everything is checked once before a port is opened: the settings, the root, the stores of keys and of counts, and that
+    the port is free. A running service then outlives a store that goes away. SIGTERM and Ctrl-C let requests in flight
+    finish; a second one ends at once.
+
+    Exit code: 2 when a setting cannot be used or the port is taken, 5 when a store does not answer, 3 when the application
+    cannot begin; ended by SIGTERM 143, by Ctrl-C 0.
     """
     of_access = {name: flags.pop(name) for name in _ACCESS}
     program = settings.resolve(os.environ, flags)
@@ -60,6 +64,7 @@ def run(**flags: Any) -> None:
     logging.configure(program.log_level, program.log_format)
     _require_root(program)
     asyncio.run(_try(access))
+    sockets = bind(program.host, program.port)
     allow_descriptors(program.max_connections)
     if program.workers > 1:
         # Workers are new processes: they read what they need from the environment, which shows in no list of
@@ -69,13 +74,13 @@ def run(**flags: Any) -> None:
         os.environ.update(settings.variables(program) | variables)
         with exported_by_parent(program) as draining:
             freeze_gc()
-            serve_with_workers(_APP, _server(program), draining, program.drain_delay_seconds)
+            serve_with_workers(_APP, _server(program), sockets, draining, program.drain_delay_seconds)
             unfreeze_gc()
     else:
         with exported_alone(program) as (instruments, draining):
             freeze_gc()
             application = create(program, access, instruments, closing)
-            serve_alone(application, _server(program), draining, program.drain_delay_seconds)
+            serve_alone(application, _server(program), sockets, draining, program.drain_delay_seconds)
 
 
 def _server(program: Settings) -> dict[str, Any]:

@@ -11,10 +11,9 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import click
-from rich.table import Table
 
 from schemas.errors import StorageUnavailable
-from schemas.screen import Screen
+from schemas.screen import Screen, make_table
 from schemas.settings import SETTINGS, given
 from schemas.settings.options import flag
 from schemas.terminal import echo
@@ -106,7 +105,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         for row in (columns, *rows):
             echo("\t".join(row))
         return
-    table = Table(*columns)
+    table = make_table(*columns)
     for row in rows:
         table.add_row(*row)
     Screen().print(table)

@@ -19,6 +19,7 @@ from serve.auth.authenticator import Authenticator
 from serve.auth.limits.last_use import last_uses
 from serve.auth.settings import AccessSettings
 from tests.access.conftest import OWNER, Expire
+from tests.support.keys import credentials
 from tests.support.operators import Operators, operators
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +37,9 @@ OWN = ("key_id", "display_prefix", "created_at")
 
 async def answer(access: Authenticator, token: str) -> str:
     try:
-        await access.authorize({"Authorization": f"Bearer {token}"}, "203.0.113.9", ENDPOINTS["meta.me"])
+        await access.authorize(
+            credentials({"Authorization": f"Bearer {token}"}), "203.0.113.9", ENDPOINTS["meta.me"]
+        )
     except ApiError as error:
         return error.code
     return "admitted"

@@ -1,0 +1,72 @@
+"""A command that has nothing to work on says so: it is more likely misspelt than done."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.history import ALPHA, History
+from tests.support.pipeline_command import build, run_pipeline
+from tests.support.processes import REPOSITORY, environment
+from tests.support.seals import make_seal
+
+
+@pytest.fixture(params=["empty", "of something else"])
+def no_root(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    if request.param != "empty":
+        (folder / "papers").mkdir()
+        (folder / "notes.txt").write_text("nothing of ours")
+    return folder
+
+
+@pytest.mark.parametrize("words", [["verify"], ["gc"], ["list"], ["gc", "--dry-run"], ["list", "--json"]])
+def test_a_folder_that_is_no_root_is_refused(words: list[str], no_root: Path) -> None:
+    before = sorted(no_root.iterdir())
+    done = run_pipeline(words[0], no_root, *words[1:])
+    assert done.exit_code == 2
+    assert "is not a root of published alphas" in done.output
+    assert str(no_root) in done.output
+    assert sorted(no_root.iterdir()) == before, "nothing is made in it"
+
+
+@pytest.mark.parametrize("words", [["list"], ["sql"]])
+def test_the_commands_of_datasets_refuse_it_too(words: list[str], no_root: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "datasets", *words, str(no_root)],
+        cwd=REPOSITORY, env=environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "root of published alphas" in done.stderr
+
+
+def test_a_root_in_which_every_seal_was_refused_is_one(tmp_path: Path) -> None:
+    seal = make_seal(tmp_path / "seals")
+    (seal / "decisions.parquet").write_bytes(b"not a table")
+    assert build(tmp_path / "root", "--from", str(tmp_path / "seals")).exit_code == 1
+    done = run_pipeline("list", tmp_path / "root", "--json")
+    assert (done.exit_code, done.json["alphas"]) == (0, [])
+
+
+def test_gc_of_an_alpha_that_is_not_there_is_refused(history: History) -> None:
+    for words in (["Test_nobody"], [ALPHA, "Test_nobody"], ["Test_nobody", "--dry-run"]):
+        done = run_pipeline("gc", history.root, *words)
+        assert done.exit_code == 1
+        assert "holds no alpha 'Test_nobody'" in done.output
+    done = run_pipeline("gc", history.root, "Test_nobody", "--json")
+    assert "Test_nobody" in json.loads(done.output)["message"]
+
+
+def test_gc_says_why_what_stays_does(history: History) -> None:
+    told = run_pipeline("gc", history.root, "--keep", "1", "--grace", "12h").output
+    assert "stay: 1 (served)" in told
+    assert "(within the grace period: --grace is 12:00:00)" in told
+    told = run_pipeline("gc", history.root, ALPHA, "--keep", "2").output
+    assert "stays: served" in told
+    assert "stays: one of the 2 kept" in told
+    assert all(snapshot in told for snapshot in history.snapshots)

