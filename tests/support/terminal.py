@@ -31,7 +31,7 @@ def in_a_terminal(
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 2000, columns, 0, 0))
     output = theirs if stdout is None else os.open(stdout, os.O_CREAT | os.O_WRONLY)
     with subprocess.Popen(
-        list(command), cwd=folder, env=environment(TERM="xterm-256color"),
+        list(command), cwd=folder, env=environment(TERM="xterm-256color", COLUMNS=str(columns), LINES="2000"),
         stdin=theirs, stdout=output, stderr=theirs,
     ) as process:  # fmt: skip
         os.close(theirs)
