@@ -80,7 +80,7 @@ def client_declarations() -> str:
         lines.append(f"    {model!r}: (")
         lines += [f"        Column({_column(name, field)})," for name, field in _columns("", PAYLOADS[model])]
         lines.append("    ),")
-    lines += ["}", "", "STORED: dict[str, tuple[str, ...]] = {"]
+    lines += ["}", "", "STORED_COLUMNS: dict[str, tuple[str, ...]] = {"]
     for table in dict.fromkeys(filter(None, map(_table, ENDPOINTS.values()))):
         stored = tuple(column.name for column in PUBLISHED_TABLES[table].stored_columns)
         lines.append(f"    {table!r}: {stored!r},")
@@ -112,7 +112,7 @@ def client_methods(*, asynchronous: bool) -> str:
         "from collections.abc import Mapping, Sequence",
         "from typing import Any, Generic, Literal, TypeVar, Union",
         "",
-        "from alpha_results_client.values import Value, text_of",
+        "from alpha_results_client.values import Value, format_value",
         "",
         'F = TypeVar("F")',
         "Day = Union[str, dt.date]",
@@ -168,7 +168,7 @@ def _method(endpoint: Endpoint, define: str, wait: str) -> Iterator[str]:
             yield f"        {name}"
             yield f"            {parameter.meaning}"
     yield '        """'
-    path = ", ".join(f"{x.name!r}: text_of({name})" for name, x in taken.items() if x.in_path)
+    path = ", ".join(f"{x.name!r}: format_value({name})" for name, x in taken.items() if x.in_path)
     query = ", ".join(f"{x.name!r}: {name}" for name, x in taken.items() if not x.in_path)
     call = "_collection" if collection else "_object"
     yield f"        return {wait}self.{call}({endpoint.id!r}, {{{path}}}, {{{query}}})"

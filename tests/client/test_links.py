@@ -23,9 +23,9 @@ from alpha_results_client import (
     collect,
     links,
     parquet,
-    whole,
+    table_links,
 )
-from alpha_results_client.declared import ENDPOINTS, STORED
+from alpha_results_client.declared import ENDPOINTS, STORED_COLUMNS
 from polars.testing import assert_frame_equal
 
 from tests.client.conftest import Service
@@ -99,12 +99,12 @@ def refusal(status: int, code: str) -> httpx.Response:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages so short, and tables that count as so small, that everything of more than two pages comes by link."""
     monkeypatch.setattr(collect, "PAGE", 7)
-    monkeypatch.setattr(whole, "_JSON_BYTES", 10**9)
+    monkeypatch.setattr(table_links, "_JSON_BYTES", 10**9)
 
 
 @pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "growing_wait", lambda _: 0.0)
+def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "backoff_seconds", lambda _: 0.0)
 
 
 def queries(endpoint: str) -> Iterator[dict[str, Any]]:
@@ -194,7 +194,7 @@ def etag_of(body: bytes) -> str:
     return f'"{hashlib.sha256(body).hexdigest()}"'
 
 
-@pytest.mark.usefixtures("at_once")
+@pytest.mark.usefixtures("no_waits")
 @pytest.mark.parametrize("etag", [True, False])
 def test_a_download_goes_on_where_its_connection_broke(service: Service, *, etag: bool) -> None:
     sent: list[int] = []
@@ -234,7 +234,7 @@ def test_a_link_that_ended_is_asked_for_again_of_the_same_snapshot(service: Serv
     assert frame.height > 100
 
 
-@pytest.mark.usefixtures("at_once")
+@pytest.mark.usefixtures("no_waits")
 @pytest.mark.parametrize(
     "damage",
     [
@@ -295,7 +295,7 @@ def test_what_a_page_refuses_is_refused_the_same_by_link(service: Service) -> No
         assert len(meddler.calls) == 1, "a call that is refused is not made twice"
 
 
-@pytest.mark.usefixtures("at_once")
+@pytest.mark.usefixtures("no_waits")
 def test_an_address_that_callers_cannot_reach_is_given_up_soon(service: Service) -> None:
     def change(request: httpx.Request, _: bytes) -> None:
         if request.url.path.startswith("/files"):
@@ -326,8 +326,8 @@ def test_without_a_reader_of_parquet_tables_are_paged(
 def test_a_file_with_columns_that_this_release_does_not_know_is_left_to_pages(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = tuple(x for x in STORED["decisions"] if x != "score_z")
-    monkeypatch.setitem(STORED, "decisions", known)
+    known = tuple(x for x in STORED_COLUMNS["decisions"] if x != "score_z")
+    monkeypatch.setitem(STORED_COLUMNS, "decisions", known)
     meddler = Meddler()
     with Client(service.address, service.keys["raw"], transport=meddler) as client:
         assert "score_z" in client[FULL].scores().columns
@@ -350,7 +350,7 @@ def test_a_table_larger_than_the_rows_asked_for_is_left_to_pages(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collect, "PAGE", 7)
-    monkeypatch.setattr(whole, "_JSON_BYTES", 0)
+    monkeypatch.setattr(table_links, "_JSON_BYTES", 0)
     meddler = Meddler()
     with Client(service.address, service.keys["raw"], transport=meddler) as client:
         assert client.table("signals.scores", alpha=FULL).fetched_by == "pages"
@@ -427,7 +427,7 @@ def test_a_link_that_is_less_protected_than_the_service_is_not_followed(service:
 
 
 def test_progress_of_a_file_is_told_in_rows(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "_TOLD_EVERY", 1)
+    monkeypatch.setattr(links, "_REPORT_EVERY", 1)
     told: list[tuple[str, int, int]] = []
     with Client(service.address, service.keys["raw"], progress=lambda *x: told.append(x)) as client:
         rows = client[FULL].scores().height

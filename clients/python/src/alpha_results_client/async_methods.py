@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Literal, TypeVar, Union
 
-from alpha_results_client.values import Value, text_of
+from alpha_results_client.values import Value, format_value
 
 F = TypeVar("F")
 Day = Union[str, dt.date]
@@ -64,7 +64,7 @@ class AsyncClientMethods(Generic[F]):
             Last day of the window, inclusive.
         """
         return await self._collection(
-            "benchmarks.daily", {"symbol": text_of(symbol)}, {"from": start, "to": end}
+            "benchmarks.daily", {"symbol": format_value(symbol)}, {"from": start, "to": end}
         )
 
     async def admin_alphas(self) -> F:
@@ -79,7 +79,7 @@ class AsyncClientMethods(Generic[F]):
         key_id
             The id of a key.
         """
-        return await self._object("admin.keys.usage", {"key_id": text_of(key_id)}, {})
+        return await self._object("admin.keys.usage", {"key_id": format_value(key_id)}, {})
 
 
 class AsyncRunMethods(Generic[F]):
@@ -154,7 +154,9 @@ class AsyncRunMethods(Generic[F]):
             Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._object(
-            "catalog.alphas.tables.download", {"table": text_of(table)}, {"book": book, "snapshot": snapshot}
+            "catalog.alphas.tables.download",
+            {"table": format_value(table)},
+            {"book": book, "snapshot": snapshot},
         )
 
     async def rebalances(
@@ -210,7 +212,7 @@ class AsyncRunMethods(Generic[F]):
         """
         return await self._collection(
             "signals.rebalances.get",
-            {"date": text_of(date)},
+            {"date": format_value(date)},
             {
                 "symbol": symbols,
                 "direction": direction,

@@ -18,13 +18,13 @@ import httpx
 
 from alpha_results_client.async_methods import AsyncClientMethods, AsyncRunMethods
 from alpha_results_client.cache import DEFAULT_BYTES, DiskCache
-from alpha_results_client.client import TIMEOUT, PathText, certificates, split, user_agent
+from alpha_results_client.client import TIMEOUT, PathText, make_verify, split, user_agent
 from alpha_results_client.collect import collect, fetch
 from alpha_results_client.errors import AlphaResultsClientError
 from alpha_results_client.exchange import Broken, Fetch, Link, Plan, Reply, Send, Work
 from alpha_results_client.metrics import metrics_rows
 from alpha_results_client.settings import Progress, Settings
-from alpha_results_client.table import Table, frame_of
+from alpha_results_client.table import Table, make_frame
 from alpha_results_client.values import Value
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class AsyncClient(AsyncClientMethods[F], Generic[F]):
             timeout=timeout,
             transport=transport,
             headers={"User-Agent": user_agent()},
-            verify=certificates(self._settings.base_url),
+            verify=make_verify(self._settings.base_url),
         )
         # For links of a store that is reached by TLS when the service is not; made when there is one.
         self._tls: httpx.AsyncClient | None = self._http if transport is not None else None
@@ -209,7 +209,7 @@ class AsyncRun(AsyncRunMethods[F], Generic[F]):
         """Return the figures of :meth:`metrics` as a long table, as :meth:`alpha_results_client.Run.metrics_frame`."""
         query = {"snapshot": self.snapshot, "granularity": granularity, **parameters}
         found = await self._client._object("performance.metrics", {"alpha": self.alpha}, query)  # noqa: SLF001 - of the same package
-        frame: F = frame_of(metrics_rows(found), "metrics_figure", self._client._settings.frames)  # noqa: SLF001 - as above
+        frame: F = make_frame(metrics_rows(found), "metrics_figure", self._client._settings.frames)  # noqa: SLF001 - as above
         return frame
 
     async def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:

@@ -28,7 +28,7 @@ from alpha_results_client.exchange import Broken, Fetch, Link, Plan, Reply, Send
 from alpha_results_client.methods import ClientMethods, RunMethods
 from alpha_results_client.metrics import metrics_rows
 from alpha_results_client.settings import VERSION, Progress, Settings
-from alpha_results_client.table import Table, frame_of
+from alpha_results_client.table import Table, make_frame
 from alpha_results_client.values import Value
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Client(ClientMethods[F], Generic[F]):
             timeout=timeout,
             transport=transport,
             headers={"User-Agent": user_agent()},
-            verify=certificates(self._settings.base_url),
+            verify=make_verify(self._settings.base_url),
         )
         # For links of a store that is reached by TLS when the service is not; made when there is one.
         self._tls: httpx.Client | None = self._http if transport is not None else None
@@ -247,7 +247,7 @@ class Run(RunMethods[F], Generic[F]):
         path = {"alpha": self.alpha}
         query = {"snapshot": self.snapshot, "granularity": granularity, **parameters}
         found = self._client._object("performance.metrics", path, query)  # noqa: SLF001 - of the same package
-        frame: F = frame_of(metrics_rows(found), "metrics_figure", self._client._settings.frames)  # noqa: SLF001 - as above
+        frame: F = make_frame(metrics_rows(found), "metrics_figure", self._client._settings.frames)  # noqa: SLF001 - as above
         return frame
 
     def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
@@ -260,7 +260,7 @@ class Run(RunMethods[F], Generic[F]):
         return query if query.get("snapshot") is not None else {**query, "snapshot": self.snapshot}
 
 
-def certificates(base_url: str) -> ssl.SSLContext | bool:
+def make_verify(base_url: str) -> ssl.SSLContext | bool:
     """Return what a connection to the service is checked with.
 
     Reading the usual certificates takes longer than a call. Where the address needs none, none are read, and no TLS

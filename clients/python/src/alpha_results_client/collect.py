@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from alpha_results_client.declared import ENDPOINTS
 from alpha_results_client.errors import ResultsWarning, SnapshotNotFound, UnexpectedAnswer
-from alpha_results_client.exchange import Plan, Work, exchange, target_of
+from alpha_results_client.exchange import Plan, Work, exchange, make_target
 from alpha_results_client.moments import with_moments
 from alpha_results_client.progress import Reporter, reporter
 from alpha_results_client.settings import Settings
-from alpha_results_client.table import Table, frame_of
+from alpha_results_client.table import Table, make_frame
+from alpha_results_client.table_links import CollectionRequest, fetch_by_link, reason_to_page, worth_a_link
 from alpha_results_client.values import Value
-from alpha_results_client.whole import Asked, by_link, why_not_by_link, worth_a_link
 
 PAGE = 5000
 """Rows asked for at a time: the most the interface serves."""
@@ -65,16 +65,16 @@ def collect(
         When the library of the frames is not installed.
     """
     named = query.get("snapshot")
-    asked = Asked(endpoint, path, query, model_of(endpoint, query))
+    request = CollectionRequest(endpoint, path, query, row_model(endpoint, query))
     for turn in range(_TURNS):
         with reporter(settings.progress, f"{endpoint} {path.get('alpha', '')}".strip()) as report:
-            why_not = why_not_by_link(settings, asked)
-            if not why_not and not with_meta and asked.whole:
-                frame = yield from by_link(settings, asked, None, report)
+            reason = reason_to_page(settings, request)
+            if not reason and not with_meta and request.is_unfiltered:
+                frame = yield from fetch_by_link(settings, request, None, report)
                 if frame is not None:
                     return Table(frame, {}, "link")
             try:
-                found = yield from _pages(settings, asked, report)
+                found = yield from _pages(settings, request, report)
             except (_Changed, SnapshotNotFound) as error:
                 if isinstance(error, SnapshotNotFound) and (named is not None or turn == _TURNS - 1):
                     raise
@@ -82,19 +82,19 @@ def collect(
         announce(found.meta)
         if found.frame is not None:
             return Table(found.frame, found.meta, "link")
-        frame = yield Work(partial(frame_of, found.rows, asked.model, settings.frames))
+        frame = yield Work(partial(make_frame, found.rows, request.model, settings.frames))
         return Table(frame, found.meta)
     raise UnexpectedAnswer(f"{endpoint} changed between two pages, {_TURNS} times in a row; try again")
 
 
-def _pages(settings: Settings, asked: Asked, report: Reporter) -> Plan[_Rows]:
-    endpoint = asked.endpoint
+def _pages(settings: Settings, request: CollectionRequest, report: Reporter) -> Plan[_Rows]:
+    endpoint = request.endpoint
     rows: list[Mapping[str, Any]] = []
     first: Mapping[str, Any] | None = None
-    pinned = dict(asked.query)
+    pinned = dict(request.query)
     while True:
         body = yield from exchange(
-            settings, target_of(endpoint, asked.path, {**pinned, "limit": PAGE, "offset": len(rows)})
+            settings, make_target(endpoint, request.path, {**pinned, "limit": PAGE, "offset": len(rows)})
         )
         try:
             data, pagination, meta = body["data"], body["pagination"], body["meta"]
@@ -112,13 +112,13 @@ def _pages(settings: Settings, asked: Asked, report: Reporter) -> Plan[_Rows]:
         report(len(rows), total)
         if not more:
             return _Rows(rows, with_moments(first, f"meta {endpoint}"))
-        if began and worth_a_link(total, PAGE) and not why_not_by_link(settings, asked):
-            frame = yield from by_link(settings, asked._replace(query=pinned), total, report)
+        if began and worth_a_link(total, PAGE) and not reason_to_page(settings, request):
+            frame = yield from fetch_by_link(settings, request._replace(query=pinned), total, report)
             if frame is not None:
                 return _Rows([], with_moments(first, f"meta {endpoint}"), frame)
 
 
-def model_of(endpoint: str, query: Mapping[str, Value]) -> str:
+def row_model(endpoint: str, query: Mapping[str, Value]) -> str:
     """Return the row model of an answer."""
     entry = ENDPOINTS[endpoint]
     return entry.full_row if entry.full_row and query.get("fields") == "all" else entry.row
@@ -128,7 +128,7 @@ def fetch(
     settings: Settings, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
 ) -> Plan[Any]:
     """Fetch one object: the body's `data`, or the body of an endpoint without envelope, with real dates and instants."""
-    body = yield from exchange(settings, target_of(endpoint, path, query))
+    body = yield from exchange(settings, make_target(endpoint, path, query))
     entry = ENDPOINTS[endpoint]
     if not entry.enveloped:
         return with_moments(body, entry.row)

@@ -393,7 +393,7 @@ ROWS: dict[str, tuple[Column, ...]] = {
     ),
 }
 
-STORED: dict[str, tuple[str, ...]] = {
+STORED_COLUMNS: dict[str, tuple[str, ...]] = {
     "rebalances": ("date", "week_status", "n_symbols"),
     "decisions": (
         "date",

@@ -19,10 +19,10 @@ import httpx
 from alpha_results_client.declared import ENDPOINTS
 from alpha_results_client.errors import ApiError, NoAnswer, UnexpectedAnswer, error_class
 from alpha_results_client.settings import Settings
-from alpha_results_client.values import Value, text_of
+from alpha_results_client.values import Value, format_value
 
 T = TypeVar("T")
-_FIRST_WAIT = 0.5
+_FIRST_BACKOFF = 0.5
 
 
 class Receiver(Protocol):
@@ -89,12 +89,12 @@ class Link(httpx.URL):
         return super().__str__().partition("?")[0]
 
 
-def target_of(endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> str:
+def make_target(endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> str:
     """Return path and query of a call; values that are None are left out."""
     filled = ENDPOINTS[endpoint].path
     for name, value in path.items():
         filled = filled.replace(f"{{{name}}}", quote(value, safe=""))
-    pairs = [(name, text_of(value)) for name, value in query.items() if value is not None]
+    pairs = [(name, format_value(value)) for name, value in query.items() if value is not None]
     return f"{filled}?{urlencode(pairs)}" if pairs else filled
 
 
@@ -127,12 +127,12 @@ def exchange(settings: Settings, target: str) -> Plan[Any]:
                 if settings.cache is not None and etag:
                     settings.cache.write(settings.identity, target, etag, reply.body)
                 return found
-            failure = failure_of(settings, reply)
+            failure = parse_failure(settings, reply)
             wait = failure.retry_after
             if not failure.may_pass:
                 raise failure
         if wait is None:
-            wait = growing_wait(attempt)
+            wait = backoff_seconds(attempt)
         if attempt >= settings.retries or wait > settings.longest_wait:
             raise failure
         attempt += 1
@@ -149,15 +149,15 @@ def _read(settings: Settings, body: bytes) -> Any:
     return found
 
 
-def growing_wait(attempt: int) -> float:
+def backoff_seconds(attempt: int) -> float:
     """Return the seconds before another attempt where the service names none."""
-    wait: float = _FIRST_WAIT * 2**attempt * (1 + random.random() / 2)  # noqa: S311 - spreads callers, guards nothing
+    wait: float = _FIRST_BACKOFF * 2**attempt * (1 + random.random() / 2)  # noqa: S311 - spreads callers, guards nothing
     return wait
 
 
-def failure_of(settings: Settings, reply: Reply) -> ApiError:
+def parse_failure(settings: Settings, reply: Reply) -> ApiError:
     """Return what a refusal says."""
-    retry_after = seconds_of(reply.headers.get("retry-after"))
+    retry_after = parse_retry_after(reply.headers.get("retry-after"))
     try:
         told = json.loads(reply.body)["error"]
         code, message = str(told["code"]), str(told["message"])
@@ -172,7 +172,7 @@ def failure_of(settings: Settings, reply: Reply) -> ApiError:
     return error_class(code, reply.status)(code, message, details, request_id, reply.status, retry_after)
 
 
-def seconds_of(header: str | None) -> float | None:
+def parse_retry_after(header: str | None) -> float | None:
     """Return how many seconds a ``Retry-After`` names, as a number or as a date; None for what is neither."""
     if header is None:
         return None

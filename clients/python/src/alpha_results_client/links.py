@@ -1,4 +1,4 @@
-"""The file of a whole table by signed link: asked for, fetched without the key, checked, and gone on with where it broke."""
+"""Downloads the file of a whole table by signed link: without the key, in resumable pieces, checked against its digest."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from alpha_results_client.exchange import (
     Plan,
     Reply,
     Sleep,
+    backoff_seconds,
     exchange,
-    failure_of,
-    growing_wait,
-    target_of,
+    make_target,
+    parse_failure,
 )
 from alpha_results_client.settings import Settings
 from alpha_results_client.values import Value
 
 DOWNLOAD = "catalog.alphas.tables.download"
-_TOLD_EVERY = 1 << 20
+_REPORT_EVERY = 1 << 20
 """Bytes between two reports of progress."""
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
 class LinkFailed(Exception):
-    """The file cannot be had by link; pages may do. `lasting` when the next call would fail the same way."""
+    """The file cannot be had by link; pages may do. `permanent` when the next call would fail the same way."""
 
-    def __init__(self, reason: str, *, lasting: bool = False) -> None:
+    def __init__(self, reason: str, *, permanent: bool = False) -> None:
         self.reason = reason
-        self.lasting = lasting
+        self.permanent = permanent
         super().__init__(reason)
 
 
@@ -71,7 +71,7 @@ def ask_for_link(settings: Settings, path: Mapping[str, str], query: Mapping[str
     ApiError, NoAnswer, UnexpectedAnswer
         As :func:`exchange`.
     """
-    body = yield from exchange(settings, target_of(DOWNLOAD, path, query))
+    body = yield from exchange(settings, make_target(DOWNLOAD, path, query))
     try:
         data, meta = body["data"], body["meta"]
         link = SignedLink(
@@ -88,7 +88,7 @@ def ask_for_link(settings: Settings, path: Mapping[str, str], query: Mapping[str
         raise UnexpectedAnswer(f"{DOWNLOAD} answered something that is not a link")
     schemes = {"https"} if settings.base_url.startswith("https:") else {"http", "https"}
     if urlsplit(link.url).scheme not in schemes:
-        raise LinkFailed("the link is not encrypted as the service's own address is", lasting=True)
+        raise LinkFailed("the link is not encrypted as the service's own address is", permanent=True)
     return link
 
 
@@ -100,7 +100,7 @@ def fetch_file(
 ) -> Plan[bytes]:
     """Fetch the file of a link, or take it from the cache, and check it against its digest.
 
-    A connection that breaks is made again and goes on where it stopped. A link that ended is asked for again.
+    A download is resumed after a broken connection. A link that expired is replaced.
 
     Parameters
     ----------
@@ -120,24 +120,24 @@ def fetch_file(
     if stored is not None:
         report(link.size, link.size)
         return stored
-    into = _Pieces(link, report)
+    into = _PartialFile(link, report)
     attempt, renewed = 0, False
     while True:
         had = into.received
         reply: Reply | Broken = yield Fetch(link.url, into.request_headers(), into)
         if into.received > had:
             attempt, renewed = 0, False
-        if into.whole:
+        if into.complete:
             break
         if isinstance(reply, Reply) and reply.status == httpx.codes.FORBIDDEN and not renewed:
             renewed = True
             link = yield from renew()
-            into = into if into.link.sha256 == link.sha256 else _Pieces(link, report)
+            into = into if into.link.sha256 == link.sha256 else _PartialFile(link, report)
             continue
         failure, wait = _failure(settings, reply, into)
         # An address that callers cannot reach is not waited for as the service itself is.
-        retries = min(1, settings.retries) if failure.lasting else settings.retries
-        wait = growing_wait(attempt) if wait is None else wait
+        retries = min(1, settings.retries) if failure.permanent else settings.retries
+        wait = backoff_seconds(attempt) if wait is None else wait
         if attempt >= retries or wait > settings.longest_wait:
             raise failure
         attempt += 1
@@ -148,13 +148,15 @@ def fetch_file(
     return data
 
 
-def _failure(settings: Settings, reply: Reply | Broken, into: _Pieces) -> tuple[LinkFailed, float | None]:
+def _failure(
+    settings: Settings, reply: Reply | Broken, into: _PartialFile
+) -> tuple[LinkFailed, float | None]:
     """Return what an attempt failed for, and the wait that was named; raises what will not pass."""
     if isinstance(reply, Broken):
-        return LinkFailed(f"the link gave no answer: {reply.reason}", lasting=not into.received), None
+        return LinkFailed(f"the link gave no answer: {reply.reason}", permanent=not into.received), None
     if reply.status in {httpx.codes.OK, httpx.codes.PARTIAL_CONTENT}:
         return LinkFailed("the file fetched by link is not the one described"), None
-    told = failure_of(settings, reply)
+    told = parse_failure(settings, reply)
     failure = LinkFailed(f"the link was refused with {told.code}")
     if reply.status == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
         into.restart()
@@ -163,7 +165,7 @@ def _failure(settings: Settings, reply: Reply | Broken, into: _Pieces) -> tuple[
     return failure, told.retry_after
 
 
-class _Pieces:
+class _PartialFile:
     """The file as far as it came."""
 
     def __init__(self, link: SignedLink, report: Callable[[int, int], None]) -> None:
@@ -176,8 +178,8 @@ class _Pieces:
         """Forget what came."""
         self._pieces: list[bytes] = []
         self._digest = hashlib.sha256()
-        self._told = self.received = 0
-        self.whole = False
+        self._reported = self.received = 0
+        self.complete = False
 
     def request_headers(self) -> Mapping[str, str]:
         """Ask for the rest of the very file that was begun; a coding would make its bytes others."""
@@ -208,12 +210,12 @@ class _Pieces:
         self._pieces.append(piece)
         self._digest.update(piece)
         self.received += len(piece)
-        self.whole = self.received == self.link.size and self._digest.hexdigest() == self.link.sha256
-        if self.received >= self.link.size and not self.whole:
+        self.complete = self.received == self.link.size and self._digest.hexdigest() == self.link.sha256
+        if self.received >= self.link.size and not self.complete:
             self.restart()
             return False
-        if self.whole or self.received - self._told >= _TOLD_EVERY:
-            self._told = self.received
+        if self.complete or self.received - self._reported >= _REPORT_EVERY:
+            self._reported = self.received
             self._report(self.received, self.link.size)
         return True
 
@@ -222,7 +224,7 @@ class _Pieces:
         return b"".join(self._pieces)
 
 
-def refused_for_good(error: ApiError) -> bool:
+def is_permanent(error: ApiError) -> bool:
     """Tell whether a key may ask for no link at all, or the service is of a release that has none."""
     return error.code in {"endpoint_not_allowed", "not_found", "method_not_allowed"} or (
         error.status == httpx.codes.NOT_FOUND and error.code == f"http_{error.status}"

@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Literal, TypeVar, Union
 
-from alpha_results_client.values import Value, text_of
+from alpha_results_client.values import Value, format_value
 
 F = TypeVar("F")
 Day = Union[str, dt.date]
@@ -59,7 +59,9 @@ class ClientMethods(Generic[F]):
         end
             Last day of the window, inclusive.
         """
-        return self._collection("benchmarks.daily", {"symbol": text_of(symbol)}, {"from": start, "to": end})
+        return self._collection(
+            "benchmarks.daily", {"symbol": format_value(symbol)}, {"from": start, "to": end}
+        )
 
     def admin_alphas(self) -> F:
         """Every alpha with its snapshot and what its run lacks."""
@@ -73,7 +75,7 @@ class ClientMethods(Generic[F]):
         key_id
             The id of a key.
         """
-        return self._object("admin.keys.usage", {"key_id": text_of(key_id)}, {})
+        return self._object("admin.keys.usage", {"key_id": format_value(key_id)}, {})
 
 
 class RunMethods(Generic[F]):
@@ -146,7 +148,9 @@ class RunMethods(Generic[F]):
             Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._object(
-            "catalog.alphas.tables.download", {"table": text_of(table)}, {"book": book, "snapshot": snapshot}
+            "catalog.alphas.tables.download",
+            {"table": format_value(table)},
+            {"book": book, "snapshot": snapshot},
         )
 
     def rebalances(
@@ -202,7 +206,7 @@ class RunMethods(Generic[F]):
         """
         return self._collection(
             "signals.rebalances.get",
-            {"date": text_of(date)},
+            {"date": format_value(date)},
             {
                 "symbol": symbols,
                 "direction": direction,

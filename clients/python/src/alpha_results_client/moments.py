@@ -9,18 +9,18 @@ from typing import Any
 from alpha_results_client.declared import MOMENTS
 
 
-def instant_of(text: str) -> dt.datetime:
+def parse_instant(text: str) -> dt.datetime:
     """Read ``2020-03-27T20:00:00Z``, with or without microseconds."""
     form = "%Y-%m-%dT%H:%M:%S.%fZ" if "." in text else "%Y-%m-%dT%H:%M:%SZ"
     return dt.datetime.strptime(text, form).replace(tzinfo=dt.timezone.utc)
 
 
-def day_of(text: str) -> dt.date:
+def parse_day(text: str) -> dt.date:
     """Read ``2020-03-27``."""
     return dt.date.fromisoformat(text)
 
 
-_READERS = {"date": day_of, "instant": instant_of}
+_READERS = {"date": parse_day, "instant": parse_instant}
 
 
 def with_moments(value: Any, model: str) -> Any:

@@ -8,7 +8,7 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from alpha_results_client.declared import ROWS, STORED, Column
+from alpha_results_client.declared import ROWS, STORED_COLUMNS, Column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ class Unreadable(NamedTuple):
     reason: str
 
 
-class Wanted(NamedTuple):
+class Selection(NamedTuple):
     """Which rows and columns of a file make a frame.
 
     Attributes
@@ -55,30 +55,30 @@ def has_reader(frames: str) -> bool:
     return frames in READERS and importlib.util.find_spec(READERS[frames]) is not None
 
 
-def frame_of_file(data: bytes, wanted: Wanted, frames: str) -> Any:
+def read_frame(data: bytes, selection: Selection, frames: str) -> Any:
     """Return the file's rows as a frame, or :class:`Unreadable` for a file that this release does not know."""
     read = _polars if frames == "polars" else _pandas
     try:
-        frame = read(data, wanted)
+        frame = read(data, selection)
     except Exception as error:  # noqa: BLE001 - whatever a reader raises, pages still answer
         return Unreadable(f"{READERS[frames]} cannot read the file: {type(error).__name__}: {error}")
-    if isinstance(frame, Unreadable) or len(frame) == wanted.rows:
+    if isinstance(frame, Unreadable) or len(frame) == selection.rows:
         return frame
-    return Unreadable(f"the file has {len(frame)} of the rows asked for, not {wanted.rows}")
+    return Unreadable(f"the file has {len(frame)} of the rows asked for, not {selection.rows}")
 
 
-def _columns(present: Sequence[str], wanted: Wanted) -> list[tuple[Column, bool]] | Unreadable:
+def _columns(present: Sequence[str], selection: Selection) -> list[tuple[Column, bool]] | Unreadable:
     """Return the columns of the row, each with whether the file has it, in their order.
 
     A column that this release does not know may belong to the row or not: pages tell.
     """
-    unknown = set(present) - set(STORED[wanted.table])
+    unknown = set(present) - set(STORED_COLUMNS[selection.table])
     if unknown:
         return Unreadable(
             f"the file has columns that this release does not know: {', '.join(sorted(unknown))}"
         )
     found = []
-    for column in ROWS[wanted.model]:
+    for column in ROWS[selection.model]:
         stored = column.name in present
         if not stored and column.optional:
             continue
@@ -92,40 +92,40 @@ def _day_column(present: Sequence[str]) -> str:
     return "date" if "date" in present else "timestamp"
 
 
-def _polars(data: bytes, wanted: Wanted) -> pl.DataFrame | Unreadable:
+def _polars(data: bytes, selection: Selection) -> pl.DataFrame | Unreadable:
     import polars as pl  # noqa: PLC0415 - optional
 
     present = list(pl.read_parquet_schema(io.BytesIO(data)))
-    columns = _columns(present, wanted)
+    columns = _columns(present, selection)
     if isinstance(columns, Unreadable):
         return columns
     day = _day_column(present)
     needed = [column.name for column, stored in columns if stored]
-    if wanted.first is not None or wanted.last is not None:
+    if selection.first is not None or selection.last is not None:
         needed = list(dict.fromkeys([*needed, day]))
-    if wanted.symbols is not None:
+    if selection.symbols is not None:
         needed = list(dict.fromkeys([*needed, "symbol"]))
     frame = pl.read_parquet(io.BytesIO(data), columns=needed)
     when = pl.col(day) if day == "date" else pl.col(day).dt.convert_time_zone("UTC").dt.date()
-    if wanted.first is not None:
-        frame = frame.filter(when >= wanted.first)
-    if wanted.last is not None:
-        frame = frame.filter(when <= wanted.last)
-    if wanted.symbols is not None:
-        frame = frame.filter(pl.col("symbol").is_in(list(wanted.symbols)))
+    if selection.first is not None:
+        frame = frame.filter(when >= selection.first)
+    if selection.last is not None:
+        frame = frame.filter(when <= selection.last)
+    if selection.symbols is not None:
+        frame = frame.filter(pl.col("symbol").is_in(list(selection.symbols)))
     types: dict[str, Any] = {
         "float": pl.Float64, "int": pl.Int64, "bool": pl.Boolean, "text": pl.String, "date": pl.Date,
         "instant": pl.Datetime("us", "UTC"),
     }  # fmt: skip
     return frame.select(
-        (pl.col(column.name) if stored else pl.lit(wanted.book if column.name == "book" else None))
+        (pl.col(column.name) if stored else pl.lit(selection.book if column.name == "book" else None))
         .cast(types[column.type])
         .alias(column.name)
         for column, stored in columns
     )
 
 
-def _pandas(data: bytes, wanted: Wanted) -> pd.DataFrame | Unreadable:
+def _pandas(data: bytes, selection: Selection) -> pd.DataFrame | Unreadable:
     import pandas as pd  # noqa: PLC0415 - optional
     import pyarrow as pa  # noqa: PLC0415 - as above
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
@@ -133,17 +133,17 @@ def _pandas(data: bytes, wanted: Wanted) -> pd.DataFrame | Unreadable:
 
     file = pq.ParquetFile(pa.BufferReader(data))
     present = file.schema_arrow.names
-    columns = _columns(present, wanted)
+    columns = _columns(present, selection)
     if isinstance(columns, Unreadable):
         return columns
     day = _day_column(present)
     table = file.read([x for x in present if x in {day, "symbol", *(column.name for column, _ in columns)}])
-    if wanted.first is not None:
-        table = table.filter(pc.greater_equal(table[day].cast(pa.date32()), pa.scalar(wanted.first)))
-    if wanted.last is not None:
-        table = table.filter(pc.less_equal(table[day].cast(pa.date32()), pa.scalar(wanted.last)))
-    if wanted.symbols is not None:
-        table = table.filter(pc.is_in(table["symbol"], pa.array(wanted.symbols, table["symbol"].type)))
+    if selection.first is not None:
+        table = table.filter(pc.greater_equal(table[day].cast(pa.date32()), pa.scalar(selection.first)))
+    if selection.last is not None:
+        table = table.filter(pc.less_equal(table[day].cast(pa.date32()), pa.scalar(selection.last)))
+    if selection.symbols is not None:
+        table = table.filter(pc.is_in(table["symbol"], pa.array(selection.symbols, table["symbol"].type)))
     types = {
         "float": pa.float64(), "int": pa.int64(), "bool": pa.bool_(), "text": pa.string(), "date": pa.timestamp("us"),
         "instant": pa.timestamp("us", "UTC"),
@@ -152,7 +152,7 @@ def _pandas(data: bytes, wanted: Wanted) -> pd.DataFrame | Unreadable:
         column.name: table[column.name].cast(types[column.type])
         if stored
         else pa.repeat(
-            pa.scalar(wanted.book if column.name == "book" else None, types[column.type]), len(table)
+            pa.scalar(selection.book if column.name == "book" else None, types[column.type]), len(table)
         )
         for column, stored in columns
     }

@@ -15,7 +15,7 @@ from alpha_results_client.errors import AlphaResultsClientError
 VERSION = version("alpha-results-client")
 Progress = Callable[[str, int, int], None]
 """Told after each page or piece: what is fetched, rows so far, rows in all."""
-_LINKS_AGAIN = 600.0
+_DISABLED_SECONDS = 600.0
 """Seconds after which a link is tried again where none worked."""
 FRAMES = ("polars", "pandas", "rows")
 
@@ -76,22 +76,22 @@ class Settings:
         self.cache = cache
         self.progress = progress
         # Endpoint, or "" for all of them -> why its tables come by pages, and until when that is not tried again.
-        self._no_links: dict[str, tuple[str, float]] = {} if links else {"": ("links=False", math.inf)}
+        self._disabled_links: dict[str, tuple[str, float]] = {} if links else {"": ("links=False", math.inf)}
         self.authorization = _Authorization(key)
         # Two keys may see different things at one address.
         self.identity = hashlib.sha256(f"{self.base_url} {key}".encode()).hexdigest()
 
-    def why_no_links(self, endpoint: str) -> str | None:
+    def links_disabled_reason(self, endpoint: str) -> str | None:
         """Return why an endpoint's tables come by pages for now; None when links may be tried."""
         for name in ("", endpoint):
-            why, until = self._no_links.get(name, ("", 0.0))
+            reason, until = self._disabled_links.get(name, ("", 0.0))
             if time.monotonic() < until:
-                return why
+                return reason
         return None
 
-    def remember_no_links(self, endpoint: str, why: str) -> None:
+    def disable_links(self, endpoint: str, reason: str) -> None:
         """Spend no calls on links that cannot work, until that may have changed."""
-        self._no_links[endpoint] = why, time.monotonic() + _LINKS_AGAIN
+        self._disabled_links[endpoint] = reason, time.monotonic() + _DISABLED_SECONDS
 
     def __repr__(self) -> str:
         return f"{self.base_url!r}, frames={self.frames!r}"

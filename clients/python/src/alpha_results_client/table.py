@@ -36,7 +36,7 @@ class Table(Generic[F]):
     fetched_by: str = "pages"
 
 
-def frame_of(rows: list[Mapping[str, Any]], model: str, frames: str) -> Any:
+def make_frame(rows: list[Mapping[str, Any]], model: str, frames: str) -> Any:
     """Return rows as a frame.
 
     The columns are those that came, in their declared order; of an empty table those that every run has. A column that this

@@ -9,7 +9,7 @@ from typing import Union
 Value = Union[str, float, bool, dt.date, Sequence[str], None]
 
 
-def text_of(value: Value) -> str:
+def format_value(value: Value) -> str:
     """Write a value as the interface reads it."""
     if isinstance(value, bool):
         return "true" if value else "false"
