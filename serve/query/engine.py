@@ -178,17 +178,16 @@ class TablePages:
         return self._indexes.load(snapshot) if wanted and snapshot.has_rows("rebalances") else None
 
     def _rows(self, query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | None) -> Rows:
-        source = _TableSource(self._reader, snapshot, query.view)
-        table = self._tables.load(query.snapshot, query.view, source)
+        view = query.view
+        source = _TableSource(self._reader, snapshot, view)
+        table = self._tables.load(query.snapshot, view, source)
         if table is not None:
             # A file that turns out to be damaged is read as if it were not there.
             with contextlib.suppress(RowsDamaged):
                 return table.waiting.cut(query)
         started = time.perf_counter()
         rows = self._reader.page(compile_page(query, snapshot, index))
-        self._tables.record_miss(
-            query.snapshot, query.view, seconds=time.perf_counter() - started, source=source
-        )
+        self._tables.record_miss(query.snapshot, view, seconds=time.perf_counter() - started, source=source)
         return rows
 
 

@@ -36,8 +36,8 @@ async def main() -> None:
         rate = RateLimit((second, minute, day, month))
 
         async def caller(key: str = key, rate: RateLimit = rate) -> int:
-            standings = [await limiter.hit(key, rate) for _ in range(int(calls))]
-            return sum(standing.refused is None for standing in standings)
+            statuses = [await limiter.hit(key, rate) for _ in range(int(calls))]
+            return sum(status.refused is None for status in statuses)
 
         admitted[key] = sum(await asyncio.gather(*[caller() for _ in range(int(tasks))]))
     await limiter.close()

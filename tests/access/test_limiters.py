@@ -103,9 +103,9 @@ async def test_64_tasks_in_one_process_get_the_limit_exactly_ten_times_in_a_row(
                 await asyncio.sleep(0)
             return found
 
-        standings = [x for found in await asyncio.gather(*[caller() for _ in range(64)]) for x in found]
-        assert sum(standing.refused is None for standing in standings) == LIMIT
-        assert {standing.refused for standing in standings} == {None, window}
+        statuses = [x for found in await asyncio.gather(*[caller() for _ in range(64)]) for x in found]
+        assert sum(status.refused is None for status in statuses) == LIMIT
+        assert {status.refused for status in statuses} == {None, window}
     await limiter.close()
 
 
@@ -156,8 +156,8 @@ async def main():
     limiter = await InMemoryLimiter.open(Path(sys.argv[1]))
     rate = RateLimit((10**6, 10**6, 10**6, None))
     while True:
-        standing = await limiter.hit("a", rate)
-        print(standing.used[3], flush=True)
+        status = await limiter.hit("a", rate)
+        print(status.used[3], flush=True)
         await asyncio.sleep(0.01)
 asyncio.run(main())
 """
@@ -351,7 +351,7 @@ async def test_calls_that_come_together_are_counted_each_by_itself(own_redis: Re
         client.script_flush()
     # No script ran for these before it was loaded again, so none is counted twice.
     again = await asyncio.gather(*[limiter.hit(key, WIDE) for key in "cdc"])
-    assert [standing.used[3] for standing in again] == [1, 1, 2]
+    assert [status.used[3] for status in again] == [1, 1, 2]
     await limiter.close()
 
 

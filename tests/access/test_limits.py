@@ -38,9 +38,9 @@ def test_headers_state_limit_remaining_and_reset_of_each_window() -> None:
 
 def test_a_month_without_quota_has_no_headers_and_no_remaining() -> None:
     rate = RateLimit((5, 60, 5000, None))
-    standing = LimitStatus((1, 1, 1, 7), (1, 1, 1, 1))
-    assert not [name for name in rate_headers(rate, standing) if name.endswith("Month")]
-    usage = standing.usage(rate).to_json()
+    status = LimitStatus((1, 1, 1, 7), (1, 1, 1, 1))
+    assert not [name for name in rate_headers(rate, status) if name.endswith("Month")]
+    usage = status.usage(rate).to_json()
     assert usage["month"] == 7
     assert usage["remaining_month"] is None
 

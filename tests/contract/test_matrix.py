@@ -65,7 +65,7 @@ CONDITIONS: Final[Mapping[str, Condition]] = {
     "right, of a listed alpha": Condition("tester", ""),
 }
 NOT_GIVEN: Final = {"catalog.alphas.source.download": "source_download_not_configured"}
-"""Registry id -> what the right key is told, where this deployment lacks something."""
+"""Registry id -> what the right key is answered, where this deployment lacks something."""
 OF_THE_LIST: Final = {
     AllowListScope.ALPHAS: "alpha_not_allowed",
     AllowListScope.RUNS: "run_not_allowed",

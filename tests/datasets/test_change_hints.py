@@ -76,10 +76,10 @@ def test_a_publication_is_seen_at_the_next_look(folder: Path) -> None:
 def test_of_two_publications_within_one_tick_of_the_clock_none_is_missed(folder: Path) -> None:
     catalogue = Catalogue(open_storage(folder), HOUR)
     publish(folder, replace(make_pointer(1), name="The first"))
-    told = (folder / CATALOG).stat()
+    status = (folder / CATALOG).stat()
     assert catalogue.refresh()
     publish(folder, replace(make_pointer(2), name="The second"))
-    os.utime(folder / CATALOG, ns=(told.st_atime_ns, told.st_mtime_ns))
+    os.utime(folder / CATALOG, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert catalogue.refresh()
     assert {pointer.name for pointer in catalogue.pointers()} >= {"The first", "The second"}
 

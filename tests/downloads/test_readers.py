@@ -36,8 +36,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(root: Path, request: pytest.FixtureRequest) -> Iterator[tuple[str, str, Path]]:
     token, log = token_for(root), root.with_name(f"{request.param}.log")
     counts = str(root.with_name(f"{request.param}.limits"))
-    told = {"ALPHA_RESULTS_FAST_PATH": request.param, "ALPHA_RESULTS_LIMITS_STATE": counts}
-    with served(root, log=log, variables={**told, "ALPHA_RESULTS_WRITE_TIMEOUT_SECONDS": "1"}) as (_, base):
+    settings = {"ALPHA_RESULTS_FAST_PATH": request.param, "ALPHA_RESULTS_LIMITS_STATE": counts}
+    with served(root, log=log, variables={**settings, "ALPHA_RESULTS_WRITE_TIMEOUT_SECONDS": "1"}) as (
+        _,
+        base,
+    ):
         yield base, token, log
 
 

@@ -16,13 +16,13 @@ from tests.importers.conftest import Run
 RunIn = Callable[[str], Run]
 
 
-def require_sound(folder: Path, told: Mapping[str, Any]) -> None:
+def require_sound(folder: Path, report: Mapping[str, Any]) -> None:
     """Compare each seal with what the library said of its result."""
-    assert told["seals"]
-    for name, own in told["seals"].items():
+    assert report["seals"]
+    for name, own in report["seals"].items():
         seal = Seal.open(str(folder / name))
-        report = check(seal)
-        assert report.violations == report.warnings == (), name
+        checked = check(seal)
+        assert checked.violations == checked.warnings == (), name
         ledger = seal.table("portfolio")
         assert ledger["ending_equity"].to_list() == pytest.approx(
             [own["equity"][str(day)] for day in ledger["date"]], rel=1e-9
@@ -38,23 +38,24 @@ def require_sound(folder: Path, told: Mapping[str, Any]) -> None:
 def test_results_of_vectorbt_become_seals_with_its_equity_holdings_and_fees(
     run_in: RunIn, tmp_path: Path
 ) -> None:
-    told = run_in("vectorbt==1.2.0")("with_vectorbt.py", tmp_path)
-    require_sound(tmp_path, told)
+    report = run_in("vectorbt==1.2.0")("with_vectorbt.py", tmp_path)
+    require_sound(tmp_path, report)
     slippage = [
         Seal.open(str(tmp_path / name)).table("portfolio")["execution_cost"].sum()
         for name in ("shared", "shared_with_mids")
     ]
     assert slippage[1] < slippage[0] < 0, "slippage is a cost only where the prices before it are given"
-    assert "several bars a day" in told["hourly"]
+    assert "several bars a day" in report["hourly"]
     assert (
         "filled on the first session, 2024-01-01, and a decision is of a day before its fill"
-        in told["first_bar"]
+        in report["first_bar"]
     )
 
 
 def test_results_of_bt_become_seals_with_its_equity_holdings_and_fees(run_in: RunIn, tmp_path: Path) -> None:
-    told = run_in("bt==1.4.1")("with_bt.py", tmp_path)
-    require_sound(tmp_path, told)
+    report = run_in("bt==1.4.1")("with_bt.py", tmp_path)
+    require_sound(tmp_path, report)
     assert (
-        "cash came or went that fills do not tell, such as dividends, interest or deposits" in told["paid_in"]
+        "cash came or went that fills do not tell, such as dividends, interest or deposits"
+        in report["paid_in"]
     )

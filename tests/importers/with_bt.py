@@ -38,7 +38,7 @@ def results() -> dict[str, Any]:
 
 def main() -> None:
     """Seal every result."""
-    told: dict[str, Any] = {"seals": {}}
+    report: dict[str, Any] = {"seals": {}}
     for name, backtest in results().items():
         ledger = ledger_from_bt(backtest, NYSE)
         began = datetime(2024, 9, 1, tzinfo=UTC)
@@ -47,7 +47,7 @@ def main() -> None:
         )
         writer.add_ledger(ledger).write()
         strategy = backtest.strategy
-        told["seals"][name] = {
+        report["seals"][name] = {
             "equity": {str(day.date()): float(x) for day, x in strategy.values.items()},  # noqa: PD011 -- a series of bt, no array of pandas
             "shares": {str(x): float(y) for x, y in strategy.positions.iloc[-1].items()},
             "fees": float(strategy.fees.sum()),
@@ -58,8 +58,8 @@ def main() -> None:
     try:
         ledger_from_bt(paid_in, NYSE)
     except SealError as error:
-        told["paid_in"] = str(error)
-    sys.stdout.write(json.dumps(told))
+        report["paid_in"] = str(error)
+    sys.stdout.write(json.dumps(report))
 
 
 if __name__ == "__main__":

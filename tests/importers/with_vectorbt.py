@@ -48,7 +48,7 @@ def refused(portfolio: Any) -> str:
 
 def main() -> None:
     """Seal every result."""
-    told: dict[str, Any] = {"seals": {}}
+    report: dict[str, Any] = {"seals": {}}
     for name, (portfolio, mids) in results().items():
         ledger = ledger_from_vectorbt(
             portfolio, Calendar("America/New_York", "09:30", "16:00"), mid_prices=mids
@@ -59,16 +59,16 @@ def main() -> None:
         )
         writer.add_ledger(ledger).write()
         value = portfolio.value(group_by=True)
-        told["seals"][name] = {
+        report["seals"][name] = {
             "equity": {str(day.date()): float(x) for day, x in value.items()},
             "shares": {str(x): float(y) for x, y in pd.DataFrame(portfolio.assets()).iloc[-1].items()},
             "fees": float(portfolio.orders.records_readable["Fees"].sum()),
             "notes": ledger.notes,
         }
     hourly = CLOSE.set_axis(pd.date_range("2024-01-01", periods=len(CLOSE), freq="h"))
-    told["hourly"] = refused(vbt.Portfolio.from_holding(hourly, freq="1h"))
-    told["first_bar"] = refused(vbt.Portfolio.from_holding(CLOSE, freq="1D"))
-    sys.stdout.write(json.dumps(told))
+    report["hourly"] = refused(vbt.Portfolio.from_holding(hourly, freq="1h"))
+    report["first_bar"] = refused(vbt.Portfolio.from_holding(CLOSE, freq="1D"))
+    sys.stdout.write(json.dumps(report))
 
 
 if __name__ == "__main__":
