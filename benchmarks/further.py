@@ -102,6 +102,8 @@ def restart(data: Path, plan: Plan) -> dict[str, Any]:
     """
     plan.tell("a restart")
     ours, alphas = Ours(data / "root"), plan.workload.alphas
+    ours.rows = data / "rows"
+    shutil.rmtree(ours.rows, ignore_errors=True)
     asks = {query: plan.workload.distinct(query, "restart") for query in _RESTART_QUERIES}
     with ours.running() as up:
         for requests in asks.values():

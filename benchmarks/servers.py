@@ -180,6 +180,9 @@ class Ours(Server):
         self.store = root.with_name(f"{root.name}{self.store_suffix}")
         self._workers, self._redis, self._memory = workers, redis, memory
         self.preload: int | None = None
+        self.rows: Path | None = None
+        """Folder of rendered rows that one process leaves to the next; by default each begins with an empty one."""
+        self._rows = ""
         for file in root.parent.glob(self.store.name + "*"):
             file.unlink()
         self._token = self._issue()
@@ -202,8 +205,17 @@ class Ours(Server):
         return command + ([] if self.preload is None else ["--preload", str(self.preload)])
 
     def environment(self) -> dict[str, str]:
-        """Return where the limiter is, when it is shared."""
-        return {} if self._redis is None else {"ALPHA_RESULTS_REDIS": self._redis}
+        """Return where rendered rows are, and where the limiter is, when it is shared."""
+        rows = {"ALPHA_RESULTS_ROWS": self._rows}
+        return rows if self._redis is None else {**rows, "ALPHA_RESULTS_REDIS": self._redis}
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Running]:
+        """Start it, wait until it answers, and stop it."""
+        with tempfile.TemporaryDirectory(prefix="rows-", dir=self.root.parent) as own:
+            self._rows = str(self.rows or own)
+            with super().running() as up:
+                yield up
 
     def headers(self) -> dict[str, str]:
         """Return the key."""

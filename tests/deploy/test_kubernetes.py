@@ -91,6 +91,13 @@ def test_the_containers_may_do_nothing_they_need_not() -> None:
             assert "memory" in container["resources"]["limits"], name
 
 
+def test_what_a_node_keeps_fits_its_volume() -> None:
+    pod = of_kind("Deployment")["alpha-results-serve"]["spec"]["template"]["spec"]
+    (state,) = (volume for volume in pod["volumes"] if volume["name"] == "state")
+    kept = sum(int(settings()[f"ALPHA_RESULTS_{name}_BYTES"]) for name in ("CACHE", "ROWS"))
+    assert kept * 1.1 < float(state["emptyDir"]["sizeLimit"].removesuffix("Gi")) * 2**30
+
+
 def test_a_node_leaves_the_load_balancer_before_its_port_closes_and_is_given_time_to_end() -> None:
     pod = of_kind("Deployment")["alpha-results-serve"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
