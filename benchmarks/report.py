@@ -341,8 +341,8 @@ def _told_further(found: dict[str, Any]) -> Iterator[str]:
         )
     for query, part in found.get("restart", {}).items():
         yield (
-            f"- {query} after a restart with `--preload 0`, alphas served before: {part['first_ms']:.2f} ms for the first request "
-            f"of each, {part['warm_ms']:.2f} ms later."
+            f"- {query} after a restart, alphas served before: at rest {part['rest_seconds']:.1f} s after its port opened, then "
+            f"{part['first_ms']:.2f} ms for the first request of each, {part['warm_ms']:.2f} ms later."
         )
     if "large" in found:
         part = found["large"]
