@@ -58,6 +58,6 @@ def _file_on_the_way(folder: Path) -> Path | None:
         except OSError as error:
             if error.errno in {errno.ENOENT, errno.ENOTDIR}:
                 continue
-            return None  # whoever reads or writes there tells what the disk says
+            return None  # whoever reads or writes there reports what the disk says
         return None if S_ISDIR(mode) else path
     return None

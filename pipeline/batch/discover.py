@@ -271,7 +271,7 @@ def _skip_reason(one: DiscoveredSeal, pointer: Pointer | None, *, searched: bool
 
 
 class Delivered:
-    """Tells which seals need nothing for their source archive any more; asked of the root once for many.
+    """Says which seals need nothing for their source archive any more; asked of the root once for many.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from pipeline.batch.request import Outcome
 
 
 class Search:
-    """Looks for seals, tells which are due, and remembers those that are refused.
+    """Looks for seals, selects those that are due, and remembers those that are refused.
 
     Parameters
     ----------

@@ -164,7 +164,7 @@ def _reasons(side: Floats, gated: Flags, active: Flags, *, raw_sides: Floats | N
     """Note what changed against the last week that was decided.
 
     A name that cannot be traded keeps the side it had, because its position is frozen, not closed.
-    `raw_sides` tells which holdings only the smoothing keeps in the book.
+    `raw_sides` says which holdings only the smoothing keeps in the book.
     """
     notes = np.full(side.shape, "", dtype=_LABEL)
     before = np.zeros(side.shape[1])

@@ -123,7 +123,7 @@ def description_seed(document: Mapping[str, Any]) -> Finding | None:
 
 @rule(
     "description.history",
-    "The history an alpha needs is counted in bars or told in prose, not both.",
+    "The history an alpha needs is counted in bars or described in prose, not both.",
     "Seal lookback_bars and warmup_bars, or history_requirement; leave the other null.",
     level=Level.FILE,
     needs={"description": ()},

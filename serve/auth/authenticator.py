@@ -74,7 +74,7 @@ class Authenticator:
         self.unreachable = {STORE: 0, LIMITER: 0}
         """Calls that could not be checked since the start, by the part that did not answer."""
 
-    def _away(self, part: str, error: StorageUnavailable) -> ApiError:
+    def _unavailable(self, part: str, error: StorageUnavailable) -> ApiError:
         """Fail closed: no call passes while what it has to be checked against cannot be reached."""
         self.unreachable[part] += 1
         _log.warning("access_unavailable", part=part, reason=str(error), cause=type(error.__cause__).__name__)
@@ -170,7 +170,7 @@ class Authenticator:
         try:
             record = self._verified(token, await self._store.find(token.key_id))
         except StorageUnavailable as error:
-            raise self._away(STORE, error) from error
+            raise self._unavailable(STORE, error) from error
         if seen is not None:
             seen.key_id = record.id
         address = client_address(client, credentials.forwarded if self._hops else (), self._hops)
@@ -181,7 +181,7 @@ class Authenticator:
         try:
             status = await self._limiter.hit(record.id, record.rate)
         except StorageUnavailable as error:
-            raise self._away(LIMITER, error) from error
+            raise self._unavailable(LIMITER, error) from error
         return self._counted(record, status, address, endpoint)
 
     def authorize_now(
@@ -204,7 +204,7 @@ class Authenticator:
         try:
             record = self._verified(token, self._store.find_now(token.key_id))
         except StorageUnavailable as error:
-            raise self._away(STORE, error) from error
+            raise self._unavailable(STORE, error) from error
         seen.key_id = record.id
         address = client_address(client, credentials.forwarded if self._hops else (), self._hops)
         if not record.account_active or record.addresses is not None:
@@ -278,7 +278,7 @@ class Authenticator:
         try:
             return await self._store.find(key_id)
         except StorageUnavailable as error:
-            raise self._away(STORE, error) from error
+            raise self._unavailable(STORE, error) from error
 
     def _counted(
         self, record: KeyRecord, status: LimitStatus, address: IPAddress | None, endpoint: Endpoint
@@ -317,7 +317,7 @@ class Authenticator:
         try:
             records = await self._store.owned_by(account_id)
         except StorageUnavailable as error:
-            raise self._away(STORE, error) from error
+            raise self._unavailable(STORE, error) from error
         return await self._rows(records)
 
     async def key(self, key_id: str) -> KeyRow | None:
@@ -327,14 +327,14 @@ class Authenticator:
         try:
             record = await self._store.find(key_id)
         except StorageUnavailable as error:
-            raise self._away(STORE, error) from error
+            raise self._unavailable(STORE, error) from error
         return None if record is None else (await self._rows([record]))[0]
 
     async def _rows(self, records: Sequence[KeyRecord]) -> list[KeyRow]:
         try:
             statuses = await self._limiter.status([(record.id, record.rate) for record in records])
         except StorageUnavailable as error:
-            raise self._away(LIMITER, error) from error
+            raise self._unavailable(LIMITER, error) from error
         return [
             key_row(record, status.usage(record.rate), self._shape.mask(record.id))
             for record, status in zip(records, statuses, strict=True)

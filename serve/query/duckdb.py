@@ -71,7 +71,7 @@ class Reader:
             found = pl.from_arrow(relation.to_arrow_table())
         except (duckdb.Error, PanicException) as error:
             self._forget(error)
-            raise _told(error) from error
+            raise _translated(error) from error
         assert isinstance(found, pl.DataFrame)
         return found
 
@@ -97,7 +97,7 @@ class Reader:
                 batches = cursor.sql(statement.sql, params=list(statement.binds)).to_arrow_reader(rows)
             except duckdb.Error as error:
                 self._forget(error)
-                raise _told(error) from error
+                raise _translated(error) from error
             with batches:
                 yield _frames(batches)
         finally:
@@ -171,7 +171,7 @@ def _frames(batches: pa.RecordBatchReader) -> Iterator[pl.DataFrame]:
         yield frame
 
 
-def _told(error: BaseException) -> BaseException:
+def _translated(error: BaseException) -> BaseException:
     """Return what an error of the engine comes to: a statement is made of declared names alone, so it is the file's fault."""
     if isinstance(error, _OURS):
         return error

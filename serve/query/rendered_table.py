@@ -195,17 +195,17 @@ def read_rows(
     SnapshotCorrupt
         When the file is gone or cannot be read.
     """
-    placed = _placed(reader.frame(stored.places()), stored)
-    if placed is None:
+    indexed = _index_rows(reader.frame(stored.places()), stored)
+    if indexed is None:
         return None
-    index, order = placed
+    index, order = indexed
     for sort in (False, True):
         with contextlib.suppress(_OutOfOrder), reader.parts(stored.shown(sort=sort), _PART_ROWS) as parts:
             return render(_arranged(parts, index, order), index.rows), index
     return None
 
 
-def _placed(frame: pl.DataFrame, stored: ParquetSource) -> tuple[RowIndex, RowNumbers | None] | None:
+def _index_rows(frame: pl.DataFrame, stored: ParquetSource) -> tuple[RowIndex, RowNumbers | None] | None:
     """Return the index, and the numbers of the rows in the order they are to have, None for theirs."""
     numbers = frame[_NUMBER].to_numpy()
     if not np.array_equal(numbers, np.arange(len(numbers))):

@@ -111,7 +111,7 @@ def _sealed(reader: Reader, snapshot: Snapshot) -> SealedMetrics | None:
 
 
 def _checked(snapshot: Snapshot) -> tuple[str, ...]:
-    """Name the column that tells which records are reproduced; a snapshot of an earlier release has none."""
+    """Name the column that says which records are reproduced; a snapshot of an earlier release has none."""
     return tuple(name for name in ("reconciliation",) if name in snapshot.columns("sealed_metrics"))
 
 

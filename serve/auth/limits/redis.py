@@ -151,18 +151,18 @@ class RedisLimiter:
         """
         (answer,) = await self._ask_all([("-", RateLimit())], cost=0)
         if isinstance(answer, Exception) and not _reason(answer)[1]:
-            raise SettingsError(self._told(answer)) from answer
+            raise SettingsError(self._message(answer)) from answer
         self._read(answer)
 
     def _read(self, answer: Any) -> LimitStatus:
         """Return an answer as a status; raises StorageUnavailable when it is an error."""
         if isinstance(answer, RedisError | OSError | TimeoutError):
-            raise StorageUnavailable(self._told(answer)) from answer
+            raise StorageUnavailable(self._message(answer)) from answer
         if isinstance(answer, Exception):
             raise answer
         return parse_status(answer)
 
-    def _told(self, error: Exception) -> str:
+    def _message(self, error: Exception) -> str:
         return f"{SETTINGS['redis'].variable}: {self._shown}: {_reason(error)[0]}"
 
     async def last_uses(self, key_ids: Sequence[str], month: int) -> dict[str, LastUse]:
@@ -174,7 +174,7 @@ class RedisLimiter:
             try:
                 rows = await pipeline.execute()
             except (RedisError, OSError, TimeoutError) as error:
-                raise StorageUnavailable(self._told(error)) from error
+                raise StorageUnavailable(self._message(error)) from error
         return {
             key_id: LastUse(int(last) - int(ahead or 0), int(calls or 0))
             for key_id, (last, ahead, calls) in zip(key_ids, rows, strict=True)

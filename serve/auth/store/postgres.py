@@ -79,7 +79,7 @@ def connecting(location: StoreLocation) -> Iterator[None]:
 
 @contextmanager
 def failures() -> Iterator[None]:
-    """Tell whatever the driver raises as what it means here; to be put around calls of the driver.
+    """Translate whatever the driver raises into what it means here; to be put around calls of the driver.
 
     When a server dies the driver raises nearly everything it has, faults of its own included: each of them says that
     the store did not answer. Refusals of this project pass.

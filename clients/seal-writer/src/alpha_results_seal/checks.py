@@ -1,4 +1,4 @@
-"""Whether a seal will be accepted: the pipeline's own rules where it is installed, else what can be told without it."""
+"""Whether a seal will be accepted: the pipeline's own rules where it is installed, else what can be checked without it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _typed(kind: str, series: pl.Series, column: Column) -> pl.Series:
 
 
 def cheap_problems(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> list[str]:
-    """Tell what can be told of tables alone: columns, nulls, numbers, keys, codes and the sums of the ledger."""
+    """Return what is wrong by the tables alone: columns, nulls, numbers, keys, codes and the sums of the ledger."""
     found = []
     for kind, frame in tables.items():
         for column in COLUMNS[kind]:

@@ -89,7 +89,7 @@ class Market:
         return found
 
     def tradeable(self, session: int) -> Any:
-        """Tell which names have the prices that a fill and its mark need."""
+        """Return which names have the prices that a fill and its mark need."""
         return np.isfinite(self.mids(session)) & np.isfinite(self.closes[session])
 
     def close_books(self, books: Mapping[str, Book], session: int, costs: Costs) -> None:
