@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -29,10 +30,10 @@ from serve.observability.damage import Damage
 from serve.observability.health import Components
 from serve.observability.survey import Survey
 from serve.query.alphas import AlphaPages
-from serve.query.duckdb import Reader
 from serve.query.engine import BookPages, CurvePages, Pages, TablePages
 from serve.query.ledgers import Ledgers
 from serve.query.prewarm import Prewarm
+from serve.query.reader import Reader
 from serve.query.rebalances import RebalanceIndexes
 from serve.query.rows_folder import RowsFolder, open_folder
 from serve.query.symbols import RunSymbols
@@ -43,6 +44,8 @@ from serve.settings import Settings, compute_threads
 from serve.source_archive import SourceArchives
 
 T = TypeVar("T")
+SOON_SECONDS: Final = 0.1
+"""How long after everything is open the rest begins to load: the port opens meanwhile, and does not wait for it."""
 _MAX_REQUESTED_PAGES: Final = 10_000
 """Pages of which it is known that they were asked for, to keep those that are asked for again."""
 
@@ -113,13 +116,13 @@ class ServerState:
         self.market_data.start()
         self.components = Components(self)
         await self.components.start()
-        self._executor.submit(self.metrics.warm)
-        self._preload.start()
+        self._soon = asyncio.get_running_loop().call_later(SOON_SECONDS, self._begin_to_load)
         self._survey.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Finish what computes, then let everything go."""
+        self._soon.cancel()
         await asyncio.to_thread(self._preload.stop)
         await asyncio.to_thread(self._survey.stop)
         await self.components.stop()
@@ -131,6 +134,17 @@ class ServerState:
         self.table_views.close()
         self.reader.close()
         await self.access.close()
+
+    def _begin_to_load(self) -> None:
+        """Load what the first answers do without."""
+        self._executor.submit(self._load_engine)
+        self._executor.submit(self.metrics.warm)
+        self._preload.start()
+
+    def _load_engine(self) -> None:
+        """Load the query engine, which nothing needs before the first rows are asked for."""
+        self.reader.open()
+        gc.freeze()
 
     def _catalogue_changed(self) -> None:
         """Drop what is cached of snapshots that nobody reads any more, and read those that came."""

@@ -23,6 +23,8 @@ from datasets.storage.protocol import DRAFT_SUFFIX, DraftFolder, R, Signature, S
 from schemas.errors import StorageUnavailable
 
 _PREFIX = "file://"
+_SMALL_BYTES: Final = 65_536
+"""Files that are shorter are read by one call."""
 _COARSEST_CLOCK_SECONDS: Final = 2.0
 """Two changes of a folder that are this far apart have different times on every file system."""
 
@@ -67,7 +69,29 @@ class LocalStorage(Storage):
 
     def read_many(self, relatives: Sequence[str]) -> dict[str, bytes | None]:
         """Return the bytes of many small files, None for those that do not exist."""
-        return {relative: self.read_version(relative).data for relative in relatives}
+        return {relative: self._read_small(self.full(relative)) for relative in relatives}
+
+    def _read_small(self, path: str) -> bytes | None:
+        # Of ten thousand pointers what is done for each counts: a failure is looked into by reading once more.
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                data = os.read(descriptor, _SMALL_BYTES)
+                if os.read(descriptor, 1):
+                    data = b""  # there is more of it
+            finally:
+                os.close(descriptor)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            data = b""
+        if data:
+            return data
+        try:
+            with reading(path):
+                return Path(path).read_bytes()
+        except FileNotFoundError:
+            return None
 
     def read_version(self, relative: str) -> Version:
         """Read a small file; its version has no name."""

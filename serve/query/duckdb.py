@@ -1,4 +1,4 @@
-"""Runs queries over published files: the only module here that knows the engine."""
+"""Runs queries over published files: the only module here that knows DuckDB."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from serve.query.found import Rows
 from serve.query.json import to_json
 from serve.query.sql import Paged, Statement
 
-ENGINE_VERSION: Final = duckdb.__version__
-"""The release of the engine."""
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     # Requests run side by side on a thread each; a query spread over all cores would only wait for the others.
     "threads": 1,
@@ -40,7 +38,7 @@ _LOST: Final = (duckdb.FatalException, duckdb.InternalException)
 """What may leave the whole database unusable."""
 
 
-class Reader:
+class Engine:
     """Answers statements over Parquet files. Safe to share between threads.
 
     Each thread has a cursor of its own on one in-memory database: a shared connection mixes up the results of

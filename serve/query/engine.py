@@ -15,12 +15,12 @@ from schemas.rows import ROWS
 from schemas.tables import TABLES
 from schemas.tables.books import BOOK_KINDS
 from serve.query.compile import compile_books, compile_page
-from serve.query.duckdb import Reader
 from serve.query.equity import Ledger, curve, summary_of_nothing
 from serve.query.found import NO_ROWS, Found, Rows, UnknownSymbol, Week
 from serve.query.ledgers import Ledgers
 from serve.query.page_query import BOOK, DECISION, EQUITY, PageQuery, TableView
 from serve.query.readable_books import holds_book, visible_books
+from serve.query.reader import Reader
 from serve.query.rebalances import RebalanceIndex, RebalanceIndexes
 from serve.query.rendered_table import (
     ParquetSource,

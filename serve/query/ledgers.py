@@ -7,8 +7,8 @@ from typing import Final
 from datasets.snapshot import Snapshot
 from schemas.tables import TABLES
 from serve.cache.lru import SizedLRUCache
-from serve.query.duckdb import Reader
 from serve.query.equity import LEDGER_COLUMNS, Ledger, make_ledger
+from serve.query.reader import Reader
 from serve.query.sql import select_all
 
 _TABLE: Final = TABLES["portfolio"]

@@ -13,9 +13,9 @@ import polars as pl
 
 from schemas.rows import RowModel
 from schemas.units import Type
-from serve.query.duckdb import ENGINE_VERSION, Reader
 from serve.query.found import Rows
 from serve.query.page_query import PageQuery
+from serve.query.reader import Reader, engine_version
 from serve.query.rendered_rows import RenderedRows, render
 from serve.query.row_index import RowIndex, RowNumbers, make_index, sort_days
 from serve.query.rows_file import RowsFile
@@ -138,7 +138,7 @@ class ParquetSource:
         """Name what is rendered, but for the file: equal names stand for equal bytes of equal files."""
         shown = projection(self.model, self.present, raw=self.raw, constants=self.constants)
         parts = (shown.sql, shown.binds, self.found_by, tuple(self.figures), self.sorted_by)
-        return repr((self.model.name, *parts, ENGINE_VERSION, pl.__version__))
+        return repr((self.model.name, *parts, engine_version(), pl.__version__))
 
     def places(self) -> Statement:
         """Return the query of what rows are found and ordered by."""

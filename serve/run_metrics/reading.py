@@ -19,7 +19,7 @@ from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.rebalances import PENDING, TRADED
 from schemas.tables.sealed_metrics import NOT_REPRODUCED
 from schemas.tables.weekly_signal import HORIZONS, LAGS
-from serve.query.duckdb import Reader
+from serve.query.reader import Reader
 from serve.query.sql import select_all
 from serve.run_metrics.figures import (
     CrossSections,

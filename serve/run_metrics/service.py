@@ -14,7 +14,7 @@ from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics.documentation import documentation
 from serve.cache.lru import SizedLRUCache
-from serve.query.duckdb import Reader
+from serve.query.reader import Reader
 from serve.run_metrics.assemble import Answer, MetricsQuery, assemble
 from serve.run_metrics.figures import RunFigures
 from serve.run_metrics.reading import read

@@ -23,7 +23,7 @@ from schemas.endpoint import AllowListScope
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import SnapshotCorrupt, SnapshotError, SnapshotUnreadable, StorageUnavailable
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS
-from serve.query.duckdb import Reader
+from serve.query.reader import Reader
 from serve.query.sql import Statement
 from tests.support import published
 from tests.support.application import running
@@ -378,8 +378,9 @@ def test_an_engine_that_broke_down_is_replaced() -> None:
     reader = Reader()
     one = Statement("SELECT 1 AS n")
     assert reader.frame(one).item() == 1
-    broken = reader._database  # noqa: SLF001 - nothing that is asked from outside breaks it
-    reader._forget(duckdb.FatalException("database has been invalidated"))  # noqa: SLF001 - as above
+    engine = reader.open()
+    broken = engine._database  # noqa: SLF001 - nothing that is asked from outside breaks it
+    engine._forget(duckdb.FatalException("database has been invalidated"))  # noqa: SLF001 - as above
     broken.close()
     assert reader.frame(one).item() == 1
     reader.close()

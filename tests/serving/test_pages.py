@@ -20,8 +20,8 @@ from schemas.rows import ROWS
 from serve.cache.bodies import AdmissionFilter, Body
 from serve.cache.lru import SizedLRUCache
 from serve.query import rendered_table, table_cache
-from serve.query.duckdb import Reader
 from serve.query.json import to_json
+from serve.query.reader import Reader
 from serve.query.rendered_rows import render
 from serve.query.rendered_table import ParquetSource, read_table
 from serve.query.rows_folder import RowsFolder

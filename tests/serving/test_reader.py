@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from schemas.errors import ApiError, SnapshotCorrupt
 from serve.query import json
-from serve.query.duckdb import Reader
 from serve.query.json import to_json
+from serve.query.reader import Reader
 from serve.query.rebalances import RebalanceIndex
 from serve.query.sql import Paged, Statement, source
 

@@ -16,11 +16,11 @@ from serve.cache.registry import CacheRegistry
 from serve.http.answer import PageEndpoint
 from serve.http.params import parse_query
 from serve.http.request import Request
-from serve.query.duckdb import Reader
 from serve.query.engine import BookPages, CurvePages, Pages, TablePages
 from serve.query.found import Found, Rows
 from serve.query.ledgers import Ledgers
 from serve.query.page_query import PageQuery
+from serve.query.reader import Reader
 from serve.query.rebalances import RebalanceIndexes
 from serve.query.rows_folder import RowsFolder
 from serve.query.symbols import RunSymbols
