@@ -1,0 +1,152 @@
+"""The first deployment as docs/operations.md prints it, from an empty folder instead of an empty machine.
+
+What needs a machine of one's own is stood in for: paths lie below a folder, packages and the user are taken to be there, and
+what `systemctl` is told to run is run as the units say, without their confinement. nginx and TLS are real.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.ports import free_port
+from tests.support.processes import REPOSITORY, environment
+
+DOCUMENT = REPOSITORY / "docs" / "operations.md"
+NAME = "alphas.example.org"
+_ABSENT = ("apt-get", "useradd", "systemctl", "uv", "pip")
+"""Commands that are not run: what they bring is here."""
+
+
+def steps() -> list[str]:
+    """Return the printed commands, step by step."""
+    text = DOCUMENT.read_text()
+    section = text[text.index("### First deployment, in order") :]
+    section = section[: section.index("\n### ", 10)]
+    blocks = re.findall(r"^   ```sh\n(.*?)^   ```$", section, re.MULTILINE | re.DOTALL)
+    return [re.sub(r"^   ", "", block, flags=re.MULTILINE) for block in blocks]
+
+
+class Machine:
+    """A folder that stands for the machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.api, self.metrics, self.tls, self.plain = (free_port() for _ in range(4))
+        self.stubs = folder / "stubs"
+        self.stubs.mkdir()
+        for name in _ABSENT:
+            self._stub(name, "exit 0")
+        self._stub("runuser", 'shift 3; exec "$@"')
+        self._stub("install", f'exec {shutil.which("install")} $(echo " $@" | sed "s/ -[og] [a-z-]*//g")')
+        (folder / "etc/nginx/sites-enabled").mkdir(parents=True)
+        (folder / "etc/systemd/system").mkdir(parents=True)
+        (folder / "opt").mkdir()
+
+    def _stub(self, name: str, script: str) -> None:
+        path = self.stubs / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    def here(self, text: str) -> str:
+        """Return commands or a file with the paths and ports of this folder."""
+        text = re.sub(r"(?<![\w.:/])/(opt|srv|etc|var/lib|var/cache)/", f"{self.folder}/\\1/", text)
+        text = text.replace("…/checkout", str(REPOSITORY))
+        for port, other in ((8000, self.api), (9108, self.metrics), (443, self.tls), (80, self.plain)):
+            text = re.sub(rf"(?<=127\.0\.0\.1:){port}\b|(?<=METRICS_PORT=){port}\b", str(other), text)
+            text = re.sub(rf"(?<=listen ){port}\b", f"127.0.0.1:{other}", text)
+        return text.replace(f"https://{NAME}/", f"https://{NAME}:{self.tls}/")
+
+    def run(self, script: str) -> str:
+        """Run commands as a shell does that stops at the first failure."""
+        path = f"{self.stubs}:{os.environ['PATH']}"
+        resolved = f'curl() {{ command curl --resolve {NAME}:{self.tls}:127.0.0.1 "$@"; }}\n'
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", resolved + self.here(script)],
+            cwd=self.folder, env=environment(PATH=path), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    @contextmanager
+    def unit(self, name: str, **more: str) -> Iterator[None]:
+        """Run what a unit runs, with the variables it names."""
+        text = self.here((self.folder / f"etc/systemd/system/{name}.service").read_text())
+        variables = dict(re.findall(r"^Environment=(\w+)=(.*)$", text, re.MULTILINE))
+        (file,) = re.findall(r"^EnvironmentFile=(.*)$", text, re.MULTILINE)
+        variables |= dict(line.split("=", 1) for line in Path(file).read_text().splitlines())
+        (command,) = re.findall(r"^ExecStart=(.*)$", text, re.MULTILINE)
+        for place, kind in (("var/lib", "State"), ("var/cache", "Cache")):
+            for folder in re.findall(rf"^{kind}Directory=(.*)$", text, re.MULTILINE):
+                (self.folder / place / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (self.folder / f"{name}.log").open("w") as log:
+            process = subprocess.Popen(
+                shlex.split(command), cwd=self.folder / "opt/alpha-results", stdout=log, stderr=log,
+                env=environment(**variables, **more),
+            )  # fmt: skip
+            try:
+                yield
+            finally:
+                process.send_signal(signal.SIGTERM)
+                process.wait()
+
+
+@contextmanager
+def nginx(machine: Machine) -> Iterator[None]:
+    program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        pytest.skip("nginx, of Debian's package nginx-light, is not installed (.ci/run installs it)")
+    site = machine.folder / "etc/nginx/sites-enabled/alpha-results"
+    whole = machine.folder / "nginx.conf"
+    temporary = "".join(
+        f"{name}_temp_path {machine.folder}/{name};\n"
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    whole.write_text(
+        f"pid {machine.folder}/nginx.pid;\ndaemon off;\nerror_log stderr;\nevents {{}}\n"
+        f"http {{\naccess_log off;\n{temporary}{machine.here(site.read_text())}\n}}\n"
+    )
+    process = subprocess.Popen([program, "-c", str(whole), "-e", "stderr"], stderr=subprocess.PIPE)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def test_it_leads_to_a_served_alpha_behind_tls(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    program, folders, seal, units, tls, key = steps()
+    ignored = shutil.ignore_patterns(".git", ".venv", ".bench", ".demo", "__pycache__", "tests")
+    shutil.copytree(REPOSITORY, tmp_path / "opt/alpha-results", ignore=ignored)
+    (tmp_path / "opt/alpha-results/.venv").symlink_to(sys.prefix)
+    assert "uv sync" in program
+    machine.run(folders)
+    machine.run(seal)
+    copying, waiting = units.split("systemctl daemon-reload\n")
+    machine.run(f"cd /opt/alpha-results\n{copying}")
+    started = re.findall(r"alpha-results-[a-z]+(?:\.timer)?", waiting)
+    for name in started:
+        unit = name if name.endswith(".timer") else f"{name}.service"
+        assert (tmp_path / "etc/systemd/system" / unit).exists()
+    with ExitStack() as stack:
+        stack.enter_context(machine.unit("alpha-results-pipeline"))
+        stack.enter_context(machine.unit("alpha-results-serve", ALPHA_RESULTS_PORT=str(machine.api)))
+        ready = machine.run(waiting.replace("\ncurl", "\ncurl --retry-all-errors"))
+        assert '"status"' in ready
+        machine.run(f"cd /opt/alpha-results\n{tls}")
+        stack.enter_context(nginx(machine))
+        answer = machine.run(
+            f"cd /opt/alpha-results\n{key}".replace("curl -s", "curl -s --retry 60 --retry-all-errors")
+        )
+        assert '"alpha_id":"sim_lowvol"' in answer
