@@ -8,6 +8,9 @@ from schemas.allocator import restart_serving
 
 if __name__ == "__main__":
     restart_serving(sys.argv[1:])
-    from serve.cli.group import main
+    try:
+        from serve.cli.group import main
 
-    main()
+        main()
+    except KeyboardInterrupt:  # it was still loading, or asking the stores
+        sys.exit(130)

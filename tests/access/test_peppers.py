@@ -73,7 +73,7 @@ async def test_a_store_whose_pepper_is_lost_is_refused_by_every_command_until_it
     token = await issue(plain, "a@example.org")
     key = token.partition(".")[0].rpartition("_")[2]
     pepper = tmp_path / "a.sqlite3.pepper"
-    kept = pepper.read_bytes()
+    saved = pepper.read_bytes()
     pepper.unlink()
     for writable in (True, False):
         with pytest.raises(SettingsError, match=rf"{key}; restore {pepper} .*`keys revoke`"):
@@ -82,7 +82,7 @@ async def test_a_store_whose_pepper_is_lost_is_refused_by_every_command_until_it
     with pytest.raises(SettingsError, match=key):
         await answer(plain, token)
     assert not pepper.exists(), "another one would hide that it is lost"
-    pepper.write_bytes(kept)
+    pepper.write_bytes(saved)
     assert await answer(plain, token) == "admitted"
     pepper.unlink()
     async with open_administration(plain, "tester", ending=True) as administration:

@@ -113,3 +113,15 @@ def test_ctrl_c_ends_workers_without_anything_but_log_lines(
     for line in err.splitlines():
         assert json.loads(line)["event"], line
     assert server.returncode == 0
+
+
+def test_ctrl_c_while_a_server_loads_prints_no_traceback(root: Path) -> None:
+    server = start(root, free_port())
+    while "sqlalchemy" not in Path(f"/proc/{server.pid}/maps").read_text():  # of its slowest imports
+        assert server.poll() is None
+        time.sleep(0.005)
+    server.send_signal(signal.SIGINT)
+    out, err = server.communicate(timeout=PATIENCE)
+    assert server.returncode in {1, 130}  # click's own, if the machine was slow to deliver it
+    assert out == ""
+    assert "Traceback" not in err

@@ -13,7 +13,13 @@ _COMMAND: Final = "alpha-results"
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its code."""
-    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        _run(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:  # it was still loading
+        sys.exit(130)
+
+
+def _run(given: list[str]) -> None:
     word, rest = (given[0], given[1:]) if given else ("", [])
     if word == "serve":
         from schemas.allocator import restart_serving  # noqa: PLC0415 - before anything else is loaded
