@@ -205,3 +205,13 @@ def test_rotate_like_and_list_are_typed(typed: Operators) -> None:
     assert "last_used_at\tcalls_this_month" in typed("keys", "list")
     assert "--like" in typed("keys", "issue", "--name", "k", code=2)
     assert "--grace" in typed("keys", "rotate", first["key_id"], "--grace", "soon", code=2)
+
+
+def test_a_last_use_that_cannot_be_known_is_null_and_not_none_at_all(tmp_path: Path) -> None:
+    with operators(tmp_path / "published", ALPHA_RESULTS_REDIS="redis://127.0.0.1:1/0") as run:
+        run("accounts", "create", "--email", "a@example.org")
+        run("keys", "issue", "--account", "a@example.org", "--name", "k")
+        told = run("keys", "list", "--json")
+    assert "warning: last use is not known: ALPHA_RESULTS_REDIS: redis on 127.0.0.1:1" in told
+    (row,) = json.loads(told[told.index("[\n") :])
+    assert (row["last_used_at"], row["calls_this_month"]) == (None, None)

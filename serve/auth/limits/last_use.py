@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from schemas.errors import SettingsError
 from serve.auth.limits.sliding_window import Month
 from serve.auth.settings import AccessSettings
 
@@ -85,12 +86,12 @@ def place(state: Path) -> Path:
 
 
 async def last_uses(settings: AccessSettings, key_ids: Sequence[str], now_us: int) -> dict[str, LastUse]:
-    """Return what is known of keys; nothing is made for it, and nothing charged.
+    """Return what is known of keys; nothing is made for it, and nothing charged. Keys that never called are left out.
 
     Raises
     ------
     SettingsError, StorageUnavailable
-        When Redis cannot be asked.
+        When Redis cannot be asked, or the settings do not say where calls are counted.
     """
     month = Month.of(now_us).number
     if settings.redis is not None:
@@ -101,8 +102,12 @@ async def last_uses(settings: AccessSettings, key_ids: Sequence[str], now_us: in
             return await limiter.last_uses(key_ids, month)
         finally:
             await limiter.close()
-    path = None if settings.state is None else place(settings.state)
-    if path is None or not path.exists():
+    if settings.state is None:
+        raise SettingsError(
+            "it is not said where calls are counted: set ALPHA_RESULTS_REDIS or ALPHA_RESULTS_LIMITS_STATE as the server has it"
+        )
+    path = place(settings.state)
+    if not path.exists():
         return {}
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_WAIT_SECONDS)
