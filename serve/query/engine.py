@@ -222,7 +222,7 @@ class _TableSource:
     def write(self, writer: RowsWriter) -> None:
         """Render it to a file."""
         source, made_of = self._source(), self.made_of
-        found = None if source is None else read_rows(self.reader, source, writer.rows)
+        found = None if source is None else read_rows(self.reader, source, writer.rows, writer.spool)
         if found is None or made_of is None:
             raise NotRenderable
         writer.finish(found[1], made_of)

@@ -14,10 +14,11 @@ import polars as pl
 from schemas.rows import RowModel
 from schemas.units import Type
 from serve.query.found import Rows
+from serve.query.index_builder import IndexBuilder, NotAscending, RowNumbers, Spool
 from serve.query.page_query import PageQuery
 from serve.query.reader import Reader, engine_version
 from serve.query.rendered_rows import RenderedRows, render
-from serve.query.row_index import RowIndex, RowNumbers, make_index, sort_days
+from serve.query.row_index import RowIndex
 from serve.query.rows_file import RowsFile
 from serve.query.sql import Statement, projection, quoted, source
 
@@ -105,6 +106,8 @@ class ParquetSource:
         What a row shows.
     file
         Its path.
+    rows
+        How many it has.
     present
         Published columns it holds.
     raw
@@ -119,6 +122,7 @@ class ParquetSource:
 
     model: RowModel
     file: str
+    rows: int
     present: Collection[str]
     raw: bool
     constants: Mapping[str, str] | None = None
@@ -140,9 +144,10 @@ class ParquetSource:
         parts = (shown.sql, shown.binds, self.found_by, tuple(self.figures), self.sorted_by)
         return repr((self.model.name, *parts, engine_version(), pl.__version__))
 
-    def places(self) -> Statement:
-        """Return the query of what rows are found and ordered by."""
-        return self._all(Statement(", ".join(map(quoted, dict.fromkeys((*self.found_by, *self.figures))))))
+    def places(self, *, sort: bool) -> Statement:
+        """Return the query of what rows are found and ordered by; `sort` as of :meth:`shown`."""
+        columns = ", ".join(map(quoted, dict.fromkeys((*self.found_by, *self.figures))))
+        return self._all(Statement(columns), sort=sort)
 
     def shown(self, *, sort: bool) -> Statement:
         """Return the query of what rows show, all of them as they are stored.
@@ -153,13 +158,14 @@ class ParquetSource:
             Whether the engine sees to the order. It keeps that of a file it reads with one thread; a sort would
             take all rows into memory.
         """
-        found = self._all(projection(self.model, self.present, raw=self.raw, constants=self.constants))
-        return Statement(f"{found.sql} ORDER BY {quoted(_NUMBER)}", found.binds) if sort else found
+        shown = projection(self.model, self.present, raw=self.raw, constants=self.constants)
+        return self._all(shown, sort=sort)
 
-    def _all(self, columns: Statement) -> Statement:
-        table = source(self.file)
+    def _all(self, columns: Statement, *, sort: bool) -> Statement:
+        table, number = source(self.file), quoted(_NUMBER)
+        order = f" ORDER BY {number}" if sort else ""
         return Statement(
-            f"SELECT {columns.sql}, file_row_number AS {quoted(_NUMBER)} FROM {table.sql}",  # noqa: S608 - declared names only
+            f"SELECT {columns.sql}, file_row_number AS {number} FROM {table.sql}{order}",  # noqa: S608 - declared names only
             (*columns.binds, *table.binds),
         )
 
@@ -175,7 +181,10 @@ def read_table(reader: Reader, stored: ParquetSource) -> RenderedTable | None:
 
 
 def read_rows(
-    reader: Reader, stored: ParquetSource, render: Callable[[Iterator[pl.DataFrame], int], T]
+    reader: Reader,
+    stored: ParquetSource,
+    render: Callable[[Iterator[pl.DataFrame], int], T],
+    spool: Spool | None = None,
 ) -> tuple[T, RowIndex] | None:
     """Read, index and render a file; None when its days do not ascend.
 
@@ -184,6 +193,8 @@ def read_rows(
     render
         Takes the rows in their order, frame by frame, and how many they are; called again when the frames came in
         another order than that of the file.
+    spool
+        Makes a temporary file for what grows with the rows; None leaves that in memory.
 
     Returns
     -------
@@ -195,30 +206,38 @@ def read_rows(
     SnapshotCorrupt
         When the file is gone or cannot be read.
     """
-    indexed = _index_rows(reader.frame(stored.places()), stored)
-    if indexed is None:
-        return None
-    index, order = indexed
     for sort in (False, True):
-        with contextlib.suppress(_OutOfOrder), reader.parts(stored.shown(sort=sort), _PART_ROWS) as parts:
-            return render(_arranged(parts, index, order), index.rows), index
+        # Days that do not ascend may do so in the order of the file.
+        with contextlib.suppress(_OutOfOrder, NotAscending):
+            index, order = _index_rows(reader, stored, spool, sort=sort)
+            with reader.parts(stored.shown(sort=sort), _PART_ROWS) as parts:
+                return render(_arranged(parts, index, order), index.rows), index
     return None
 
 
-def _index_rows(frame: pl.DataFrame, stored: ParquetSource) -> tuple[RowIndex, RowNumbers | None] | None:
+def _index_rows(
+    reader: Reader, stored: ParquetSource, spool: Spool | None, *, sort: bool
+) -> tuple[RowIndex, RowNumbers | None]:
     """Return the index, and the numbers of the rows in the order they are to have, None for theirs."""
-    numbers = frame[_NUMBER].to_numpy()
-    if not np.array_equal(numbers, np.arange(len(numbers))):
-        frame = frame.sort(_NUMBER)
     day, *name = stored.found_by
-    index = make_index(
-        days=frame[day],
-        symbols=frame[name[0]] if name else None,
-        figures={name: frame[name] for name in stored.figures},
-    )
-    if index is None:
-        return None
-    return (index, None) if stored.sorted_by is None else sort_days(index, stored.sorted_by)
+    builder = IndexBuilder(day, name[0] if name else None, stored.figures, stored.sorted_by, spool)
+    with reader.parts(stored.places(sort=sort), _PART_ROWS) as parts:
+        for rows in _numbered(parts, stored.rows):
+            builder.add(rows)
+    return builder.finish()
+
+
+def _numbered(parts: Iterator[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
+    """Yield all rows, without their numbers, as long as they come in the order of the file."""
+    come = 0
+    for part in parts:
+        numbers = part[_NUMBER].to_numpy()
+        first, come = come, come + len(numbers)
+        if come > rows or not np.array_equal(numbers, np.arange(first, come)):
+            raise _OutOfOrder
+        yield part.drop(_NUMBER)
+    if come != rows:
+        raise _OutOfOrder
 
 
 def _arranged(
@@ -227,12 +246,8 @@ def _arranged(
     """Yield the rows in the order they are to have, cut at the end of a day, as none is moved to another."""
     come = gone = 0
     waiting: pl.DataFrame | None = None
-    for part in parts:
-        numbers = part[_NUMBER].to_numpy()
-        first, come = come, come + len(numbers)
-        if come > index.rows or not np.array_equal(numbers, np.arange(first, come)):
-            raise _OutOfOrder
-        rows = part.drop(_NUMBER)
+    for rows in _numbered(parts, index.rows):
+        come += rows.height
         if order is None:
             yield rows
             continue
@@ -241,5 +256,3 @@ def _arranged(
         yield waiting[order[gone:end] - gone]
         waiting = waiting[end - gone :]
         gone = end
-    if come != index.rows:
-        raise _OutOfOrder

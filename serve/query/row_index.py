@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from serve.query.page_query import PageQuery
 from serve.query.rows_file import FileColumn
@@ -45,7 +44,7 @@ class RowIndex:
     codes
         int32 code of each row's name; None when the file has no names.
     by_name
-        int64 numbers of the rows, by code and then as they stand in the file.
+        int32 numbers of the rows, by code and then as they stand in the file.
     name_ends
         int64: rows of code c are ``by_name[name_ends[c]:name_ends[c + 1]]``.
     figures
@@ -58,7 +57,9 @@ class RowIndex:
     day_ends: Sequence[int]
     names: Mapping[str, int] = field(default_factory=dict)
     codes: npt.NDArray[np.int32] | FileColumn[np.int32] | None = None
-    by_name: RowNumbers | FileColumn[np.int64] = field(default_factory=lambda: _NO_ROWS)
+    by_name: npt.NDArray[np.int32] | FileColumn[np.int32] = field(
+        default_factory=lambda: np.empty(0, np.int32)
+    )
     name_ends: RowNumbers = field(default_factory=lambda: np.zeros(1, np.int64))
     figures: Mapping[str, npt.NDArray[np.float64] | FileColumn[np.float64]] = field(default_factory=dict)
     sorted_by: str | None = None
@@ -115,7 +116,7 @@ class RowIndex:
             code = self.names.get(symbol)
             if code is None:
                 continue
-            own = self.by_name[self.name_ends[code] : self.name_ends[code + 1]]
+            own = self.by_name[int(self.name_ends[code]) : int(self.name_ends[code + 1])].astype(np.int64)
             if start > 0 or end < len(self.by_name):
                 own = own[own.searchsorted(start) : own.searchsorted(end)]
             parts.append(own)
@@ -185,59 +186,3 @@ class RowIndex:
                 self._orders.clear()
             self._orders[name] = order
         return order
-
-
-def sort_days(index: RowIndex, figure: str) -> tuple[RowIndex, RowNumbers]:
-    """Sort the rows of each day by a figure, descending; return their index then, and their numbers before."""
-    codes, by_name = index.codes, index.by_name
-    assert isinstance(codes, np.ndarray), "only rows with names are sorted, and in memory"
-    assert isinstance(by_name, np.ndarray)
-    days = np.repeat(np.arange(len(index.days)), np.diff(index.day_ends))
-    order = np.lexsort((codes, -index.figures[figure][:], days))
-    placed = np.empty_like(order)
-    placed[order] = np.arange(len(order))
-    # A day stays where it was, and so a name's rows still ascend.
-    by_name = placed[by_name]
-    figures = {name: values[:][order] for name, values in index.figures.items()}
-    return replace(index, codes=codes[order], by_name=by_name, figures=figures, sorted_by=figure), order
-
-
-def make_index(
-    *, days: pl.Series, symbols: pl.Series | None, figures: Mapping[str, pl.Series]
-) -> RowIndex | None:
-    """Index the columns of a file, all of its length; None when its days do not ascend.
-
-    Parameters
-    ----------
-    days
-        Days or instants, without nulls.
-    symbols
-        Names; a row without one is never asked for by name.
-    figures
-        Whatever numbers are filtered or sorted by.
-    """
-    utc = days.dt.convert_time_zone("UTC").dt.date() if days.dtype == pl.Datetime else days
-    numbers = utc.to_physical().to_numpy()
-    if np.any(numbers[1:] < numbers[:-1]):
-        return None
-    distinct_days, starts = np.unique(numbers, return_index=True)
-    by_day = (distinct_days + _EPOCH).tolist(), [*starts.tolist(), len(numbers)]
-    columns = {
-        name: np.asarray(values.cast(pl.Float64).fill_null(float("nan")).to_numpy(), np.float64)
-        for name, values in figures.items()
-    }
-    if symbols is None:
-        return RowIndex(*by_day, figures=columns)
-    # Python orders texts by code points, which is the order of their UTF-8 bytes, the engine's.
-    distinct = sorted(symbols.drop_nulls().unique().to_list())
-    nameless = len(distinct)  # a code of its own, which no name leads to
-    codes = symbols.cast(pl.Enum(distinct)).to_physical().fill_null(nameless).to_numpy().astype(np.int32)
-    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(codes, minlength=nameless + 1))])
-    return RowIndex(
-        *by_day,
-        {name: code for code, name in enumerate(distinct)},
-        codes,
-        np.argsort(codes, kind="stable").astype(np.int64),
-        ends.astype(np.int64),
-        columns,
-    )

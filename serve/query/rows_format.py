@@ -65,7 +65,8 @@ class RowsWriter:
     def __init__(self, file: BinaryIO, spool: Callable[[], BinaryIO]) -> None:
         self._file = file
         self._stack = ExitStack()
-        self._spools = {name: self._stack.enter_context(spool()) for name in _SPOOLED}
+        self._make_spool = spool
+        self._spools = {name: self.spool() for name in _SPOOLED}
         self._sections: dict[str, _Section] = {}
         self._limits: BlockLimits | None = None
 
@@ -76,6 +77,10 @@ class RowsWriter:
     def __exit__(self, *_: object) -> None:
         """Let the temporary files go."""
         self._stack.close()
+
+    def spool(self) -> BinaryIO:
+        """Make a temporary file that goes with the writer."""
+        return self._stack.enter_context(self._make_spool())
 
     def rows(self, parts: Any, rows: int) -> None:
         """Write the rows of some frames; called again it begins anew.
@@ -166,10 +171,12 @@ class RowsWriter:
         self._file.flush()
 
     def _array(self, name: str, values: npt.NDArray[Any]) -> None:
-        data = np.ascontiguousarray(values).tobytes()
-        offset = self._align()
-        self._file.write(data)
-        self._sections[name] = _Section(offset, len(values), values.dtype.str[1:], zlib.crc32(data))
+        offset, crc = self._align(), 0
+        for first in range(0, len(values), _COPY_BYTES):
+            data = np.ascontiguousarray(values[first : first + _COPY_BYTES]).tobytes()
+            self._file.write(data)
+            crc = zlib.crc32(data, crc)
+        self._sections[name] = _Section(offset, len(values), values.dtype.str[1:], crc)
 
     def _align(self) -> int:
         self._file.write(bytes(-self._file.tell() % _ALIGNMENT))

@@ -36,6 +36,7 @@ def view_source(view: TableView, snapshot: Snapshot) -> ParquetSource | None:
     return ParquetSource(
         ROWS[view.row],
         "",
+        snapshot.entry(view.table, view.book).rows,
         present,
         view.raw,
         constants=None if view.book is None else {"book": view.book},

@@ -212,6 +212,7 @@ def test_rows_are_rendered_as_the_file_has_them_in_whatever_order_they_come(
     stored = ParquetSource(
         ROWS["decision"],
         snapshot.file("decisions", None),
+        snapshot.entry("decisions").rows,
         snapshot.columns("decisions"),
         raw=False,
         figures=("score",),

@@ -21,8 +21,8 @@ import pytest
 
 from serve.query import rows_format, table_cache
 from serve.query.found import Found
+from serve.query.index_builder import IndexBuilder
 from serve.query.page_query import PageQuery
-from serve.query.row_index import make_index
 from serve.query.rows_file import NotResident
 from serve.query.rows_folder import RowsFolder, open_folder
 from serve.query.rows_format import FORMAT, RowsWriter
@@ -297,9 +297,9 @@ def test_a_process_killed_while_it_writes_leaves_nothing_to_be_seen(place: Path)
 def write(writer: RowsWriter, made_of: str) -> None:
     frame = pl.DataFrame({"date": ["2020-01-03"] * 70, "x": [0.1 * n for n in range(70)]})
     writer.rows([frame], frame.height)
-    index = make_index(days=frame["date"].str.to_date(), symbols=None, figures={})
-    assert index is not None
-    writer.finish(index, made_of)
+    builder = IndexBuilder("date", None)
+    builder.add(frame.with_columns(pl.col("date").str.to_date()))
+    writer.finish(builder.finish()[0], made_of)
 
 
 def test_what_a_dead_process_left_goes_with_the_next_start(place: Path) -> None:
