@@ -138,6 +138,7 @@ class ParquetSource:
         assert table[day].type in {Type.DATE, Type.TIMESTAMP}
         return (day, "symbol") if "symbol" in table else (day,)
 
+    @property
     def made_of(self) -> str:
         """Name what is rendered, but for the file: equal names stand for equal bytes of equal files."""
         shown = projection(self.model, self.present, raw=self.raw, constants=self.constants)

@@ -19,7 +19,7 @@ import httpx
 import polars as pl
 import pytest
 
-from serve.query import rows_format, table_cache
+from serve.query import rendered_table, rows_format, table_cache
 from serve.query.found import Found
 from serve.query.index_builder import IndexBuilder
 from serve.query.page_query import PageQuery
@@ -422,6 +422,18 @@ def test_the_bytes_of_rendered_rows_are_those_of_their_format(make: Callable[...
     ):
         digest.update(b"".join(parts.until_cached(parts.query(name, asked, raw=False)).rows.pieces))
     assert (FORMAT, digest.hexdigest()[:16]) == (1, "dcf988147b08f024")
+
+
+def test_rows_of_another_release_of_the_engine_are_not_read(
+    make: Callable[..., Parts], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = make()
+    query = ledger(before)
+    before.until_cached(query)
+    monkeypatch.setattr(rendered_table, "ENGINE_VERSION", "99")
+    after = make()
+    after.until_cached(query)
+    assert counts(after).misses == 1
 
 
 def test_a_snapshot_id_that_is_none_is_not_made_a_path(place: Path) -> None:
