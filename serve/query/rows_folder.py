@@ -283,7 +283,7 @@ class RowsFolder:
                         continue
                     # By its time of use; a file of another format goes before all of this one's.
                     used = 0.0 if other else status.st_atime
-                    found.append(_File(used, status.st_blocks * 512, path))
+                    found.append(_File(used, status.st_size, path))
         return found
 
 

@@ -12,7 +12,7 @@ from tests.support.trace import Journey, followed
 BOUNDS = {
     "finished body": (20, 45),
     "cut from rows": (33, 78),
-    "from Parquet": (42, 162),
+    "from Parquet": (43, 175),
     "metrics, cold": (51, 330),
 }
 """Request -> files it may touch, and moves between them."""
