@@ -430,7 +430,7 @@ def test_rows_of_another_release_of_the_engine_are_not_read(
     before = make()
     query = ledger(before)
     before.until_cached(query)
-    monkeypatch.setattr(rendered_table, "ENGINE_VERSION", "99")
+    monkeypatch.setattr(rendered_table, "engine_version", lambda: "99")
     after = make()
     after.until_cached(query)
     assert counts(after).misses == 1

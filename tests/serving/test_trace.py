@@ -12,8 +12,8 @@ from tests.support.trace import Journey, followed
 BOUNDS = {
     "finished body": (20, 45),
     "cut from rows": (33, 78),
-    "from Parquet": (43, 175),
-    "metrics, cold": (51, 330),
+    "from Parquet": (44, 175),
+    "metrics, cold": (52, 330),
 }
 """Request -> files it may touch, and moves between them."""
 
