@@ -28,7 +28,7 @@ def seal_progress(screen: Screen, *, as_json: bool) -> Progress:
         console=screen,
         transient=True,
         disable=as_json or not screen.is_terminal,
-        # What is printed goes where it belongs, with `set_aside`: these would send results to standard error.
+        # Results are printed with `set_aside`, on standard output; these catch only part of what is printed there.
         redirect_stdout=False,
         redirect_stderr=False,
     )
