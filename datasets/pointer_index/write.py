@@ -6,10 +6,15 @@ head that could be written never says an older thing than the one it replaced.
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 import random
+import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from datasets.layout import pointer_path
@@ -17,6 +22,7 @@ from datasets.pointer_index.fold import fold
 from datasets.pointer_index.format import HEAD, Head, mark_of
 from datasets.pointer_index.read import known_head
 from datasets.storage import Storage
+from datasets.storage.disk import locked
 from schemas.errors import AlphaResultsError
 
 _log = logging.getLogger(__name__)
@@ -24,7 +30,7 @@ _log = logging.getLogger(__name__)
 PATIENCE_SECONDS: Final = 30.0
 """How long a publication tries to be recorded while others are quicker."""
 _FIRST_PAUSE: Final = 0.02
-_LONGEST_PAUSE: Final = 1.0
+_LONGEST_PAUSE: Final = 0.3
 FOLD_AT: Final = 128
 """Changes from which a new base is made: a first look reads each of these pointers by itself."""
 _FOLD_EVERY: Final = 32
@@ -45,7 +51,8 @@ def record(storage: Storage, alpha_id: str) -> bool:
     if storage.folder is not None:
         return False
     try:
-        head = _recorded(storage, alpha_id)
+        with _one_of_this_machine(storage):
+            head = _recorded(storage, alpha_id)
         if head is not None and _wants_base(head):
             fold(storage)
     except (AlphaResultsError, OSError) as error:
@@ -58,6 +65,16 @@ def record(storage: Storage, alpha_id: str) -> bool:
         )
         return False
     return head is not None
+
+
+@contextlib.contextmanager
+def _one_of_this_machine(storage: Storage) -> Iterator[None]:
+    """Have the builds of a batch take turns: each would only find that the others were quicker, and ask again."""
+    path = Path(tempfile.gettempdir()) / f"alpha-results-index-{os.getuid()}-{storage.identity}.lock"
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # without a lock the store tells who was first
+            stack.enter_context(locked(path))
+        yield
 
 
 def _wants_base(head: Head) -> bool:
