@@ -82,6 +82,12 @@ class Server(uvicorn.Server):
             self._draining()
             self._closing = time.monotonic() + (self._delay_seconds if sig == signal.SIGTERM else 0.0), sig
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take connections, and say where."""
+        await super().startup(sockets)
+        if self.started:
+            _log.info("listening", addresses=_addresses(sockets or []))
+
     async def on_tick(self, counter: int) -> bool:
         """Whether to end; the delay over, what uvicorn does at a signal is done."""
         if self._closing is not None and time.monotonic() >= self._closing[0] and not self.should_exit:
@@ -215,6 +221,7 @@ def serve_with_workers(
     delay_seconds: float,
 ) -> None:
     """Serve from several processes, each of which makes its application by calling what `factory` names."""
+    _log.info("starting_workers", workers=options["workers"], addresses=_addresses(sockets))
     config = uvicorn.Config(factory, factory=True, **options)
     Supervisor(config, sockets, draining, delay_seconds).run()
 
@@ -229,6 +236,15 @@ def closing() -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+def _addresses(sockets: list[socket.socket]) -> list[str]:
+    """Return where some sockets are reached, with the port that was taken where any was wanted."""
+    found = []
+    for one in sockets:
+        host, port, *_ = one.getsockname()
+        found.append(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+    return found
 
 
 def _signal_name(number: int) -> str:

@@ -18,7 +18,7 @@ import pytest
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, children, command, environment
 from tests.support.redis import RedisServer, redis_binaries
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, eventually
 
 
 @pytest.fixture
@@ -55,6 +55,26 @@ def test_a_host_of_another_machine_is_one_line_and_exit_code_2(root: Path) -> No
     done = command("run", "--datasets", str(root), "--host", "203.0.113.1", "--port", str(free_port()))
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("error: --host 203.0.113.1 --port")
+
+
+def test_a_free_port_is_taken_and_told(root: Path) -> None:
+    log = root.parent / "server.log"
+    with log.open("w") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "serve", "run", "--datasets", str(root), "--port", "0"],
+            cwd=REPOSITORY,
+            env=environment(),
+            stdout=stream,
+            stderr=stream,
+        )
+    try:
+        eventually(lambda: '"listening"' in log.read_text())
+        (line,) = [json.loads(x) for x in log.read_text().splitlines() if '"listening"' in x]
+        (address,) = line["addresses"]
+        assert httpx.get(f"{address}/v1/health", timeout=PATIENCE).status_code == 200
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def test_localhost_is_served_on_every_address_it_has(root: Path) -> None:
