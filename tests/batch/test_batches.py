@@ -22,7 +22,7 @@ from pipeline.batch.schedule import run
 from tests.support.pipeline_command import build
 from tests.support.processes import builds, children, tasks
 from tests.support.seals import rewrite
-from tests.support.waiting import eventually
+from tests.support.waiting import caught, eventually
 
 Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
@@ -109,9 +109,9 @@ def test_a_killed_build_is_tried_once_more_and_its_signal_named(
 def test_a_build_killed_once_is_published_all_the_same(tmp_path: Path, seal: Seal, program: Program) -> None:
     seal("Test_a", weeks=60, names=200)
     batch = program("--from", str(tmp_path / "seals"), "--json")
-    eventually(lambda: builds(batch.pid), "a build")
+    caught(lambda: builds(batch.pid), batch, "a build")
     (first,) = builds(batch.pid)
-    eventually(lambda: list((tmp_path / "root/.staging").glob("build-*")), "its folder")
+    caught(lambda: list((tmp_path / "root/.staging").glob("build-*")), batch, "its folder")
     os.kill(first, signal.SIGKILL)
     output, _ = batch.communicate(timeout=180)
     assert batch.returncode == 0
@@ -123,7 +123,7 @@ def test_a_build_killed_once_is_published_all_the_same(tmp_path: Path, seal: Sea
 def test_builds_end_with_a_batch_that_is_killed(tmp_path: Path, seal: Seal, program: Program) -> None:
     seal("Test_a", weeks=60, names=200)
     batch = program("--from", str(tmp_path / "seals"))
-    eventually(lambda: list((tmp_path / "root/.staging").glob("build-*")), "a build")
+    caught(lambda: list((tmp_path / "root/.staging").glob("build-*")), batch, "a build")
     (build_,) = builds(batch.pid)
     batch.kill()
     eventually(lambda: not Path(f"/proc/{build_}").exists(), "the end of the build")
@@ -148,7 +148,7 @@ def test_a_batch_goes_on_when_the_process_that_forks_is_killed(
     for number in range(4):
         seal(f"Test_{number}", weeks=40, names=100)
     batch = program("--from", str(tmp_path / "seals"), "--json")
-    eventually(lambda: builds(batch.pid), "a build")
+    caught(lambda: builds(batch.pid), batch, "a build")
     (server,) = children(batch.pid)
     os.kill(server, signal.SIGKILL)
     output, _ = batch.communicate(timeout=180)
@@ -191,7 +191,7 @@ def test_a_signal_lets_what_is_at_work_finish_and_begins_nothing(
     for number in range(4):
         seal(f"Test_{number}")
     batch = program("--from", str(tmp_path / "seals"), "--json")
-    eventually(lambda: builds(batch.pid), "a build")
+    caught(lambda: builds(batch.pid), batch, "a build")
     batch.send_signal(signal.SIGTERM)
     output, complaints = batch.communicate(timeout=180)
     result = json.loads(output)["seals"]

@@ -19,7 +19,7 @@ from pipeline.release import release
 from tests.support.dask import Dask
 from tests.support.pipeline_command import build
 from tests.support.processes import REPOSITORY, children
-from tests.support.waiting import eventually
+from tests.support.waiting import caught, eventually
 
 Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
@@ -34,7 +34,7 @@ def test_a_worker_killed_mid_build_is_made_up_for_and_the_run_is_published_once(
     seal("Test_a", weeks=60, names=200)
     first = dask.worker("first")
     batch = program("--from", str(tmp_path / "seals"), "--cluster", dask.address, "--json")
-    eventually(lambda: list((tmp_path / "root/.staging").glob("build-*")), "a build")
+    caught(lambda: list((tmp_path / "root/.staging").glob("build-*")), batch, "a build")
     (at_work,) = children(first.pid)
     first.send_signal(signal.SIGKILL)
     eventually(lambda: not Path(f"/proc/{at_work}").exists(), "the end of the build with its worker")

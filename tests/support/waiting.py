@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
 
 PATIENCE = 400.0
 """Seconds to wait for what will come: interpreters start slowly on a loaded machine, and no test asserts a time."""
-FIRST_PAUSE, LAST_PAUSE = 0.01, 0.1
-"""Seconds between two looks: what comes soon is seen soon, and what takes long has the processor meanwhile."""
+PAUSE = 0.02
+"""Seconds between two looks at what lasts."""
 
 
 def eventually(
     holds: Callable[[], object], what: str = "what was waited for", patience: float = PATIENCE
 ) -> None:
     """Wait until something holds; fail when it does not for a very long time."""
-    pauses, deadline = _pauses(), time.monotonic() + patience
+    deadline = time.monotonic() + patience
     while not holds():
         assert time.monotonic() < deadline, f"never came: {what}"
-        time.sleep(next(pauses))
+        time.sleep(PAUSE)
 
 
 def eventually_is(ask: Callable[[], T], wanted: T, patience: float = PATIENCE) -> None:
     """Ask until the answer is the wanted one; fail, with the last answer, when it is another for a very long time."""
-    pauses, deadline = _pauses(), time.monotonic() + patience
+    deadline = time.monotonic() + patience
     while (found := ask()) != wanted:
         assert time.monotonic() < deadline, f"still {found!r}, not {wanted!r}"
-        time.sleep(next(pauses))
+        time.sleep(PAUSE)
 
 
-def _pauses() -> Iterator[float]:
-    pause = FIRST_PAUSE
-    while True:
-        yield pause
-        pause = min(LAST_PAUSE, pause * 1.5)
+def caught(seen: Callable[[], object], process: subprocess.Popen[str], what: str) -> None:
+    """Look, without a pause to speak of, for what lasts a moment while a process is at work."""
+    while not seen():
+        assert process.poll() is None, f"never seen: {what}"
+        time.sleep(0.001)
