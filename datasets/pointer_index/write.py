@@ -7,6 +7,7 @@ head that could be written never says an older thing than the one it replaced.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import logging
 import os
 import random
@@ -22,7 +23,6 @@ from datasets.pointer_index.fold import fold
 from datasets.pointer_index.format import HEAD, Head, mark_of
 from datasets.pointer_index.read import known_head
 from datasets.storage import Storage
-from datasets.storage.disk import locked
 from schemas.errors import AlphaResultsError
 
 _log = logging.getLogger(__name__)
@@ -31,6 +31,9 @@ PATIENCE_SECONDS: Final = 30.0
 """How long a publication tries to be recorded while others are quicker."""
 _FIRST_PAUSE: Final = 0.02
 _LONGEST_PAUSE: Final = 0.3
+_TURN_SECONDS: Final = 2.0
+"""How long the other builds of this machine are waited for: one of them may hang."""
+_TURN_PAUSE: Final = 0.005
 FOLD_AT: Final = 128
 """Changes from which a new base is made: a first look reads each of these pointers by itself."""
 _FOLD_EVERY: Final = 32
@@ -69,12 +72,34 @@ def record(storage: Storage, alpha_id: str) -> bool:
 
 @contextlib.contextmanager
 def _one_of_this_machine(storage: Storage) -> Iterator[None]:
-    """Have the builds of a batch take turns: each would only find that the others were quicker, and ask again."""
+    """Have the builds of a batch take turns: each would only find that the others were quicker, and ask again.
+
+    Without a turn, after a while or for want of a lock, the store tells who was first.
+    """
     path = Path(tempfile.gettempdir()) / f"alpha-results-index-{os.getuid()}-{storage.identity}.lock"
-    with contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):  # without a lock the store tells who was first
-            stack.enter_context(locked(path))
+    descriptor = None
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        if descriptor is not None:
+            _wait_for_turn(descriptor)
         yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _wait_for_turn(descriptor: int) -> None:
+    deadline = time.monotonic() + _TURN_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_TURN_PAUSE)
+        except OSError:
+            return
+        else:
+            return
 
 
 def _wants_base(head: Head) -> bool:

@@ -44,8 +44,8 @@ def test_reads_copies_and_evictions_are_told_as_they_are(
 
     number = free_port()
     port = Port(number)
-    # No poll of the catalogue is among the requests that are counted.
-    unpolled = {"metrics-port": str(number), "refresh-seconds": "3600"}
+    # No poll of the catalogue is among the requests that are counted, and every answer is read from the copies.
+    unpolled = {"metrics-port": str(number), "refresh-seconds": "3600", "rows-bytes": "0"}
     with node(tmp_path, root, **unpolled) as api:
         assert port.value("cache_reads_total", result="hit") == 0
         assert port.value("cache_limit_bytes") == 20_000_000_000
