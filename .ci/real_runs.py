@@ -88,7 +88,7 @@ def pages(base: str, token: str, key_id: str) -> None:
     from schemas.endpoint import Shape
     from schemas.endpoints import ENDPOINTS
 
-    filled = {"alpha": ALPHA, "date": "2020-01-03", "symbol": "SPY", "key_id": key_id}
+    filled = {"alpha": ALPHA, "date": "2020-01-03", "symbol": "SPY", "key_id": key_id, "table": "decisions"}
     extra = {
         "portfolio.trades": "?book=long_short",
         "performance.metrics": "?panel=1&doc=1&granularity=yearly",
