@@ -144,7 +144,8 @@ def test_a_root_that_goes_away_degrades_and_one_that_comes_back_does_not(here: P
         try:
             eventually(lambda: port.ready() == (200, "degraded"))
             eventually(lambda: plain_http.get(f"{base}/v1/health").json()["status"] == "degraded")
-            assert port.value("component_state", component="catalogue") == 1
+            # What is lost with the root may be noticed before its catalogue is.
+            eventually(lambda: port.value("component_state", component="catalogue") == 1)
             eventually(lambda: port.value("catalogue_age_seconds") > 0.5)
         finally:
             away.rename(here)
