@@ -7,7 +7,6 @@ head that could be written never says an older thing than the one it replaced.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import os
 import random
@@ -23,6 +22,7 @@ from datasets.pointer_index.fold import fold
 from datasets.pointer_index.format import HEAD, Head, mark_of
 from datasets.pointer_index.read import known_head
 from datasets.storage import Storage
+from datasets.storage.disk import locked
 from schemas.errors import AlphaResultsError
 
 _log = logging.getLogger(__name__)
@@ -33,7 +33,6 @@ _FIRST_PAUSE: Final = 0.02
 _LONGEST_PAUSE: Final = 0.3
 _TURN_SECONDS: Final = 2.0
 """How long the other builds of this machine are waited for: one of them may hang."""
-_TURN_PAUSE: Final = 0.005
 FOLD_AT: Final = 128
 """Changes from which a new base is made: a first look reads each of these pointers by itself."""
 _FOLD_EVERY: Final = 32
@@ -77,29 +76,10 @@ def _one_of_this_machine(storage: Storage) -> Iterator[None]:
     Without a turn, after a while or for want of a lock, the store tells who was first.
     """
     path = Path(tempfile.gettempdir()) / f"alpha-results-index-{os.getuid()}-{storage.identity}.lock"
-    descriptor = None
-    with contextlib.suppress(OSError):
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        if descriptor is not None:
-            _wait_for_turn(descriptor)
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            stack.enter_context(locked(path, _TURN_SECONDS))
         yield
-    finally:
-        if descriptor is not None:
-            os.close(descriptor)
-
-
-def _wait_for_turn(descriptor: int) -> None:
-    deadline = time.monotonic() + _TURN_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_TURN_PAUSE)
-        except OSError:
-            return
-        else:
-            return
 
 
 def _wants_base(head: Head) -> bool:

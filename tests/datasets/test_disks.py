@@ -26,7 +26,7 @@ from datasets.layout import ALPHAS, CATALOG, MANIFEST, STAGING, pointer_path
 from datasets.publication.leases import write_lease
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
-from datasets.storage.disk import reading, writing
+from datasets.storage.disk import locked, reading, writing
 from pipeline.build import build_seal
 from schemas.errors import SettingsError, StorageUnavailable
 from tests.support.application import running
@@ -336,3 +336,11 @@ def test_a_disk_that_was_lost_is_told_how_to_get_back(number: int, said: str) ->
             raise OSError(number, os.strerror(number))
         with pytest.raises(FileNotFoundError), guard("/mnt/a/b"):
             raise FileNotFoundError(errno.ENOENT, "no such file")
+
+
+def test_a_lock_that_another_has_is_waited_for_as_long_as_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with locked(path), pytest.raises(TimeoutError, match="had its lock"), locked(path, 0.02):
+        pytest.fail("two had it at once")
+    with locked(path, 0.02), pytest.raises(TimeoutError), locked(path, 0.0):
+        pytest.fail("two had it at once")
