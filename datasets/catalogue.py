@@ -12,16 +12,15 @@ from typing import Any, Final
 
 from datasets.cache.saved_catalogue import SavedCatalogue
 from datasets.change_hints import Hints
-from datasets.layout import CATALOG, is_snapshot_id
+from datasets.layout import CATALOG, by_alpha, is_snapshot_id, pointer_path
 from datasets.listing import Listing
 from datasets.manifest import Pointer
 from datasets.publication.made_of import learned
 from datasets.snapshot import Snapshot
 from datasets.storage import Signature, Storage
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
-from schemas.kinds import ALPHA_ID, REQUIRED_KINDS
+from schemas.kinds import REQUIRED_KINDS
 
-_SUFFIX = ".json"
 _SHA256: Final = re.compile(r"[0-9a-f]{64}\Z")
 
 
@@ -31,8 +30,9 @@ class Catalogue:
     Reading never blocks on a refresh: both views are replaced whole, so a request that resolved a snapshot keeps
     it while another one is published.
 
-    A refresh reads the pointers that changed, many at once; :mod:`datasets.change_hints` says how it finds them. Of a remote root with a cache the pointers are cached in it, so that a restart reads only what changed meanwhile, and
-    has something to serve although the store is away.
+    A refresh reads the pointers that changed, many at once; :mod:`datasets.change_hints` says how it finds them. With a
+    cache of a remote root the pointers are cached too, so that a restart reads only what changed meanwhile, and has
+    something to serve although the store is away.
 
     Parameters
     ----------
@@ -112,16 +112,7 @@ class Catalogue:
         listed = self._storage.entries(CATALOG)
         known = self._signatures
         # Most looks find what the last one found: with many alphas, comparing is all there is time for.
-        found = (
-            known
-            if listed == self._entries_seen
-            else {
-                alpha: signature
-                for name, signature in listed.items()
-                if name.endswith(_SUFFIX)
-                and ((alpha := name.removesuffix(_SUFFIX)) in known or ALPHA_ID.match(alpha))
-            }
-        )
+        found = known if listed == self._entries_seen else by_alpha(listed, known)
         if known and not found:
             raise StorageUnavailable(
                 f"{self._storage.url(CATALOG)} lists no alpha any more where there were {len(known)}, which is not "
@@ -153,7 +144,7 @@ class Catalogue:
         signatures = {alpha: signature for alpha, signature in self._signatures.items() if alpha not in gone}
         broken = {alpha: reason for alpha, reason in self.broken.items() if alpha not in gone}
         withdrawn = {alpha: pointer for alpha, pointer in self.withdrawn.items() if alpha in found}
-        paths = {alpha: f"{CATALOG}/{alpha}{_SUFFIX}" for alpha in changed}
+        paths = {alpha: pointer_path(alpha) for alpha in changed}
         read = self._storage.read_many([path for alpha, path in paths.items() if alpha not in texts])
         for alpha, path in paths.items():
             data = texts[alpha] if alpha in texts else read[path]

@@ -16,7 +16,8 @@ All paths here are relative to the root, with forward slashes, so that a folder 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Container, Mapping
+from typing import Final, TypeVar
 
 from schemas.errors import AlphaNotPublished, KindNotPublished
 from schemas.kinds import ALPHA_ID
@@ -30,10 +31,12 @@ REFUSED: Final = "refused"
 INDEX: Final = "index"
 MANIFEST: Final = "manifest.json"
 DESCRIPTION: Final = "description.json"
+POINTER_SUFFIX: Final = ".json"
 SAVED_CATALOGUE: Final = "catalogue.json"
 """In a cache of a remote root: the pointers last seen."""
 
 _SNAPSHOT: Final = re.compile(r"[0-9a-f]{20}\Z")
+_Entry = TypeVar("_Entry")
 BOOK_NAME: Final = re.compile(rf"{PATTERNS[Bound.BOOK]}\Z")
 """A book's name: it stands in a path, so it is as plain as an alpha's."""
 
@@ -46,7 +49,25 @@ def pointer_path(alpha_id: str) -> str:
     AlphaNotPublished
         When the text is not a valid alpha address: no path is built from it.
     """
-    return f"{CATALOG}/{_checked(alpha_id)}.json"
+    return f"{CATALOG}/{_checked(alpha_id)}{POINTER_SUFFIX}"
+
+
+def by_alpha(entries: Mapping[str, _Entry], known: Container[str] = ()) -> dict[str, _Entry]:
+    """Return the entries of a listing of :data:`CATALOG` by alpha; whatever is not a pointer is left out.
+
+    Parameters
+    ----------
+    entries
+        Name of the file -> what the listing says of it.
+    known
+        Alphas that an earlier listing had: their addresses are not checked again, which takes most of the time.
+    """
+    return {
+        alpha: entry
+        for name, entry in entries.items()
+        if name.endswith(POINTER_SUFFIX)
+        and ((alpha := name.removesuffix(POINTER_SUFFIX)) in known or ALPHA_ID.match(alpha))
+    }
 
 
 def alpha_path(alpha_id: str) -> str:

@@ -67,7 +67,7 @@ class PinnedSnapshots:
         AlphaNotPublished
             When nothing is served under that address: not published, or withdrawn.
         SnapshotNotKept
-            When the text is not an id, or names no snapshot of the alpha that is kept; it says which one is served.
+            When the text is not an id, or names a snapshot that the alpha does not have any more; it says which one is served.
         SnapshotCorrupt, StorageUnavailable
             When its manifest cannot be read.
         """

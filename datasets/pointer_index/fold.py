@@ -6,12 +6,11 @@ import logging
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from datasets.layout import CATALOG, INDEX
+from datasets.layout import CATALOG, INDEX, by_alpha, pointer_path
 from datasets.pointer_index.format import HEAD, Base, Head, Mark, base_path
 from datasets.pointer_index.read import known_head, read_current
 from datasets.storage import Storage
 from schemas.errors import AlphaResultsError
-from schemas.kinds import ALPHA_ID
 
 _log = logging.getLogger(__name__)
 
@@ -20,7 +19,6 @@ _READS: Final = 1_000
 _ATTEMPTS: Final = 20
 _LEFT_BEHIND: Final = timedelta(hours=1)
 """Age from which a base that the head does not name was left by a writer that died."""
-_SUFFIX: Final = ".json"
 
 
 def rebuild(storage: Storage) -> bool:
@@ -67,7 +65,7 @@ def fold(storage: Storage, reads: int | None = _READS) -> bool:
     bool
         Whether the head names the new base. False when somebody else made one meanwhile.
     """
-    _, head, old = read_current(storage)
+    head, old = read_current(storage)
     made = _checked(storage, head or Head(), old or Base(), reads)
     name, data = made.encode()
     storage.write(base_path(name), data)
@@ -91,16 +89,15 @@ def fold(storage: Storage, reads: int | None = _READS) -> bool:
 
 def _checked(storage: Storage, head: Head, old: Base, reads: int | None) -> Base:
     listed: dict[str, Mark] = {
-        alpha: (str(told[0]), int(told[1]))
-        for name, told in storage.entries(CATALOG).items()
-        if name.endswith(_SUFFIX) and ALPHA_ID.match(alpha := name.removesuffix(_SUFFIX))
+        alpha: (str(signature[0]), int(signature[1]))
+        for alpha, signature in by_alpha(storage.entries(CATALOG)).items()
     }
     texts = {alpha: text for alpha, text in old.texts.items() if listed.get(alpha) == old.marks[alpha]}
     # Where not all are read, what moved lately goes first.
     wanted = sorted((a for a in listed if a not in texts), key=lambda alpha: alpha not in head.changes)[
         :reads
     ]
-    found = storage.read_many([f"{CATALOG}/{alpha}{_SUFFIX}" for alpha in wanted])
+    found = storage.read_many([pointer_path(alpha) for alpha in wanted])
     # One that was moved since the listing keeps the mark of the listing, so nobody takes its text for that of now.
     texts |= {alpha: data for alpha, data in zip(wanted, found.values(), strict=True) if data is not None}
     marks = {alpha: mark for alpha, mark in listed.items() if alpha in texts}

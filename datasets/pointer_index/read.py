@@ -32,15 +32,14 @@ def read_base(storage: Storage, head: Head) -> Base:
         raise IndexDamaged(f"the base {head.base} is not there") from error
 
 
-def read_current(storage: Storage) -> tuple[Version, Head | None, Base | None]:
+def read_current(storage: Storage) -> tuple[Head | None, Base | None]:
     """Read the head, and its base where it can be read; once more when another base came meanwhile."""
     for _ in range(2):
-        seen = storage.read_version(HEAD)
-        head = known_head(seen)
+        head = known_head(storage.read_version(HEAD))
         if head is None:
             break
         try:
-            return seen, head, read_base(storage, head)
+            return head, read_base(storage, head)
         except IndexDamaged:
             continue
-    return seen, head, None
+    return head, None

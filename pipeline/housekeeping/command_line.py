@@ -9,15 +9,12 @@ from typing import Any
 import click
 import orjson
 
-from datasets.layout import CATALOG
+from datasets.layout import CATALOG, by_alpha
 from datasets.root import is_root
 from datasets.storage import Storage, open_storage
 from pipeline.folder import require_folder
 from schemas.errors import SettingsError
-from schemas.kinds import ALPHA_ID
 from schemas.settings.options import option
-
-_SUFFIX = ".json"
 
 
 def root_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,8 +63,7 @@ def published_alphas(storage: Storage) -> list[str]:
     StorageUnavailable
         When the store does not answer.
     """
-    names = (name.removesuffix(_SUFFIX) for name in storage.entries(CATALOG) if name.endswith(_SUFFIX))
-    return sorted(name for name in names if ALPHA_ID.match(name))
+    return sorted(by_alpha(storage.entries(CATALOG)))
 
 
 def print_json(document: Any) -> None:
