@@ -1,8 +1,9 @@
 """The server's processes: how they begin, and how they end when they are asked to.
 
-The first SIGTERM or SIGINT makes the service unready, closes the port after the drain delay and lets what is in flight finish,
-for a bounded time; a second one ends everything at once. uvicorn alone would do so for a second SIGINT of a single process and for nothing else: its supervisor
-ignores a second signal. And it takes the Ctrl-C that a terminal sends to a group, and a parent passes on, for two.
+The first SIGTERM or SIGINT makes the service unready, closes the port after the drain delay and lets what is in flight
+finish, for a bounded time; a second one ends everything at once. uvicorn alone does so for a second SIGINT of a single
+process and for nothing else: its supervisor ignores a second signal. And it takes the Ctrl-C that a terminal sends to a
+group, and a parent passes on, for two.
 """
 
 from __future__ import annotations
@@ -42,16 +43,40 @@ Notify = Callable[[], None]
 
 
 class _Ending:
-    """Tells the first request to end from a second one."""
+    """Tells the first request to end from a second one, and when the drain delay is over.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    delay_seconds
+        How long the port stays open after a SIGTERM; whoever sits at a terminal does not wait.
+    """
+
+    def __init__(self, delay_seconds: float) -> None:
+        self._delay_seconds = delay_seconds
         self._first: float | None = None
+        self.signal: int | None = None
+        """The first one; None before it."""
+        self._close_at = float("inf")
+
+    def begin(self, number: int) -> bool:
+        """Take note of a signal; return whether it is the first."""
+        if self.signal is not None:
+            return False
+        self.signal = number
+        self._close_at = time.monotonic() + (self._delay_seconds if number == signal.SIGTERM else 0.0)
+        return True
 
     def again(self) -> bool:
+        """Whether a signal comes too late to be the first one told twice."""
         now = time.monotonic()
         if self._first is None:
             self._first = now
         return now - self._first > SAME_SECONDS
+
+    @property
+    def due(self) -> bool:
+        """Whether the port is to be closed."""
+        return time.monotonic() >= self._close_at
 
 
 class Server(uvicorn.Server):
@@ -69,18 +94,15 @@ class Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, draining: Notify, delay_seconds: float) -> None:
         super().__init__(config)
-        self._draining, self._delay_seconds = draining, delay_seconds
-        self._ending = _Ending()
-        self._closing: tuple[float, int] | None = None
+        self._draining, self._ending = draining, _Ending(delay_seconds)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to end at the first signal; at the second one, do so."""
         del frame
         if self._ending.again():
             _end_immediately(sig)
-        elif self._closing is None:
+        elif self._ending.begin(sig):
             self._draining()
-            self._closing = time.monotonic() + (self._delay_seconds if sig == signal.SIGTERM else 0.0), sig
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Take connections, and say where."""
@@ -90,8 +112,8 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Whether to end; the delay over, what uvicorn does at a signal is done."""
-        if self._closing is not None and time.monotonic() >= self._closing[0] and not self.should_exit:
-            super().handle_exit(self._closing[1], None)
+        if self._ending.due and self._ending.signal is not None and not self.should_exit:
+            super().handle_exit(self._ending.signal, None)
         return await super().on_tick(counter)
 
 
@@ -112,9 +134,7 @@ class Supervisor(Multiprocess):
         self, config: uvicorn.Config, sockets: list[socket.socket], draining: Notify, delay_seconds: float
     ) -> None:
         super().__init__(config, sockets)
-        self._draining, self._delay_seconds = draining, delay_seconds
-        self._closing_at: float | None = None
-        self._ending = _Ending()
+        self._draining, self._ending = draining, _Ending(delay_seconds)
         for number in _SIGNALS:
             signal.signal(number, self._asked)
 
@@ -123,14 +143,13 @@ class Supervisor(Multiprocess):
             for process in self.processes:
                 process.process.kill()
             _end_immediately(number)
-        elif self._closing_at is None:
-            self._closing_at = time.monotonic() + (self._delay_seconds if number == signal.SIGTERM else 0.0)
+        elif self._ending.begin(number):
             self._draining()
             self.signal_queue.append(number)
 
     def handle_signals(self) -> None:
         """Do what was asked for, the delay over."""
-        if self._closing_at is None or time.monotonic() >= self._closing_at:
+        if self._ending.signal is None or self._ending.due:
             super().handle_signals()
 
     def keep_subprocess_alive(self) -> None:
