@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
@@ -212,25 +212,28 @@ class _TableSource:
     def made_of(self) -> str | None:
         """Names what is rendered: equal names stand for equal bytes."""
         source = view_source(self.view, self.snapshot)
-        return None if source is None else f"{self._entry.sha256} {source.made_of}"
+        return None if source is None else self._name(source)
 
     def read(self) -> RenderedTable | None:
         """Render it into memory."""
-        source = self._source()
-        return None if source is None else read_table(self.reader, source)
+        source = view_source(self.view, self.snapshot)
+        return read_table(self.reader, self._file(), source) if source is not None else None
 
     def write(self, writer: RowsWriter) -> None:
         """Render it to a file."""
-        source, made_of = self._source(), self.made_of
-        found = None if source is None else read_rows(self.reader, source, writer.rows, writer.spool)
-        if found is None or made_of is None:
-            raise NotRenderable
-        writer.finish(found[1], made_of)
-
-    def _source(self) -> ParquetSource | None:
         source = view_source(self.view, self.snapshot)
-        file = self.snapshot.file(self.view.table, self.view.book)
-        return None if source is None else replace(source, file=file)
+        if source is None:
+            raise NotRenderable
+        found = read_rows(self.reader, self._file(), source, writer.rows, writer.spool)
+        if found is None:
+            raise NotRenderable
+        writer.finish(found[1], self._name(source))
+
+    def _name(self, source: ParquetSource) -> str:
+        return f"{self._entry.sha256} {source.made_of}"
+
+    def _file(self) -> str:
+        return self.snapshot.file(self.view.table, self.view.book)
 
 
 def _week(query: PageQuery, index: RebalanceIndex) -> Week:

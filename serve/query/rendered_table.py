@@ -98,16 +98,14 @@ def estimated_bytes(model: RowModel, rows: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ParquetSource:
-    """A published file, and what is to be rendered of it.
+    """What is to be rendered of a published file.
 
     Attributes
     ----------
     model
         What a row shows.
-    file
-        Its path.
     rows
-        How many it has.
+        How many the file has.
     present
         Published columns it holds.
     raw
@@ -121,7 +119,6 @@ class ParquetSource:
     """
 
     model: RowModel
-    file: str
     rows: int
     present: Collection[str]
     raw: bool
@@ -140,30 +137,32 @@ class ParquetSource:
 
     @property
     def made_of(self) -> str:
-        """Name what is rendered, but for the file: equal names stand for equal bytes of equal files."""
+        """Name what is rendered: equal names stand for equal bytes of equal files."""
         shown = projection(self.model, self.present, raw=self.raw, constants=self.constants)
         parts = (shown.sql, shown.binds, self.found_by, tuple(self.figures), self.sorted_by)
         return repr((self.model.name, *parts, engine_version(), pl.__version__))
 
-    def places(self, *, sort: bool) -> Statement:
+    def places(self, file: str, *, sort: bool) -> Statement:
         """Return the query of what rows are found and ordered by; `sort` as of :meth:`shown`."""
         columns = ", ".join(map(quoted, dict.fromkeys((*self.found_by, *self.figures))))
-        return self._all(Statement(columns), sort=sort)
+        return self._all(file, Statement(columns), sort=sort)
 
-    def shown(self, *, sort: bool) -> Statement:
+    def shown(self, file: str, *, sort: bool) -> Statement:
         """Return the query of what rows show, all of them as they are stored.
 
         Parameters
         ----------
+        file
+            Path of the published file.
         sort
             Whether the engine sees to the order. It keeps that of a file it reads with one thread; a sort would
             take all rows into memory.
         """
         shown = projection(self.model, self.present, raw=self.raw, constants=self.constants)
-        return self._all(shown, sort=sort)
+        return self._all(file, shown, sort=sort)
 
-    def _all(self, columns: Statement, *, sort: bool) -> Statement:
-        table, number = source(self.file), quoted(_NUMBER)
+    def _all(self, file: str, columns: Statement, *, sort: bool) -> Statement:
+        table, number = source(file), quoted(_NUMBER)
         order = f" ORDER BY {number}" if sort else ""
         return Statement(
             f"SELECT {columns.sql}, file_row_number AS {number} FROM {table.sql}{order}",  # noqa: S608 - declared names only
@@ -175,14 +174,15 @@ class _OutOfOrder(Exception):
     """Rows came in another order than that of the file."""
 
 
-def read_table(reader: Reader, stored: ParquetSource) -> RenderedTable | None:
+def read_table(reader: Reader, file: str, stored: ParquetSource) -> RenderedTable | None:
     """Read, index and render a file into memory; None and errors as of :func:`read_rows`."""
-    found = read_rows(reader, stored, render)
+    found = read_rows(reader, file, stored, render)
     return None if found is None else RenderedTable(*found)
 
 
 def read_rows(
     reader: Reader,
+    file: str,
     stored: ParquetSource,
     render: Callable[[Iterator[pl.DataFrame], int], T],
     spool: Spool | None = None,
@@ -210,19 +210,19 @@ def read_rows(
     for sort in (False, True):
         # Days that do not ascend may do so in the order of the file.
         with contextlib.suppress(_OutOfOrder, NotAscending):
-            index, order = _index_rows(reader, stored, spool, sort=sort)
-            with reader.parts(stored.shown(sort=sort), _PART_ROWS) as parts:
+            index, order = _index_rows(reader, file, stored, spool, sort=sort)
+            with reader.parts(stored.shown(file, sort=sort), _PART_ROWS) as parts:
                 return render(_arranged(parts, index, order), index.rows), index
     return None
 
 
 def _index_rows(
-    reader: Reader, stored: ParquetSource, spool: Spool | None, *, sort: bool
+    reader: Reader, file: str, stored: ParquetSource, spool: Spool | None, *, sort: bool
 ) -> tuple[RowIndex, RowNumbers | None]:
     """Return the index, and the numbers of the rows in the order they are to have, None for theirs."""
     day, *name = stored.found_by
     builder = IndexBuilder(day, name[0] if name else None, stored.figures, stored.sorted_by, spool)
-    with reader.parts(stored.places(sort=sort), _PART_ROWS) as parts:
+    with reader.parts(stored.places(file, sort=sort), _PART_ROWS) as parts:
         for rows in _numbered(parts, stored.rows):
             builder.add(rows)
     return builder.finish()

@@ -27,7 +27,7 @@ DEFAULT_SORT: Final = "score"
 
 
 def view_source(view: TableView, snapshot: Snapshot) -> ParquetSource | None:
-    """Return what is rendered for a view, its file not looked for yet; None when it lacks a column rows are filtered by."""
+    """Return what is rendered for a view; None when it lacks a column rows are filtered by."""
     present = snapshot.columns(view.table)
     sorts = view.row == DECISION
     figures = FIGURES if sorts else ()
@@ -35,7 +35,6 @@ def view_source(view: TableView, snapshot: Snapshot) -> ParquetSource | None:
         return None
     return ParquetSource(
         ROWS[view.row],
-        "",
         snapshot.entry(view.table, view.book).rows,
         present,
         view.raw,

@@ -211,7 +211,6 @@ def test_rows_are_rendered_as_the_file_has_them_in_whatever_order_they_come(
     snapshot = Parts(root, 1).snapshot
     stored = ParquetSource(
         ROWS["decision"],
-        snapshot.file("decisions", None),
         snapshot.entry("decisions").rows,
         snapshot.columns("decisions"),
         raw=False,
@@ -219,7 +218,8 @@ def test_rows_are_rendered_as_the_file_has_them_in_whatever_order_they_come(
         sorted_by=sorted_by,
     )
     usual, other = Reader(), Backwards(parts.replace('"#row"', "file_row_number"))
-    expected, found = read_table(usual, stored), read_table(other, stored)
+    file = snapshot.file("decisions", None)
+    expected, found = read_table(usual, file, stored), read_table(other, file, stored)
     assert expected is not None
     assert found is not None
     everything = expected.rows.between(0, len(expected.rows))
