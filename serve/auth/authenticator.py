@@ -20,7 +20,7 @@ from serve.auth.limits.clocks import wall_us
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.policy import LimitStatus, RateLimit, Usage, rate_headers
 from serve.auth.link_holder import LinkHolder
-from serve.auth.refusals import NOT_A_KEY, make_refusal, require_in_use
+from serve.auth.refusals import NOT_A_KEY, endpoint_not_allowed, make_refusal, require_in_use
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import KeyRecord, Store, open_database
 from serve.auth.store.peppers import load_digests, require_peppers
@@ -297,12 +297,7 @@ class Authenticator:
             )
         caller = caller_with(record)(status, address, headers)
         if endpoint.id not in caller.callable_ids:
-            raise ApiError(
-                "endpoint_not_allowed",
-                "This key may not call this endpoint.",
-                {"endpoint": endpoint.id},
-                headers,
-            )
+            raise endpoint_not_allowed(endpoint, headers)
         return caller
 
     async def _headers_now(self, record: KeyRecord) -> dict[str, str]:

@@ -12,6 +12,7 @@ from schemas.errors import ApiError
 from serve.auth.allow_list import AllowList
 from serve.auth.client_address import UNKNOWN, IPAddress
 from serve.auth.limits.policy import LimitStatus, RateLimit, Usage
+from serve.auth.refusals import run_not_allowed
 
 
 @dataclass(slots=True)
@@ -100,9 +101,7 @@ class Caller:
                 "alpha_not_allowed", "This key may not read that alpha's description.", headers=self.headers
             )
         if endpoint.allow_list is AllowListScope.RUNS and not self.may_read_run(alpha_id):
-            raise ApiError(
-                "run_not_allowed", "This key may not read that alpha's data.", headers=self.headers
-            )
+            raise run_not_allowed(self.headers)
 
 
 @dataclass(frozen=True, slots=True)

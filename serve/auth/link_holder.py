@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schemas.endpoint import Endpoint
-from schemas.errors import ApiError
 from serve.auth.allow_list import AllowList
+from serve.auth.refusals import endpoint_not_allowed, run_not_allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,6 @@ class LinkHolder:
     def require(self, endpoint: Endpoint, alpha_id: str) -> None:
         """Raise the documented 403 unless the key may still call the endpoint that signs such links, of this alpha."""
         if endpoint.id not in self.callable_ids:
-            raise ApiError(
-                "endpoint_not_allowed", "This key may not call this endpoint.", {"endpoint": endpoint.id}
-            )
+            raise endpoint_not_allowed(endpoint)
         if not self.runs.allows(alpha_id):
-            raise ApiError("run_not_allowed", "This key may not read that alpha's data.")
+            raise run_not_allowed()

@@ -1,10 +1,12 @@
-"""Why a key that is known is refused: its status, its account, the place it is used from."""
+"""Why a key that is known is refused: its status, its account, the place it is used from, its grants."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Final
 
+from schemas.endpoint import Endpoint
 from schemas.errors import ApiError
 from serve.auth.client_address import UNKNOWN, IPAddress, address_allowed
 from serve.auth.store.keys import KeyRecord
@@ -25,6 +27,18 @@ def make_refusal(record: KeyRecord, address: IPAddress | None) -> ApiError | Non
         where = {"ip": UNKNOWN if address is None else str(address)}
         return ApiError("ip_not_allowed", "This key may not be used from this address.", where, {})
     return None
+
+
+def endpoint_not_allowed(endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> ApiError:
+    """Return the refusal of an endpoint that a key's grants do not name."""
+    return ApiError(
+        "endpoint_not_allowed", "This key may not call this endpoint.", {"endpoint": endpoint.id}, headers
+    )
+
+
+def run_not_allowed(headers: Mapping[str, str] | None = None) -> ApiError:
+    """Return the refusal of an alpha whose data a key may not read, whether or not it exists."""
+    return ApiError("run_not_allowed", "This key may not read that alpha's data.", headers=headers)
 
 
 def require_in_use(record: KeyRecord) -> None:
