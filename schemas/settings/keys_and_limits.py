@@ -76,7 +76,7 @@ KEYS_AND_LIMITS: Final = Group(
             name="actor",
             read=text,
             type="text",
-            meaning="Who acts, for the audit trail of the commands on accounts and keys.",
+            meaning="Who acts, for the audit log of the commands on accounts and keys.",
             otherwise="the login name",
             own_flag="",
         ),

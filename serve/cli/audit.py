@@ -18,9 +18,9 @@ from serve.cli.session import administer, json_option, print_json, print_table, 
 def audit(
     access_url: str | None, datasets: str | None, as_json: bool, subject: str | None, limit: int
 ) -> None:
-    """Show the audit trail, newest first. Its rows can be neither changed nor removed."""
+    """Show the audit log, newest first. Its rows can be neither changed nor removed."""
     entries = administer(
-        access_url, datasets, lambda a: a.trail.entries(subject=subject, limit=limit), writable=False
+        access_url, datasets, lambda a: a.audit_log.entries(subject=subject, limit=limit), writable=False
     )
     if as_json:
         print_json([asdict(entry) for entry in entries])

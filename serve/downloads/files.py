@@ -168,7 +168,7 @@ class Files:
         try:
             return self._service.snapshots.look_for(link.alpha, link.snapshot)
         except SnapshotNotKept as error:
-            message = "This run has no such snapshot, or it is no longer kept."
+            message = "This run has no such snapshot, or it was removed."
             raise ApiError("snapshot_not_found", message, {"current": error.current}) from None
         except AlphaNotPublished:
             raise ApiError("run_not_found", "There is no alpha at this address.") from None

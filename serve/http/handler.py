@@ -211,7 +211,7 @@ class EndpointHandler:
         try:
             request.snapshot = await self._service.compute(work)
         except SnapshotNotKept as error:
-            message = "This run has no such snapshot, or it is no longer kept."
+            message = "This run has no such snapshot, or it was removed."
             raise ApiError("snapshot_not_found", message, {"current": error.current}) from None
         except AlphaNotPublished:
             raise self._no_alpha() from None

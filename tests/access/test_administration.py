@@ -222,12 +222,12 @@ async def test_nonsense_is_refused_with_the_fix_and_leaves_no_trace(
     administration: Administration, case: str
 ) -> None:
     act, fix = REFUSED_KEYS[case[5:]] if case.startswith("key: ") else REFUSED_ACCOUNTS[case]
-    before = await administration.trail.entries()
+    before = await administration.audit_log.entries()
     accounts = await administration.accounts.all()
     with pytest.raises(AccessError) as refused:
         await act(administration)
     assert fix in str(refused.value)
-    assert await administration.trail.entries() == before
+    assert await administration.audit_log.entries() == before
     assert await administration.accounts.all() == accounts
     assert await administration.keys.all(revoked=True) == []
 

@@ -23,7 +23,7 @@ async def test_every_act_is_written_down_with_what_changed(administration: Admin
     await administration.accounts.change(OWNER, admin=True)
     await administration.accounts.deactivate(OWNER)
     await administration.accounts.activate(OWNER)
-    entries = (await administration.trail.entries())[::-1]
+    entries = (await administration.audit_log.entries())[::-1]
     assert [entry.action for entry in entries] == [
         "account.create",
         "key.issue",
@@ -46,16 +46,16 @@ async def test_every_act_is_written_down_with_what_changed(administration: Admin
     assert entries[3].detail == {"status": ["active", "suspended"]}
     assert entries[6].detail == {"role": ["user", "admin"]}
     assert entries[7].detail == {"active": [True, False]}
-    about_key = await administration.trail.entries(subject=key_id, limit=2)
+    about_key = await administration.audit_log.entries(subject=key_id, limit=2)
     assert [entry.action for entry in about_key] == ["key.revoke", "key.reactivate"]
 
 
 async def test_an_act_that_fails_leaves_neither_change_nor_row(administration: Administration) -> None:
     await administration.accounts.create("other@example.org")
-    before = await administration.trail.entries()
+    before = await administration.audit_log.entries()
     with pytest.raises(AccessError):
         await administration.accounts.change("other@example.org", email=OWNER, admin=True)
-    assert await administration.trail.entries() == before
+    assert await administration.audit_log.entries() == before
     assert not (await administration.accounts.find("other@example.org")).is_admin
 
 
@@ -68,7 +68,7 @@ CHANGES = (
 async def test_the_database_itself_refuses_to_change_a_row(
     administration: Administration, settings: AccessSettings
 ) -> None:
-    before = await administration.trail.entries()
+    before = await administration.audit_log.entries()
     assert before
     replaced = "(id, at, actor, action, subject, detail) VALUES (1, 0, 'x', 'x', 'x', '{}')"
     if settings.location.path is not None:
@@ -84,12 +84,12 @@ async def test_the_database_itself_refuses_to_change_a_row(
             with pytest.raises(asyncpg.RaiseError, match="append-only"):
                 await server.execute(statement)
         await server.close()
-    assert await administration.trail.entries() == before
+    assert await administration.audit_log.entries() == before
 
 
 async def test_no_row_holds_what_verifies_a_key(administration: Administration) -> None:
     issued = await administration.keys.issue(OWNER, "k")
-    written = json.dumps([entry.detail for entry in await administration.trail.entries()])
+    written = json.dumps([entry.detail for entry in await administration.audit_log.entries()])
     assert issued.token.partition(".")[2] not in written
     assert issued.record.digest.hex() not in written
     assert "digest" not in written

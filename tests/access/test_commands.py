@@ -95,13 +95,13 @@ def test_from_an_account_to_a_call_and_back(shell: Shell) -> None:
     assert shell.json("accounts set a@example.org --admin")["role"] == "admin"
     assert [row["email"] for row in shell.json("accounts list")] == ["a@example.org"]
     assert shell.json(f"accounts show {account['user_id']}")["role"] == "admin"
-    trail = shell.json("audit")
-    assert len(trail) == 9
-    assert {entry["actor"] for entry in trail} == {"the operator"}
+    entries = shell.json("audit")
+    assert len(entries) == 9
+    assert {entry["actor"] for entry in entries} == {"the operator"}
     assert [entry["action"] for entry in shell.json(f"audit --limit 1 --subject {key['key_id']}")] == [
         "key.revoke"
     ]
-    everything = json.dumps([trail, shell.json("keys list --revoked"), changed])
+    everything = json.dumps([entries, shell.json("keys list --revoked"), changed])
     assert key["token"].partition(".")[2] not in everything
 
 

@@ -66,7 +66,7 @@ async def test_rows_survive_what_does_not_touch_them(store_url: str) -> None:
     await migrate(settings.location)
     async with open_administration(settings, "tester") as administration:
         assert await administration.accounts.find("kept@example.org") == account
-        assert await administration.trail.entries() == []
+        assert await administration.audit_log.entries() == []
 
 
 def step(dialect: str, change: str, column: str) -> str:

@@ -63,9 +63,9 @@ async def test_a_rotated_key_has_the_same_rights_and_the_old_token_works_for_the
     assert [await answer(access, token) for token in (old.token, new.token)] == ["admitted", "admitted"]
     await expire(old.token, 1)
     assert [await answer(access, token) for token in (old.token, new.token)] == ["key_expired", "admitted"]
-    acts = [(entry.action, entry.subject) for entry in await administration.trail.entries(limit=2)]
+    acts = [(entry.action, entry.subject) for entry in await administration.audit_log.entries(limit=2)]
     assert acts == [("key.set", old.record.id), ("key.rotate", new.record.id)]
-    (entry,) = [x for x in await administration.trail.entries() if x.action == "key.rotate"]
+    (entry,) = [x for x in await administration.audit_log.entries() if x.action == "key.rotate"]
     assert entry.detail["replaces"] == old.record.id
 
 

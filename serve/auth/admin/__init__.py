@@ -23,7 +23,7 @@ class Administration:
 
     accounts: Accounts
     keys: Keys
-    trail: AuditLog
+    audit_log: AuditLog
 
 
 @asynccontextmanager
@@ -44,7 +44,7 @@ async def open_administration(
     settings
         Of the deployment, the ones its servers run with.
     actor
-        Who acts, for the audit trail.
+        Who acts, for the audit log.
     clock
         Microseconds since 1970.
     writable
@@ -61,10 +61,12 @@ async def open_administration(
     try:
         if not ending:
             await require_peppers(settings, database, wall_us())
-        trail = AuditLog(database, actor, clock)
+        audit_log = AuditLog(database, actor, clock)
         shape = TokenShape(settings.token_prefix, settings.environment)
         yield Administration(
-            Accounts(database, trail), Keys(database, trail, shape, partial(load_digests, settings)), trail
+            Accounts(database, audit_log),
+            Keys(database, audit_log, shape, partial(load_digests, settings)),
+            audit_log,
         )
     finally:
         await database.close()

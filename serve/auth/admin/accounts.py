@@ -79,13 +79,13 @@ class Accounts:
     ----------
     database
         An open, writable store.
-    trail
+    audit_log
         Where they are written down.
     """
 
-    def __init__(self, database: Database, trail: AuditLog) -> None:
+    def __init__(self, database: Database, audit_log: AuditLog) -> None:
         self._database = database
-        self._trail = trail
+        self._audit_log = audit_log
 
     async def create(
         self,
@@ -118,13 +118,13 @@ class Accounts:
             ).dumps(),
             ceiling_alphas=validation.alphas(ceiling_alphas, "ceiling-alphas").dumps(),
             ceiling_runs=validation.alphas(ceiling_runs, "ceiling-runs").dumps(),
-            created_at=self._trail.now(),
+            created_at=self._audit_log.now(),
         )
         values = {entry.name: getattr(account, entry.name) for entry in fields(Account)}
         try:
             async with self._database.transaction() as session:
                 await session.execute(sa.insert(accounts).values(**values))
-                await self._trail.write(session, "account.create", account.id, account.to_json())
+                await self._audit_log.write(session, "account.create", account.id, account.to_json())
         except DuplicateRow:
             raise AccessError(
                 f"email: {account.email} has an account already; `accounts set` changes it, `accounts activate` reopens it"
@@ -193,5 +193,5 @@ class Accounts:
             await session.execute(sa.update(accounts).where(accounts.c.id == account.id).values(**after))
         except DuplicateRow:
             raise AccessError(f"email: {after['email']} belongs to another account; choose another") from None
-        await self._trail.write(session, action, account.id, changed)
+        await self._audit_log.write(session, action, account.id, changed)
         return await find_account(session, account.id)

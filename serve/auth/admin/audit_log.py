@@ -1,4 +1,4 @@
-"""The audit trail: one row for every act, in the transaction of the act."""
+"""The audit log: one row for every act, in the transaction of the act."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from serve.auth.store.tables import audit
 _DOCUMENTS: Final = frozenset(
     ("endpoints", "alphas", "runs", "addresses", "ceiling_endpoints", "ceiling_alphas", "ceiling_runs")
 )
-"""Columns that hold JSON text, which the trail shows as what it says."""
+"""Columns that hold JSON text, which the audit log shows as what it says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Entry:
 
 
 class AuditLog:
-    """Writes and reads the audit trail.
+    """Writes and reads the audit log.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class Keys:
     ----------
     database
         An open, writable store.
-    trail
+    audit_log
         Where they are written down.
     shape
         How tokens are spelled.
@@ -46,10 +46,10 @@ class Keys:
     """
 
     def __init__(
-        self, database: Database, trail: AuditLog, shape: TokenShape, digests: Callable[[], Digests]
+        self, database: Database, audit_log: AuditLog, shape: TokenShape, digests: Callable[[], Digests]
     ) -> None:
         self._database = database
-        self._trail = trail
+        self._audit_log = audit_log
         self._shape = shape
         self._digests = digests
 
@@ -89,7 +89,7 @@ class Keys:
                 "expose_raw": raw,
                 **validation.rate(rate, RateLimit()).columns(),
                 "addresses": None if ips is None else validation.addresses(ips),
-                "expires_at": None if expires is None else validation.expiry(expires, self._trail.now()),
+                "expires_at": None if expires is None else validation.expiry(expires, self._audit_log.now()),
             }
             return await self._insert(session, owner, given, "key.issue")
 
@@ -127,8 +127,8 @@ class Keys:
             if raw is not None:
                 given["expose_raw"] = raw
             if expires is not None:
-                given["expires_at"] = validation.expiry(expires, self._trail.now())
-            elif other.expires_at is not None and other.expires_at <= self._trail.now():
+                given["expires_at"] = validation.expiry(expires, self._audit_log.now())
+            elif other.expires_at is not None and other.expires_at <= self._audit_log.now():
                 raise AccessError(
                     f"key {other.id} has expired, and one like it would have; give --expires as well"
                 )
@@ -160,7 +160,7 @@ class Keys:
         """
         async with self._database.transaction() as session:
             old = await _usable(session, key_id)
-            now = self._trail.now()
+            now = self._audit_log.now()
             if old.status != KeyStatus.ACTIVE or (old.expires_at is not None and old.expires_at <= now):
                 state = "suspended" if old.status != KeyStatus.ACTIVE else "expired"
                 raise AccessError(
@@ -195,11 +195,11 @@ class Keys:
                 digest=digest,
                 pepper_id=made_with,
                 status=KeyStatus.ACTIVE.value,
-                created_at=self._trail.now(),
+                created_at=self._audit_log.now(),
                 **given,
             )
         )
-        await self._trail.write(
+        await self._audit_log.write(
             session, action, token.key_id, {"account": owner.id, **(about or {}), **given}
         )
         return IssuedKey(await _find_key(session, token.key_id), self._shape.spell(token))
@@ -241,7 +241,7 @@ class Keys:
             if raw is not None:
                 after["expose_raw"] = raw
             if expires is not None:
-                after["expires_at"] = validation.expiry(expires, self._trail.now())
+                after["expires_at"] = validation.expiry(expires, self._audit_log.now())
             return await self._update(session, record, "key.set", after)
 
     @staticmethod
@@ -290,7 +290,7 @@ class Keys:
         before = {name: limits[name] if name in limits else getattr(record, name) for name in after}
         changed = validation.changes(before, after)
         await session.execute(sa.update(keys).where(keys.c.id == record.id).values(**after))
-        await self._trail.write(session, action, record.id, changed)
+        await self._audit_log.write(session, action, record.id, changed)
         return await _find_key(session, record.id)
 
     def to_json(self, record: KeyRecord) -> dict[str, Any]:
