@@ -25,3 +25,14 @@ WARNING_CODES: Final[dict[str, str]] = {
     "kind_missing": "The run holds no data for this endpoint; the page is empty and `kind` names what is missing.",
 }
 """Warning code -> meaning. The response's message is written for the case; this is the definition."""
+
+
+def warning(code: str, message: str, *, kind: str | None = None, block: str | None = None) -> dict[str, str]:
+    """Return an entry of ``meta.warnings``; KeyError on a code outside the vocabulary."""
+    WARNING_CODES[code]
+    entry = {"code": code, "message": message}
+    if kind is not None:
+        entry["kind"] = kind
+    if block is not None:
+        entry["block"] = block
+    return entry

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
+from datasets.run_metrics.assemble import MetricsQuery
+from datasets.run_metrics.window import Window
 from schemas.metrics.statistic import SOURCES
 from serve.http.answer import Answer, EndpointFunction, Pending, Single
 from serve.http.request import Request
-from serve.run_metrics.assemble import MetricsQuery
 from serve.run_metrics.service import EncodedAnswer, encoded_documentation
-from serve.run_metrics.window import Window
 from serve.state import ServerState
 
 DOC_CACHE_CONTROL: Final = "public, max-age=86400, immutable"

@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from schemas.errors import ApiError
-from schemas.warning_codes import WARNING_CODES
+from schemas.warning_codes import warning
 from serve.query.found import Found, UnknownSymbol
 from serve.query.instants import now
 from serve.query.json import BodyChunks
@@ -103,17 +103,6 @@ def failure(error: ApiError, request_id: str) -> bytes:
             }
         }
     )
-
-
-def warning(code: str, message: str, *, kind: str | None = None, block: str | None = None) -> dict[str, str]:
-    """Return an entry of ``meta.warnings``; KeyError on a code outside the vocabulary."""
-    WARNING_CODES[code]
-    entry = {"code": code, "message": message}
-    if kind is not None:
-        entry["kind"] = kind
-    if block is not None:
-        entry["block"] = block
-    return entry
 
 
 def kind_missing(kind: str) -> dict[str, str]:

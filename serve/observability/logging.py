@@ -13,6 +13,8 @@ from schemas.terminal import visible
 
 _QUIET: Final = {"uvicorn.access": logging.CRITICAL, "alembic": logging.WARNING}
 """Loggers that repeat what ours say better, with the least severe line they may still write."""
+_FIELDS: Final = ("block",)
+"""Fields of their own that lines of `datasets` have, which logs with the standard library."""
 
 
 def for_people(form: str) -> bool:
@@ -37,13 +39,14 @@ def configure(level: str, form: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.StackInfoRenderer(),
     ]
+    foreign = [*shared, structlog.stdlib.ExtraAdder(allow=_FIELDS)]
     renderer: structlog.typing.Processor = (
         structlog.dev.ConsoleRenderer(exception_formatter=_traceback)
         if console
         else structlog.processors.JSONRenderer()
     )
     formatter = structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=shared,
+        foreign_pre_chain=foreign,
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             *([_written_out] if console else [structlog.processors.format_exc_info]),

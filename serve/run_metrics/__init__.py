@@ -1,5 +1,4 @@
-"""The metrics resource: a run's figures and a question in, the answer's data and warnings out.
+"""The metrics resource: figures of snapshots read once, and answers to the same query encoded once.
 
-Everything here but :mod:`serve.run_metrics.reading` is pure. A figure is served as sealed where it was sealed, computed
-where the data allow it, and withheld with the reason otherwise.
+What the figures are is in :mod:`datasets.run_metrics`, which needs no server.
 """

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 
 import orjson
+import polars as pl
 
 from datasets.manifest import Pointer
+from datasets.run_metrics.assemble import Answer, MetricsQuery, assemble
+from datasets.run_metrics.figures import RunFigures
+from datasets.run_metrics.reading import read
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics.documentation import documentation
+from schemas.tables import PUBLISHED_TABLES
 from serve.cache.lru import SizedLRUCache
 from serve.query.reader import Reader
-from serve.run_metrics.assemble import Answer, MetricsQuery, assemble
-from serve.run_metrics.figures import RunFigures
-from serve.run_metrics.reading import read
+from serve.query.sql import select_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ class Metrics:
         """
 
         def read_figures() -> RunFigures:
-            return read(self._reader, snapshot, partial(self._unread, snapshot.pointer))
+            return read(partial(self._frame, snapshot), snapshot, partial(self._unread, snapshot.pointer))
 
         def make() -> EncodedAnswer:
             run = self._figures.get_or_load(
@@ -96,6 +99,12 @@ class Metrics:
             return encode(assemble(run, query), whole=run.whole)
 
         return self._answers.get_or_load(snapshot.key, query, make, lambda x: x.nbytes if x.whole else None)
+
+    def _frame(
+        self, snapshot: Snapshot, dataset: str, columns: Sequence[str], book: str | None = None
+    ) -> pl.DataFrame:
+        table = PUBLISHED_TABLES[dataset]
+        return self._reader.frame(select_all(table, snapshot.file(dataset, book), columns))
 
 
 def encode(answer: Answer, *, whole: bool = True) -> EncodedAnswer:

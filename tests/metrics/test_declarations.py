@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from datasets.maths import conventions
+from datasets.run_metrics.derivations import FROM_CROSS_SECTIONS, FROM_LEDGER, FROM_RAW
 from schemas.endpoints import ENDPOINTS
 from schemas.kinds import KINDS
 from schemas.metrics.core import ALIASES, CORE, RANK_IC, RANK_IC_CONDITIONED, RANK_IC_RAW
@@ -16,7 +17,6 @@ from schemas.metrics.documentation import SCHEMA_VERSION, documentation
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, MONEY_UNIT, SOURCES, Statistic
 from schemas.tables.sealed_metrics import METRIC_UNITS
 from schemas.warning_codes import WARNING_CODES
-from serve.run_metrics.derivations import FROM_CROSS_SECTIONS, FROM_LEDGER, FROM_RAW
 from serve.run_metrics.service import encoded_documentation
 from tests.support import factories
 

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datasets.maths.deciles import WeeklyDeciles
+from datasets.run_metrics.figures import CrossSections, Index, Ledger, RawSignal
+from datasets.run_metrics.window import Window
 from pipeline.maths.deciles import weekly_deciles
 from pipeline.maths.weekly_signal import weekly_signal
 from schemas.metrics.deciles import BUCKET_MEANS
 from schemas.tables.weekly_signal import HORIZONS, LAGS
-from serve.run_metrics.figures import CrossSections, Index, Ledger, RawSignal
-from serve.run_metrics.window import Window
 from tests.support import factories
 from tests.support.factories import ask, codes
 

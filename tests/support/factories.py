@@ -11,10 +11,8 @@ import numpy as np
 
 from datasets.maths.deciles import WeeklyDeciles
 from datasets.maths.series import mean_or_null
-from schemas.metrics.statistic import SOURCES
-from schemas.tables.weekly_signal import BUCKETS, HORIZONS, LAGS
-from serve.run_metrics.assemble import Answer, MetricsQuery, assemble
-from serve.run_metrics.figures import (
+from datasets.run_metrics.assemble import Answer, MetricsQuery, assemble
+from datasets.run_metrics.figures import (
     CrossSections,
     Index,
     Ledger,
@@ -23,7 +21,9 @@ from serve.run_metrics.figures import (
     SealedMetrics,
     SealedRecord,
 )
-from serve.run_metrics.window import Window
+from datasets.run_metrics.window import Window
+from schemas.metrics.statistic import SOURCES
+from schemas.tables.weekly_signal import BUCKETS, HORIZONS, LAGS
 
 EVERYTHING = frozenset(source.endpoint for source in SOURCES)
 FIRST = np.datetime64("2020-01-03")

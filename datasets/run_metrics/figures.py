@@ -12,8 +12,8 @@ import numpy.typing as npt
 from datasets.maths.deciles import WeeklyDeciles
 from datasets.maths.series import Dates, Flags, Floats
 from datasets.maths.unavailable import Unavailable
+from datasets.run_metrics.window import Window
 from schemas.metrics.vocabulary import SCORE_FIELD
-from serve.run_metrics.window import Window
 
 _RECORD_BYTES: Final = 400
 """What one sealed record takes as objects, about."""

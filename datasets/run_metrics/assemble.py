@@ -9,18 +9,18 @@ from typing import Any, Final
 import numpy as np
 
 from datasets.maths.unavailable import Unavailable
+from datasets.run_metrics.blocks import rank_ic, signal_processing, tenure
+from datasets.run_metrics.core import core_statistics, periods, warn_of_unsealed
+from datasets.run_metrics.deciles import ic_deciles, panel
+from datasets.run_metrics.figures import RunFigures, SealedMetrics
+from datasets.run_metrics.newey_west import nwt_ic, nwt_ic_score_panel, nwt_ir
+from datasets.run_metrics.sources import Sources
+from datasets.run_metrics.statistics import Span, guarded, sealed_value
+from datasets.run_metrics.unavailable import MISSING_KIND, Warnings
+from datasets.run_metrics.window import WHOLE_RUN, Window
 from schemas.endpoints import ENDPOINTS
 from schemas.metrics.core import CORE, RANK_IC
 from schemas.tables.books import RAW_PREFIX
-from serve.run_metrics.blocks import rank_ic, signal_processing, tenure
-from serve.run_metrics.core import core_statistics, periods, warn_of_unsealed
-from serve.run_metrics.deciles import ic_deciles, panel
-from serve.run_metrics.figures import RunFigures, SealedMetrics
-from serve.run_metrics.newey_west import nwt_ic, nwt_ic_score_panel, nwt_ir
-from serve.run_metrics.sources import Sources
-from serve.run_metrics.statistics import Span, guarded, sealed_value
-from serve.run_metrics.unavailable import MISSING_KIND, Warnings
-from serve.run_metrics.window import WHOLE_RUN, Window
 
 _DOC_PATH: Final = ENDPOINTS["performance.metrics.doc"].path
 

@@ -10,14 +10,14 @@ from datasets.maths.equity import period_returns
 from datasets.maths.newey_west import newey_west
 from datasets.maths.series import Floats, mean_or_null
 from datasets.maths.unavailable import Unavailable
+from datasets.run_metrics.derivations import without_returns
+from datasets.run_metrics.figures import Records
+from datasets.run_metrics.sources import Sources
+from datasets.run_metrics.statistics import stated_value
+from datasets.run_metrics.unavailable import MISSING_KIND
 from schemas.metrics.core import CORE, REPRODUCTION_TOLERANCE
 from schemas.metrics.statistic import COMPUTED, DERIVED, LEDGER, Signal
 from schemas.metrics.vocabulary import DAILY
-from serve.run_metrics.derivations import without_returns
-from serve.run_metrics.figures import Records
-from serve.run_metrics.sources import Sources
-from serve.run_metrics.statistics import stated_value
-from serve.run_metrics.unavailable import MISSING_KIND
 
 Block = dict[str, Any]
 

@@ -8,11 +8,11 @@ from typing import Any
 from datasets.maths.deciles import DecileBucket, decile_block
 from datasets.maths.panel import panel_coverage, weekly_means, weekly_series
 from datasets.maths.unavailable import Unavailable
+from datasets.run_metrics.sources import Sources
 from schemas.metrics.deciles import BUCKET_MEANS, bucket_name
 from schemas.metrics.statistic import Signal
 from schemas.metrics.vocabulary import FORWARD_RETURNS_PRESENT, SCORE_FIELD
 from schemas.tables.weekly_signal import BUCKETS
-from serve.run_metrics.sources import Sources
 
 Block = dict[str, Any]
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-import structlog
-
 from datasets.maths.unavailable import Unavailable
+from datasets.run_metrics.derivations import annual_risk_free_rate, derive
+from datasets.run_metrics.figures import Records, SealedRecord
+from datasets.run_metrics.sources import Sources
+from datasets.run_metrics.unavailable import ACCESS_LIMITED, BLOCK_ERROR, FAILED, MISSING_KIND, Warnings
 from schemas.metrics.core import RATE_OF, RISK_FREE_RATE
 from schemas.metrics.statistic import (
     DERIVED,
@@ -21,12 +24,8 @@ from schemas.metrics.statistic import (
     Status,
 )
 from schemas.tables.books import RAW_PREFIX
-from serve.run_metrics.derivations import annual_risk_free_rate, derive
-from serve.run_metrics.figures import Records, SealedRecord
-from serve.run_metrics.sources import Sources
-from serve.run_metrics.unavailable import ACCESS_LIMITED, BLOCK_ERROR, FAILED, MISSING_KIND, Warnings
 
-_log = structlog.get_logger("serve.run_metrics")
+_log = logging.getLogger("serve.run_metrics")
 
 T = TypeVar("T")
 Entry = dict[str, Any]
@@ -160,7 +159,7 @@ def guarded(block: str, compute: Callable[[], T]) -> T | Unavailable:
     try:
         return compute()
     except Exception:  # noqa: BLE001 - whatever it was, the other blocks are still answered
-        _log.exception("metrics_block_failed", block=block)
+        _log.exception("metrics_block_failed", extra={"block": block})
         return FAILED
 
 

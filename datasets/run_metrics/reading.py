@@ -1,27 +1,16 @@
-"""The figures of a snapshot: the part of the metrics that touches files."""
+"""The figures of a snapshot: the part of the metrics that touches files, by whatever engine reads them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import polars as pl
 
 from datasets.maths.deciles import WeeklyDeciles
 from datasets.maths.series import Dates, Floats
 from datasets.maths.unavailable import Unavailable
-from datasets.snapshot import Snapshot
-from schemas.errors import SnapshotCorrupt
-from schemas.metrics.deciles import BUCKET_MEANS
-from schemas.metrics.vocabulary import SCORE_FIELD, UNSMOOTHED_FIELD
-from schemas.tables import PUBLISHED_TABLES
-from schemas.tables.books import CONDITIONED_BOOKS
-from schemas.tables.rebalances import PENDING, TRADED
-from schemas.tables.sealed_metrics import NOT_REPRODUCED
-from schemas.tables.weekly_signal import HORIZONS, LAGS
-from serve.query.reader import Reader
-from serve.query.sql import select_all
-from serve.run_metrics.figures import (
+from datasets.run_metrics.figures import (
     CrossSections,
     Index,
     Ledger,
@@ -30,21 +19,59 @@ from serve.run_metrics.figures import (
     SealedMetrics,
     SealedRecord,
 )
-from serve.run_metrics.unavailable import unreadable
+from datasets.run_metrics.unavailable import unreadable
+from datasets.snapshot import Snapshot
+from schemas.errors import SnapshotCorrupt
+from schemas.metrics.deciles import BUCKET_MEANS
+from schemas.metrics.vocabulary import SCORE_FIELD, UNSMOOTHED_FIELD
+from schemas.tables.books import CONDITIONED_BOOKS
+from schemas.tables.rebalances import PENDING, TRADED
+from schemas.tables.sealed_metrics import NOT_REPRODUCED
+from schemas.tables.weekly_signal import HORIZONS, LAGS
 
 Part = TypeVar("Part")
+
+
+class Frames(Protocol):
+    """Reads every row of one published file, in the order it is stored in."""
+
+    def __call__(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
+        """Return the columns of a dataset, or of its part of one book; SnapshotCorrupt when the file cannot be read."""
+        ...
+
+
 BOOK: Final = CONDITIONED_BOOKS[0]
 """The book that the metrics measure."""
 _LEDGER: Final = ("date", "starting_equity", "ending_equity", "risk_free_return", "turnover")
 
 
+def figures_of(snapshot: Snapshot) -> RunFigures:
+    """Read the figures of a snapshot with Polars, where no server is.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the manifest or any file that it needs is gone or cannot be read.
+    """
+
+    def frames(dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
+        return snapshot.scan(dataset, book).select(columns).collect()
+
+    def unread(error: SnapshotCorrupt) -> None:
+        raise error
+
+    return read(frames, snapshot, unread)
+
+
 def read(
-    reader: Reader, snapshot: Snapshot, unread: Callable[[SnapshotCorrupt], None] = lambda _: None
+    frames: Frames, snapshot: Snapshot, unread: Callable[[SnapshotCorrupt], None] = lambda _: None
 ) -> RunFigures:
     """Read the figures of a snapshot from its files: a few thousand small rows.
 
     Parameters
     ----------
+    frames
+        What reads the files.
     unread
         Called with each part that is Unavailable because its file is gone or cannot be read.
 
@@ -56,9 +83,9 @@ def read(
     manifest = snapshot.manifest
     errors: list[SnapshotCorrupt] = []
 
-    def part(read_part: Callable[[Reader, Snapshot], Part], kind: str) -> Part | Unavailable:
+    def part(read_part: Callable[[Frames, Snapshot], Part], kind: str) -> Part | Unavailable:
         try:
-            return read_part(reader, snapshot)
+            return read_part(frames, snapshot)
         except SnapshotCorrupt as error:
             unread(error)
             errors.append(error)
@@ -92,18 +119,12 @@ def read(
     )
 
 
-def _frame(
-    reader: Reader, snapshot: Snapshot, dataset: str, columns: Sequence[str], book: str | None = None
-) -> pl.DataFrame:
-    return reader.frame(select_all(PUBLISHED_TABLES[dataset], snapshot.file(dataset, book), columns))
-
-
-def _sealed(reader: Reader, snapshot: Snapshot) -> SealedMetrics | None:
+def _sealed(frames: Frames, snapshot: Snapshot) -> SealedMetrics | None:
     if not snapshot.has("sealed_metrics"):
         return None
     spans: dict[tuple[str, str | None], dict[str, SealedRecord]] = {}
     columns = ("scope", "period", "name", "value", "unit", "source_kind", "annualised")
-    rows = _frame(reader, snapshot, "sealed_metrics", (*columns, *_checked(snapshot)))
+    rows = frames("sealed_metrics", (*columns, *_checked(snapshot)))
     for scope, period, name, value, unit, kind, annualised, *status in rows.iter_rows():
         record = SealedRecord(name, value, unit, kind, annualised, NOT_REPRODUCED not in status)
         spans.setdefault((scope, period), {})[record.name] = record
@@ -115,17 +136,17 @@ def _checked(snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(name for name in ("reconciliation",) if name in snapshot.columns("sealed_metrics"))
 
 
-def _index(reader: Reader, snapshot: Snapshot) -> Index | None:
+def _index(frames: Frames, snapshot: Snapshot) -> Index | None:
     if not snapshot.has("rebalances"):
         return None
-    weeks = _frame(reader, snapshot, "rebalances", ("date", "week_status"))
+    weeks = frames("rebalances", ("date", "week_status"))
     return Index(_days(weeks), (weeks["week_status"] == TRADED).to_numpy())
 
 
-def _cross_sections(reader: Reader, snapshot: Snapshot) -> CrossSections | None:
+def _cross_sections(frames: Frames, snapshot: Snapshot) -> CrossSections | None:
     if not snapshot.has("weekly_signal"):
         return None
-    weeks = _frame(reader, snapshot, "weekly_signal", snapshot.columns("weekly_signal"))
+    weeks = frames("weekly_signal", snapshot.columns("weekly_signal"))
     raw = None
     if "raw_ic" in weeks.columns:
         raw = RawSignal(
@@ -151,10 +172,10 @@ def _cross_sections(reader: Reader, snapshot: Snapshot) -> CrossSections | None:
     )
 
 
-def _deciles(reader: Reader, snapshot: Snapshot) -> WeeklyDeciles | None:
+def _deciles(frames: Frames, snapshot: Snapshot) -> WeeklyDeciles | None:
     if not snapshot.has("weekly_deciles"):
         return None
-    rows = _frame(reader, snapshot, "weekly_deciles", snapshot.columns("weekly_deciles"))
+    rows = frames("weekly_deciles", snapshot.columns("weekly_deciles"))
     bucket, n_symbols, n_return_obs = (
         rows[name].to_numpy() for name in ("bucket", "n_symbols", "n_return_obs")
     )
@@ -164,10 +185,10 @@ def _deciles(reader: Reader, snapshot: Snapshot) -> WeeklyDeciles | None:
     )
 
 
-def _ledger(reader: Reader, snapshot: Snapshot) -> Ledger | None:
+def _ledger(frames: Frames, snapshot: Snapshot) -> Ledger | None:
     if not snapshot.has("portfolio", BOOK):
         return None
-    rows = _frame(reader, snapshot, "portfolio", _LEDGER, BOOK)
+    rows = frames("portfolio", _LEDGER, BOOK)
     return Ledger(_days(rows), *(_floats(rows, name) for name in _LEDGER[1:]))
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from datasets.maths.tenure import rebalance_tenure, session_tenure
 from datasets.maths.unavailable import Unavailable
+from datasets.run_metrics.figures import RunFigures
+from datasets.run_metrics.sources import Sources
+from datasets.run_metrics.statistics import Span, entry, sealed_value
+from datasets.run_metrics.unavailable import MISSING_KIND, Warnings
 from schemas.metrics.core import RANK_IC
 from schemas.metrics.statistic import INDEX, LEDGER, Signal
-from serve.run_metrics.figures import RunFigures
-from serve.run_metrics.sources import Sources
-from serve.run_metrics.statistics import Span, entry, sealed_value
-from serve.run_metrics.unavailable import MISSING_KIND, Warnings
 
 Block = dict[str, Any]
 

@@ -9,10 +9,10 @@ from datasets.maths import rank_ic, ratios
 from datasets.maths.conventions import SESSIONS_PER_YEAR
 from datasets.maths.series import Floats, mean_or_null
 from datasets.maths.unavailable import Unavailable
+from datasets.run_metrics.figures import CrossSections, Ledger, RawSignal
+from datasets.run_metrics.sources import Sources
 from schemas.metrics.core import RANK_IC_RAW
 from schemas.metrics.statistic import LEDGER, Statistic
-from serve.run_metrics.figures import CrossSections, Ledger, RawSignal
-from serve.run_metrics.sources import Sources
 
 Figure = float | Unavailable
 

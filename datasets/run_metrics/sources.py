@@ -8,10 +8,10 @@ from typing import Final, TypeVar
 
 from datasets.maths.deciles import WeeklyDeciles
 from datasets.maths.unavailable import Unavailable
+from datasets.run_metrics.figures import CrossSections, Index, Ledger, RawSignal, RunFigures, cut_deciles
+from datasets.run_metrics.unavailable import ACCESS_LIMITED, MISSING_KIND
+from datasets.run_metrics.window import WHOLE_RUN, Window
 from schemas.metrics.statistic import CROSS_SECTIONS, INDEX, LEDGER, Source
-from serve.run_metrics.figures import CrossSections, Index, Ledger, RawSignal, RunFigures, cut_deciles
-from serve.run_metrics.unavailable import ACCESS_LIMITED, MISSING_KIND
-from serve.run_metrics.window import WHOLE_RUN, Window
 
 Part = TypeVar("Part")
 Dated = TypeVar("Dated", Index, CrossSections, Ledger)

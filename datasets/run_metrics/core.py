@@ -12,12 +12,12 @@ import numpy as np
 
 from datasets.maths.series import Dates
 from datasets.maths.unavailable import Unavailable
+from datasets.run_metrics.figures import RunFigures, SealedMetrics
+from datasets.run_metrics.sources import Sources
+from datasets.run_metrics.statistics import Entry, Span, entry, sealed_value, stated_value
+from datasets.run_metrics.unavailable import Warnings
+from datasets.run_metrics.window import Window
 from schemas.metrics.core import ALIASES, CORE
-from serve.run_metrics.figures import RunFigures, SealedMetrics
-from serve.run_metrics.sources import Sources
-from serve.run_metrics.statistics import Entry, Span, entry, sealed_value, stated_value
-from serve.run_metrics.unavailable import Warnings
-from serve.run_metrics.window import Window
 
 _PERIOD: Final = {
     "yearly": re.compile(r"[1-9]\d{3}\Z"),

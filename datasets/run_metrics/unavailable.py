@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from datasets.maths.unavailable import Unavailable
-from serve.http.envelope import warning
+from schemas.warning_codes import warning
 
 MISSING_KIND: Final = "missing_kind"
 ACCESS_LIMITED: Final = "access_limited"
