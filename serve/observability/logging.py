@@ -39,7 +39,7 @@ def configure(level: str, form: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.StackInfoRenderer(),
     ]
-    foreign = [*shared, structlog.stdlib.ExtraAdder(allow=_FIELDS)]
+    foreign: list[structlog.typing.Processor] = [*shared, structlog.stdlib.ExtraAdder(allow=_FIELDS)]
     renderer: structlog.typing.Processor = (
         structlog.dev.ConsoleRenderer(exception_formatter=_traceback)
         if console
