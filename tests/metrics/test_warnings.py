@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from structlog.testing import capture_logs
 
 from schemas.kinds import KINDS
 from schemas.metrics.core import REPRODUCTION_TOLERANCE
@@ -26,8 +26,18 @@ NO_REBALANCES = {**NO_DECISIONS, "index": None, "kinds": frozenset({"portfolio",
 @pytest.fixture
 def logged() -> Iterator[list[Any]]:
     """Return what is logged, as entries: rendering a traceback with all its arrays takes seconds."""
-    with capture_logs() as entries:
-        yield entries
+    entries: list[Any] = []
+
+    class Entries(logging.Handler):
+        def emit(self, line: logging.LogRecord) -> None:
+            entries.append(vars(line))
+
+    log = logging.getLogger("serve.run_metrics")
+    handler, log.propagate = Entries(), False
+    log.addHandler(handler)
+    yield entries
+    log.removeHandler(handler)
+    log.propagate = True
 
 
 def index() -> Any:
