@@ -91,6 +91,7 @@ docs:
     python -m schemas openapi > docs/openapi.json
     python -m schemas api-docs > docs/api.md
     python -m schemas settings --into docs/operations.md
+    python -m schemas exit-codes --into docs/batches.md
     for module in declared methods async_methods; do \
         python -m schemas client $module > clients/python/src/alpha_results_client/$module.py; done
     python -m schemas seal-columns > clients/seal-writer/src/alpha_results_seal/columns.py

@@ -64,7 +64,7 @@ def batch(seals: Path, root: Path, jobs: int, runs: int) -> dict[str, Any]:
             print(f"  {done:>6} runs   parent {memory:6.1f} MiB", file=sys.stderr, flush=True)
         time.sleep(SAMPLE_SECONDS)
     seconds = time.perf_counter() - began
-    summary = json.loads((root.parent / "report").read_text())["summary"]
+    summary = json.loads((root.parent / "report").read_text().splitlines()[-1])["summary"]
     return {
         "summary": summary,
         "seconds": round(seconds, 1),

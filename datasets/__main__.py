@@ -41,8 +41,8 @@ class _Group(click.Group):
 def cli() -> None:
     """Look into a root of published files.
 
-    Exit codes: 0 done; 2 a root, a file or a flag that makes no sense; 4 a published file is damaged; 5 the store does not
-    answer; 1 anything else.
+    Exit code: 0 done, 2 a root, a file or a flag makes no sense, 4 a published file is damaged, 5 the store does not
+    answer, 9 no such alpha is published.
     """
 
 

@@ -1,1 +1,30 @@
-"""Offline side: a seal is checked and materialised as an immutable snapshot."""
+"""Offline side: a seal is checked and materialised as an immutable snapshot.
+
+For programs: :func:`build_many` and :func:`build_from` yield a :class:`SealResult` for each seal as it is known.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pipeline.batch.cancellation import Cancellation
+    from pipeline.batch.many import build_from, build_many
+    from pipeline.batch.result import SealResult
+
+__all__ = ["Cancellation", "SealResult", "build_from", "build_many"]
+
+_PLACES: Final = {
+    "Cancellation": "pipeline.batch.cancellation",
+    "SealResult": "pipeline.batch.result",
+    "build_from": "pipeline.batch.many",
+    "build_many": "pipeline.batch.many",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what programs use when it is asked for: no command pays for it."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_PLACES[name]), name)

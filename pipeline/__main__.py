@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import json
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import click
 
 from schemas.allocator import prepare_building
 from schemas.errors import AlphaResultsError, SealRefused
+from schemas.exit_codes import ExitCode, exit_code_lines
 from schemas.project import version_option
 from schemas.terminal import echo
 
@@ -83,6 +85,11 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List what the exit codes mean."""
+        with formatter.section("Exit codes of every command"):
+            formatter.write_dl(exit_code_lines())
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Note whether a program reads the output, before the command takes its own options."""
         ctx.meta["pipeline.json"] = "--json" in args
@@ -94,13 +101,21 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except AlphaResultsError as error:
             if ctx.meta["pipeline.json"]:
-                payload: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
+                payload: dict[str, Any] = {
+                    "at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                    "error": type(error).__name__,
+                    "message": str(error),
+                    "retryable": error.retryable,
+                    "exit_code": int(error.exit_code),
+                }
                 if isinstance(error, SealRefused):
                     payload["violations"] = list(error.violations)
                 echo(json.dumps(payload))
             else:
                 echo(f"error: {' '.join(str(error).split())}", err=True)
             ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            ctx.exit(ExitCode.INTERRUPTED)  # click's own would be 1, which means another thing
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,10 +11,11 @@ from click.core import ParameterSource
 from datasets.storage import open_storage, require_supported
 from pipeline.archive import exclusions
 from pipeline.batch.batch import Batch
+from pipeline.batch.command_line import build_once, follow
 from pipeline.batch.metrics_file import MetricsFile
-from pipeline.batch.report import print_document, tell
+from pipeline.batch.report import Tally, print_line, print_summary, tell
 from pipeline.batch.request import Outcome, Request, built, failed
-from pipeline.batch.run import build_once, follow
+from pipeline.batch.result import SealResult
 from pipeline.build import build_seal
 from pipeline.folder import require_folder
 from pipeline.internal import contained
@@ -45,7 +46,12 @@ from schemas.settings.options import option, switch_option
 @option("cluster")
 @option("cluster_seconds")
 @option("metrics_file")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON report instead of tables.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print a line of JSON for each seal as it is known, with its time, and the counts in a last one.",
+)
 def build(
     *,
     seals: tuple[str, ...],
@@ -76,9 +82,9 @@ def build(
 
     Exit code: 0 when every seal is published or was already, and of a --watch that was asked to end; else that of
     the first failure (1 refused, 2 unreadable, 3 older than what is served or rolled back, 4 a damaged pointer, 5
-    store away or disk full, 6 published but its source archive was not delivered, 7 crashed), 8 when
-    nothing is wrong but seals that an earlier command refused already, and 130 when the
-    batch was ended before every seal had its turn.
+    store away or disk full, 6 published but its source archive was not delivered, 7 crashed), 130 when the batch was
+    ended before every seal had its turn and none failed, and 8 when nothing is wrong but seals that an earlier command
+    refused already.
     """
     context = click.get_current_context()
     if seals and context.get_parameter_source("searched") is ParameterSource.ENVIRONMENT:
@@ -134,7 +140,10 @@ def _build_here(request: Request, metrics: MetricsFile, *, as_json: bool) -> int
         outcome = _build(request, lambda at: progress.update(task, description=f"{request.shown}: {at}"))
     metrics.add(outcome)
     if as_json:
-        print_document([outcome.entry])
+        tally = Tally()
+        tally.add(0, outcome)
+        print_line(SealResult.from_outcome(outcome))
+        print_summary(tally, outcome.exit_code)
     else:
         tell(screen, outcome)
     return metrics.ended(outcome.exit_code)

@@ -15,11 +15,11 @@ from pipeline.rules.layout import report_layout
 from pipeline.seal import Seal
 from pipeline.seal.store import without_secrets
 from schemas.errors import SealUnreadable
+from schemas.exit_codes import ExitCode
 from schemas.screen import Screen
 from schemas.settings.declared import SETTINGS
 from schemas.terminal import echo
 
-_REFUSED = 1
 _DATASETS = SETTINGS["datasets"]
 
 
@@ -60,7 +60,7 @@ def reconcile(
         echo(json.dumps(report.to_dict(), indent=2))
     else:
         Screen().print(report_layout(report, verbose=verbose), soft_wrap=True)
-    context.exit(_REFUSED if report.refused or (strict and report.warnings) else 0)
+    context.exit(ExitCode.REFUSED if report.refused or (strict and report.warnings) else 0)
 
 
 def _report(what: str, root: str | None) -> Report:

@@ -1,4 +1,4 @@
-"""``python -m schemas dictionary|openapi|api-docs|settings|client|seal-columns``: print what is derived from the declarations."""
+"""``python -m schemas dictionary|openapi|api-docs|settings|exit-codes|client|seal-columns``: print what is derived from the declarations."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 from schemas.api_page import api_page
 from schemas.client_code import client_declarations, client_methods
 from schemas.dictionary import data_dictionary
+from schemas.exit_codes import exit_codes_table, with_exit_codes
 from schemas.openapi import rendered
 from schemas.seal_columns import seal_columns
 from schemas.settings.markdown import settings_tables, with_settings
@@ -66,6 +67,20 @@ def settings(into: Path | None) -> None:
         echo(settings_tables(), nl=False)
     else:
         into.write_text(with_settings(into.read_text("utf-8")), "utf-8")
+
+
+@main.command("exit-codes")
+@click.option(
+    "--into",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Put the table between the two marks of this document instead of printing it.",
+)
+def exit_codes(into: Path | None) -> None:
+    """Print the table of exit codes as Markdown."""
+    if into is None:
+        echo(exit_codes_table(), nl=False)
+    else:
+        into.write_text(with_exit_codes(into.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

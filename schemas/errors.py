@@ -6,7 +6,9 @@
     ├── SealError                    a seal cannot be used
     │   ├── SealUnreadable           there is no complete seal at that address
     │   └── SealRefused              a rule is broken; carries the whole report
-    ├── BuildCrashed                 the process of a build ended without an answer
+    ├── BuildCrashed                 the process of a build ended without an answer; trying again may work
+    ├── BuildNotStarted              the batch was ended before that seal had its turn
+    ├── ArchiveNotDelivered          the run is published, its source archive was not delivered; trying again may work
     ├── InternalFailure              a fault of the program, not of what it was given
     ├── SnapshotError                published files cannot be used
     │   ├── AlphaNotPublished        no pointer for that alpha
@@ -14,7 +16,8 @@
     │   ├── KindNotPublished         the snapshot holds no such dataset, book or column
     │   ├── SnapshotCorrupt          a published file is not what its manifest says
     │   │   └── SnapshotUnreadable   a published file cannot be decoded
-    │   └── PublicationRefused       the pointer was not moved (an older seal, or a lost race)
+    │   └── PublicationRefused       the pointer was not moved: the seal is older, rolled back or its alpha withdrawn
+    │       └── PublicationContended another command was at the pointer; trying again later may work
     ├── StorageUnavailable           the store did not answer; trying again later may work
     │   └── DiskUnavailable          a disk of this machine takes no more, or was lost
     ├── SettingsError                a flag or environment variable makes no sense
@@ -22,7 +25,8 @@
     ├── DemoFailed                   one of the demo's steps did not work
     └── ApiError                     a request is answered with the error envelope
 
-The command lines turn any of them into one readable line and the exit code of its class.
+The command lines turn any of them into one readable line and the exit code of its class, and ``retryable`` tells
+programs whether the same may succeed later without anything being changed.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from schemas.error_codes import ERROR_CODES
+from schemas.exit_codes import ExitCode
 
 
 class AlphaResultsError(Exception):
@@ -40,19 +45,23 @@ class AlphaResultsError(Exception):
     ----------
     exit_code
         What a command line exits with when the error reaches it.
+    retryable
+        Whether the same may succeed later without anything being changed: a store was away, or a process was killed.
+        Anything else stays as it is until somebody changes what was given.
     """
 
-    exit_code: ClassVar[int] = 1
+    exit_code: ClassVar[ExitCode] = ExitCode.PROGRAM_FAILED
+    retryable: ClassVar[bool] = False
 
 
 class SealError(AlphaResultsError):
     """A seal cannot be used."""
 
+    exit_code = ExitCode.UNUSABLE
+
 
 class SealUnreadable(SealError):
     """There is no complete seal at the address given."""
-
-    exit_code = 2
 
 
 class SealRefused(SealError):
@@ -66,7 +75,7 @@ class SealRefused(SealError):
         The broken rules in the order checked, each as a JSON-ready mapping.
     """
 
-    exit_code = 1
+    exit_code = ExitCode.REFUSED
 
     def __init__(self, message: str, violations: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__(message)
@@ -76,17 +85,31 @@ class SealRefused(SealError):
 class BuildCrashed(AlphaResultsError):
     """The process of one build of a batch ended without an answer: killed, or a fault of the program."""
 
-    exit_code = 7
+    retryable = True
+
+
+class BuildNotStarted(AlphaResultsError):
+    """A batch was ended, or lost its cluster, before the seal had its turn; nothing was done with it."""
+
+    exit_code = ExitCode.INTERRUPTED
+    retryable = True
+
+
+class ArchiveNotDelivered(AlphaResultsError):
+    """The run is published and served; its source archive could not be packaged or stored."""
+
+    exit_code = ExitCode.NOT_DELIVERED
+    retryable = True
 
 
 class InternalFailure(AlphaResultsError):
     """A check or a build failed by a fault of the program; the message says where, so that it can be reported."""
 
-    exit_code = 7
-
 
 class SnapshotError(AlphaResultsError):
     """Published files cannot be used."""
+
+    exit_code = ExitCode.NOT_PUBLISHED
 
 
 class AlphaNotPublished(SnapshotError):
@@ -116,7 +139,7 @@ class KindNotPublished(SnapshotError):
 class SnapshotCorrupt(SnapshotError):
     """A published file does not match what its manifest or pointer says of it."""
 
-    exit_code = 4
+    exit_code = ExitCode.DAMAGED
 
 
 class SnapshotUnreadable(SnapshotCorrupt):
@@ -124,15 +147,22 @@ class SnapshotUnreadable(SnapshotCorrupt):
 
 
 class PublicationRefused(SnapshotError):
-    """The pointer was left where it was: the seal is older, or another build won the race."""
+    """The pointer was left where it was: the seal is older or was rolled back, or its alpha is withdrawn."""
 
-    exit_code = 3
+    exit_code = ExitCode.NOT_MOVED
+
+
+class PublicationContended(PublicationRefused):
+    """The pointer was left where it was because another command was at it; trying again later may work."""
+
+    retryable = True
 
 
 class StorageUnavailable(AlphaResultsError):
     """The store did not answer. What was published is unharmed and trying again may work."""
 
-    exit_code = 5
+    exit_code = ExitCode.STORE_AWAY
+    retryable = True
 
 
 class DiskUnavailable(StorageUnavailable):
@@ -142,13 +172,13 @@ class DiskUnavailable(StorageUnavailable):
 class SettingsError(AlphaResultsError):
     """A flag or an environment variable has a value that makes no sense."""
 
-    exit_code = 2
+    exit_code = ExitCode.UNUSABLE
 
 
 class AccessError(AlphaResultsError):
     """An administrative act on accounts or keys was refused; the message says what to do instead."""
 
-    exit_code = 2
+    exit_code = ExitCode.UNUSABLE
 
 
 class DemoFailed(AlphaResultsError):

@@ -13,4 +13,6 @@ if __name__ == "__main__":
 
         main()
     except KeyboardInterrupt:  # it was still loading, or asking the stores
-        sys.exit(130)
+        from schemas.exit_codes import ExitCode
+
+        sys.exit(ExitCode.INTERRUPTED)

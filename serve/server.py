@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 import uvicorn
-from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from schemas.errors import SettingsError
+from schemas.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -229,7 +229,7 @@ def serve_alone(
     with contextlib.suppress(KeyboardInterrupt):  # SIGINT, raised again after everything is closed
         server.run(sockets)
     if not server.started:
-        sys.exit(STARTUP_FAILURE)
+        sys.exit(ExitCode.PROGRAM_FAILED)
 
 
 def serve_with_workers(

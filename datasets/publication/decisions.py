@@ -27,7 +27,7 @@ from datasets.publication.pointers import (
     served,
 )
 from datasets.storage import Storage
-from schemas.errors import AlphaNotPublished, PublicationRefused, SettingsError
+from schemas.errors import AlphaNotPublished, PublicationContended, SettingsError
 from schemas.kinds import REQUIRED_KINDS
 
 _END_OF_TIME: Final = "9999-12-31T23:59:59Z"
@@ -206,7 +206,7 @@ def restore(
             return None
         if pointer is not None and manifest is not None:
             if pointer.snapshot != current.notes.withdrawn:
-                raise PublicationRefused(f"{alpha_id} was withdrawn anew at this moment; try again")
+                raise PublicationContended(f"{alpha_id} was withdrawn anew at this moment; try again")
             refuse_removed(current, following)
             require_whole(storage, Manifest.decode(manifest, "the manifest"), len(manifest))
         notes = replace(

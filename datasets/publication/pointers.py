@@ -19,7 +19,7 @@ from datasets.notes import Earlier
 from datasets.pointer_index import record
 from datasets.publication.made_of import learned, lifted_by, was_rolled_back
 from datasets.storage import Storage, Version
-from schemas.errors import PublicationRefused, SnapshotCorrupt
+from schemas.errors import PublicationContended, PublicationRefused, SnapshotCorrupt
 
 _MAX_ATTEMPTS: Final = 50
 """Lost races in a row before giving up: each means that another build of this one alpha was published."""
@@ -129,7 +129,7 @@ def compare_and_swap(
             if storage.compare_and_swap(path, written, seen):
                 break
         else:
-            raise PublicationRefused(
+            raise PublicationContended(
                 f"{alpha_id}: other builds moved its pointer {_MAX_ATTEMPTS} times meanwhile; try again"
             )
     record(storage, alpha_id)
@@ -225,11 +225,11 @@ def refuse_removed(current: Pointer, wanted: Pointer) -> None:
 
     Raises
     ------
-    PublicationRefused
+    PublicationContended
         When it is named in the pointer as being removed.
     """
     if wanted.snapshot in current.removing:
-        raise PublicationRefused(
+        raise PublicationContended(
             f"{wanted.alpha_id}: gc is removing the files of snapshot {wanted.snapshot}; try again when it is done, "
             f"or run `python -m pipeline gc` to finish one that was interrupted"
         )

@@ -1,6 +1,6 @@
 """The archive of a run's source: packaged from the seal, uploaded to the object store, its state recorded."""
 
 from pipeline.archive.exclusions import DEFAULT_EXCLUDE, exclusions
-from pipeline.archive.package import EXIT_ARCHIVE_FAILED, package
+from pipeline.archive.package import package
 
-__all__ = ["DEFAULT_EXCLUDE", "EXIT_ARCHIVE_FAILED", "exclusions", "package"]
+__all__ = ["DEFAULT_EXCLUDE", "exclusions", "package"]

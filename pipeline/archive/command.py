@@ -11,10 +11,10 @@ import orjson
 from datasets.archives import FAILED, ArchiveState
 from datasets.storage import open_storage, require_supported
 from pipeline.archive.exclusions import exclusions
-from pipeline.archive.package import EXIT_ARCHIVE_FAILED, package
+from pipeline.archive.package import package
 from pipeline.folder import require_folder
 from pipeline.seal import Seal
-from schemas.errors import AlphaResultsError
+from schemas.errors import AlphaResultsError, ArchiveNotDelivered
 from schemas.settings.options import option
 from schemas.terminal import echo
 
@@ -58,7 +58,7 @@ def archive(  # noqa: PLR0917 -- click passes every option by name
         else:
             outcomes.append({"seal": address, **outcome(state)})
             if state is not None and state.status == FAILED:
-                exit_code = exit_code or EXIT_ARCHIVE_FAILED
+                exit_code = exit_code or ArchiveNotDelivered.exit_code
         if not as_json:
             last = outcomes[-1]
             echo(f"{address}: {last['message']}", err=last["outcome"] == "failed")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
 
 from datasets.archives import (
     DELIVERED,
@@ -21,9 +20,6 @@ from pipeline.archive.exclusions import DEFAULT_EXCLUDE, is_excluded
 from pipeline.archive.zipping import zip_files
 from pipeline.seal import Seal
 from schemas.errors import AlphaResultsError, SettingsError
-
-EXIT_ARCHIVE_FAILED: Final = 6
-"""What a command exits with when everything was published but an archive was not delivered."""
 
 
 def package(

@@ -63,11 +63,11 @@ class WorkPlan:
     due
         In the order seen.
     skipped
-        One outcome for every other seal.
+        Every other seal with its outcome.
     """
 
     due: list[DiscoveredSeal] = field(default_factory=list)
-    skipped: list[Outcome] = field(default_factory=list)
+    skipped: list[tuple[DiscoveredSeal, Outcome]] = field(default_factory=list)
 
 
 class Seals:
@@ -221,7 +221,7 @@ def choose(
         if refusal is None:
             left.append((one, reason, pointer.snapshot if pointer else ""))
         else:
-            found.skipped.append(refusal)
+            found.skipped.append((one, refusal))
     latest = _latest(one for one, *_ in left)
     for one, state, snapshot in left:
         reason = state
@@ -235,7 +235,7 @@ def choose(
             found.due.append(one)
         else:
             shown = Request(one.address, "").shown
-            found.skipped.append(skipped(shown, reason, str(one.alpha_id), snapshot))
+            found.skipped.append((one, skipped(shown, reason, str(one.alpha_id), snapshot)))
     return found
 
 

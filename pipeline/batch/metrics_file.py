@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
-from pipeline.archive import EXIT_ARCHIVE_FAILED
-from pipeline.batch.request import Outcome
-from schemas.errors import SettingsError
+from pipeline.batch.request import NOT_STARTED, Outcome
+from schemas.errors import ArchiveNotDelivered, SettingsError
 from schemas.terminal import echo
 
 OUTCOMES: Final = (
@@ -20,6 +19,7 @@ OUTCOMES: Final = (
     "still refused",
     "failed",
     "crashed",
+    NOT_STARTED,
 )
 """Every word an outcome can be; each has its series from the beginning, so that an alert never waits for the first."""
 _SECONDS: Final = (1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
@@ -66,7 +66,7 @@ class MetricsFile:
             for stage, spent in entry["seconds"].items():
                 self._stages.labels(stage).inc(spent)
             self._bytes.inc(entry["bytes"])
-        if outcome.exit_code == EXIT_ARCHIVE_FAILED:
+        if outcome.exit_code == ArchiveNotDelivered.exit_code:
             self._undelivered.inc()
         self._save()
 

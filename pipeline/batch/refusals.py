@@ -20,10 +20,11 @@ import orjson
 from datasets.layout import REFUSED
 from datasets.storage import Storage, open_storage
 from pipeline.batch.discover import DiscoveredSeal
-from pipeline.batch.request import STILL_REFUSED, Outcome
+from pipeline.batch.request import Outcome
 from pipeline.release import rules_version
 from pipeline.seal.store import without_secrets
 from schemas.errors import AlphaResultsError
+from schemas.exit_codes import ExitCode
 from schemas.terminal import echo
 
 _OF_FILES: Final = frozenset({"seal.digest", "seal.path", "seal.size"})
@@ -120,7 +121,7 @@ class Refusals:
                 "message": f"still refused ({rules}), as on {entry['refused_at']}; --recheck checks it again",
                 "violations": entry["violations"],
             },
-            STILL_REFUSED,
+            ExitCode.STILL_REFUSED,
         )
 
     def learn(self, one: DiscoveredSeal, outcome: Outcome, files: str | None) -> None:

@@ -1,12 +1,13 @@
-"""What a batch tells: a line as each build ends, a table at the end, or one document for programs."""
+"""What a batch tells: a line as each build ends, for people or for programs, and what it came to at the end."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from typing import Any, Self
 
 import orjson
@@ -26,9 +27,11 @@ from rich.text import Text
 
 from datasets.archives import ArchiveState
 from pipeline.archive.command import outcome as archive_outcome
-from pipeline.batch.request import STILL_REFUSED, SUCCESSES, Outcome
+from pipeline.batch.request import NOT_STARTED, SUCCESSES, Outcome
+from pipeline.batch.result import SealResult, stamp
 from pipeline.progress import set_aside
 from pipeline.rules.layout import Lines, violation_lines
+from schemas.exit_codes import ExitCode
 from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
@@ -107,32 +110,49 @@ class Display:
 
 
 class Tally:
-    """What a batch came to so far: counts, the failures, and the exit code of the first of them."""
+    """What a batch came to so far: counts, the failures, and the exit code of the first of them.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    endless
+        Whether it has no end, so that no list is made of its failures.
+    """
+
+    def __init__(self, *, endless: bool = False) -> None:
         self.counts: Counter[str] = Counter()
         self.failures: list[tuple[int, Outcome]] = []
+        self._failed = 0
+        self._endless = endless
         self._begin = time.monotonic()
 
     def add(self, place: int, outcome: Outcome) -> None:
         """Count one outcome; `place` orders failures, whichever came first."""
         self.counts[outcome.kind] += 1
-        if outcome.exit_code:
-            self.failures.append((place, outcome))
+        if outcome.exit_code and outcome.kind != NOT_STARTED:
+            self._failed += 1
+            if not self._endless:
+                self.failures.append((place, outcome))
 
     @property
     def exit_code(self) -> int:
-        """0, or that of the failure whose seal stands first; what was refused before counts when nothing else failed."""
-        new = [failure for failure in self.failures if failure[1].exit_code != STILL_REFUSED]
-        first = min(new or self.failures, key=lambda failure: failure[0], default=None)
-        return 0 if first is None else first[1].exit_code
+        """0, or that of the failure whose seal stands first; what was refused before counts when nothing else failed.
+
+        A batch that was ended before every seal had its turn is interrupted when nothing failed anew.
+        """
+        new = [failure for failure in self.failures if failure[1].exit_code != ExitCode.STILL_REFUSED]
+        first = min(new, key=lambda failure: failure[0], default=None)
+        if first is not None:
+            return first[1].exit_code
+        if self.counts[NOT_STARTED]:
+            return ExitCode.INTERRUPTED
+        return ExitCode.STILL_REFUSED if self.failures else ExitCode.DONE
 
     def summary(self) -> dict[str, Any]:
         """Return the counts for a report."""
         return {
             "seals": sum(self.counts.values()),
             **dict(sorted(self.counts.items())),
-            "failures": len(self.failures),
+            "failures": self._failed,
             "seconds": round(time.monotonic() - self._begin, 3),
         }
 
@@ -195,18 +215,18 @@ def built_line(entry: Mapping[str, Any]) -> str:
     )
 
 
-def print_document(entries: Iterable[Mapping[str, Any]], summary: Mapping[str, Any] | None = None) -> None:
-    """Print the report for programs: every seal, and the counts where a batch has some."""
-    document: dict[str, Any] = {"seals": list(entries)}
-    if summary is not None:
-        document["summary"] = summary
-    sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
-    sys.stdout.buffer.flush()
+def print_line(result: SealResult) -> None:
+    """Print what became of a seal as a line of JSON, once it is known."""
+    _print(result.to_line())
 
 
-def print_line(entry: Mapping[str, Any]) -> None:
-    """Print one seal of a batch that has no end, as a line of JSON."""
-    sys.stdout.buffer.write(orjson.dumps(entry) + b"\n")
+def print_summary(tally: Tally, exit_code: int) -> None:
+    """Print the last line for programs: the counts, and what the command exits with."""
+    _print({"at": stamp(datetime.now(UTC)), "summary": tally.summary(), "exit_code": int(exit_code)})
+
+
+def _print(line: Mapping[str, Any]) -> None:
+    sys.stdout.buffer.write(orjson.dumps(line) + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -7,14 +7,20 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from datasets.archives import FAILED
-from pipeline.archive import EXIT_ARCHIVE_FAILED
 from pipeline.seal.store import printable, without_secrets
-from schemas.errors import AlphaResultsError, BuildCrashed, InternalFailure, SealRefused
+from schemas.errors import (
+    AlphaResultsError,
+    ArchiveNotDelivered,
+    BuildCrashed,
+    BuildNotStarted,
+    InternalFailure,
+    SealRefused,
+)
 
 SUCCESSES: Final = ("built", "unchanged", "superseded", "rolled back", "withdrawn")
 """Outcomes that are not failures; every other one is."""
-STILL_REFUSED: Final = 8
-"""Exit code of a command that met nothing wrong but seals that earlier ones refused already."""
+NOT_STARTED: Final = "not started"
+"""Outcome of a seal whose batch was ended before its turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,7 @@ def built(shown: str, result: Any) -> Outcome:
     """Report a build that ended well; `result` is a :class:`pipeline.build.BuildResult`."""
     entry = {"seal": shown, "outcome": "built" if result.changed else "unchanged"} | asdict(result)
     undelivered = result.archive is not None and result.archive.status == FAILED
-    return Outcome(entry, EXIT_ARCHIVE_FAILED if undelivered else 0)
+    return Outcome(entry, ArchiveNotDelivered.exit_code if undelivered else 0)
 
 
 def failed(shown: str, error: AlphaResultsError) -> Outcome:
@@ -103,6 +109,13 @@ def crashed(shown: str, how: str, attempts: int) -> Outcome:
     )
     found = failed(shown, error)
     return Outcome({**found.entry, "outcome": "crashed", "attempts": attempts}, found.exit_code)
+
+
+def not_started(shown: str) -> Outcome:
+    """Report a seal that a batch did not come to before it was ended."""
+    error = BuildNotStarted("the batch was ended before this seal had its turn; run it again")
+    found = failed(shown, error)
+    return Outcome({**found.entry, "outcome": NOT_STARTED}, found.exit_code)
 
 
 def skipped(shown: str, kind: str, alpha_id: str, snapshot: str) -> Outcome:

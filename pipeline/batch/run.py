@@ -1,200 +1,216 @@
-"""One batch from end to end, and one that follows its seals without end."""
+"""One batch at work: what is due is built, and in place of what cannot be published the latest seal that can."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple, Self
 
 from pipeline.batch.batch import Batch
+from pipeline.batch.cancellation import Cancellation
 from pipeline.batch.discover import DiscoveredSeal
-from pipeline.batch.interruption import stoppable
 from pipeline.batch.process import Processes
 from pipeline.batch.refusals import file_digests_at
-from pipeline.batch.report import Display, Tally, print_document, print_line, tell
-from pipeline.batch.request import SUCCESSES, Outcome, Request
+from pipeline.batch.report import Display
+from pipeline.batch.request import Outcome, Request, failed, not_started
 from pipeline.batch.schedule import Builder, run
 from pipeline.batch.search import Search
 from schemas.errors import InternalFailure, SealUnreadable, StorageUnavailable
-from schemas.terminal import echo
 
-INTERRUPTED: Final = 130
-"""Exit code of a batch that was asked to end before every seal had its turn, when nothing failed before."""
 _ITS_OWN_FAULT: Final = {SealUnreadable.__name__, InternalFailure.__name__}
 """Errors of a build that say something about its seal, and nothing about the stores or the snapshot."""
 
-
-def build_once(batch: Batch) -> int:
-    """Build what is due, report it, and return the exit code.
-
-    Raises
-    ------
-    SettingsError
-        When an address makes no sense.
-    StorageUnavailable
-        When the datasets root, or the place that is searched, does not answer.
-    """
-    search = Search(batch)
-    tally, entries = Tally(), []
-    rounds = _Rounds(batch, search)
-    stopping = threading.Event()
-    with _builder(batch, stopping) as (builder, end, jobs), stoppable(end, stopping):
-        seen = search.scan()
-        batch.metrics.looked()
-        if not seen:
-            echo(f"no finished seal lies below {batch.shown}", err=True)
-        for place, _, outcome in rounds.built(builder, jobs, stopping, {}):
-            tally.add(place, outcome)
-            batch.metrics.add(outcome)
-            if batch.as_json:
-                entries.append(outcome.entry)
-        for place, outcome in enumerate(rounds.skipped, start=len(seen)):
-            if not batch.as_json and (batch.searched is None or outcome.kind not in SUCCESSES):
-                tell(batch.screen, outcome)
-            tally.add(place, outcome)
-            batch.metrics.add(outcome)
-            if batch.as_json:
-                entries.append(outcome.entry)
-    if batch.as_json:
-        print_document(entries, tally.summary())
-    else:
-        tally.print_table()
-    if builder.lost is not None:
-        return batch.metrics.ended(StorageUnavailable.exit_code)
-    return batch.metrics.ended(tally.exit_code or (INTERRUPTED if rounds.interrupted else 0))
+OnStage = Callable[[str, str | None], None]
+"""Called with a seal's address and its stage as that begins, and with None when the seal is done."""
 
 
-def follow(batch: Batch) -> int:
-    """Build what is due, again and again, until a signal asks to end; return 0 then, 5 when the cluster was lost.
-
-    A seal that was refused is tried again when it is sealed anew, or when files of it come that were not there; one
-    whose store was away, or whose process crashed, at the next look. A store that is away is waited for.
-
-    Raises
-    ------
-    SettingsError
-        When an address makes no sense.
-    """
-    search = Search(batch)
-    given_up: dict[str, str] = {}
-    early: dict[str, datetime] = {}
-    away: str | None = None
-    stopping = threading.Event()
-    with _builder(batch, stopping) as (builder, end, jobs), stoppable(end, stopping):
-        while not stopping.is_set():
-            try:
-                seen = search.scan()
-                batch.metrics.looked()
-                if away is not None:
-                    echo("the store answers again", err=True)
-                    away = None
-                # What is sealed anew has another digest; what was refused for its time may be right by now.
-                now = datetime.now(UTC)
-                given_up = {
-                    one.address: one.digest
-                    for one in seen
-                    if given_up.get(one.address) == one.digest and early.get(one.address, now) >= now
-                }
-                for _, one, outcome in _Rounds(batch, search).built(builder, jobs, stopping, given_up):
-                    batch.metrics.add(outcome)
-                    if batch.as_json:
-                        print_line(outcome.entry)
-                    if outcome.kind in SUCCESSES or _passing(outcome):
-                        continue
-                    if outcome.kind != "refused":
-                        given_up[one.address] = one.digest
-                    elif one.sealed_at is not None and one.sealed_at > now:
-                        given_up[one.address], early[one.address] = one.digest, one.sealed_at
-            except StorageUnavailable as error:
-                if away is None:
-                    echo(f"{error}; looking again every {batch.interval:g} s", err=True)
-                away = str(error)
-                batch.metrics.looked(worked=False)
-            stopping.wait(batch.interval)
-    return batch.metrics.ended(0 if builder.lost is None else StorageUnavailable.exit_code)
-
-
-class _Rounds:
-    """Builds what one look found, and in place of what cannot be published the latest seal that can.
+class Step(NamedTuple):
+    """One seal whose outcome is known.
 
     Attributes
     ----------
-    skipped
-        Outcomes of seals that needed no build, known once the builds are done.
-    interrupted
-        Whether a signal left seals unbuilt.
+    place
+        Orders the seals, whichever came first.
+    seal
+        What was seen of it.
+    outcome
+        What became of it.
+    attempted
+        Whether its turn was to come, and not that it needed nothing.
     """
 
-    def __init__(self, batch: Batch, search: Search) -> None:
-        self._batch = batch
-        self._search = search
-        self.skipped: list[Outcome] = []
-        self.interrupted = False
+    place: int
+    seal: DiscoveredSeal
+    outcome: Outcome
+    attempted: bool
 
-    def built(
-        self, builder: Builder, jobs: int, stopping: threading.Event, given_up: dict[str, str]
-    ) -> Iterator[tuple[int, DiscoveredSeal, Outcome]]:
-        """Yield each build with its place and outcome as it ends; seals at the addresses given up are not built."""
-        failed, tried = set(given_up), set[str]()
-        while True:
-            found = self._search.choose(failed)
-            due = [one for one in found.due if one.address not in tried]
-            self.skipped = found.skipped
-            if not due:
+
+class Run:
+    """A batch with its builds, as a context manager; an exception that leaves it kills the builds at work.
+
+    Parameters
+    ----------
+    batch
+        Its options.
+    cancellation
+        Ends it.
+    on_stage
+        Told of stages, from the threads that wait for builds.
+
+    Raises
+    ------
+    SettingsError
+        When an address makes no sense, or no worker of the cluster can build.
+    StorageUnavailable
+        When no scheduler answers.
+    """
+
+    def __init__(self, batch: Batch, cancellation: Cancellation, on_stage: OnStage | None = None) -> None:
+        self._batch = batch
+        self._cancellation = cancellation
+        self._on_stage = on_stage
+        self._search = Search(batch)
+        self._display: Display | None = None
+        self._stack = ExitStack()
+        self._builder: Builder
+        self._jobs = 1
+
+    def __enter__(self) -> Self:
+        with self._stack:
+            self._builder, end, self._jobs = self._stack.enter_context(
+                _builder(self._batch, self._cancellation)
+            )
+            self._stack.enter_context(self._cancellation.ending_with(end))
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._cancellation.abort()
+        self._stack.close()
+
+    @property
+    def lost(self) -> bool:
+        """Whether nothing can be built any more where builds were sent."""
+        return self._builder.lost is not None
+
+    def set_aside(self) -> AbstractContextManager[None]:
+        """Take progress off the terminal while something is printed."""
+        return contextlib.nullcontext() if self._display is None else self._display.set_aside()
+
+    def scan(self) -> list[DiscoveredSeal]:
+        """Find every finished seal.
+
+        Raises
+        ------
+        SettingsError
+            At the first look, when nothing lies below the prefix that is searched.
+        StorageUnavailable
+            When the datasets root, or the place that is searched, does not answer.
+        """
+        seen = self._search.scan()
+        self._batch.metrics.looked()
+        return seen
+
+    def steps(self, given_up: Mapping[str, str] | None = None) -> Iterator[Step]:
+        """Build what the last scan found to be due; yield every seal it saw as its outcome is known.
+
+        Parameters
+        ----------
+        given_up
+            Addresses of seals that are left out.
+
+        Raises
+        ------
+        StorageUnavailable
+            When the root does not answer before anything is built.
+        """
+        failures, tried = set(given_up or ()), set[str]()
+        skipped: list[tuple[DiscoveredSeal, Outcome]] = []
+        while not tried or self._batch.searched is not None:
+            try:
+                found = self._search.choose(failures)
+            except StorageUnavailable as error:
+                if not tried:
+                    raise
+                # What may take the place of a seal that failed is not known; what was to be built is reported.
+                yield from self._away(skipped, failures, len(tried), error)
                 return
-            ended = 0
-            for place, outcome, files in _outcomes(self._batch, due, builder, jobs, stopping):
-                ended += 1
+            due = [one for one in found.due if one.address not in tried]
+            skipped = found.skipped
+            if not due:
+                break
+            waiting = set(range(len(due)))
+            for place, outcome, files in self._outcomes(due):
+                waiting.discard(place)
                 self._search.learn(due[place], outcome, files)
                 if _unpublishable(outcome):
-                    failed.add(due[place].address)
-                yield len(tried) + place, due[place], outcome
+                    failures.add(due[place].address)
+                yield Step(len(tried) + place, due[place], outcome, attempted=True)
+            for place in sorted(waiting):
+                outcome = not_started(Request(due[place].address, "").shown)
+                yield Step(len(tried) + place, due[place], outcome, attempted=True)
             tried |= {one.address for one in due}
-            if ended < len(due):
-                self.interrupted = True
-                return
-            if self._batch.searched is None:
-                return
+            if waiting:
+                break
+        for place, (one, outcome) in enumerate(skipped, start=len(tried)):
+            yield Step(place, one, outcome, attempted=False)
 
+    def _away(
+        self,
+        skipped: list[tuple[DiscoveredSeal, Outcome]],
+        failures: set[str],
+        begin: int,
+        error: StorageUnavailable,
+    ) -> Iterator[Step]:
+        """Report seals that needed nothing, and those that waited for one of their alpha that failed."""
+        lost = {one.alpha_id for one in self._search.seen if one.address in failures}
+        for place, (one, known) in enumerate(skipped, start=begin):
+            waited = known.kind == "superseded" and one.alpha_id in lost
+            outcome = failed(Request(one.address, "").shown, error) if waited else known
+            yield Step(place, one, outcome, attempted=waited)
 
-def _outcomes(
-    batch: Batch, due: list[DiscoveredSeal], builder: Builder, jobs: int, stopping: threading.Event
-) -> Iterator[tuple[int, Outcome, str]]:
-    """Yield what became of every seal, and the listing of its files before, telling people on the way."""
-    files: dict[str, str] = {}
+    def _outcomes(self, due: list[DiscoveredSeal]) -> Iterator[tuple[int, Outcome, str]]:
+        """Yield what became of every seal that had its turn, and the listing of its files before."""
+        files: dict[str, str] = {}
 
-    def requests() -> Iterator[Request]:
-        for one in due:
-            if batch.searched is not None:
-                # Before it is read: a file that comes while it is checked is a change to what was refused.
-                files[one.address] = file_digests_at(one.address)
-            yield replace(batch.common, seal=one.address)
+        def requests() -> Iterator[Request]:
+            for one in due:
+                if self._batch.searched is not None:
+                    # Before it is read: a file that comes while it is checked is a change to what was refused.
+                    files[one.address] = file_digests_at(one.address)
+                yield replace(self._batch.common, seal=one.address)
 
-    with Display(batch.screen, len(due), hidden=batch.as_json) as display:
+        with Display(self._batch.screen, len(due), hidden=self._batch.as_json) as display:
 
-        def stage(request: Request, at: str | None) -> None:
-            display.stage(request.shown, at)
+            def stage(request: Request, at: str | None) -> None:
+                display.stage(request.shown, at)
+                if self._on_stage is not None:
+                    self._on_stage(request.shown, at)
 
-        for place, outcome in run(requests(), builder, jobs, stopping=stopping, on_stage=stage):
-            display.done()
-            if not batch.as_json:
-                with display.set_aside():
-                    tell(batch.screen, outcome)
-            yield place, outcome, files.get(due[place].address, "")
+            self._display = display
+            stopping = self._cancellation.stopping
+            for place, outcome in run(
+                requests(), self._builder, self._jobs, stopping=stopping, on_stage=stage
+            ):
+                display.done()
+                yield place, outcome, files.get(due[place].address, "")
+            self._display = None
 
 
 def _builder(
-    batch: Batch, stopping: threading.Event
+    batch: Batch, cancellation: Cancellation
 ) -> AbstractContextManager[tuple[Builder, Callable[[], None], int]]:
     """Return a context manager that gives who builds, how to end that at once, and how many builds go at a time."""
     if batch.cluster is not None:
         from pipeline.batch.cluster import Cluster  # noqa: PLC0415 - an optional dependency
 
-        return Cluster(batch.cluster, batch.jobs, patience=batch.cluster_seconds, stopping=stopping)
+        return Cluster(
+            batch.cluster, batch.jobs, patience=batch.cluster_seconds, stopping=cancellation.stopping
+        )
     return _here(batch.jobs or 1)
 
 
@@ -211,8 +227,3 @@ def _here(jobs: int) -> Iterator[tuple[Builder, Callable[[], None], int]]:
 def _unpublishable(outcome: Outcome) -> bool:
     """Return whether a seal cannot be published itself, so that an earlier one is not to wait for it."""
     return outcome.kind in {"refused", "crashed"} or outcome.entry.get("error") in _ITS_OWN_FAULT
-
-
-def _passing(outcome: Outcome) -> bool:
-    """Return whether a failure may pass by itself: the store was away, or the process crashed."""
-    return outcome.kind == "crashed" or outcome.entry.get("error") == StorageUnavailable.__name__

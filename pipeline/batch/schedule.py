@@ -71,7 +71,17 @@ def run(
     workers = [threading.Thread(target=work, name=f"build-{number}", daemon=True) for number in range(jobs)]
     for worker in workers:
         worker.start()
-    left = len(workers)
+    try:
+        yield from _taken(done, len(workers))
+    except BaseException:
+        stopping.set()  # nobody takes what would be built from here on
+        raise
+
+
+def _taken(
+    done: queue.Queue[tuple[int, Outcome] | BaseException | None], left: int
+) -> Iterator[tuple[int, Outcome]]:
+    """Yield what threads put into a queue until so many of them have ended."""
     while left:
         # A wait with an end: a signal for this thread is only looked at between two of them.
         try:

@@ -44,6 +44,11 @@ class Search:
                 recheck=batch.recheck or batch.common.force,
             )
 
+    @property
+    def seen(self) -> list[DiscoveredSeal]:
+        """What the last scan found."""
+        return self._seen
+
     def scan(self) -> list[DiscoveredSeal]:
         """Find every finished seal, and read what is served.
 

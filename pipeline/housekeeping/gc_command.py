@@ -75,7 +75,7 @@ def gc(
 
     What stays is counted by its reason; of each ALPHA that is named, and with --dry-run, every snapshot is shown with it.
 
-    Exit code: 0, 1 when the root holds no such ALPHA, 4 when a pointer or a lease cannot be read (nothing of that alpha is removed), 5 when the store
+    Exit code: 0, 9 when the root holds no such ALPHA, 4 when a pointer or a lease cannot be read (nothing of that alpha is removed), 5 when the store
     is away or another gc is at work.
     """
     policy = Policy(keep, _DAY if grace is None else grace)

@@ -35,7 +35,7 @@ def rollback(
     remembered: no build serves it again unless it is forced, by whatever release; a later seal is built and served as
     ever. From one build of a seal to another of the same seal, only that build is remembered.
 
-    Exit code: 0, 1 when there is no such alpha or snapshot, 3 while gc removes the snapshot or the alpha is withdrawn,
+    Exit code: 0, 9 when there is no such alpha or snapshot, 3 while gc removes the snapshot or the alpha is withdrawn,
     4 when it is not intact, 5 when the store is away.
     """
     storage = opened(root, single_writer=single_writer)

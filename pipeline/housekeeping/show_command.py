@@ -26,7 +26,7 @@ from schemas.terminal import echo
 def show(alpha: str, root: str, as_json: bool) -> None:
     """Show what is served of ALPHA and every snapshot of it that the root holds.
 
-    Exit code: 0, 1 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is away.
+    Exit code: 0, 9 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is away.
     """
     storage = opened(root)
     pointer, stored = served(storage, alpha), list_snapshots(storage, alpha)

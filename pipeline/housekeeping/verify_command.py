@@ -51,7 +51,7 @@ def verify_command(
     Every file is read again and compared with its digest, every table with its declaration; the rules on rows are
     applied to what was published, and everything derived is recomputed. Nothing in the root is changed.
 
-    Exit code: 0 when all is as it was published, 1 when an ALPHA is not published, 4 when anything is not as it
+    Exit code: 0 when all is as it was published, 9 when an ALPHA is not published, 4 when anything is not as it
     must be (the file is named), 5 when the store is away.
     """
     storage = opened(root)

@@ -29,7 +29,7 @@ def withdraw_command(
     No build brings it back, forced or not, of the same seal or a later one; `restore` does. gc removes its snapshots
     once --grace has passed.
 
-    Exit code: 0, 1 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is away.
+    Exit code: 0, 9 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is away.
     """
     published = withdraw(opened(root, single_writer=single_writer), alpha, author(reason))
     if as_json:
@@ -51,7 +51,7 @@ def restore_command(*, alpha: str, reason: str | None, root: str, single_writer:
 
     When gc removed those files meanwhile, or one of them is damaged, the next build of a seal of ALPHA publishes it.
 
-    Exit code: 0, 1 when there is no such alpha, 3 while gc removes its files, 4 when its pointer cannot be read, 5 when
+    Exit code: 0, 9 when there is no such alpha, 3 while gc removes its files, 4 when its pointer cannot be read, 5 when
     the store is away.
     """
     storage = opened(root, single_writer=single_writer)

@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from schemas.errors import AlphaResultsError
+from schemas.exit_codes import ExitCode, exit_code_lines
 from schemas.project import project_version, version_option
 from schemas.settings import SETTINGS, given
 from schemas.terminal import echo
@@ -53,6 +54,16 @@ class _Lazy(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, _, about) in _COMMANDS.items()])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
+        with formatter.section("Exit codes of every command"):
+            formatter.write_dl(exit_code_lines())
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(ExitCode.INTERRUPTED)  # click's own would be 1, which means another thing
 
 
 def _build() -> str:

@@ -48,8 +48,8 @@ def run(**flags: Any) -> None:
     the port is free. A running service then outlives a store that goes away. SIGTERM and Ctrl-C let requests in flight
     finish; a second one ends at once.
 
-    Exit code: 2 when a setting cannot be used or the port is taken, 5 when a store does not answer, 3 when the application
-    cannot begin; ended by SIGTERM 143, by Ctrl-C 0.
+    Exit code: 2 when a setting cannot be used or the port is taken, 5 when a store does not answer, 7 when the application
+    cannot begin; ended by SIGTERM 143, by Ctrl-C 0, or 130 before it served.
     """
     of_access = {name: flags.pop(name) for name in _ACCESS}
     program = settings.resolve(os.environ, flags)

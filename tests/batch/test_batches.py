@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -19,7 +18,7 @@ from pipeline.batch.forked import ForkServer
 from pipeline.batch.process import Processes
 from pipeline.batch.request import Outcome, Request
 from pipeline.batch.schedule import run
-from tests.support.pipeline_command import build
+from tests.support.pipeline_command import build, report
 from tests.support.processes import builds, children, tasks
 from tests.support.seals import rewrite
 from tests.support.waiting import caught, eventually
@@ -38,6 +37,7 @@ def test_one_refused_run_stops_no_other(tmp_path: Path, seal: Seal) -> None:
     assert result.json["summary"] | {"seconds": 0} == {
         "seals": 3, "built": 2, "refused": 1, "failures": 1, "seconds": 0,
     }  # fmt: skip
+    assert result.json["exit_code"] == 1
     refused = next(entry for entry in result.json["seals"] if entry["outcome"] == "refused")
     assert "pnl.total" in [violation["rule"] for violation in refused["violations"]]
     assert sorted(datasets.open(tmp_path / "root")) == ["Test_a", "Test_c"]
@@ -115,7 +115,7 @@ def test_a_build_killed_once_is_published_all_the_same(tmp_path: Path, seal: Sea
     os.kill(first, signal.SIGKILL)
     output, _ = batch.communicate(timeout=180)
     assert batch.returncode == 0
-    assert [entry["outcome"] for entry in json.loads(output)["seals"]] == ["built"]
+    assert [entry["outcome"] for entry in report(output)["seals"]] == ["built"]
     assert datasets.open(tmp_path / "root")["Test_a"].scan("decisions").collect().height
     assert not list((tmp_path / "root/.staging").glob("build-*")), "what the killed one left is swept"
 
@@ -139,7 +139,7 @@ def test_the_libraries_are_loaded_once_for_all_builds(tmp_path: Path, seal: Seal
             started.setdefault(server, set()).update(children(server))
     ((_, forked),) = started.items()
     assert len(forked) == 6, "each build is a process of its own, and all are forked from one"
-    assert json.loads(batch.communicate()[0])["summary"]["built"] == 6
+    assert report(batch.communicate()[0])["summary"]["built"] == 6
 
 
 def test_a_batch_goes_on_when_the_process_that_forks_is_killed(
@@ -153,7 +153,7 @@ def test_a_batch_goes_on_when_the_process_that_forks_is_killed(
     os.kill(server, signal.SIGKILL)
     output, _ = batch.communicate(timeout=180)
     assert batch.returncode == 0
-    assert json.loads(output)["summary"] | {"seconds": 0} == {
+    assert report(output)["summary"] | {"seconds": 0} == {
         "seals": 4, "built": 4, "failures": 0, "seconds": 0,
     }  # fmt: skip
 
@@ -194,8 +194,9 @@ def test_a_signal_lets_what_is_at_work_finish_and_begins_nothing(
     caught(lambda: builds(batch.pid), batch, "a build")
     batch.send_signal(signal.SIGTERM)
     output, complaints = batch.communicate(timeout=180)
-    result = json.loads(output)["seals"]
-    assert [entry["outcome"] for entry in result] == ["built"]
+    result = report(output)["seals"]
+    assert [entry["outcome"] for entry in result] == ["built", *["not started"] * 3]
+    assert [entry.get("retryable") for entry in result] == [None, *[True] * 3]
     assert batch.returncode == 130
     assert "finishing what is at work" in complaints
 

@@ -83,7 +83,7 @@ def _found(tmp_path: Path, **common: Any) -> dict[str, str]:
     seen = Seals(str(tmp_path / "seals")).scan()
     found = choose(seen, catalogue, Request("", str(tmp_path / "root"), **common), searched=True)
     result = {Path(one.address).parent.name: "due" for one in found.due}
-    return result | {Path(one.entry["seal"]).parent.name: one.kind for one in found.skipped}
+    return result | {Path(one.entry["seal"]).parent.name: one.kind for _, one in found.skipped}
 
 
 def test_only_the_latest_seal_of_an_alpha_is_built(tmp_path: Path, seal: Seal) -> None:

@@ -37,7 +37,8 @@ def test_seals_are_served_as_they_come(tmp_path: Path, seal: Seal, program: Prog
     watch.send_signal(signal.SIGTERM)
     output, _ = watch.communicate(timeout=60)
     assert watch.returncode == 0
-    result = [json.loads(line) for line in output.splitlines()]
+    *result, last = (json.loads(line) for line in output.splitlines())
+    assert (last["summary"]["built"], last["summary"]["refused"], last["exit_code"]) == (3, 1, 0)
     by_alpha = [(Path(entry["seal"]).name, entry["outcome"]) for entry in result]
     assert sorted(by_alpha) == [
         ("Test_a", "built"), ("Test_b", "built"), ("Test_broken", "refused"), ("Test_c", "built"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from datasets.integrity import check_files
 from datasets.storage import open_storage
 from tests.support.bucket import Bucket
 from tests.support.dask import Dask
+from tests.support.pipeline_command import report
 from tests.support.processes import REPOSITORY, children
 from tests.support.waiting import eventually
 
@@ -47,7 +47,7 @@ def test_a_worker_killed_while_it_builds_into_a_bucket(
         batch.kill()
         batch.wait()
     assert batch.returncode == 0, complaints
-    (entry,) = json.loads(output)["seals"]
+    (entry,) = report(output)["seals"]
     assert (entry["outcome"], entry["changed"]) == ("built", True)
     snapshot = datasets.open(root)["Test_small"]
     assert snapshot.id == entry["snapshot"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -17,7 +16,7 @@ import pytest
 import datasets
 from pipeline.release import release
 from tests.support.dask import Dask
-from tests.support.pipeline_command import build
+from tests.support.pipeline_command import build, report
 from tests.support.processes import REPOSITORY, children
 from tests.support.waiting import caught, eventually
 
@@ -41,7 +40,7 @@ def test_a_worker_killed_mid_build_is_made_up_for_and_the_run_is_published_once(
     dask.worker("second")
     output, complaints = batch.communicate(timeout=180)
     assert batch.returncode == 0, complaints
-    (entry,) = json.loads(output)["seals"]
+    (entry,) = report(output)["seals"]
     assert (entry["outcome"], entry["changed"]) == ("built", True)
     root = datasets.open(tmp_path / "root")
     assert root["Test_a"].id == entry["snapshot"]
@@ -164,7 +163,7 @@ def test_a_worker_that_joins_later_is_asked_too(
     dask.worker("ours")
     output, _ = batch.communicate(timeout=180)
     assert batch.returncode == 0
-    assert [entry["outcome"] for entry in json.loads(output)["seals"]] == ["built"]
+    assert [entry["outcome"] for entry in report(output)["seals"]] == ["built"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
@@ -183,7 +182,9 @@ def test_a_scheduler_that_goes_away_ends_the_batch_with_its_report(
     dask.scheduler.send_signal(number)
     output, complaints = batch.communicate(timeout=180)
     assert batch.returncode == 5, complaints
-    (entry,) = json.loads(output)["seals"]
+    entry, not_begun = report(output)["seals"]
+    assert not_begun["outcome"] == "not started"
+    assert entry["retryable"] is not_begun["retryable"] is True
     assert entry["error"] == "StorageUnavailable"
     assert "has not answered for 3 seconds" in entry["message"]
 
@@ -212,7 +213,7 @@ def test_a_signal_ends_a_batch_that_no_worker_takes_up(
         batch.send_signal(number)
     output, _ = batch.communicate(timeout=180)
     assert batch.returncode in {7, 130}
-    assert all(entry["outcome"] == "crashed" for entry in json.loads(output)["seals"])
+    assert all(entry["outcome"] in {"crashed", "not started"} for entry in report(output)["seals"])
 
 
 def test_a_second_signal_ends_a_batch_whose_worker_hangs(
@@ -229,7 +230,7 @@ def test_a_second_signal_ends_a_batch_whose_worker_hangs(
     batch.send_signal(signal.SIGTERM)
     output, _ = batch.communicate(timeout=180)
     assert batch.returncode == 7
-    assert [entry["outcome"] for entry in json.loads(output)["seals"]] == ["crashed"]
+    assert [entry["outcome"] for entry in report(output)["seals"]] == ["crashed"]
 
 
 def catches(pid: int, number: signal.Signals) -> bool:

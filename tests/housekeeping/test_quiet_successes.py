@@ -56,7 +56,7 @@ def test_a_root_in_which_every_seal_was_refused_is_one(tmp_path: Path) -> None:
 def test_gc_of_an_alpha_that_is_not_there_is_refused(history: History) -> None:
     for words in (["Test_nobody"], [ALPHA, "Test_nobody"], ["Test_nobody", "--dry-run"]):
         done = run_pipeline("gc", history.root, *words)
-        assert done.exit_code == 1
+        assert done.exit_code == 9
         assert "holds no alpha 'Test_nobody'" in done.output
     done = run_pipeline("gc", history.root, "Test_nobody", "--json")
     assert "Test_nobody" in json.loads(done.output)["message"]

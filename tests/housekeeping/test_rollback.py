@@ -36,7 +36,7 @@ def test_rolling_back_twice_goes_back_twice(history: History) -> None:
     history.run("rollback", ALPHA)
     assert history.pointer.snapshot == history.snapshots[0]
     result = history.run("rollback", ALPHA)
-    assert result.exit_code == 1
+    assert result.exit_code == 9
     assert "no earlier snapshot" in result.output
 
 
@@ -58,9 +58,9 @@ def test_one_can_be_named(history: History) -> None:
     assert history.pointer.snapshot == history.snapshots[0]
     result = history.run("rollback", ALPHA, "--to", history.snapshots[0])
     assert "unchanged" in result.output
-    assert history.run("rollback", ALPHA, "--to", "0" * 20).exit_code == 1
-    assert history.run("rollback", ALPHA, "--to", "../..").exit_code == 1
-    assert history.run("rollback", "Test_none").exit_code == 1
+    assert history.run("rollback", ALPHA, "--to", "0" * 20).exit_code == 9
+    assert history.run("rollback", ALPHA, "--to", "../..").exit_code == 9
+    assert history.run("rollback", "Test_none").exit_code == 9
 
 
 def test_a_damaged_snapshot_is_not_served(history: History) -> None:
@@ -79,7 +79,7 @@ def test_show_tells_the_story(history: History) -> None:
     states = {row["snapshot"]: row["state"] for row in result["snapshots"]}
     assert states == dict(zip(history.snapshots, ("replaced", "served", "rolled back"), strict=True))
     assert history.snapshots[0] in history.run("show", ALPHA).output
-    assert history.run("show", "Test_none").exit_code == 1
+    assert history.run("show", "Test_none").exit_code == 9
 
 
 def test_list_tells_what_is_served_and_what_cannot_be_read(history: History) -> None:

@@ -145,7 +145,7 @@ def test_the_remedy_it_names_works(history: History) -> None:
 
 
 def test_an_alpha_that_is_not_there_is_an_error(history: History) -> None:
-    assert history.run("verify", "Test_none").exit_code == 1
+    assert history.run("verify", "Test_none").exit_code == 9
     result = History(history.root / "nowhere", (), ()).run("verify")
     assert result.exit_code == 2
     assert "there is no folder" in result.output

@@ -108,8 +108,8 @@ def test_what_is_asked_twice_or_of_nothing_is_said(history: History) -> None:
     result = history.run("withdraw", ALPHA)
     assert (result.exit_code, "already" in result.output) == (0, True)
     assert history.run("list", "--json").json["withdrawn"] == [ALPHA]
-    assert history.run("withdraw", "Test_none").exit_code == 1
-    assert history.run("restore", "Test_none").exit_code == 1
+    assert history.run("withdraw", "Test_none").exit_code == 9
+    assert history.run("restore", "Test_none").exit_code == 9
 
 
 def test_a_damaged_snapshot_is_not_restored(history: History) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.pipeline_command import report
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, environment
 
@@ -142,7 +143,17 @@ def test_a_batch_builds_each_seal_in_a_process_of_its_own_in_which_no_foreign_pa
     assert run(programs, tmp_path, "simulate", "--out", "simulation").returncode == 0
     done = run(programs, tmp_path, "build", "--from", "simulation", "--datasets", "published", "--json")
     assert (done.returncode, done.stderr) == (0, "")
-    assert [seal["outcome"] for seal in json.loads(done.stdout)["seals"]] == ["built"] * 3
+    assert [seal["outcome"] for seal in report(done.stdout)["seals"]] == ["built"] * 3
+    script = (
+        "from alpha_results.pipeline import Cancellation, SealResult, build_from, build_many\n"
+        "for result in build_from('simulation', 'published', jobs=2): print(result.outcome, result.retryable)\n"
+        "(result,) = build_many(['nowhere'], 'published'); print(type(result.error))\n"
+    )
+    found = subprocess.run(
+        [str(programs / "python"), "-P", "-c", script], cwd=tmp_path, env=environment(),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert found.stdout == "unchanged False\n" * 3 + "<class 'alpha_results.schemas.errors.SealUnreadable'>\n"
     code = (
         "from alpha_results.pipeline.batch import process; import os, sys;"
         "sys.path[:0] = process._search_path().split(os.pathsep);"

@@ -26,6 +26,7 @@ from pipeline.check_apart import Checker, answer
 from pipeline.rules import RULES
 from pipeline.seal.regular_file import NotRegular, TooLarge, read_regular
 from schemas.kinds import MAX_BYTES, MAX_ROWS
+from tests.support.pipeline_command import report
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, resign, rewrite
 
@@ -151,7 +152,8 @@ def run(*arguments: str) -> Any:
         check=False,
         timeout=300,
     )
-    return result.returncode, json.loads(result.stdout)["seals"]
+    answer = report(result.stdout) if arguments[0] == "build" else json.loads(result.stdout)
+    return result.returncode, answer["seals"]
 
 
 @pytest.mark.parametrize("apart", ["check", "build", "build --from"])
@@ -210,7 +212,8 @@ def test_a_fault_of_the_program_is_a_failure_that_says_where(
     where = ["--datasets", str(tmp_path / "root")] if command == "build" else []
     result = CliRunner().invoke(cli, [command, str(make_seal(tmp_path)), "--json", *where])
     assert result.exit_code == 7
-    (entry,) = json.loads(result.stdout)["seals"]
+    answer = report(result.stdout) if command == "build" else json.loads(result.stdout)
+    (entry,) = answer["seals"]
     assert entry["failure"] == "internal"
     assert type(fault).__name__ in entry["message"]
     assert "report it" in entry["message"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from click.testing import CliRunner
 from datasets.storage import open_storage
 from pipeline.__main__ import cli
 from tests.support.bucket import Bucket
+from tests.support.pipeline_command import report
 from tests.support.seals import rewrite
 
 
@@ -51,9 +51,7 @@ def test_refusals_are_remembered_in_a_bucket_until_a_late_file_comes(
 
     def outcomes() -> tuple[int, dict[str, str]]:
         code, result, _ = search(bucket, bucket.url("seals"), "--json")
-        return code, {
-            entry["seal"].rsplit("/", 1)[-1]: entry["outcome"] for entry in json.loads(result)["seals"]
-        }
+        return code, {entry["seal"].rsplit("/", 1)[-1]: entry["outcome"] for entry in report(result)["seals"]}
 
     assert outcomes() == (1, {seal.name: "refused", "Test_broken": "refused"})
     assert outcomes() == (8, {seal.name: "still refused", "Test_broken": "still refused"})

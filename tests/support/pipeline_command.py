@@ -21,11 +21,19 @@ class CommandResult:
 
     @property
     def json(self) -> Any:
-        return json.loads(self.output)
+        """Return the document of a command; of a batch, its lines as :func:`report` puts them together."""
+        return report(self.output) if self.output.startswith('{"at"') else json.loads(self.output)
 
     def outcomes(self) -> dict[str, str]:
         """Return what came of each seal of a batch, by its name."""
         return {Path(entry["seal"]).name: entry["outcome"] for entry in self.json["seals"]}
+
+
+def report(output: str) -> dict[str, Any]:
+    """Put the lines of a batch together: the seals, and the counts of the last line."""
+    *seals, last = (json.loads(line) for line in output.splitlines())
+    assert all(line.pop("at") for line in (*seals, last))
+    return {"seals": seals, **last}
 
 
 def run_pipeline(command: str, root: Path | str, *arguments: str) -> CommandResult:

@@ -1,0 +1,226 @@
+"""Builds for programs: results as they happen, what to try again told from what not, and a clean end at any moment."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+import datasets
+from pipeline import Cancellation, SealResult, build_from, build_many
+from pipeline.batch.process import Processes
+from pipeline.batch.request import Outcome, Request, failed
+from schemas import errors
+from schemas.errors import AlphaResultsError, SealRefused, SettingsError, StorageUnavailable
+from tests.support.pipeline_command import build, report
+from tests.support.processes import children
+from tests.support.seals import rewrite
+from tests.support.waiting import eventually
+
+Seal = Callable[..., Path]
+Program = Callable[..., "subprocess.Popen[str]"]
+
+
+def test_each_result_comes_as_soon_as_it_is_known(
+    tmp_path: Path, seal: Seal, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cancellation = Cancellation()
+    seals = [seal(f"Test_{number}") for number in range(5)]
+    results = []
+    for result in build_many(seals, tmp_path / "root", cancellation=cancellation):
+        cancellation.finish()  # the builds to come are not begun: it was told before they were
+        results.append(result)
+    first, last = results[0], results[-1]
+    assert (first.outcome, first.error, first.exit_code) == ("built", None, 0)
+    assert datasets.open(tmp_path / "root")[str(first.alpha_id)].id == first.snapshot
+    assert (last.outcome, last.retryable, last.exit_code) == ("not started", True, 130)
+    assert len(results) == 5
+    assert sorted(result.at for result in results) == [result.at for result in results]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_may_pass_by_itself_is_told_from_what_will_not(
+    tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused, nowhere = rewrite(seal("Test_refused"), "pnl", lambda rows: rows[1:]), tmp_path / "nowhere"
+    away, killed = seal("Test_away"), seal("Test_killed")
+    once, start = Processes.build, Processes._start  # noqa: SLF001 - the process is replaced, not the code
+
+    def build_one(self: Processes, request: Request, on_stage: object = None) -> Outcome:
+        if request.seal == str(away):
+            return failed(request.shown, StorageUnavailable("the store did not answer"))
+        monkeypatch.setattr(Processes, "_start", _dying if request.seal == str(killed) else start)
+        return once(self, request)
+
+    monkeypatch.setattr(Processes, "build", build_one)
+    results = {
+        Path(each.seal).name: each for each in build_many([refused, nowhere, away, killed], tmp_path / "root")
+    }
+    assert {name: (each.outcome, each.retryable, type(each.error).__name__) for name, each in results.items()} == {
+        "Test_refused": ("refused", False, "SealRefused"),
+        "nowhere": ("failed", False, "SealUnreadable"),
+        "Test_away": ("failed", True, "StorageUnavailable"),
+        "Test_killed": ("crashed", True, "BuildCrashed"),
+    }  # fmt: skip
+    with pytest.raises(SealRefused) as caught:
+        results["Test_refused"].raise_for_failure()
+    assert "pnl.total" in [violation["rule"] for violation in caught.value.violations]
+    assert {each.to_line()["retryable"] for each in results.values()} == {True, False}
+
+
+def _dying(_self: Processes, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
+    script = "import os, signal, sys; sys.stdin.readline(); os.kill(os.getpid(), signal.SIGKILL)"
+    return subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints
+    )
+
+
+def _every(kind: type[AlphaResultsError]) -> Iterator[type[AlphaResultsError]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _every(below)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in _every(AlphaResultsError) if kind not in {errors.ApiError, errors.SnapshotNotKept}],
+)
+def test_an_error_comes_out_of_its_process_as_it_went_in(kind: type[AlphaResultsError]) -> None:
+    result = SealResult.from_outcome(failed("a/seal", kind("what went wrong")))
+    assert type(result.error) is kind
+    assert (str(result.error), result.retryable) == ("what went wrong", kind.retryable)
+    assert result.exit_code == kind.exit_code
+
+
+def test_an_archive_that_was_not_delivered_is_worth_another_try_though_the_run_is_served(
+    tmp_path: Path, seal: Seal
+) -> None:
+    (tmp_path / "archives").write_text("a file in the way")
+    (result,) = build_many([seal("Test_a")], tmp_path / "root", archives=tmp_path / "archives")
+    assert (result.outcome, result.exit_code, result.retryable) == ("built", 6, True)
+    assert "Test_a" in datasets.open(tmp_path / "root")
+
+
+def test_closing_the_iterator_ends_what_is_at_work_and_leaves_no_process(tmp_path: Path, seal: Seal) -> None:
+    before = set(children(os.getpid()))
+    small, large = seal("Test_small"), seal("Test_large", weeks=300, names=300)
+    results = build_many([small, large], tmp_path / "root", jobs=2)
+    assert next(results).alpha_id == "Test_small"
+    results.close()
+    eventually(lambda: set(children(os.getpid())) <= before, "the end of the builds")
+    assert list(datasets.open(tmp_path / "root")) == ["Test_small"]
+    again = {result.alpha_id: result.outcome for result in build_many([small, large], tmp_path / "root")}
+    assert again == {"Test_small": "unchanged", "Test_large": "built"}
+
+
+def test_an_exception_in_the_loop_ends_what_is_at_work(tmp_path: Path, seal: Seal) -> None:
+    before = set(children(os.getpid()))
+
+    def stop_at_the_first() -> None:
+        for result in build_many([seal("Test_a"), seal("Test_b")], tmp_path / "root"):
+            raise KeyError(result.alpha_id)
+
+    with pytest.raises(KeyError, match="Test_a"):
+        stop_at_the_first()
+    eventually(lambda: set(children(os.getpid())) <= before, "the end of the builds")
+
+
+def test_an_abort_kills_the_builds_and_every_seal_is_reported_as_worth_another_try(
+    tmp_path: Path, seal: Seal
+) -> None:
+    seals, cancellation = [seal("Test_a", weeks=120, names=200), seal("Test_b")], Cancellation()
+    told: list[str | None] = []
+
+    def on_stage(address: str, stage: str | None) -> None:
+        told.append(stage)
+        if address == str(seals[0]) and stage is not None:
+            threading.Thread(target=cancellation.abort).start()
+
+    results = list(build_many(seals, tmp_path / "root", cancellation=cancellation, on_stage=on_stage))
+    assert [(result.outcome, result.retryable) for result in results] == [
+        ("crashed", True),
+        ("not started", True),
+    ]
+    assert told[-1] is None
+    assert [each.outcome for each in build_many(seals, tmp_path / "root")] == ["built", "built"]
+
+
+def test_a_folder_is_built_from_as_the_command_does(tmp_path: Path, seal: Seal) -> None:
+    seal("Test_a", "old", seed=1, sealed_at="2026-01-01T00:00:00Z")
+    seal("Test_a", "new", seed=2, sealed_at="2026-01-02T00:00:00Z")
+    rewrite(seal("Test_b"), "pnl", lambda rows: rows[1:])
+    lines = [each.to_line() for each in build_from(tmp_path / "seals", tmp_path / "root")]
+    of_the_command = build(tmp_path / "other", "--from", str(tmp_path / "seals"), "--json").json["seals"]
+
+    def known(line: dict[str, object]) -> dict[str, object]:
+        return {name: value for name, value in line.items() if name not in {"at", "seconds"}}
+
+    assert list(map(known, lines)) == list(map(known, of_the_command))
+    assert {each.outcome for each in build_from(tmp_path / "seals", tmp_path / "root")} == {
+        "superseded", "unchanged", "still refused",
+    }  # fmt: skip
+    (again,) = (
+        each
+        for each in build_from(tmp_path / "seals", tmp_path / "root", recheck=True)
+        if "Test_b" in each.seal
+    )
+    assert again.outcome == "refused"
+
+
+def test_what_makes_no_sense_is_refused_at_the_call(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(SettingsError, match="build_from"):
+        build_many("a/seal", tmp_path)
+    with pytest.raises(SettingsError, match="a file, not a folder"):
+        build_many([], file)
+    for wrong in ({"jobs": 0}, {"single_writer": True, "jobs": 2}, {"archives": "gs://bucket/archives"}):
+        options: dict[str, Any] = wrong
+        with pytest.raises(SettingsError):
+            build_many([], tmp_path, **options)
+    with pytest.raises(SettingsError):
+        list(build_from(tmp_path / "nowhere", tmp_path / "root"))
+    assert list(build_many([], tmp_path / "root")) == []
+
+
+def test_lines_of_json_are_there_when_the_batch_is_killed(
+    tmp_path: Path, seal: Seal, program: Program
+) -> None:
+    seal("Test_a")
+    seal("Test_b", weeks=300, names=300)
+    batch = program("--from", str(tmp_path / "seals"), "--json")
+    assert batch.stdout is not None
+    line = json.loads(batch.stdout.readline())
+    assert batch.poll() is None, "the line was there before the end"
+    assert (list(line)[0], line["alpha_id"], line["outcome"]) == ("at", "Test_a", "built")
+    batch.send_signal(signal.SIGKILL)
+    batch.wait()
+    done = program("--from", str(tmp_path / "seals"), "--json")
+    output, _ = done.communicate(timeout=180)
+    assert {entry["alpha_id"]: entry["outcome"] for entry in report(output)["seals"]} == {
+        "Test_a": "unchanged",
+        "Test_b": "built",
+    }
+
+
+@pytest.mark.parametrize("seals", [1, 2])
+def test_a_summary_with_the_exit_code_is_the_last_line(tmp_path: Path, seal: Seal, seals: int) -> None:
+    addresses = [str(seal(f"Test_{number}")) for number in range(seals)]
+    result = build(tmp_path / "root", *addresses, "--json")
+    last = json.loads(result.output.splitlines()[-1])
+    assert (last["summary"]["built"], last["exit_code"]) == (seals, result.exit_code)
+
+
+def test_a_batch_that_could_not_begin_says_so_in_a_line(tmp_path: Path) -> None:
+    result = build(tmp_path / "root", "--from", str(tmp_path / "nowhere"), "--json")
+    line = json.loads(result.output)
+    assert (line["error"], line["retryable"], line["exit_code"]) == ("SettingsError", False, 2)
+    assert line["at"].endswith("Z")

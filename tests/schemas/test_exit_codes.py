@@ -1,0 +1,108 @@
+"""Exit codes have one meaning each, declared in one place: the errors, ``--help`` and the documents follow it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import click
+import pytest
+from alpha_results.group import cli as installed
+from click.testing import CliRunner
+
+from pipeline.__main__ import cli as pipeline
+from schemas.errors import AlphaResultsError
+from schemas.exit_codes import ExitCode, exit_code_lines, with_exit_codes
+from serve.cli.group import serve
+from tests.support.processes import REPOSITORY
+
+PLACES = ("schemas", "datasets", "pipeline", "serve", "clients/project")
+GROUPS = {"pipeline": pipeline, "serve": serve, "alpha-results": installed}
+
+
+def every(kind: type[AlphaResultsError]) -> Iterator[type[AlphaResultsError]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from every(below)
+
+
+def test_every_error_has_a_declared_code_that_agrees_on_whether_to_try_again() -> None:
+    for kind in every(AlphaResultsError):
+        assert isinstance(kind.exit_code, ExitCode), kind
+        assert kind.exit_code.retry in {None, kind.retryable}, kind
+
+
+def literals(tree: ast.AST) -> Iterator[int]:
+    """Yield the codes that a module exits with by number."""
+    for node in ast.walk(tree):
+        values: list[ast.expr] = []
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            if name == "SystemExit" or re.fullmatch(
+                r"(sys|ctx|context|click\.get_current_context\(\))\.exit", name
+            ):
+                values = node.args
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(ast.unparse(target).lower().endswith("exit_code") for target in targets):
+                values = [node.value]
+        for value in values:
+            for part in ast.walk(value):
+                if isinstance(part, ast.Constant) and type(part.value) is int and part.value:
+                    yield part.value
+
+
+def test_no_command_exits_with_a_code_that_is_not_declared() -> None:
+    assert list(literals(ast.parse("import sys\nsys.exit(11)\nclass A:\n    exit_code = 12"))) == [11, 12]
+    found = {
+        path.relative_to(REPOSITORY).as_posix(): codes
+        for place in PLACES
+        for path in sorted((REPOSITORY / place).rglob("*.py"))
+        if (codes := list(literals(ast.parse(path.read_text("utf-8")))))
+    }
+    assert found == {}, "take a member of schemas.exit_codes.ExitCode, or declare one"
+
+
+def test_the_document_has_the_table_of_all() -> None:
+    document = (REPOSITORY / "docs" / "batches.md").read_text("utf-8")
+    assert with_exit_codes(document) == document, "`uv run just docs` writes it anew"
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_the_help_of_every_program_lists_them(name: str) -> None:
+    shown = " ".join(CliRunner().invoke(GROUPS[name], ["--help"]).output.split())
+    for code, meaning in exit_code_lines():
+        assert f"{code} {meaning}" in shown
+
+
+def commands(group: click.Command, above: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(group, click.Group):
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            yield from commands(command, (*above, name))
+    else:
+        yield " ".join(above), group
+
+
+@pytest.mark.parametrize("name", ["pipeline", "serve"])
+def test_what_a_command_says_of_its_codes_is_among_them(name: str) -> None:
+    said = 0
+    for _, command in commands(GROUPS[name]):
+        _, found, text = (command.help or "").partition("Exit code: ")
+        codes = {int(code) for code in re.findall(r"(?<![\w.-])(\d{1,3})(?= |,|\.|;|$)(?! minutes)", text)}
+        assert codes <= set(ExitCode), (command.name, codes - set(ExitCode))
+        said += bool(found)
+    assert said
+
+
+def test_tables_of_codes_in_the_documents_have_no_other() -> None:
+    for path in (REPOSITORY / "docs").glob("*.md"):
+        for table in re.findall(
+            r"^\| (?:exit )?code\b.*\n\|[-|]+\n((?:\|.*\n)+)", path.read_text("utf-8"), re.MULTILINE
+        ):
+            for cell in re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE):
+                if re.fullmatch(r"[\d, ]+", cell):
+                    assert {int(code) for code in cell.split(",")} <= set(ExitCode), (path.name, cell)
