@@ -54,7 +54,7 @@ def test_what_may_pass_by_itself_is_told_from_what_will_not(
     away, killed = seal("Test_away"), seal("Test_killed")
     once, start = Processes.build, Processes._start  # noqa: SLF001 - the process is replaced, not the code
 
-    def build_one(self: Processes, request: Request, on_stage: object = None) -> Outcome:
+    def build_one(self: Processes, request: Request, _on_stage: object = None) -> Outcome:
         if request.seal == str(away):
             return failed(request.shown, StorageUnavailable("the store did not answer"))
         monkeypatch.setattr(Processes, "_start", _dying if request.seal == str(killed) else start)
@@ -200,7 +200,7 @@ def test_lines_of_json_are_there_when_the_batch_is_killed(
     assert batch.stdout is not None
     line = json.loads(batch.stdout.readline())
     assert batch.poll() is None, "the line was there before the end"
-    assert (list(line)[0], line["alpha_id"], line["outcome"]) == ("at", "Test_a", "built")
+    assert (next(iter(line)), line["alpha_id"], line["outcome"]) == ("at", "Test_a", "built")
     batch.send_signal(signal.SIGKILL)
     batch.wait()
     done = program("--from", str(tmp_path / "seals"), "--json")
