@@ -222,7 +222,11 @@ def _many(data: Path, pointers: int, alphas: int) -> None:
     for number in range(pointers - alphas):
         pointer = _listed_only(number)
         (data / "root" / pointer_path(pointer.alpha_id)).write_bytes(pointer.encode())
-    listed = datasets.open(data / "root").list().select("alpha_id", "name", "tldr")
+    rows = [
+        (x.alpha_id, x.name, x.tldr, x.snapshot, x.first_published_at)
+        for x in datasets.open(data / "root").catalogue.pointers()
+    ]
+    listed = pl.DataFrame(rows, ["alpha_id", "name", "tldr", "snapshot", "published_at"], orient="row")
     listed.with_row_index("place").write_parquet(data / "peers" / "catalogue.parquet")
 
 

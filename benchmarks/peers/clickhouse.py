@@ -107,7 +107,7 @@ class Tables:
         columns = ", ".join(self._columns["catalogue"])
         found = " or ".join(
             f"positionCaseInsensitiveUTF8(coalesce({name}, ''), {{search:String}}) > 0"
-            for name in self._columns["catalogue"]
+            for name in ("alpha_id", "name", "tldr")
         )
         return self._page(
             f"select {columns} from catalogue where {found} order by place", {"search": search}, limit, offset
