@@ -31,9 +31,7 @@ class Frames:
                 self._ledgers[file.stem, str(book)] = part.sort("date")
         self._catalogue = pl.read_parquet(data / "catalogue.parquet").sort("place")
         self._searched = self._catalogue.select(
-            pl.concat_str(
-                pl.col("alpha_id", "name", "tldr").fill_null(""), separator="\n"
-            ).str.to_lowercase()
+            pl.concat_str(pl.col("alpha_id", "name", "tldr").fill_null(""), separator="\n").str.to_lowercase()
         ).to_series()
 
     def week(self, alpha: str, day: dt.date, limit: int, offset: int) -> bytes:
