@@ -12,7 +12,7 @@ demo *args:
     @python -m serve demo {{ args }}
 
 # folders of tests with a recipe of their own; `test` leaves them out, and .ci/run runs every one
-apart := "cluster compatibility contributing crowds fuzz importers install kills readers s3 storage"
+apart := "browser cluster compatibility contributing crowds fuzz importers install kills readers s3 storage"
 in_parallel := "pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
 # the test-suite in a few minutes, or the files given; without what has a recipe of its own
@@ -42,6 +42,10 @@ install:
 # compressed pages as Go, Java, Chromium and Firefox read them, those of them that are installed
 readers:
     pytest -q -p no:schemathesis tests/readers
+
+# the explorer in headless Chromium, where that is installed
+browser *args:
+    pytest -q -p no:schemathesis tests/browser {{ args }}
 
 # results of other libraries as seals: vectorbt and bt, each in an environment of its own
 importers:

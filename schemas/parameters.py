@@ -17,6 +17,10 @@ DAILY_PAGE: Final = 500
 """Page size of the two daily series (equity curve and benchmark) when the request names none."""
 TICKERS: Final = r"\s*{0}\s*(,\s*{0}\s*)*".format(PATTERNS[Bound.TICKER])
 """One ticker or several: no seal holds one with a comma or white space in it, so that around one it means nothing."""
+MAX_COMPARED: Final = 50
+"""Alphas that one request compares, or names, at most."""
+ADDRESS: Final = r"[^,\s]+"
+"""What may stand in a list of addresses: whether an alpha has it, and whether the key may read that, is asked afterwards."""
 MAX_OFFSET: Final = 2**53 - 1
 """Largest offset: the largest integer every JSON reader keeps exact."""
 
@@ -31,6 +35,7 @@ class ParameterKind(StrEnum):
     CHOICE = "choice"
     TEXT = "text"
     SYMBOLS = "symbols"
+    ALPHAS = "alphas"
     BOOK = "book"
     FORBIDDEN = "forbidden"
 
@@ -53,6 +58,8 @@ class Parameter:
         Inclusive bounds of numbers.
     choices
         Accepted text (lower case) and the value it stands for; several texts may share one value.
+    least, most
+        How many alphas a list names.
     required
         Whether leaving it out is an error.
     in_path
@@ -66,8 +73,18 @@ class Parameter:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[tuple[str, str], ...] = ()
+    least: int = 1
+    most: int = 1
     required: bool = False
     in_path: bool = False
+
+    @property
+    def pattern(self) -> str:
+        """Regular expression of the text of a list of tickers or of alphas."""
+        if self.kind is ParameterKind.SYMBOLS:
+            return TICKERS
+        more = f"{{{self.least - 1},{self.most - 1}}}"
+        return rf"\s*{ADDRESS}\s*(,\s*{ADDRESS}\s*){more}"
 
     @property
     def constraint(self) -> str:
@@ -85,6 +102,11 @@ class Parameter:
         if self.kind is ParameterKind.SYMBOLS:
             return (
                 "one ticker or several separated by commas, none of them empty or with white space inside it"
+            )
+        if self.kind is ParameterKind.ALPHAS:
+            return (
+                f"from {self.least} to {self.most} addresses of alphas separated by commas, none of them empty or "
+                "with white space inside it"
             )
         if self.kind is ParameterKind.BOOK:
             return "the name of a book this key can read"
@@ -177,6 +199,44 @@ GRANULARITY: Final = Parameter(
 )
 DOC: Final = Parameter("doc", ParameterKind.BOOLEAN, "Embed the documentation block.", default=False)
 PANEL: Final = Parameter("panel", ParameterKind.BOOLEAN, "Add the weekly panel block.", default=False)
+
+BY: Final = Parameter(
+    "by",
+    ParameterKind.CHOICE,
+    "What is compared: `returns`, the daily returns of the book; `scores`, week by week the ranks of the scores over the names "
+    "that both score; `holdings`, session by session the names the book holds.",
+    default="returns",
+    choices=(("returns", "returns"), ("scores", "scores"), ("holdings", "holdings")),
+)
+NEAREST: Final = Parameter(
+    "order",
+    ParameterKind.CHOICE,
+    "Whether the most alike come first or the least alike; ties are ordered by address.",
+    default="nearest",
+    choices=(("nearest", "nearest"), ("farthest", "farthest")),
+)
+COMPARED: Final = Parameter(
+    "alphas",
+    ParameterKind.ALPHAS,
+    "The alphas to compare, in the order of rows and columns.",
+    least=2,
+    most=MAX_COMPARED,
+    required=True,
+)
+BOOK_OF: Final = Parameter(
+    "alphas",
+    ParameterKind.ALPHAS,
+    "The alphas of the book; a repeated one counts once, and the alpha asked about is left out.",
+    most=MAX_COMPARED,
+    required=True,
+)
+AMONG: Final = Parameter(
+    "among",
+    ParameterKind.ALPHAS,
+    "Compare with these alphas alone rather than with all that the key may read. With `by=scores` and `by=holdings`, which are "
+    f"read from the files of each, it is needed where the key may read more than {MAX_COMPARED} others.",
+    most=MAX_COMPARED,
+)
 
 SNAPSHOT: Final = Parameter(
     "snapshot",

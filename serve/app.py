@@ -17,6 +17,7 @@ from serve.endpoints import (
     admin,
     benchmarks,
     catalog,
+    peers,
     performance,
     portfolio,
     signals,
@@ -51,6 +52,7 @@ ROUTES: Final[dict[str, EndpointFunction]] = {
     **portfolio.ROUTES,
     **performance.ROUTES,
     **benchmarks.ROUTES,
+    **peers.ROUTES,
     **admin.ROUTES,
 }
 """Registry id -> what answers it."""
@@ -100,7 +102,7 @@ def create(
     def routes() -> Application:
         from serve.routes import application  # noqa: PLC0415 - as serve.http.loaded_later says
 
-        return application(handlers, files, api_docs=program.api_docs == "on")
+        return application(handlers, files, api_docs=program.api_docs == "on", explorer=program.explorer)
 
     inner = LoadedLater(routes, lifespan)
     console = logging.for_people(program.log_format)

@@ -11,6 +11,7 @@ from litestar.handlers import ASGIRouteHandler, HTTPRouteHandler
 
 from schemas.endpoint import Endpoint
 from schemas.errors import ApiError
+from serve import explorer as explorer_pages
 from serve.downloads.files import Files
 from serve.downloads.links import FILES
 from serve.http import api_docs as pages
@@ -23,10 +24,17 @@ from serve.http.responses import Response as ServedResponse
 from serve.http.responses import failed
 
 
-def application(handlers: Sequence[EndpointHandler], files: Files, *, api_docs: bool) -> Application:
-    """Make the application of the endpoints, of links to files and, if wanted, of the interface's own description."""
+def application(
+    handlers: Sequence[EndpointHandler], files: Files, *, api_docs: bool, explorer: bool
+) -> Application:
+    """Make the application of the endpoints, of links to files and, if wanted, of the pages beside them."""
     made: Any = Litestar(
-        [*map(_route, handlers), _mounted(files), *(pages.routes() if api_docs else ())],
+        [
+            *map(_route, handlers),
+            _mounted(files),
+            *(pages.routes() if api_docs else ()),
+            *(explorer_pages.routes() if explorer else ()),
+        ],
         exception_handlers={HTTPException: _unrouted, Exception: _unforeseen},
         openapi_config=None,
         logging_config=None,

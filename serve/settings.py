@@ -47,6 +47,7 @@ class Settings:
     metrics_host: str = _declared("metrics_host")
     build: str | None = _declared("build")
     api_docs: str = _declared("api_docs")
+    explorer: bool = _declared("explorer")
     log_level: str = _declared("log_level")
     log_format: str = _declared("log_format")
     max_connections: int = _declared("max_connections")

@@ -29,6 +29,7 @@ from serve.object_signing import ObjectSigner, checked_endpoint, parse_bucket
 from serve.observability.damage import Damage
 from serve.observability.health import Components
 from serve.observability.survey import Survey
+from serve.peers.returns import Returns
 from serve.query.alphas import AlphaPages
 from serve.query.engine import BookPages, CurvePages, Pages, TablePages
 from serve.query.ledgers import Ledgers
@@ -96,6 +97,7 @@ class ServerState:
         self.tables = TablePages(self.reader, self.rendered, self.indexes, symbols)
         self.pages = Pages(self.tables, CurvePages(self.ledgers), BookPages(self.reader))
         self.alphas = AlphaPages()
+        self.returns = Returns(self.reader, caches["returns"])
         self.metrics = Metrics(self.reader, caches["run_figures"], caches["metrics"], self.damage.note)
         self.market_data = MarketData(settings.market_data)
         self.source_downloads = SourceArchives(storage, settings.archives, settings.archives_public_endpoint)

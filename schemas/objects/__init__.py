@@ -11,6 +11,7 @@ from schemas.objects.description import DESCRIPTION
 from schemas.objects.downloads import DOWNLOADS
 from schemas.objects.keys import KEY, KEY_USAGE, ME
 from schemas.objects.operations import OPERATIONS
+from schemas.objects.peers import PEERS
 from schemas.objects.rows import ROW_FIELDS
 
 OBJECTS: Final[dict[str, Field]] = {
@@ -19,7 +20,10 @@ OBJECTS: Final[dict[str, Field]] = {
 }
 """Payloads that are not table rows."""
 
-PAYLOADS: Final[dict[str, Field]] = {**ROW_FIELDS, **OBJECTS}
+RESEARCH: Final[dict[str, Field]] = {field.name: field for field in PEERS}
+"""Payloads of research questions, beyond the interface as it was given."""
+
+PAYLOADS: Final[dict[str, Field]] = {**ROW_FIELDS, **OBJECTS, **RESEARCH}
 """Every payload: rows of tables and objects."""
 
 FULL_ROW: Final[dict[str, str]] = {"score": "score_all"}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from schemas.endpoint import Endpoint, Shape
 from schemas.openapi.json_schema import Schema
-from schemas.parameters import TICKERS, Parameter, ParameterKind
+from schemas.parameters import Parameter, ParameterKind
 
 _ALPHA_EXAMPLE: Final = "Test_momentum"
 _EXAMPLES: Final[Mapping[str, str]] = {
@@ -68,6 +68,8 @@ def parameter_object(parameter: Parameter) -> Schema:
     example = _EXAMPLES.get(parameter.name)
     if parameter.kind is ParameterKind.SYMBOLS:
         example = "AAPL,MSFT"
+    if parameter.kind is ParameterKind.ALPHAS:
+        example = f"{_ALPHA_EXAMPLE},Test_reversal"
     if parameter.name == "symbol" and parameter.in_path:
         example = "SPY"
     if example is not None and parameter.kind is not ParameterKind.CHOICE:
@@ -98,8 +100,8 @@ def value_schema(parameter: Parameter) -> Schema:
             schema = {"type": "boolean"}
         case ParameterKind.CHOICE:
             schema = {"type": "string", "enum": [text for text, _ in parameter.choices]}
-        case ParameterKind.SYMBOLS:
-            schema = {"type": "string", "pattern": f"^{TICKERS}$"}
+        case ParameterKind.SYMBOLS | ParameterKind.ALPHAS:
+            schema = {"type": "string", "pattern": f"^{parameter.pattern}$"}
         case ParameterKind.FORBIDDEN:
             schema = {"not": {}}
         case ParameterKind.TEXT | ParameterKind.BOOK:

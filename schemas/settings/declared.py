@@ -212,6 +212,14 @@ GROUPS: Final = (
                 default="on",
             ),
             Setting(
+                name="explorer",
+                read=switch,
+                type="switch",
+                meaning="Serve the explorer at /explorer, and lead / to it: a page that shows results in a browser, to the "
+                "visitor's key. The page itself needs none; off makes its paths like any that is not there.",
+                default=False,
+            ),
+            Setting(
                 name="log_level",
                 read=make_choice("debug", "info", "warning", "error"),
                 type="word",

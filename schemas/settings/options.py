@@ -23,6 +23,8 @@ def flag(name: str, parameter: str | None = None) -> Callable[[Command], Command
         Of the command's function; by default the setting's name.
     """
     setting = SETTINGS[name]
+    if setting.type == "switch":
+        return click.option(setting.flag, parameter or name, is_flag=True, default=None, help=setting.help)
     return click.option(setting.flag, parameter or name, metavar=setting.type.upper(), help=setting.help)
 
 

@@ -20,6 +20,7 @@ class _Share(NamedTuple):
 _SHARES: Final = {
     "bodies": _Share(8),  # cutting a page from rendered rows costs little
     "ledgers": _Share(16),  # behind equity curves, some 0.7 MB for 1,500 sessions
+    "returns": _Share(64, 16 * _MEBIBYTE),  # some 18 kB for 1,500 sessions
     "symbols": _Share(64, 16 * _MEBIBYTE),  # some 60 kB for the 500 names of a run
     "rebalances": _Share(64, 24 * _MEBIBYTE),  # 300 weeks take some 50 kB
     "run_figures": _Share(16, 64 * _MEBIBYTE),  # a run of six years takes some 600 kB

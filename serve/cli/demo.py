@@ -45,7 +45,7 @@ _READY_SECONDS: Final = 60.0
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the simulated market.")
 def demo(root: Path, host: str, port: int, seed: int) -> None:
-    """Simulate a market, seal and build three alphas, issue two keys and serve them until Ctrl-C."""
+    """Simulate a market, seal and build three alphas, issue two keys and serve them, with the explorer, until Ctrl-C."""
     screen = Screen(stderr=True)
     root.mkdir(parents=True, exist_ok=True)
     simulation, published = root / f"simulation-{seed}", root / "published"
@@ -81,6 +81,7 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
         host,
         "--port",
         str(port),
+        "--explorer",
     ]
     environment = os.environ | {
         "ALPHA_RESULTS_MARKET_DATA": str(simulation / "market"),
@@ -91,6 +92,8 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
     with _served(command, environment) as server:
         base = f"http://{host}:{port}/v1"
         _wait_ready(server, f"{base}/health")
+        # What stands behind the # is for the browser alone: it is sent nowhere and is in no log.
+        _tell(f"\nexplorer    http://{host}:{port}/explorer#key={keys['plain']['token']}\n")
         _tell(f"serving     {base}  (Ctrl-C stops it)\n")
         _show(base, keys, Path(made["seals"][0]).name)
         environment_file = _environment_file(

@@ -204,5 +204,5 @@ def _could_be_ours(raw_path: bytes) -> bool:
     An encoded slash would move the borders between segments, and doubled or trailing ones would give a
     resource a second address.
     """
-    doubled = b"//" in raw_path or raw_path.endswith(b"/")
+    doubled = b"//" in raw_path or (raw_path.endswith(b"/") and raw_path != b"/")
     return raw_path.startswith(b"/") and not doubled and b"%2f" not in raw_path.lower()

@@ -269,6 +269,15 @@ def _tickers(_: Parameter, text: str) -> tuple[str, ...] | None:
     return tuple(sorted({name.strip() for name in text.split(",")})) if _TICKERS.match(text) else None
 
 
+def _alphas(parameter: Parameter, text: str) -> tuple[str, ...] | None:
+    return tuple(name.strip() for name in text.split(",")) if _lists(parameter.pattern).match(text) else None
+
+
+@cache
+def _lists(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"{pattern}\Z")
+
+
 def _text(_: Parameter, text: str) -> str:
     return text
 
@@ -285,6 +294,7 @@ _READERS: Final[dict[ParameterKind, ParameterReader]] = {
     ParameterKind.CHOICE: _choice,
     ParameterKind.TEXT: _text,
     ParameterKind.SYMBOLS: _tickers,
+    ParameterKind.ALPHAS: _alphas,
     ParameterKind.BOOK: _text,
     ParameterKind.FORBIDDEN: _forbidden,
 }

@@ -10,7 +10,7 @@ import pytest
 
 from schemas.endpoint import AllowListScope, Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
-from tests.support.contract_app import FULL, ContractApp
+from tests.support.contract_app import FULL, PLAIN, UNDECIDED, ContractApp
 
 WEEK: Final = "{week}"
 KEY: Final = "{key}"
@@ -63,6 +63,8 @@ CASES: Final[dict[str, Case]] = {
     "performance.metrics": Case(_ALPHA),
     "performance.metrics.doc": Case(_ALPHA),
     "benchmarks.daily": Case({"symbol": "SPY"}, window="date", order=("date",)),
+    "research.correlations": Case({}, {"alphas": f"{FULL},{PLAIN}"}),
+    "research.contribution": Case(_ALPHA, {"alphas": f"{PLAIN},{UNDECIDED}"}),
     "admin.alphas.list": Case(),
     "admin.alphas.readiness": Case(_ALPHA),
     "admin.keys.usage": Case({"key_id": KEY}),

@@ -8,7 +8,7 @@ from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.parameters import ParameterKind
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS, TRADE_ONLY_SUFFIXES
-from tests.contract.cases import asked, every
+from tests.contract.cases import CASES, asked, every
 from tests.support.contract_app import EMPTY, FULL, PLAIN, ContractApp
 
 TAKING_A_BOOK = tuple(e for e in ENDPOINTS.values() if any(p.kind is ParameterKind.BOOK for p in e.query))
@@ -35,10 +35,11 @@ NO_BOOKS = (
 @every(TAKING_A_BOOK)
 def test_an_unknown_book_is_refused_with_those_there_are(api: ContractApp, endpoint: Endpoint) -> None:
     for book in NO_BOOKS:
-        error = api.refused(endpoint, {"book": book}, **{**asked(api, endpoint), "key": "reader"})
+        query = {**CASES[endpoint.id].query, "book": book}
+        error = api.refused(endpoint, query, **{**asked(api, endpoint), "key": "reader"})
         assert error["code"] == "unknown_book", book
         assert error["details"] == {"available": PLAIN_BOOKS}
-        error = api.refused(endpoint, {"book": book}, **asked(api, endpoint))
+        error = api.refused(endpoint, query, **asked(api, endpoint))
         assert error["details"] == {"available": PLAIN_BOOKS + RAW_BOOKS}
 
 
@@ -46,14 +47,15 @@ def test_an_unknown_book_is_refused_with_those_there_are(api: ContractApp, endpo
 def test_a_book_the_key_may_not_see_cannot_be_told_from_none(api: ContractApp, endpoint: Endpoint) -> None:
     own_id = {"x-request-id": "the-same"}
     arguments = {**asked(api, endpoint), "key": "reader", "headers": own_id}
-    none = api.get(endpoint, {"book": "raw_nothing"}, **arguments)
+    query = CASES[endpoint.id].query
+    none = api.get(endpoint, {**query, "book": "raw_nothing"}, **arguments)
     assert none.status_code == 400
     for book in RAW_BOOKS:
-        hidden = api.get(endpoint, {"book": book}, **arguments)
+        hidden = api.get(endpoint, {**query, "book": book}, **arguments)
         assert hidden.content == none.content
         assert set(hidden.headers) == set(none.headers)
         # The same book answers a key with raw-book access, so it is there to be hidden.
-        shown = api.get(endpoint, {"book": book}, **asked(api, endpoint))
+        shown = api.get(endpoint, {**query, "book": book}, **asked(api, endpoint))
         assert shown.status_code == 200
 
 

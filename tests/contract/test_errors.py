@@ -17,6 +17,7 @@ from schemas.endpoint import AllowListScope, Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
 from schemas.objects.envelope import ERROR_DETAILS
+from schemas.parameters import ParameterKind
 from serve import app
 from serve.http.request import Request
 from serve.state import ServerState
@@ -174,7 +175,8 @@ def elsewhere(alpha: str, key: str | None = None, **query: str) -> Provocation:
         arguments = {**asked(api, endpoint), "alpha": alpha}
         if key is not None:
             arguments["key"] = key
-        return api.get(endpoint, {**CASES[endpoint.id].query, **query}, **arguments)
+        listed = {} if "alpha" in CASES[endpoint.id].path else {"alphas": f"{FULL},{alpha}"}
+        return api.get(endpoint, {**CASES[endpoint.id].query, **listed, **query}, **arguments)
 
     return provoke
 
@@ -298,6 +300,7 @@ def test_what_cannot_be_counted_is_not_answered(countless: ContractApp) -> None:
 def test_the_gates_declare_the_errors_of_their_kind() -> None:
     for endpoint in ENDPOINTS.values():
         codes = set(endpoint.all_errors)
-        assert ("run_not_allowed" in codes) == (endpoint.allow_list is AllowListScope.RUNS)
+        named = any(p.kind is ParameterKind.ALPHAS for p in endpoint.query)
+        assert ("run_not_allowed" in codes) == (endpoint.allow_list is AllowListScope.RUNS or named)
         assert ("alpha_not_allowed" in codes) == (endpoint.allow_list is AllowListScope.ALPHAS)
         assert ("missing_api_key" in codes) != endpoint.public

@@ -20,7 +20,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.parameters import SNAPSHOT
 from tests.contract.cases import CASES, asked, every
 from tests.support import contract_app
-from tests.support.contract_app import FULL, HIDDEN, NOWHERE, ContractApp, Keys
+from tests.support.contract_app import FULL, HIDDEN, NOWHERE, PLAIN, UNDECIDED, ContractApp, Keys
 from tests.support.seals import make_seal
 from tests.support.waiting import eventually
 
@@ -57,6 +57,8 @@ def moved(
     place = tmp_path_factory.mktemp("moved")
     root = place / "published"
     build_seal(str(make_seal(place / "one", alpha_id=FULL)), root)
+    for number, other in enumerate((PLAIN, UNDECIDED)):  # what it is compared with stays as it is
+        build_seal(str(make_seal(place / other, alpha_id=other, seed=number + 3)), root)
     program = replace(contract_app.settings(root, prices), refresh_seconds=0.1)
     with contract_app.opened(program, contract_app.access_settings(folder, "limits-moved"), keys) as api:
         first = listed(api)

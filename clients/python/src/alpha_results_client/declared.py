@@ -176,6 +176,19 @@ ENDPOINTS: dict[str, Endpoint] = {
         ("symbol",),
         ("from", "to", "limit", "offset"),
     ),
+    "research.correlations": Endpoint(
+        "/v1/correlations", "correlations", "", False, True, False, (), ("alphas", "by", "book", "from", "to")
+    ),
+    "research.contribution": Endpoint(
+        "/v1/alphas/{alpha}/contribution",
+        "contribution",
+        "",
+        False,
+        True,
+        True,
+        ("alpha",),
+        ("alphas", "book", "from", "to", "snapshot"),
+    ),
     "admin.alphas.list": Endpoint(
         "/v1/admin/alphas", "admin_alpha", "", True, True, False, (), ("limit", "offset")
     ),
@@ -494,6 +507,7 @@ MOMENTS: dict[str, dict[str, str]] = {
         "panel.decile_spread_weekly[].date": "date",
     },
     "benchmark": {"date": "date"},
+    "contribution": {"first_date": "date", "last_date": "date"},
     "admin_alpha": {"started_at": "instant", "published_at": "instant"},
     "readiness": {
         "started_at": "instant",
@@ -534,6 +548,8 @@ MOMENTS: dict[str, dict[str, str]] = {
         "summary.last_date": "date",
         "summary.max_drawdown_date": "date",
     },
+    "meta research.correlations": {"generated_at": "instant"},
+    "meta research.contribution": {"published_at": "instant", "generated_at": "instant"},
     "meta admin.alphas.readiness": {"published_at": "instant", "generated_at": "instant"},
     "meta admin.keys.usage": {"generated_at": "instant"},
 }

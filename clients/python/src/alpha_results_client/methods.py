@@ -63,6 +63,34 @@ class ClientMethods(Generic[F]):
             "benchmarks.daily", {"symbol": format_value(symbol)}, {"from": start, "to": end}
         )
 
+    def correlations(
+        self,
+        book: str = "long_short",
+        *,
+        alphas: str | Sequence[str],
+        by: Literal["returns", "scores", "holdings"] = "returns",
+        start: Day | None = None,
+        end: Day | None = None,
+    ) -> dict[str, Any]:
+        """How alike each two of some alphas are.
+
+        Parameters
+        ----------
+        alphas
+            The alphas to compare, in the order of rows and columns.
+        by
+            What is compared: `returns`, the daily returns of the book; `scores`, week by week the ranks of the scores over the names that both score; `holdings`, session by session the names the book holds.
+        book
+            The book to read.
+        start
+            First day of the window, inclusive.
+        end
+            Last day of the window, inclusive.
+        """
+        return self._object(
+            "research.correlations", {}, {"alphas": alphas, "by": by, "book": book, "from": start, "to": end}
+        )
+
     def admin_alphas(self) -> F:
         """Every alpha with its snapshot and what its run lacks."""
         return self._collection("admin.alphas.list", {}, {})
@@ -447,6 +475,36 @@ class RunMethods(Generic[F]):
             Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return self._object("performance.metrics.doc", {}, {"snapshot": snapshot})
+
+    def contribution(
+        self,
+        book: str = "long_short",
+        *,
+        alphas: str | Sequence[str],
+        start: Day | None = None,
+        end: Day | None = None,
+        snapshot: str | None = None,
+    ) -> dict[str, Any]:
+        """What the alpha adds to an equal-weight book of others.
+
+        Parameters
+        ----------
+        alphas
+            The alphas of the book; a repeated one counts once, and the alpha asked about is left out.
+        book
+            The book to read.
+        start
+            First day of the window, inclusive.
+        end
+            Last day of the window, inclusive.
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
+        """
+        return self._object(
+            "research.contribution",
+            {},
+            {"alphas": alphas, "book": book, "from": start, "to": end, "snapshot": snapshot},
+        )
 
     def readiness(self, *, snapshot: str | None = None) -> dict[str, Any]:
         """Kind by kind, what one alpha's snapshot holds.

@@ -1,0 +1,73 @@
+"""The explorer: a page over /v1 that shows alphas as tables and charts.
+
+What is served here is the page alone, to anyone; the results come from /v1, to the visitor's key. The key is typed, or stands
+behind the `#` of the address, which no browser sends; it stays in the session storage of its tab.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from litestar import HttpMethod, Request, Response, route
+from litestar.exceptions import MethodNotAllowedException
+from litestar.handlers import HTTPRouteHandler
+
+from datasets import charts
+from serve.http.page_files import PageFile, page_routes
+
+PAGE_PATH: Final = "/explorer"
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+"""What the page may do: run files of this host, talk to it, and show pictures. No text ever becomes markup or script."""
+_HEADERS: Final = {
+    # Asked for again each time, and mostly answered with 304: files of two releases never meet on one page.
+    "cache-control": "no-cache",
+    "content-security-policy": POLICY,
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html"}
+_ASSETS: Final = Path(__file__).with_name("assets")
+
+
+def _files() -> tuple[PageFile, ...]:
+    own = [path for path in sorted(_ASSETS.iterdir()) if path.suffix in _TYPES]
+    return (
+        *(
+            PageFile(
+                PAGE_PATH if path.suffix == ".html" else f"{PAGE_PATH}/{path.name}",
+                _TYPES[path.suffix],
+                path.read_bytes,
+            )
+            for path in own
+        ),
+        PageFile(f"{PAGE_PATH}/charts.js", "text/javascript", charts.module),
+        PageFile(f"{PAGE_PATH}/chart.js", "text/javascript", charts.library),
+    )
+
+
+FILES: Final = _files()
+"""The page, its modules and style sheet, and the library of its charts."""
+
+
+def routes() -> Sequence[HTTPRouteHandler]:
+    """Return the handlers of the page, of its files and of `/`, which leads to it."""
+    return [*page_routes(FILES, _HEADERS), _front()]
+
+
+def _front() -> HTTPRouteHandler:
+    async def answer(request: Request[Any, Any, Any]) -> Response[bytes]:
+        if request.method != HttpMethod.GET:
+            raise MethodNotAllowedException
+        # Relative, for a proxy may serve all this below a path of its own.
+        return Response(
+            b"", status_code=307, headers={"location": PAGE_PATH[1:], "cache-control": "no-cache"}
+        )
+
+    return route("/", http_method=[HttpMethod.GET, HttpMethod.OPTIONS])(answer)

@@ -1,0 +1,142 @@
+// What is written about an alpha, what was noticed of its seal, and how it stands beside others.
+
+import { get } from "./api.js";
+import { shown } from "./charts.js";
+import { choice, el, segments, table } from "./dom.js";
+import { panel } from "./panel.js";
+
+const BY = [["returns", "Returns"], ["scores", "Scores"], ["holdings", "Holdings"]];
+const words = (name) => name.replaceAll("_", " ");
+
+/** Any value of a description, as it was sealed. */
+function told(value) {
+  if (value === null || value === undefined || (Array.isArray(value) && value.length === 0)) return null;
+  if (Array.isArray(value)) return el("ul", {}, value.map((one) => el("li", {}, typeof one === "object" ? told(one) : String(one))));
+  if (typeof value === "object") {
+    const rows = Object.entries(value).map(([name, one]) => [name, told(one)]).filter(([, made]) => made !== null);
+    return rows.length ? el("dl", {}, rows.flatMap(([name, made]) => [el("dt", {}, words(name)), el("dd", {}, made)])) : null;
+  }
+  return document.createTextNode(typeof value === "number" ? String(value) : String(value));
+}
+
+export function about({ path, id, head }) {
+  const made = panel("Description", {
+    id: "about", wide: true,
+    load: async () => {
+      const { data, meta } = await get(path);
+      const tags = [...(data.classification.tags ?? []), data.classification.structure, data.classification.method].filter(Boolean);
+      head.replaceChildren(
+        el("h1", {}, data.name),
+        el("p", { class: "fine" }, el("code", {}, id), ` snapshot ${meta.snapshot} · published ${meta.published_at.slice(0, 10)}`),
+        data.tldr ? el("p", { class: "tldr" }, data.tldr) : "",
+        el("p", { class: "tags" }, [...new Set(tags)].map((tag) => el("span", {}, words(tag)))));
+      const parts = ["thesis", "signal", "parameters", "data_requirements", "source_papers", "copyright"];
+      return {
+        content: el("div", { class: "texts" }, parts.map((part) => [part, told(data[part])]).filter(([, text]) => text !== null)
+          .map(([part, text], i) => el("details", { open: i === 0 }, el("summary", {}, words(part)), el("div", {}, text)))),
+      };
+    },
+  });
+  return { about: made };
+}
+
+export function checks({ caller, metrics, id }) {
+  const made = panel("Warnings and reconciliation", {
+    id: "checks", file: `${id}-reconciliation`, wide: true,
+    about: "What the interface warns of in this window, and the run's own figures against what its tables come to.",
+    load: async () => {
+      const warnings = await metrics().then(({ meta }) => meta.warnings ?? []);
+      const said = warnings.length
+        ? el("ul", { class: "warnings" }, warnings.map((one) => el("li", {}, el("code", {}, one.code), " ", one.message)))
+        : el("p", { class: "fine" }, "No warning for the figures of this window.");
+      if (!caller.is_admin) {
+        return { content: el("div", {}, said, el("p", { class: "fine" }, "The reconciliation, and what the check of the seal noticed, are shown to keys of administrators (admin.alphas.readiness).")) };
+      }
+      const { data } = await get(`admin/alphas/${encodeURIComponent(id)}/readiness`);
+      const figures = data.reconciliation?.figures ?? [];
+      const overall = figures.filter((one) => one.scope === "overall");
+      const counted = ["reproduced", "not_reproduced", "not_checked"].map((status) => `${figures.filter((one) => one.status === status).length} ${words(status)}`).join(", ");
+      const columns = [
+        { title: "Figure", make: (row) => words(row.name) },
+        { title: "Sealed", number: true, make: (row) => shown(row.sealed, 6) },
+        { title: "Recomputed", number: true, make: (row) => shown(row.recomputed, 6) },
+        { title: "Status", make: (row) => el("span", { class: `status ${row.status}` }, words(row.status)) },
+        { title: "Convention, or reason", make: (row) => row.convention ?? row.reason ?? "" },
+      ];
+      return {
+        content: el("div", {}, said,
+          data.warnings.length ? el("ul", { class: "warnings" }, data.warnings.map((one) => el("li", {}, el("code", {}, one.rule), ` ${one.file}, ${one.rows} rows: ${one.message} ${one.remedy}`))) : el("p", { class: "fine" }, "The check of the seal noticed nothing."),
+          figures.length ? el("p", { class: "fine" }, `${figures.length} figures, overall and by period: ${counted}.`) : el("p", { class: "fine" }, "The snapshot records no reconciliation."),
+          overall.length ? table("Reconciliation", columns, overall) : ""),
+        data: figures.length ? { columns: ["figure", "scope", "period", "sealed", "recomputed", "status", "convention", "reason"], rows: figures.map((row) => [row.name, row.scope, row.period, row.sealed, row.recomputed, row.status, row.convention, row.reason]) } : null,
+      };
+    },
+  });
+  return { checks: made };
+}
+
+/** Whether the record may be luck; served as research.luck. */
+export function luck({ caller, path, state, window }) {
+  if (!caller.callable_endpoints.includes("research.luck")) return {};
+  const made = panel("Was it luck?", {
+    id: "luck",
+    about: "The Sharpe ratio against the number of trials, the record it would take, and bootstrap bands.",
+    load: async () => {
+      const { data } = await get(`${path}/luck`, { book: ["long_short", "long_only"].includes(state.book) ? state.book : null, ...window() });
+      const withheld = Object.entries(data.withheld ?? {});
+      const bands = Object.entries(data.bands ?? {}).map(([figure, band]) => ({ figure, ...band }));
+      return {
+        content: el("div", {},
+          ["deflated_sharpe", "minimum_track_record", "overfitting"].map((name) => (data[name] ? el("details", { open: name === "deflated_sharpe" }, el("summary", {}, words(name)), numbers(data[name])) : null)),
+          bands.length ? table("Bootstrap bands", [
+            { title: "Figure", make: (row) => words(row.figure) },
+            { title: "Estimate", number: true, make: (row) => shown(row.estimate) },
+            { title: "Lower", number: true, make: (row) => shown(row.lower) },
+            { title: "Upper", number: true, make: (row) => shown(row.upper) },
+            { title: "Level", number: true, make: (row) => shown(row.level) },
+          ], bands) : null,
+          withheld.length ? el("ul", { class: "warnings" }, withheld.map(([figure, reason]) => el("li", {}, el("code", {}, figure), ` withheld: ${reason}`))) : null),
+      };
+    },
+  });
+  return { luck: made };
+}
+
+function numbers(values) {
+  return el("dl", {}, Object.entries(values).flatMap(([name, value]) => [
+    el("dt", {}, words(name)),
+    el("dd", {}, value === null ? "withheld" : typeof value === "number" ? shown(value, 4) : typeof value === "object" ? told(value) : String(value)),
+  ]));
+}
+
+/** The nearest and farthest alphas; served as research.neighbours. */
+export function beside({ caller, path, id, state, pick, window }) {
+  if (!caller.callable_endpoints.includes("research.neighbours")) return {};
+  const order = { value: "nearest" };
+  const made = panel("Neighbours", {
+    id: "near", file: `${id}-neighbours`,
+    controls: [
+      segments("By", BY, state.near, (near) => pick({ near }, "near")),
+      choice("Order", [["nearest", "nearest first"], ["farthest", "farthest first"]], "nearest", (value) => { order.value = value; made.reload(); }),
+    ],
+    load: async () => {
+      const { data, meta } = await get(`${path}/neighbours`, { by: state.near, order: order.value, limit: 10, ...window() });
+      const value = state.near === "holdings" ? "overlap" : "correlation";
+      const columns = [
+        { title: "Alpha", make: (row) => el("a", { href: `#/alphas/${encodeURIComponent(row.alpha_id)}` }, row.name) },
+        { title: words(value), number: true, make: (row) => shown(row[value]) },
+        { title: "Observations", unit: state.near === "returns" ? "sessions" : "weeks", number: true, make: (row) => String(row.observations) },
+      ];
+      const picks = [id, ...data.slice(0, 3).map((row) => row.alpha_id)];
+      return {
+        content: data.length ? table("Neighbours", columns, data) : el("p", { class: "empty" }, "No other alpha that this key may read can be compared."),
+        notes: [
+          el("p", { class: "fine" }, `${meta.compared} compared, ${meta.first_date ?? "–"} to ${meta.last_date ?? "–"}.`),
+          data.length ? el("a", { href: `#/compare?alphas=${picks.map(encodeURIComponent).join(",")}` }, "Compare with the first of them") : "",
+        ],
+        data: { columns: ["alpha_id", "name", value, "observations"], rows: data.map((row) => [row.alpha_id, row.name, row[value], row.observations]) },
+      };
+    },
+  });
+  return { near: made };
+}

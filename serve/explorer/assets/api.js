@@ -1,0 +1,138 @@
+// Asks the interface, and nothing else. The key lives in this tab's session storage; it is sent in a header, and appears in
+// no address. Answers are remembered in memory alone, until the page is closed or the visitor signs out.
+
+const BASE = new URL("../v1/", import.meta.url);
+const STORED = "alpha-results-key";
+const AT_ONCE = 4;
+const TRIES = 4;
+const MOST_REMEMBERED = 200;
+const PAGE = 5000;
+
+/** What the interface answered instead of data, in its own words. */
+export class Refusal extends Error {
+  constructor(status, error) {
+    super(error.message);
+    this.status = status;
+    this.code = error.code;
+    this.requestId = error.request_id ?? null;
+  }
+}
+
+const remembered = new Map();
+const waiting = [];
+let running = 0;
+let onSignedOut = () => {};
+
+export function whenSignedOut(call) {
+  onSignedOut = call;
+}
+
+export const key = () => sessionStorage.getItem(STORED);
+
+export function signOut() {
+  sessionStorage.removeItem(STORED);
+  remembered.clear();
+  onSignedOut();
+}
+
+/** Try a key, and keep it for this tab when the interface knows it; return what it may do. */
+export async function signIn(token) {
+  remembered.clear();
+  const found = await request("me", {}, token);
+  sessionStorage.setItem(STORED, token);
+  return found.data;
+}
+
+/** Take a key out of the address, where a link may bring one behind the #: it is never sent nor shown from there. */
+export function takeKeyFromAddress() {
+  const found = /^#key=([^&]*)&?(.*)$/.exec(location.hash);
+  if (!found) return null;
+  history.replaceState(null, "", `${location.pathname}${location.search}${found[2] ? `#${found[2]}` : "#/"}`);
+  try {
+    return decodeURIComponent(found[1]);
+  } catch {
+    return found[1];
+  }
+}
+
+/** The whole answer, {data, meta, …}, of one path below /v1. */
+export function get(path, parameters = {}) {
+  const address = written(path, parameters);
+  let answer = remembered.get(address);
+  if (answer === undefined) {
+    answer = request(path, parameters, key());
+    remembered.set(address, answer);
+    answer.catch(() => remembered.delete(address));
+    if (remembered.size > MOST_REMEMBERED) remembered.delete(remembered.keys().next().value);
+  }
+  return answer;
+}
+
+/** All rows of a list, page by page of one snapshot; `most` pages at the most, else null. */
+export async function all(path, parameters = {}, most = 40) {
+  const rows = [];
+  let meta = null;
+  let pinned = {};
+  for (let page = 0; page < most; page += 1) {
+    const answer = await get(path, { ...parameters, ...pinned, limit: PAGE, offset: rows.length });
+    rows.push(...answer.data);
+    meta ??= answer.meta;
+    if (answer.meta.snapshot) pinned = { snapshot: answer.meta.snapshot };
+    if (rows.length >= answer.pagination.total || answer.data.length === 0) return { rows, meta, total: answer.pagination.total };
+  }
+  return null;
+}
+
+function written(path, parameters) {
+  const address = new URL(path, BASE);
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
+  }
+  return address.href;
+}
+
+async function request(path, parameters, token) {
+  await turn();
+  try {
+    return await asked(written(path, parameters), token);
+  } finally {
+    running -= 1;
+    waiting.shift()?.();
+  }
+}
+
+async function asked(address, token) {
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await sent(address, token);
+    const body = await answer.json().catch(() => null);
+    if (answer.ok && body !== null) return body;
+    const pause = Number(answer.headers.get("retry-after") ?? "1");
+    if (answer.status === 429 && attempt < TRIES && pause <= 5) {
+      await new Promise((resume) => setTimeout(resume, Math.max(pause, 0.2) * 1000));
+      continue;
+    }
+    const refusal = new Refusal(answer.status, body?.error ?? { code: `http_${answer.status}`, message: "The answer is not one of the interface." });
+    if (answer.status === 401 && token === key() && token !== null) signOut();
+    throw refusal;
+  }
+}
+
+async function sent(address, token) {
+  try {
+    return await fetch(address, {
+      headers: { authorization: `Bearer ${token}` },
+      cache: "no-store",
+      credentials: "omit",
+      redirect: "error",
+      referrerPolicy: "no-referrer",
+    });
+  } catch (error) {
+    const said = error instanceof TypeError && /header/i.test(error.message) ? "This is no key: it holds characters that none has." : "The service does not answer.";
+    throw new Refusal(0, { code: "no_answer", message: said });
+  }
+}
+
+function turn() {
+  running += 1;
+  return running <= AT_ONCE ? Promise.resolve() : new Promise((resume) => waiting.push(resume));
+}

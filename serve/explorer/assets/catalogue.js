@@ -1,0 +1,163 @@
+// Every alpha that the key may read: search, order and bounds are the interface's own.
+
+import { get } from "./api.js";
+import { el, field, refused } from "./dom.js";
+import { HEADLINES, reasoned } from "./figures.js";
+import { shown } from "./charts.js";
+
+const ROWS = 50;
+const PAUSE = 250;
+const MOST_PICKED = 6;
+const SHOWN = ["icir", "information_ratio", "excess_sharpe", "max_drawdown_pct", "turnover"];
+const COLUMNS = HEADLINES.filter(([name]) => SHOWN.includes(name));
+
+export function catalogue({ parameters, remember, main, crumbs }) {
+  crumbs("Catalogue");
+  const state = {
+    q: parameters.q ?? "",
+    sort: parameters.sort ?? "",
+    complete: parameters.complete === "1",
+    page: Math.max(0, Number.parseInt(parameters.page ?? "0", 10) || 0),
+    bounds: Object.fromEntries(Object.entries(parameters).filter(([name]) => /^(min|max)_/.test(name))),
+    picked: new Set((parameters.pick ?? "").split(",").filter(Boolean)),
+  };
+  const results = el("div", { id: "results", "aria-live": "polite" });
+  const bar = el("div", { class: "pick-bar", hidden: true });
+  let asked = 0;
+  const withFigures = false;
+  let timer = 0;
+
+  function changed() {
+    remember({
+      q: state.q, sort: state.sort, complete: state.complete ? "1" : null, page: state.page || null,
+      pick: [...state.picked].join(","),
+      ...Object.fromEntries(SHOWN.flatMap((name) => [[`min_${name}`, state.bounds[`min_${name}`]], [`max_${name}`, state.bounds[`max_${name}`]]])),
+    });
+  }
+
+  async function load() {
+    const mine = (asked += 1);
+    changed();
+    results.setAttribute("aria-busy", "true");
+    try {
+      const answer = await get("alphas", {
+        search: state.q, sort: withFigures ? state.sort : null, complete_only: state.complete ? "1" : null, ...(withFigures ? { fields: SHOWN.join(",") } : {}),
+        limit: ROWS, offset: state.page * ROWS, ...state.bounds,
+      });
+      if (mine === asked) results.replaceChildren(...list(answer));
+    } catch (error) {
+      if (mine === asked) results.replaceChildren(refused(error, load));
+    } finally {
+      if (mine === asked) results.setAttribute("aria-busy", "false");
+    }
+  }
+
+  function soon() {
+    clearTimeout(timer);
+    state.page = 0;
+    timer = setTimeout(load, PAUSE);
+  }
+
+  function list({ data, pagination }) {
+    if (data.length === 0) return [el("p", { class: "empty" }, "No alpha of this key matches. Loosen the search or the bounds.")];
+    const first = pagination.offset + 1;
+    const last = pagination.offset + data.length;
+    return [
+      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Alphas" },
+        el("table", { class: "catalogue" },
+          el("caption", { class: "unseen" }, "Alphas"),
+          el("thead", {}, el("tr", {},
+            el("th", { scope: "col" }, el("span", { class: "unseen" }, "Compare")),
+            head("name", "Alpha", null), COLUMNS.map(([name, title, unit]) => head(name, title, unit)), head("published_at", "Published", null))),
+          el("tbody", {}, data.map(row)))),
+      el("div", { class: "pages" },
+        el("span", {}, `${first}–${last} of ${pagination.total}`),
+        el("button", { type: "button", class: "quiet", disabled: state.page === 0, onclick: () => turn(-1) }, "Previous"),
+        el("button", { type: "button", class: "quiet", disabled: last >= pagination.total, onclick: () => turn(1) }, "Next")),
+    ];
+  }
+
+  function turn(by) {
+    state.page += by;
+    load();
+  }
+
+  function head(name, title, unit) {
+    const now = state.sort === name ? "ascending" : state.sort === `-${name}` ? "descending" : "none";
+    return el("th", { scope: "col", "aria-sort": now, class: unit === null ? null : "number" },
+      el("button", {
+        type: "button", class: "sort", "data-sort": name, onclick: () => {
+          const firstWay = unit === null && name === "name" ? name : `-${name}`;
+          const otherWay = firstWay === name ? `-${name}` : name;
+          state.sort = state.sort === firstWay ? otherWay : state.sort === otherWay ? "" : firstWay;
+          state.page = 0;
+          load();
+        },
+      }, title, el("span", { class: "arrow", "aria-hidden": "true" }, { ascending: " ↑", descending: " ↓", none: "" }[now])),
+      unit ? el("small", {}, unit) : null);
+  }
+
+  function row(one) {
+    const box = el("input", {
+      type: "checkbox", "aria-label": `Compare ${one.name}`, checked: state.picked.has(one.alpha_id),
+      onchange: () => {
+        if (box.checked) state.picked.add(one.alpha_id);
+        else state.picked.delete(one.alpha_id);
+        changed();
+        showPicked();
+      },
+    });
+    return el("tr", { "data-alpha": one.alpha_id },
+      el("td", {}, box),
+      el("td", { class: "what" },
+        el("a", { href: `#/alphas/${encodeURIComponent(one.alpha_id)}` }, one.name),
+        one.name === one.alpha_id ? null : el("code", {}, one.alpha_id),
+        one.tldr ? el("p", {}, one.tldr) : null),
+      COLUMNS.map(([name, title]) => {
+        const value = one.figures?.[name];
+        const reason = one.withheld?.[name];
+        return el("td", { class: "number", "data-figure": name, "data-value": value ?? null, "data-title": title },
+          value === null || value === undefined ? (reason ? reasoned("withheld", reason) : "–") : name === "max_drawdown_pct" ? `${shown(value)} %` : shown(value));
+      }),
+      el("td", { "data-title": "Published" }, one.published_at.slice(0, 10)));
+  }
+
+  function showPicked() {
+    const many = state.picked.size;
+    bar.hidden = many === 0;
+    const fits = many >= 2 && many <= MOST_PICKED;
+    bar.replaceChildren(
+      el("span", {}, fits ? `${many} alphas picked` : many < 2 ? "Pick one more to compare" : `Pick at most ${MOST_PICKED}`),
+      el("button", { type: "button", class: "quiet", onclick: () => { state.picked.clear(); changed(); showPicked(); load(); } }, "Clear"),
+      el("button", {
+        type: "button", class: "primary", disabled: !fits,
+        onclick: () => { location.hash = `#/compare?alphas=${[...state.picked].map(encodeURIComponent).join(",")}`; },
+      }, "Compare"));
+  }
+
+  const search = el("input", { type: "search", value: state.q, placeholder: "Name, address or thesis", oninput: () => { state.q = search.value; soon(); } });
+  const complete = el("input", { type: "checkbox", checked: state.complete, onchange: () => { state.complete = complete.checked; soon(); } });
+  const bound = (side, name, title) => {
+    const control = el("input", {
+      type: "number", step: "any", value: state.bounds[`${side}_${name}`] ?? null, "aria-label": `${side === "min" ? "Least" : "Most"} ${title}`, placeholder: side,
+      oninput: () => {
+        if (control.value === "") delete state.bounds[`${side}_${name}`];
+        else state.bounds[`${side}_${name}`] = control.value;
+        soon();
+      },
+    });
+    return control;
+  };
+  main.append(
+    el("h1", {}, "Alphas"),
+    el("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
+      field("Search", search),
+      el("details", { class: "bounds", open: Object.keys(state.bounds).length > 0 },
+        el("summary", {}, "Bounds on figures"),
+        el("div", {}, COLUMNS.map(([name, title, unit]) =>
+          el("fieldset", {}, el("legend", {}, title, el("small", {}, unit)), bound("min", name, title), bound("max", name, title))))),
+      el("label", { class: "tick" }, complete, " complete runs only")),
+    results, bar);
+  showPicked();
+  return load();
+}

@@ -1,0 +1,165 @@
+// Two to six alphas side by side: curves on a common base, how much they are alike, and what they come to together.
+
+import { all, get } from "./api.js";
+import * as charts from "./charts.js";
+import { choice, el, field, refused, segments, table } from "./dom.js";
+import { HEADLINES, asPercent, headlineColumns, reasoned } from "./figures.js";
+import { panel } from "./panel.js";
+
+const BY = [["returns", "Daily returns"], ["scores", "Weekly scores"], ["holdings", "Overlap of holdings"]];
+const MOST = 6;
+const TOGETHER = "Equal-weight book";
+
+export function compare({ caller, parameters, remember, main, crumbs }) {
+  crumbs("Catalogue", "Compare");
+  const ids = [...new Set((parameters.alphas ?? "").split(",").filter(Boolean))];
+  if (ids.length < 2 || ids.length > MOST) {
+    main.append(el("div", { class: "refused" }, el("p", {}, `Two to ${MOST} alphas can be compared; the address names ${ids.length}. `), el("a", { href: "#/" }, "Pick them in the catalogue")));
+    return null;
+  }
+  const state = {
+    book: parameters.book ?? "long_short",
+    from: parameters.from ?? "",
+    to: parameters.to ?? "",
+    by: parameters.by ?? "returns",
+    log: parameters.log === "1",
+  };
+  const window = () => ({ from: state.from, to: state.to });
+  const served = (name) => caller.callable_endpoints.includes(name);
+  const path = (id) => `alphas/${encodeURIComponent(id)}`;
+  const link = (id) => el("a", { href: `#/${path(id)}` }, id);
+  const sections = {};
+
+  function pick(changes, names) {
+    Object.assign(state, changes);
+    remember(Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, value === true ? "1" : value === false ? null : value])));
+    for (const name of names) sections[name]?.reload();
+  }
+
+  const curvesOf = () => Promise.all(ids.map(async (id) => ({ id, rows: (await all(`${path(id)}/equity-curve`, { book: state.book, ...window() })).rows })));
+
+  sections.curves = panel("Curves on a common base", {
+    id: "curves", file: "comparison-curves", tall: true, wide: true,
+    controls: [segments("Scale", [["", "Linear"], ["1", "Log"]], state.log ? "1" : "", (log) => pick({ log: log === "1" }, ["curves"]))],
+    load: async () => {
+      const made = onCommonBase(await curvesOf());
+      if (made.sessions.length < 2) throw Object.assign(new Error("These alphas have no two sessions in common in the window."), { code: "insufficient_data" });
+      const lines = [...made.curves, { name: TOGETHER, points: made.together }];
+      const end = made.together.at(-1).growth;
+      return {
+        chart: (theme) => charts.curves({ curves: lines, log: state.log, emphasised: TOGETHER }, theme),
+        notes: [el("p", { class: "fine", id: "together", "data-growth": end },
+          `${made.sessions.length} sessions that all have, ${made.sessions[0]} to ${made.sessions.at(-1)}. ${TOGETHER}: the same share of each at every close; ${asPercent(end - 1)} in all. Costs of that rebalancing are not in it.`)],
+      };
+    },
+  });
+
+  sections.figures = panel("Figures", {
+    id: "compared-figures", file: "comparison-figures", wide: true,
+    about: "Headline figures of each, of its long_short book, in the window picked.",
+    load: async () => {
+      const found = await Promise.all(ids.map((id) => get(`${path(id)}/metrics`, window()).then(({ data }) => ({ id, core: data.core }), (error) => ({ id, error }))));
+      const columns = [
+        { title: "Alpha", make: (row) => (row.error ? el("span", {}, link(row.id), " ", reasoned(row.error.code ?? "failed", row.error.message)) : link(row.id)) },
+        ...headlineColumns(found, (row, name) => row.core?.[name]),
+      ];
+      return {
+        content: table("Figures", columns, found),
+        data: { columns: ["alpha_id", ...HEADLINES.map(([name]) => name)], rows: found.map((row) => [row.id, ...HEADLINES.map(([name]) => row.core?.[name].value ?? null)]) },
+      };
+    },
+  });
+
+  if (served("research.correlations")) {
+    sections.alike = panel("How alike they are", {
+      id: "alike", file: "comparison-correlations", wide: true,
+      controls: [segments("Measured by", BY, state.by, (by) => pick({ by }, ["alike"]))],
+      load: async () => {
+        const { data } = await get("correlations", { alphas: ids.join(","), by: state.by, book: ["long_short", "long_only"].includes(state.book) ? state.book : null, ...window() });
+        const withheld = Object.entries(data.withheld ?? {});
+        const columns = [{ title: "", make: (row) => link(row.id) }, ...data.alphas.map((id, i) => ({ title: id, number: true, make: (row) => cell(row.values[i], row.observations[i]) }))];
+        const rows = data.alphas.map((id, i) => ({ id, values: data.matrix[i], observations: data.observations[i] }));
+        const unit = state.by === "holdings" ? "overlap of holdings, 1 is the same book" : "correlation";
+        return {
+          content: el("div", {}, table(`Matrix by ${state.by}`, columns, rows, { class: "heat" }),
+            el("p", { class: "fine" }, `In each cell: ${unit}; below it the ${state.by === "returns" ? "sessions" : "weeks"} that both have.`),
+            withheld.length ? el("ul", { class: "warnings" }, withheld.map(([pair, reason]) => el("li", {}, el("code", {}, pair), ` withheld: ${reason}`))) : null),
+          data: { columns: ["alpha_id", ...data.alphas], rows: rows.map((row) => [row.id, ...row.values]) },
+        };
+      },
+    });
+  }
+
+  if (served("research.contribution")) {
+    sections.adds = panel("What each adds to the others", {
+      id: "adds", file: "comparison-contribution", wide: true,
+      about: "The equal-weight book of all, less that of the others; and the alpha's return that the others do not explain, with HAC errors.",
+      load: async () => {
+        const found = await Promise.all(ids.map((id) => get(`${path(id)}/contribution`, { alphas: ids.filter((other) => other !== id).join(","), book: ["long_short", "long_only"].includes(state.book) ? state.book : null, ...window() })
+          .then(({ data }) => ({ id, data }), (error) => ({ id, error }))));
+        const number = (title, unit, read, write = charts.shown) => ({
+          title, unit, number: true,
+          make: (row) => (row.error ? el("code", { title: row.error.message }, row.error.code) : write(read(row.data))),
+        });
+        const columns = [
+          { title: "Alpha", make: (row) => link(row.id) },
+          number("Sharpe of all", "annualised", (data) => data.with?.sharpe),
+          number("without it", "annualised", (data) => data.without?.sharpe),
+          number("it adds", "Sharpe", (data) => data.marginal?.sharpe),
+          number("Max drawdown of all", "%", (data) => data.with?.max_drawdown_pct),
+          number("it adds", "percentage points", (data) => data.marginal?.max_drawdown_pct),
+          number("Residual return", "% a year", (data) => data.regression?.alpha_annualised, (value) => asPercent(value).replace(" %", "")),
+          number("t", "HAC", (data) => data.regression?.t_stat),
+          number("R²", "ratio", (data) => data.regression?.r_squared),
+        ];
+        const first = found.find((row) => row.data);
+        return {
+          content: el("div", {}, first ? null : refused(found[0].error), table("Contribution", columns, found)),
+          data: { columns: ["alpha_id", "sharpe_with", "sharpe_without", "sharpe_marginal", "alpha_annualised", "t_stat", "r_squared"],
+            rows: found.map(({ id, data }) => [id, data?.with?.sharpe, data?.without?.sharpe, data?.marginal?.sharpe, data?.regression?.alpha_annualised, data?.regression?.t_stat, data?.regression?.r_squared]) },
+        };
+      },
+    });
+  }
+
+  const names = Object.keys(sections);
+  const from = el("input", { type: "date", value: state.from || null, onchange: windowChanged });
+  const to = el("input", { type: "date", value: state.to || null, onchange: windowChanged });
+  function windowChanged() {
+    pick({ from: from.value, to: to.value }, names);
+  }
+  main.append(
+    el("div", { class: "alpha-head" }, el("h1", {}, "Compare"), el("p", { class: "tags" }, ids.map((id) => el("span", {}, link(id))))),
+    el("div", { class: "toolbar", role: "group", "aria-label": "Book and window" },
+      choice("Book", [["long_short", "long_short"], ["long_only", "long_only"]], state.book, (book) => pick({ book }, names)),
+      field("From", from), field("To", to),
+      el("button", { type: "button", class: "quiet", onclick: () => { from.value = to.value = ""; windowChanged(); } }, "Whole run")),
+    el("div", { class: "panels" }, names.map((name) => sections[name].node)));
+  return Promise.all(names.map((name) => sections[name].reload()));
+}
+
+function cell(value, observations) {
+  const box = el("span", { class: "heat-cell", "data-value": value }, value === null ? "–" : charts.shown(value), el("small", {}, observations === null || observations === undefined ? "" : String(observations)));
+  if (value !== null) {
+    box.classList.add(value < 0 ? "cold" : "warm");
+    box.style.setProperty("--strength", Math.min(1, Math.abs(value)).toFixed(3));
+  }
+  return box;
+}
+
+/** Equity of each at the sessions that all have, as growth from the open of the first; and of an equal share of each. */
+export function onCommonBase(found) {
+  const equities = found.map(({ rows }) => new Map(rows.map((row) => [row.date, row])));
+  const sessions = found[0].rows.map((row) => row.date).filter((date) => equities.every((rows) => rows.has(date)));
+  const curves = found.map(({ id }, i) => {
+    const start = equities[i].get(sessions[0])?.starting_equity;
+    return { name: id, points: sessions.map((date) => ({ date, growth: equities[i].get(date).ending_equity / start })) };
+  });
+  let growth = 1;
+  const together = sessions.map((date, at) => {
+    const returns = curves.map(({ points }) => points[at].growth / (at === 0 ? 1 : points[at - 1].growth) - 1);
+    growth *= 1 + returns.reduce((sum, value) => sum + value, 0) / returns.length;
+    return { date, growth };
+  });
+  return { sessions, curves, together };
+}

@@ -1,0 +1,59 @@
+// Names, units and ways of writing the headline figures. The units of an answer win over those here.
+
+import { shown } from "./charts.js";
+import { el } from "./dom.js";
+
+export const HEADLINES = [
+  ["ic", "Mean IC", "correlation"],
+  ["icir", "ICIR", "ratio"],
+  ["information_ratio", "Information ratio", "annualised"],
+  ["excess_sharpe", "Excess Sharpe", "annualised"],
+  ["pnl", "Profit", "ratio"],
+  ["max_drawdown_pct", "Max drawdown", "%"],
+  ["turnover", "Turnover", "per year"],
+];
+
+const UNITS = {
+  ratio: "",
+  percentage_points: "%",
+  base_currency_units: "base currency",
+  per_year: "a year",
+  per_session: "a session",
+  period_sum: "sum of the period",
+};
+
+export function unitOf(entry) {
+  const unit = UNITS[entry.unit] ?? entry.unit ?? "";
+  const basis = { annualised: "annualised", per_period: "per period", not_annualisable: "" }[entry.annualisation] ?? "";
+  return [unit, basis].filter(Boolean).join(", ");
+}
+
+export function written(value, unit) {
+  return value === null ? "–" : unit === "percentage_points" ? `${shown(value)} %` : shown(value);
+}
+
+/** Columns of headline figures: a unit stands in the head where all rows have it, else beside each value. */
+export function headlineColumns(rows, entryOf) {
+  return HEADLINES.map(([name, title]) => {
+    const units = new Set(rows.map((row) => entryOf(row, name)).filter((entry) => entry && entry.value !== null).map(unitOf));
+    return {
+      title,
+      unit: units.size === 1 ? [...units][0] : "",
+      number: true,
+      make: (row) => {
+        const entry = entryOf(row, name);
+        if (!entry) return "–";
+        if (entry.value === null) return reasoned("withheld", entry.withheld_reason);
+        const text = written(entry.value, entry.unit).replace(" %", "");
+        return units.size > 1 ? [text, el("small", {}, ` ${unitOf(entry)}`)] : text;
+      },
+    };
+  });
+}
+
+/** A word in place of a figure, which opens on why there is none. */
+export function reasoned(word, reason) {
+  return el("details", { class: "withheld" }, el("summary", {}, word), el("span", {}, reason));
+}
+
+export const asPercent = (value) => (value === null || value === undefined ? "–" : `${shown(value * 100)} %`);

@@ -1,0 +1,150 @@
+// A chart with what stands around it: title, controls, picture and data to take away, and the same figures as a table.
+
+import { csv, download, el, refused, table } from "./dom.js";
+
+const drawn = new Set();
+const ROWS_SHOWN = 500;
+
+/** Colours of the page as the style sheet has them now. */
+export function colours() {
+  const style = getComputedStyle(document.documentElement);
+  const read = (name) => style.getPropertyValue(name).trim();
+  return {
+    font: read("--font"),
+    text: read("--text"),
+    muted: read("--muted"),
+    grid: read("--grid"),
+    surface: read("--surface"),
+    tip: read("--tip"),
+    tipText: read("--tip-text"),
+    positive: read("--positive"),
+    negative: read("--negative"),
+    series: [1, 2, 3, 4, 5, 6].map((n) => read(`--series-${n}`)),
+  };
+}
+
+/** Draw every chart again, in the colours that hold now. */
+export function repaint() {
+  for (const one of [...drawn]) one.paint();
+}
+
+export function forgetCharts() {
+  for (const one of [...drawn]) one.end();
+}
+
+/**
+ * A section that loads, shows, and can be loaded again.
+ * load: () -> {chart: theme -> made chart, notes: [elements]} or {content: element}; it may throw a Refusal.
+ */
+export function panel(title, { id, controls = [], about = null, load, file = id, tall = false, wide = false }) {
+  const body = el("div", { class: "body" });
+  const extras = el("div", { class: "extras" });
+  const actions = el("div", { class: "actions" });
+  const node = el("section", { class: `panel${wide ? " wide" : ""}`, id, "aria-labelledby": `${id}-title`, "aria-busy": "true" },
+    el("header", {}, el("h2", { id: `${id}-title` }, title), actions),
+    about ? el("p", { class: "about" }, about) : null,
+    controls.length ? el("div", { class: "controls" }, controls) : null,
+    body, extras);
+  let current = null;
+  let asked = 0;
+
+  function end() {
+    current?.chart?.destroy();
+    if (current) drawn.delete(current);
+    current = null;
+    actions.replaceChildren();
+    extras.replaceChildren();
+  }
+
+  async function reload() {
+    const mine = (asked += 1);
+    node.setAttribute("aria-busy", "true");
+    if (!body.hasChildNodes()) body.append(el("p", { class: "loading" }, "Loading …"));
+    try {
+      const found = await load();
+      if (mine !== asked || !node.isConnected) return;
+      end();
+      if (found.chart) draw(found);
+      else body.replaceChildren(found.content);
+      if (found.data) actions.append(csvButton(title, found.data));
+      extras.append(...(found.notes ?? []));
+    } catch (error) {
+      if (mine !== asked) return;
+      if (error.code === undefined) console.error(error);
+      end();
+      body.replaceChildren(refused(error, reload));
+    } finally {
+      if (mine === asked) node.setAttribute("aria-busy", "false");
+    }
+  }
+
+  function draw(found) {
+    const canvas = el("canvas", { role: "img" });
+    body.replaceChildren(el("div", { class: `canvas${tall ? " tall" : ""}` }, canvas));
+    let made = null;
+    const one = {
+      paint() {
+        one.chart?.destroy();
+        made = found.chart(colours());
+        canvas.setAttribute("aria-label", made.about);
+        one.chart = new globalThis.Chart(canvas, made.config);
+      },
+      end,
+    };
+    drawn.add(one);
+    current = one;
+    one.paint();
+    const rows = el("div", { class: "figures" });
+    const shows = el("button", {
+      type: "button", class: "quiet", "aria-expanded": "false",
+      onclick: () => {
+        const open = shows.getAttribute("aria-expanded") === "false";
+        shows.setAttribute("aria-expanded", String(open));
+        rows.replaceChildren(...(open ? [asTable(made)] : []));
+      },
+    }, "Table");
+    actions.append(
+      shows,
+      csvButton(made.title, made.table),
+      el("button", { type: "button", class: "quiet", "aria-label": `Picture of ${made.title} as PNG`, onclick: () => picture(canvas, title, file) }, "PNG"),
+    );
+    extras.append(rows);
+  }
+
+  function csvButton(name, figures) {
+    return el("button", {
+      type: "button", class: "quiet", "aria-label": `Data of ${name} as CSV`,
+      onclick: () => download(`${file}.csv`, csv(figures), "text/csv"),
+    }, "CSV");
+  }
+
+  return { node, reload };
+}
+
+function asTable(made) {
+  const { columns, rows } = made.table;
+  const shown = rows.slice(-ROWS_SHOWN);
+  return el("div", {},
+    rows.length > shown.length ? el("p", { class: "fine" }, `The last ${shown.length} of ${rows.length} rows; the CSV has them all.`) : null,
+    table(made.title, columns.map((title, i) => ({ title, number: i > 0, make: (row) => (row[i] === null ? "–" : String(row[i])) })), shown));
+}
+
+/** Hand over a chart as a picture, with its title and on the page's own ground. */
+function picture(canvas, title, file) {
+  const theme = colours();
+  const scale = canvas.width / canvas.clientWidth;
+  const edge = Math.round(16 * scale);
+  const head = Math.round(40 * scale);
+  const made = el("canvas");
+  made.width = canvas.width + 2 * edge;
+  made.height = canvas.height + head + edge;
+  const ink = made.getContext("2d");
+  ink.fillStyle = theme.surface;
+  ink.fillRect(0, 0, made.width, made.height);
+  ink.fillStyle = theme.text;
+  ink.font = `600 ${Math.round(15 * scale)}px ${theme.font}`;
+  ink.textBaseline = "middle";
+  ink.fillText(`${title} · ${file}`, edge, head / 2 + edge / 4);
+  ink.drawImage(canvas, edge, head);
+  made.toBlob((blob) => download(`${file}.png`, blob, "image/png"), "image/png");
+}

@@ -1,0 +1,61 @@
+"""Files of pages outside /v1: they are the same for everybody, need no key, and hold nothing of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from litestar import HttpMethod, Request, Response, route
+from litestar.exceptions import MethodNotAllowedException
+from litestar.handlers import HTTPRouteHandler
+
+from serve.http.encoding import encode, negotiate
+from serve.http.etag import matches, matches_any, quoted, tag_of_body
+
+_EVERY: Final = {
+    "vary": "Accept-Encoding",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+}
+
+
+class PageFile(NamedTuple):
+    """A file of a page: where it is, its type and what it holds, read when it is first asked for."""
+
+    path: str
+    media_type: str
+    read: Callable[[], bytes]
+
+
+def page_routes(files: Sequence[PageFile], headers: Mapping[str, str]) -> list[HTTPRouteHandler]:
+    """Return the handlers of a page's files; every answer has the headers given."""
+    return [_route(file, {**_EVERY, **headers}) for file in files]
+
+
+def _route(file: PageFile, headers: Mapping[str, str]) -> HTTPRouteHandler:
+    async def answer(request: Request[Any, Any, Any]) -> Response[bytes]:
+        if request.method != HttpMethod.GET:
+            raise MethodNotAllowedException
+        body, tag, coding = _coded(file, negotiate(_header(request, "accept-encoding")))
+        known, found = _header(request, "if-none-match"), {**headers, "etag": tag}
+        if matches(known, tag) or matches_any(known):
+            return Response(b"", status_code=304, headers=found)
+        if coding != "identity":
+            found["content-encoding"] = coding
+        return Response(body, headers=found, media_type=file.media_type)
+
+    return route(file.path, http_method=[HttpMethod.GET, HttpMethod.OPTIONS])(answer)
+
+
+def _header(request: Request[Any, Any, Any], name: str) -> bytes | None:
+    given = request.headers.get(name)
+    return None if given is None else given.encode("latin-1")
+
+
+@cache
+def _coded(file: PageFile, coding: str) -> tuple[bytes, str, str]:
+    """Return a file in a content coding, with its entity tag: a few files in a few codings are all there are."""
+    plain = file.read()
+    body, applied = encode(plain, coding)
+    return body, quoted(tag_of_body(plain), applied), applied

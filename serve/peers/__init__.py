@@ -1,0 +1,1 @@
+"""Alphas beside one another: what is compared of each, and how."""

@@ -1,0 +1,58 @@
+"""The alphas that a request names in a list: all of them readable by the key and there, or the request is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from datasets.snapshot import Snapshot
+from schemas.errors import ApiError
+from schemas.tables.books import book_order
+from serve.auth.caller import Caller
+from serve.catalog import Catalog
+from serve.query.readable_books import visible_books
+
+
+def chosen_runs(catalog: Catalog, caller: Caller, names: Iterable[str]) -> tuple[Snapshot, ...]:
+    """Return the snapshots served of some alphas, in their order; nothing is read.
+
+    Raises
+    ------
+    ApiError
+        ``run_not_allowed`` when the key may not read one of them, whether or not any is there; ``run_not_found`` when one is
+        not.
+    """
+    wanted = tuple(names)
+    if not all(caller.may_read_run(name) for name in wanted):
+        raise ApiError("run_not_allowed", "This key may not read that alpha's data.", headers=caller.headers)
+    found = []
+    for name in wanted:
+        snapshot = catalog.resolve(name)
+        if snapshot is None:
+            catalog.require_known(name)
+            raise ApiError("run_not_found", "There is no alpha at this address.")
+        found.append(snapshot)
+    return tuple(found)
+
+
+def require_book(snapshots: Iterable[Snapshot], book: str, *, raw: bool) -> None:
+    """Refuse a book that none of some runs has, where any has one; manifests are read.
+
+    Raises
+    ------
+    ApiError
+        ``unknown_book``, with those that any of the runs has and the key can read.
+    """
+    available = {name for snapshot in snapshots for name in visible_books(snapshot, raw=raw)}
+    if available and book not in available:
+        raise ApiError(
+            "unknown_book",
+            "None of the runs has such a book among those this key can read.",
+            {"available": sorted(available, key=book_order)},
+        )
+
+
+def has_rows(snapshot: Snapshot, table: str, book: str | None, *, raw: bool) -> bool:
+    """Whether a run has rows of a table, of a book that the key can read."""
+    if book is not None and book not in visible_books(snapshot, raw=raw):
+        return False
+    return snapshot.has_rows(table, book)

@@ -1,0 +1,118 @@
+"""Daily returns of one book of a run, read from its ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from datasets.maths.equity import period_returns
+from datasets.maths.series import Floats
+from datasets.run_metrics.window import Window
+from datasets.snapshot import Snapshot
+from schemas.tables import PUBLISHED_TABLES
+from serve.cache.lru import SizedLRUCache
+from serve.query.reader import Reader
+from serve.query.sql import select_all
+
+Days = npt.NDArray[np.int32]
+"""Days since 1970-01-01, ascending, none twice."""
+TABLE: Final = "portfolio"
+_COLUMNS: Final = ("date", "starting_equity", "ending_equity")
+_EPOCH: Final = np.datetime64("1970-01-01", "D")
+
+
+@dataclass(frozen=True, slots=True)
+class DailyReturns:
+    """The sessions on which a book has a return.
+
+    Attributes
+    ----------
+    days
+        Ascending.
+    values
+        Change of equity over the session's opening equity; finite, as long as `days`.
+    """
+
+    days: Days
+    values: Floats
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return self.days.nbytes + self.values.nbytes
+
+    def within(self, window: Window) -> DailyReturns:
+        """Return the sessions of a window; nothing is copied."""
+        cut = window_rows(self.days, window)
+        return DailyReturns(self.days[cut], self.values[cut])
+
+    @property
+    def span(self) -> tuple[str | None, str | None]:
+        """First and last day; None twice when there is none."""
+        return span(self.days)
+
+
+def window_rows(days: Days, window: Window) -> slice:
+    """Return the place of the days of a window."""
+    first, last = day_numbers(window)
+    return slice(int(np.searchsorted(days, first)), int(np.searchsorted(days, last + 1)))
+
+
+def day_numbers(window: Window) -> tuple[int, int]:
+    """Return the first and last day of a window as numbers; an open end is beyond every day."""
+    first = -(2**30) if window.first is None else int((np.datetime64(window.first, "D") - _EPOCH).astype(int))
+    last = 2**30 if window.last is None else int((np.datetime64(window.last, "D") - _EPOCH).astype(int))
+    return first, last
+
+
+def span(days: Days) -> tuple[str | None, str | None]:
+    """Return the first and last of some days as text; None twice when there is none."""
+    return (None, None) if days.size == 0 else (iso(int(days[0])), iso(int(days[-1])))
+
+
+def iso(day: int) -> str:
+    """Return a day as text."""
+    return str(_EPOCH + day)
+
+
+def read_returns(reader: Reader, snapshot: Snapshot, book: str) -> DailyReturns:
+    """Read the returns of a book that the snapshot has rows of.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the file is gone or cannot be read.
+    StorageUnavailable
+        When the store does not answer.
+    """
+    frame = reader.frame(select_all(PUBLISHED_TABLES[TABLE], snapshot.file(TABLE, book), _COLUMNS))
+    days = frame["date"].to_physical().to_numpy().astype(np.int32)
+    with np.errstate(all="ignore"):
+        values = period_returns(*(frame[name].to_numpy().astype(np.float64) for name in _COLUMNS[1:]))
+    known = np.isfinite(values)
+    return DailyReturns(days[known], values[known])
+
+
+class Returns:
+    """Daily returns of runs, the ones used last in memory. Safe to share between threads.
+
+    Parameters
+    ----------
+    reader
+        What reads the files.
+    cache
+        Where they stay.
+    """
+
+    def __init__(self, reader: Reader, cache: SizedLRUCache[DailyReturns]) -> None:
+        self._reader = reader
+        self._cache = cache
+
+    def load(self, snapshot: Snapshot, book: str) -> DailyReturns:
+        """Return those of a book that the snapshot has rows of; errors as of :func:`read_returns`."""
+        return self._cache.get_or_load(
+            snapshot.key, book, lambda: read_returns(self._reader, snapshot, book), lambda x: x.nbytes
+        )

@@ -1,0 +1,74 @@
+"""A served root with the explorer, and a real browser in front of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
+
+from tests.browser.visit import Site, Visit, issued
+from tests.support import contract_app
+from tests.support.server import served
+
+FLAGS: Final = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("explorer")
+    root = contract_app.publish(folder)
+    prices = contract_app.market_data(folder)
+    with served(
+        root, "--explorer", variables={"ALPHA_RESULTS_MARKET_DATA": str(prices)}, log=folder / "log"
+    ) as (_, base):
+        yield Site(base, root, issued(root))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    program = shutil.which("chromium")
+    if program is None:
+        if os.environ.get("TEST_READERS") == "required":
+            pytest.fail("TEST_READERS=required, and chromium is not on the path")
+        pytest.skip("chromium is not installed here (.ci/run installs it)")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    made = browser.new_context(viewport={"width": 1400, "height": 900}, accept_downloads=True)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def visit(context: BrowserContext, site: Site) -> Iterator[Visit]:
+    """Open a page, and check at the end that it asked no other host and said no error."""
+    found = Visit(context.new_page(), site)
+    found.page.on(
+        "console",
+        lambda message: found.said.append(message.text) if message.type in {"error", "warning"} else None,
+    )
+    found.page.on("pageerror", lambda error: found.said.append(str(error)))
+    found.page.on("request", lambda request: found.requests.append(request))  # noqa: PLW0108 - no builtin is taken
+    yield found
+    assert [line for line in found.said if not found.is_expected(line)] == []
+    asked = {request.url for request in found.requests}
+    assert all(url.startswith((f"{site.base}/", "blob:")) for url in asked), asked
+    assert not any(site.key in url for url in asked)

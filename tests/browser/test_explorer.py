@@ -1,0 +1,229 @@
+"""The explorer in a real browser: pages load, picks change charts, figures are the interface's, refusals are shown."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+from scipy.stats import t
+
+from datasets.maths.newey_west import NeweyWest, newey_west
+from tests.browser.visit import LOADED, Site, Visit, issued
+from tests.support.contract_app import EMPTY, FULL, HIDDEN, PLAIN
+
+CHARTS = ("equity", "ic", "deciles", "term-structure", "persistence", "turnover", "exposures", "names")
+
+
+def taken(page: Page, section: str, what: str, folder: Path) -> Path:
+    with page.expect_download() as waiting:
+        page.locator(f"#{section} .actions button", has_text=what).click()
+    target = folder / waiting.value.suggested_filename
+    waiting.value.save_as(target)
+    return target
+
+
+def table_of(page: Page, section: str, folder: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(taken(page, section, "CSV", folder).read_text())))
+
+
+def test_the_catalogue_lists_what_the_key_may_read_and_searches_it(visit: Visit) -> None:
+    page = visit.open("/")
+    listed = page.locator("tr[data-alpha]")
+    expected = [row["alpha_id"] for row in visit.site.ask("alphas")["data"]]
+    assert [row.get_attribute("data-alpha") for row in listed.all()] == expected
+    page.get_by_label("Search").fill("hidden")
+    expect(listed).to_have_count(1)
+    assert page.url.endswith("#/?q=hidden")
+    page.get_by_label("Search").fill("no such alpha")
+    expect(page.locator("#results")).to_contain_text("No alpha of this key matches")
+
+
+def test_every_chart_of_an_alpha_is_drawn_and_described(visit: Visit) -> None:
+    page = visit.open(f"/alphas/{FULL}")
+    for section in CHARTS:
+        canvas = page.locator(f"#{section} canvas")
+        expect(canvas).to_have_count(1)
+        assert len(canvas.get_attribute("aria-label") or "") > 20, section
+    assert page.locator(".refused").count() == 0
+
+
+def test_figures_are_those_of_the_interface(visit: Visit, tmp_path: Path) -> None:
+    page = visit.open(f"/alphas/{FULL}")
+    metrics = visit.site.ask(f"alphas/{FULL}/metrics?panel=1")["data"]
+    for name in ("ic", "icir", "information_ratio", "excess_sharpe", "pnl", "max_drawdown_pct", "turnover"):
+        shown = page.locator(f"#headlines [data-figure={name}]").get_attribute("data-value")
+        assert float(shown or "nan") == metrics["core"][name]["value"], name
+    curve = visit.site.ask(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
+    drawn = table_of(page, "equity", tmp_path)
+    assert [row["date"] for row in drawn] == [row["date"] for row in curve]
+    assert [float(row["growth of 1 (ratio)"]) for row in drawn] == [
+        1 + row["cumulative_return"] for row in curve
+    ]
+    weekly = table_of(page, "ic", tmp_path)
+    assert [float(row["ic (correlation)"]) for row in weekly] == [
+        row["ic"] for row in metrics["panel"]["ic_weekly"]
+    ]
+    buckets = table_of(page, "deciles", tmp_path)
+    assert [float(row["mean_forward_return (ratio)"]) for row in buckets] == [
+        row["mean_forward_return"] for row in metrics["ic_deciles"]["buckets"]
+    ]
+
+
+def test_the_rolling_interval_is_the_newey_west_test_of_those_weeks(visit: Visit, tmp_path: Path) -> None:
+    page = visit.open(f"/alphas/{FULL}?span=13")
+    rows = table_of(page, "ic", tmp_path)
+    weeks = visit.site.ask(f"alphas/{FULL}/metrics?panel=1")["data"]["panel"]["ic_weekly"]
+    for at in range(12, len(rows)):
+        test = newey_west(np.array([week["ic"] for week in weeks[at - 12 : at + 1]]))
+        assert isinstance(test, NeweyWest)
+        width = t.ppf(0.975, 12) * test.standard_error
+        assert float(rows[at]["rolling_mean_13 (correlation)"]) == pytest.approx(test.mean, abs=1e-12)
+        assert float(rows[at]["lower_95 (correlation)"]) == pytest.approx(test.mean - width, abs=1e-6)
+        assert float(rows[at]["upper_95 (correlation)"]) == pytest.approx(test.mean + width, abs=1e-6)
+    assert rows[11]["rolling_mean_13 (correlation)"] == ""
+
+
+def test_a_pick_changes_the_chart_and_the_address_and_the_address_brings_it_back(visit: Visit) -> None:
+    page = visit.open(f"/alphas/{FULL}")
+    before = page.locator("#equity canvas").get_attribute("aria-label")
+    page.get_by_label("Book", exact=True).select_option("long_only")
+    visit.settle()
+    page.locator("#ic").get_by_role("button", name="13 weeks").click()
+    visit.settle()
+    after = page.locator("#equity canvas").get_attribute("aria-label")
+    assert before != after
+    assert "long_only" in (after or "")
+    address = page.url
+    assert "book=long_only" in address
+    assert "span=13" in address
+    assert "key" not in address
+    page.goto("about:blank")
+    page.goto(address)
+    visit.settle()
+    assert page.locator("#equity canvas").get_attribute("aria-label") == after
+    assert "13 weeks" in (page.locator("#ic canvas").get_attribute("aria-label") or "")
+
+
+def test_a_chart_is_taken_away_as_a_picture(visit: Visit, tmp_path: Path) -> None:
+    page = visit.open(f"/alphas/{FULL}")
+    picture = taken(page, "equity", "PNG", tmp_path)
+    assert picture.name == f"{FULL}-equity.png"
+    assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert picture.stat().st_size > 5_000
+
+
+def test_what_is_withheld_gives_its_reason(visit: Visit) -> None:
+    visit.refusals = (404,)  # it sealed no description
+    page = visit.open(f"/alphas/{PLAIN}")
+    metrics = visit.site.ask(f"alphas/{PLAIN}/metrics?panel=1")
+    withheld = {
+        name: entry
+        for name, entry in metrics["data"]["core"].items()
+        if name != "tenure" and entry["value"] is None
+    }
+    for name, entry in withheld.items():
+        expect(page.locator(f"#headlines [data-figure={name}]")).to_contain_text(entry["withheld_reason"])
+    nothing = [one for one in metrics["meta"]["warnings"] if one.get("block") == "ic_deciles"]
+    expect(page.locator("#deciles .refused")).to_contain_text(nothing[0]["message"])
+
+
+def test_an_alpha_of_which_nothing_was_sealed_says_so(visit: Visit) -> None:
+    page = visit.open(f"/alphas/{EMPTY}")
+    expect(page.locator("#equity .refused")).to_be_visible()
+    expect(page.locator("#week .refused")).to_be_visible()
+
+
+def test_two_alphas_are_compared_on_the_sessions_that_both_have(visit: Visit, tmp_path: Path) -> None:
+    page = visit.open(f"/compare?alphas={FULL},{HIDDEN}")
+    expect(page.locator("#curves canvas")).to_have_count(1)
+    rows = table_of(page, "curves", tmp_path)
+    curves = [visit.site.ask(f"alphas/{alpha}/equity-curve?limit=5000")["data"] for alpha in (FULL, HIDDEN)]
+    for alpha, curve in zip((FULL, HIDDEN), curves, strict=True):
+        growth = [float(row[f"{alpha} growth of 1 (ratio)"]) for row in rows]
+        assert growth == pytest.approx([row["ending_equity"] / curve[0]["starting_equity"] for row in curve])
+
+
+def test_a_key_that_does_not_work_is_refused_in_the_interfaces_words(
+    context: BrowserContext, site: Site
+) -> None:
+    page = context.new_page()
+    page.goto(f"{site.base}/explorer")
+    page.get_by_label("Key").fill("ar_live_nosuchkey.nosuchsecret")
+    page.get_by_role("button", name="Sign in").click()
+    refused = site.ask("me", "ar_live_nosuchkey.nosuchsecret")["error"]
+    expect(page.locator(".refused")).to_contain_text(refused["code"])
+    expect(page.locator(".refused")).to_contain_text(refused["message"])
+    assert page.evaluate("() => sessionStorage.length") == 0
+
+
+def test_a_key_without_rights_sees_the_refusals_of_the_interface(context: BrowserContext, site: Site) -> None:
+    key = issued(site.root, endpoints="meta.me,catalog.alphas.list,catalog.alphas.get", runs=f"list:{PLAIN}")
+    page = context.new_page()
+    page.goto(f"{site.base}/explorer#key={key}&/alphas/{FULL}")
+    page.wait_for_selector(LOADED, state="attached")
+    for section, path in {
+        "equity": "equity-curve",
+        "deciles": "metrics",
+        "week": "rebalances",
+        "names": "equity-curve",
+    }.items():
+        refused = site.ask(f"alphas/{FULL}/{path}", key)["error"]
+        expect(page.locator(f"#{section} .refused")).to_contain_text(refused["code"])
+        expect(page.locator(f"#{section} .refused")).to_contain_text(refused["message"])
+    expect(page.locator("h1")).not_to_have_text(FULL)  # its description may be read
+
+
+def test_the_key_stays_in_the_tab_and_goes_when_the_visitor_signs_out(
+    visit: Visit, context: BrowserContext
+) -> None:
+    page = visit.open("/")
+    assert visit.site.key not in page.url
+    assert page.evaluate("() => Object.keys(localStorage).length") == 0
+    assert context.cookies() == []
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert page.evaluate("() => sessionStorage.length") == 0
+    page.reload()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def test_the_theme_follows_the_system_and_the_switch(visit: Visit) -> None:
+    page = visit.open(f"/alphas/{FULL}")
+    ground = "() => getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate(ground)
+    assert light != dark
+    page.get_by_role("button", name="Switch to the light theme").click()
+    assert page.evaluate(ground) == light
+    page.reload()
+    visit.settle()
+    assert page.evaluate(ground) == light
+
+
+@pytest.mark.parametrize("width", [360, 820, 1400])
+def test_nothing_is_wider_than_the_screen(visit: Visit, width: int) -> None:
+    visit.page.set_viewport_size({"width": width, "height": 800})
+    for view in ("/", f"/alphas/{FULL}", f"/compare?alphas={FULL},{HIDDEN}"):
+        page = visit.open(view)
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), view
+
+
+def test_everything_is_reached_by_keyboard(visit: Visit) -> None:
+    page = visit.open("/")
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    seen = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("() => document.activeElement.textContent || document.activeElement.type"))
+    assert {"Sign out", "search", "checkbox"} <= seen
+    focused = page.locator("tr[data-alpha] a").first
+    focused.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#headlines")
+    assert "/alphas/" in page.url

@@ -1,0 +1,65 @@
+"""What a test of the explorer has at hand: where it is served, and a page of a browser that is watched."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from playwright.sync_api import Page, Request
+
+from serve.auth.settings import AccessSettings
+from tests.support import plain_http
+from tests.support.keys import issue_key
+
+LOADED: Final = "html[data-ready]:not(:has([aria-busy=true]))"
+"""Matches when every section has its answer."""
+
+
+def issued(root: Path, **grants: Any) -> str:
+    """Issue a key with the grants given; on a thread, for the browser's driver has the event loop of this one."""
+    access = AccessSettings.from_environment({}, str(root))
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(issue_key(access, **grants))).result()
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where the explorer is served, and a key that may read everything."""
+
+    base: str
+    root: Path
+    key: str
+
+    def ask(self, path: str, key: str | None = None) -> Any:
+        """Ask the interface what the page asks it."""
+        return plain_http.get(
+            f"{self.base}/v1/{path}", headers={"authorization": f"Bearer {key or self.key}"}
+        ).json()
+
+
+@dataclass
+class Visit:
+    """A page, and what it did that it should not."""
+
+    page: Page
+    site: Site
+    said: list[str] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
+    refusals: tuple[int, ...] = ()
+
+    def is_expected(self, line: str) -> bool:
+        """Whether the browser says no more than that the interface refused what it was expected to refuse."""
+        return any(f"the server responded with a status of {status} " in line for status in self.refusals)
+
+    def open(self, view: str, key: str | None = None) -> Page:
+        """Go to a view as from a link with a key, and wait until everything is there."""
+        self.page.goto(f"{self.site.base}/explorer#key={key or self.site.key}&{view}")
+        self.settle()
+        return self.page
+
+    def settle(self) -> None:
+        """Wait until every section has its answer."""
+        self.page.wait_for_selector(LOADED, state="attached")

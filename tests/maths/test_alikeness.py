@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from datasets.maths.alikeness import overlaps, rank_correlations
+from datasets.maths.series import Floats
+from tests.maths.panels import check
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def scores(seed: int, alphas: int, names: int, share: float) -> Floats:
+    """Draw scores with ties, and with names that some alphas do not score."""
+    draw = np.random.default_rng(seed)
+    found = np.round(draw.normal(size=(alphas, names)), 1)
+    found[draw.random(found.shape) < share] = np.nan
+    return found
+
+
+def slow_rank_correlation(one: Floats, other: Floats) -> float:
+    both = ~(np.isnan(one) | np.isnan(other))
+    left, right = one[both], other[both]
+    if left.size < 2 or len(set(left)) < 2 or len(set(right)) < 2:
+        return np.nan
+    return float(stats.spearmanr(left, right).statistic)
+
+
+def slow_overlap(one: Floats, other: Floats) -> float:
+    gross = [sum(abs(x) for x in side) for side in (one, other)]
+    if not all(gross):
+        return np.nan
+    return math.fsum(
+        min(abs(a) / gross[0], abs(b) / gross[1]) for a, b in zip(one, other, strict=True) if a * b > 0
+    )
+
+
+@check
+@given(seeds, st.integers(1, 5), st.integers(1, 30), st.sampled_from([0.0, 0.2, 0.8]))
+def test_ranks_are_of_the_names_that_both_score(seed: int, alphas: int, names: int, share: float) -> None:
+    table = scores(seed, alphas, names, share)
+    found = rank_correlations(table)
+    expected = [[slow_rank_correlation(a, b) for b in table] for a in table]
+    assert found == pytest.approx(np.array(expected), abs=1e-12, nan_ok=True)
+    assert rank_correlations(table, first_only=True) == pytest.approx(found[:1], abs=0, nan_ok=True)
+
+
+@check
+@given(seeds, st.integers(1, 5), st.integers(1, 30))
+def test_overlap_is_the_smaller_weight_of_what_is_held_on_the_same_side(
+    seed: int, books: int, names: int
+) -> None:
+    draw = np.random.default_rng(seed)
+    weights = draw.normal(size=(books, names)) * (draw.random((books, names)) < 0.6)
+    found = overlaps(weights)
+    expected = [[slow_overlap(a, b) for b in weights] for a in weights]
+    assert found == pytest.approx(np.array(expected), abs=1e-12, nan_ok=True)
+    assert overlaps(weights, first_only=True) == pytest.approx(found[:1], abs=0, nan_ok=True)
+
+
+@check
+@given(seeds, st.permutations(range(12)))
+def test_the_order_of_the_names_does_not_matter(seed: int, order: list[int]) -> None:
+    table = scores(seed, 3, 12, 0.2)
+    assert rank_correlations(table[:, order]) == pytest.approx(
+        rank_correlations(table), abs=1e-12, nan_ok=True
+    )
+    weights = np.nan_to_num(table)
+    assert overlaps(weights[:, order]) == pytest.approx(overlaps(weights), abs=1e-12, nan_ok=True)
+
+
+def test_books_of_equal_proportions_overlap_wholly_whatever_their_gross() -> None:
+    book = np.array([0.5, -0.25, 0.25, 0.0])
+    table = np.array([book, book * 3, -book, [0.0, 0.0, 0.0, 1.0], np.zeros(4)])
+    assert overlaps(table)[0].tolist() == pytest.approx([1.0, 1.0, 0.0, 0.0, np.nan], nan_ok=True)

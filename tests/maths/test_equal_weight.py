@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import math
+
+import empyrical
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datasets.maths.equal_weight import FIGURES, book_figures, difference, equal_weight
+from datasets.maths.series import Floats
+from datasets.maths.unavailable import Unavailable
+from tests.maths.panels import check
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def returns(seed: int, alphas: int, sessions: int) -> Floats:
+    return np.random.default_rng(seed).normal(0.0004, 0.01, (alphas, sessions))
+
+
+@check
+@given(seeds, st.integers(1, 5), st.integers(2, 600))
+def test_its_figures_are_those_of_empyrical(seed: int, alphas: int, sessions: int) -> None:
+    book = equal_weight(returns(seed, alphas, sessions))
+    found = book_figures(book)
+    assert found.sharpe == pytest.approx(empyrical.sharpe_ratio(book), rel=1e-9)
+    assert found.annualised_return == pytest.approx(empyrical.annual_return(book), rel=1e-9, abs=1e-12)
+    assert found.volatility == pytest.approx(empyrical.annual_volatility(book), rel=1e-9)
+    assert found.max_drawdown_pct == pytest.approx(-100 * empyrical.max_drawdown(book), rel=1e-9, abs=1e-9)
+
+
+@check
+@given(seeds, st.permutations(range(4)))
+def test_the_order_of_the_alphas_does_not_matter(seed: int, order: list[int]) -> None:
+    table = returns(seed, 4, 50)
+    assert equal_weight(table[order]) == pytest.approx(equal_weight(table), abs=1e-15)
+
+
+def test_a_book_of_one_alpha_is_that_alpha() -> None:
+    table = returns(1, 1, 30)
+    assert (equal_weight(table) == table[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("book", "withheld"),
+    [
+        ([], set(FIGURES)),
+        ([0.01], {"sharpe", "volatility"}),
+        ([0.01] * 20, {"sharpe"}),
+        ([0.01, -1.0, 0.02], {"annualised_return"}),
+    ],
+)
+def test_what_cannot_be_told_is_withheld_with_a_reason(book: list[float], withheld: set[str]) -> None:
+    found = book_figures(np.array(book))
+    reasons = {name: getattr(found, name) for name in FIGURES}
+    assert {name for name, x in reasons.items() if isinstance(x, Unavailable)} == withheld
+    assert all(math.isfinite(x) for x in reasons.values() if not isinstance(x, Unavailable))
+
+
+def test_what_is_added_is_withheld_when_either_side_is() -> None:
+    good, bad = book_figures(returns(2, 1, 50)[0]), book_figures(np.array([0.01]))
+    added = difference(good, good)
+    assert added == dict.fromkeys(FIGURES, 0.0)
+    assert isinstance(difference(good, bad)["sharpe"], Unavailable)
+    assert isinstance(difference(bad, good)["sharpe"], Unavailable)

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datasets.maths.regression import Regression, regress
+from datasets.maths.series import Floats
+from datasets.maths.unavailable import Unavailable
+from tests.maths.panels import check
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def drawn(seed: int, n: int, k: int) -> tuple[Floats, Floats]:
+    draw = np.random.default_rng(seed)
+    regressors = draw.normal(0.0003, 0.01, (n, k)) + draw.normal(0, 0.005, (n, 1))
+    noise = draw.normal(0, 0.008, n)
+    noise[1:] += 0.4 * noise[:-1]
+    return 0.0002 + regressors @ draw.normal(0, 0.5, k) + noise, regressors
+
+
+def fitted(outcome: Floats, regressors: Floats) -> Regression:
+    found = regress(outcome, regressors)
+    assert isinstance(found, Regression)
+    return found
+
+
+@check
+@given(seeds, st.integers(20, 500), st.integers(1, 6))
+def test_it_is_the_least_squares_with_hac_errors_of_statsmodels(seed: int, n: int, k: int) -> None:
+    outcome, regressors = drawn(seed, n, k)
+    ours = fitted(outcome, regressors)
+    theirs = sm.OLS(outcome, sm.add_constant(regressors)).fit(
+        cov_type="HAC", cov_kwds={"maxlags": ours.lags, "use_correction": False}, use_t=True
+    )
+    coefficients = (ours.intercept, *ours.slopes)
+    assert [x.value for x in coefficients] == pytest.approx(theirs.params.tolist(), rel=1e-9, abs=1e-12)
+    assert [x.t_stat for x in coefficients] == pytest.approx(theirs.tvalues.tolist(), rel=1e-8, abs=1e-9)
+    assert [x.p_value for x in coefficients] == pytest.approx(theirs.pvalues.tolist(), rel=1e-7, abs=1e-12)
+    assert ours.r_squared == pytest.approx(theirs.rsquared, abs=1e-12)
+    assert ours.observations == n
+
+
+@check
+@given(seeds, st.integers(30, 200), st.permutations(range(4)))
+def test_the_order_of_the_regressors_does_not_matter(seed: int, n: int, order: list[int]) -> None:
+    outcome, regressors = drawn(seed, n, 4)
+    one, other = fitted(outcome, regressors), fitted(outcome, regressors[:, order])
+    assert other.intercept.t_stat == pytest.approx(one.intercept.t_stat, rel=1e-9, abs=1e-9)
+    assert [x.value for x in other.slopes] == pytest.approx([one.slopes[k].value for k in order], rel=1e-9)
+
+
+def test_units_move_the_coefficients_and_not_the_test() -> None:
+    outcome, regressors = drawn(5, 300, 2)
+    one, other = fitted(outcome, regressors), fitted(outcome * 100, regressors * [10.0, 1e-3])
+    assert other.intercept.value == pytest.approx(one.intercept.value * 100, rel=1e-9)
+    assert other.intercept.t_stat == pytest.approx(one.intercept.t_stat, rel=1e-9)
+    assert other.slopes[1].value == pytest.approx(one.slopes[1].value * 1e5, rel=1e-9)
+
+
+def test_regressors_that_determine_one_another_are_not_told_apart() -> None:
+    outcome, regressors = drawn(6, 300, 2)
+    double = np.column_stack([regressors, regressors[:, 0] * 2 - regressors[:, 1]])
+    found = regress(outcome, double)
+    assert isinstance(found, Unavailable)
+    assert found.code == "nonpositive_variance"
+
+
+def test_an_outcome_that_is_explained_wholly_has_no_error_to_judge_by() -> None:
+    _, regressors = drawn(7, 100, 2)
+    found = fitted(regressors @ [0.5, 0.5], regressors)
+    assert found.r_squared == pytest.approx(1.0)
+    assert [x.value for x in found.slopes] == pytest.approx([0.5, 0.5])
+    assert {x.t_stat for x in (found.intercept, *found.slopes)} == {None}
+    assert {x.p_value for x in (found.intercept, *found.slopes)} == {None}
+
+
+@pytest.mark.parametrize(("n", "k"), [(0, 1), (10, 1), (12, 3)])
+def test_too_few_observations_are_said_to_be(n: int, k: int) -> None:
+    outcome, regressors = drawn(8, 40, k)
+    found = regress(outcome[:n], regressors[:n])
+    assert isinstance(found, Unavailable)
+    assert found.code == "insufficient_data"
+
+
+def test_a_side_that_does_not_vary_is_said_to_be() -> None:
+    outcome, regressors = drawn(9, 60, 2)
+    for broken in ((np.zeros(60), regressors), (outcome, np.column_stack([regressors, np.full(60, 0.1)]))):
+        found = regress(*broken)
+        assert isinstance(found, Unavailable)
+        assert found.code == "nonpositive_variance"

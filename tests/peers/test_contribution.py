@@ -1,0 +1,91 @@
+"""What one alpha adds to a book of others, against statsmodels and empyrical."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import empyrical
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from datasets.maths.newey_west import bandwidth
+from tests.peers.conftest import Published
+from tests.support.client import ApiClient
+
+OTHERS = ("Test_like_1", "Test_holes", "Test_like_4")
+
+
+def added(api: ApiClient, token: str, alpha: str, others: Any, rest: str = "") -> dict[str, Any]:
+    path = f"/v1/alphas/{alpha}/contribution?alphas={','.join(others)}{rest}"
+    data: dict[str, Any] = api.json(path, token)["data"]
+    return data
+
+
+@pytest.mark.parametrize("window", ["", "&from=2021-02-10&to=2021-06-11"])
+def test_it_is_what_statsmodels_and_empyrical_say(
+    api: ApiClient, token: str, market: Published, window: str
+) -> None:
+    found = added(api, token, "Test_like_0", OTHERS, window)
+    alphas = ("Test_like_0", *OTHERS)
+    days = sorted(set.intersection(*(set(market.returns[x]) for x in alphas)))
+    if window:
+        days = [day for day in days if "2021-02-10" <= day.isoformat() <= "2021-06-11"]
+    table = np.array([[market.returns[x][day] for day in days] for x in alphas])
+    assert found["observations"] == len(days)
+    assert (found["first_date"], found["last_date"]) == (days[0].isoformat(), days[-1].isoformat())
+    assert found["alphas"] == list(OTHERS)
+    assert found["withheld"] == {}
+    for block, book in (("with", table.mean(axis=0)), ("without", table[1:].mean(axis=0))):
+        assert found[block]["sharpe"] == pytest.approx(empyrical.sharpe_ratio(book), rel=1e-9)
+        assert found[block]["annualised_return"] == pytest.approx(empyrical.annual_return(book), rel=1e-9)
+        assert found[block]["volatility"] == pytest.approx(empyrical.annual_volatility(book), rel=1e-9)
+        drawdown = -100 * empyrical.max_drawdown(book)
+        assert found[block]["max_drawdown_pct"] == pytest.approx(drawdown, rel=1e-9)
+    for name, value in found["marginal"].items():
+        assert value == pytest.approx(found["with"][name] - found["without"][name], abs=1e-12)
+    lags = bandwidth(len(days))
+    theirs = sm.OLS(table[0], sm.add_constant(table[1:].T)).fit(
+        cov_type="HAC", cov_kwds={"maxlags": lags, "use_correction": False}, use_t=True
+    )
+    fit = found["regression"]
+    assert fit["lags"] == lags
+    assert fit["alpha_daily"] == pytest.approx(theirs.params[0], rel=1e-9, abs=1e-14)
+    assert fit["alpha_annualised"] == pytest.approx(theirs.params[0] * 252, rel=1e-9, abs=1e-12)
+    assert fit["t_stat"] == pytest.approx(theirs.tvalues[0], rel=1e-8)
+    assert fit["p_value"] == pytest.approx(theirs.pvalues[0], rel=1e-7)
+    assert fit["r_squared"] == pytest.approx(theirs.rsquared, rel=1e-9)
+    assert list(fit["betas"]) == list(OTHERS)
+    for place, beta in enumerate(fit["betas"].values(), start=1):
+        assert beta["beta"] == pytest.approx(theirs.params[place], rel=1e-9)
+        assert beta["t_stat"] == pytest.approx(theirs.tvalues[place], rel=1e-8)
+
+
+def test_a_repeated_alpha_counts_once_and_the_alpha_itself_is_left_out(api: ApiClient, token: str) -> None:
+    once = added(api, token, "Test_like_0", OTHERS)
+    assert added(api, token, "Test_like_0", ("Test_like_0", *OTHERS, OTHERS[0])) == once
+
+
+@pytest.mark.parametrize(
+    ("others", "withheld"),
+    [
+        (("Test_like_0",), "with.sharpe"),
+        (("Test_nothing",), "with.sharpe"),
+        (("Test_flat",), "regression"),
+        (("Test_like_1", "Test_twin"), "regression"),
+        (("Test_few",), "regression"),
+    ],
+)
+def test_what_cannot_be_told_is_null_with_a_reason(
+    api: ApiClient, token: str, others: tuple[str, ...], withheld: str
+) -> None:
+    found = added(api, token, "Test_like_0", others)
+    assert found["withheld"][withheld]
+    block, _, figure = withheld.partition(".")
+    assert (found[block][figure] if figure else found[block]) is None
+
+
+def test_a_run_that_holds_no_returns_is_named_in_the_reason(api: ApiClient, token: str) -> None:
+    found = added(api, token, "Test_like_0", ("Test_like_1", "Test_nothing"))
+    assert all("Test_nothing" in reason for reason in found["withheld"].values())
+    assert found["observations"] == 0

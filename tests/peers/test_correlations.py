@@ -1,0 +1,126 @@
+"""The matrix of some alphas, against one plain loop a definition."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.peers import catalogue
+from tests.peers.catalogue import BOOK, Curve
+from tests.peers.conftest import Published
+from tests.support.client import ApiClient
+
+FIRST_FIVE = tuple(f"Test_like_{n}" for n in range(5))
+
+
+def matrix(api: ApiClient, token: str, alphas: Any, **query: str) -> dict[str, Any]:
+    rest = "".join(f"&{name.rstrip('_')}={value}" for name, value in query.items())
+    data: dict[str, Any] = api.json(f"/v1/correlations?alphas={','.join(alphas)}{rest}", token)["data"]
+    return data
+
+
+def common(one: Curve, other: Curve, first: str = "0001-01-01", last: str = "9999-12-31") -> list[dt.date]:
+    return sorted(day for day in one.keys() & other.keys() if first <= day.isoformat() <= last)
+
+
+@pytest.mark.parametrize("window", [{}, {"from_": "2021-02-01", "to": "2021-04-16"}, {"to": "2021-01-22"}])
+def test_correlations_of_returns_are_those_of_numpy_and_scipy(
+    api: ApiClient, token: str, market: Published, window: dict[str, str]
+) -> None:
+    alphas = list(market.returns)
+    found = matrix(api, token, alphas, **window)
+    assert found["alphas"] == alphas
+    span = window.get("from_", "0001-01-01"), window.get("to", "9999-12-31")
+    for (i, one), (j, other) in itertools.product(enumerate(alphas), repeat=2):
+        days = common(market.returns[one], market.returns[other], *span)
+        x, y = ([market.returns[alpha][day] for day in days] for alpha in (one, other))
+        assert found["observations"][i][j] == len(days)
+        pair = f"{alphas[min(i, j)]},{alphas[max(i, j)]}"
+        if len(days) < 10 or len(set(x)) == 1 or len(set(y)) == 1:
+            assert found["matrix"][i][j] is None
+            assert found["withheld"][pair]
+            continue
+        assert pair not in found["withheld"]
+        assert found["matrix"][i][j] == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-12)
+        assert found["matrix"][i][j] == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-12)
+        assert i != j or found["matrix"][i][j] == 1.0
+
+
+def test_correlations_of_scores_are_the_mean_of_the_weekly_rank_correlations(
+    api: ApiClient, token: str
+) -> None:
+    found = matrix(api, token, FIRST_FIVE, by="scores", from_="2021-02-01", to="2021-05-31")
+    assert found["book"] is None
+    frames = [catalogue.decisions(n, 1.0 - n / 5) for n in range(5)]
+    weeks = [
+        {
+            week: {name: x for d, name, x in rows if d == week and x is not None}
+            for week in catalogue.WEEKS
+            if "2021-02-01" <= week.isoformat() <= "2021-05-31"
+        }
+        for rows in ([*frame.select("date", "symbol", "score").iter_rows()] for frame in frames)
+    ]
+    for i, j in itertools.product(range(5), repeat=2):
+        weekly = []
+        for week, scores in weeks[i].items():
+            names = sorted(scores.keys() & weeks[j][week].keys())
+            rho = stats.spearmanr([scores[n] for n in names], [weeks[j][week][n] for n in names]).statistic
+            weekly.append(float(rho))
+        assert found["observations"][i][j] == len(weekly)
+        assert found["matrix"][i][j] == pytest.approx(np.mean(weekly), abs=1e-12)
+
+
+def test_overlap_of_holdings_is_the_mean_over_the_sessions_on_which_both_hold_something(
+    api: ApiClient, token: str
+) -> None:
+    found = matrix(api, token, FIRST_FIVE, by="holdings")
+    books: list[dict[dt.date, dict[str, float]]] = []
+    for n in range(5):
+        book: dict[dt.date, dict[str, float]] = {}
+        for day, name, weight in catalogue.positions(n).select("date", "symbol", "weight").iter_rows():
+            book.setdefault(day, {})[name] = weight
+        books.append(book)
+    for i, j in itertools.product(range(5), repeat=2):
+        daily = []
+        for day in books[i].keys() & books[j].keys():
+            one, other = books[i][day], books[j][day]
+            gross = [sum(map(abs, side.values())) for side in (one, other)]
+            both = [name for name in one.keys() & other.keys() if one[name] * other[name] > 0]
+            daily.append(sum(min(abs(one[n]) / gross[0], abs(other[n]) / gross[1]) for n in both))
+        assert found["observations"][i][j] == len(daily)
+        assert found["matrix"][i][j] == pytest.approx(np.mean(daily), abs=1e-12)
+
+
+@pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
+def test_a_run_without_the_data_is_null_with_a_reason(api: ApiClient, token: str, by: str) -> None:
+    found = matrix(api, token, ["Test_like_0", "Test_nothing"], by=by)
+    assert [row[1] for row in found["matrix"]] == [None, None]
+    assert found["matrix"][0][0] == pytest.approx(1.0)
+    assert set(found["withheld"]) == {"Test_like_0,Test_nothing", "Test_nothing,Test_nothing"}
+
+
+def test_a_listed_alpha_that_a_key_may_not_read_is_refused_like_one_that_is_not_there(
+    api: ApiClient,
+) -> None:
+    limited = api.key(alphas="prefix:Test_", runs="prefix:Test_")
+    for path in ("/v1/correlations?alphas=Test_like_0,{}", "/v1/alphas/Test_like_0/contribution?alphas={}"):
+        answers = [
+            api.get(path.format(name), limited, headers={"x-request-id": "same"})
+            for name in ("Prod_secret", "Prod_absent")
+        ]
+        assert {answer.status_code for answer in answers} == {403}
+        assert answers[0].json()["error"]["code"] == "run_not_allowed"
+        assert answers[0].content == answers[1].content
+        missing = api.get(path.format("Test_absent"), limited)
+        assert (missing.status_code, missing.json()["error"]["code"]) == (404, "run_not_found")
+
+
+def test_a_book_that_none_of_the_runs_has_is_refused_with_those_there_are(api: ApiClient, token: str) -> None:
+    answer = api.get("/v1/correlations?alphas=Test_like_0,Test_nothing&book=long_only", token)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["details"] == {"available": [BOOK]}
