@@ -228,6 +228,17 @@ _ALL: Final = (
         allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
+        "research.luck",
+        _RUN + "/luck",
+        "How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure.",
+        "luck",
+        Shape.OBJECT,
+        parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.TRIALS, p.TRIAL_DEVIATION, p.SNAPSHOT),
+        errors=("unknown_book",),
+        datasets=("portfolio", "weekly_signal"),
+        allow_list=AllowListScope.RUNS,
+    ),
+    Endpoint(
         "admin.alphas.list",
         "/v1/admin/alphas",
         "Every alpha with its snapshot and what its run lacks.",

@@ -238,6 +238,23 @@ AMONG: Final = Parameter(
     most=MAX_COMPARED,
 )
 
+MAX_TRIALS: Final = 10**9
+"""Most trials that a run may have been picked from."""
+TRIALS: Final = Parameter(
+    "trials",
+    ParameterKind.INTEGER,
+    "How many trials the run was picked from, itself counted; by default what the run sealed of them, else what the "
+    "catalogue has.",
+    minimum=1,
+    maximum=MAX_TRIALS,
+)
+TRIAL_DEVIATION: Final = Parameter(
+    "trial_deviation",
+    ParameterKind.NUMBER,
+    "Standard deviation of the annualised Sharpe ratios of those trials.",
+    minimum=0,
+)
+
 SNAPSHOT: Final = Parameter(
     "snapshot",
     ParameterKind.TEXT,

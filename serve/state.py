@@ -24,6 +24,7 @@ from serve.catalog import Catalog
 from serve.downloads.links import checked_public_url
 from serve.downloads.views import TableViews
 from serve.http.protocol.limits import open_tables
+from serve.luck.service import LuckAnswers
 from serve.market_data import MarketData
 from serve.object_signing import ObjectSigner, checked_endpoint, parse_bucket
 from serve.observability.damage import Damage
@@ -99,6 +100,7 @@ class ServerState:
         self.alphas = AlphaPages()
         self.returns = Returns(self.reader, caches["returns"])
         self.metrics = Metrics(self.reader, caches["run_figures"], caches["metrics"], self.damage.note)
+        self.luck = LuckAnswers(self.reader, caches["luck"])
         self.market_data = MarketData(settings.market_data)
         self.source_downloads = SourceArchives(storage, settings.archives, settings.archives_public_endpoint)
         bucket, prefix = parse_bucket(settings.datasets, "ALPHA_RESULTS_DATASETS")

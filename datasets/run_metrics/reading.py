@@ -99,7 +99,7 @@ def read(
         index = Index(sections.date, sections.traded)
     else:
         index = part(_index, "rebalances")
-    deciles, ledger = part(_deciles, "decisions"), part(_ledger, "portfolio")
+    deciles, ledger = part(_deciles, "decisions"), part(read_ledger, "portfolio")
     if errors and all(
         x is None or isinstance(x, Unavailable) for x in (sections, sealed, index, deciles, ledger)
     ):
@@ -185,11 +185,42 @@ def _deciles(frames: Frames, snapshot: Snapshot) -> WeeklyDeciles | None:
     )
 
 
-def _ledger(frames: Frames, snapshot: Snapshot) -> Ledger | None:
-    if not snapshot.has("portfolio", BOOK):
+def read_ledger(frames: Frames, snapshot: Snapshot, book: str = BOOK) -> Ledger | None:
+    """Read the daily ledger of a book.
+
+    Returns
+    -------
+    Ledger or None
+        None when the run sealed none.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the file is gone or cannot be read.
+    """
+    if not snapshot.has("portfolio", book):
         return None
-    rows = frames("portfolio", _LEDGER, BOOK)
+    rows = frames("portfolio", _LEDGER, book)
     return Ledger(_days(rows), *(_floats(rows, name) for name in _LEDGER[1:]))
+
+
+def read_weekly_ic(frames: Frames, snapshot: Snapshot) -> tuple[Dates, Floats] | None:
+    """Read the rebalance dates and the rank correlation of score and forward return of each.
+
+    Returns
+    -------
+    tuple or None
+        Ascending by date, NaN where there is no correlation; None when the run sealed no cross-sections.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the file is gone or cannot be read.
+    """
+    if not snapshot.has("weekly_signal"):
+        return None
+    weeks = frames("weekly_signal", ("date", "ic"))
+    return _days(weeks), _floats(weeks, "ic")
 
 
 def _days(rows: pl.DataFrame) -> Dates:

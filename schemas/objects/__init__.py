@@ -10,13 +10,14 @@ from schemas.metrics.payload import METRICS
 from schemas.objects.description import DESCRIPTION
 from schemas.objects.downloads import DOWNLOADS
 from schemas.objects.keys import KEY, KEY_USAGE, ME
+from schemas.objects.luck import LUCK
 from schemas.objects.operations import OPERATIONS
 from schemas.objects.peers import PEERS
 from schemas.objects.rows import ROW_FIELDS
 
 OBJECTS: Final[dict[str, Field]] = {
     field.name: field
-    for field in (ME, KEY, KEY_USAGE, DESCRIPTION, METRICS, METRICS_DOC, *OPERATIONS, *DOWNLOADS)
+    for field in (ME, KEY, KEY_USAGE, DESCRIPTION, METRICS, METRICS_DOC, LUCK, *OPERATIONS, *DOWNLOADS)
 }
 """Payloads that are not table rows."""
 

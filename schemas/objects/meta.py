@@ -56,6 +56,7 @@ _OWN: Final[dict[str, tuple[Field, ...]]] = {
     "portfolio.trades": (_SOURCE_ALPHA_ID, _BOOK),
     "portfolio.equity_curve": (_SOURCE_ALPHA_ID, _BOOK, EQUITY_SUMMARY),
     "performance.metrics": (_SOURCE_ALPHA_ID,),
+    "research.luck": (_SOURCE_ALPHA_ID,),
     "benchmarks.daily": (text("symbol", "The benchmark asked for."), _SOURCE, BENCHMARK_SUMMARY),
 }
 """Members beside those that follow from the endpoint's sort."""

@@ -29,7 +29,7 @@ GROUPS: Final[dict[str, str]] = {
     "portfolio": "Books: ledgers, positions, profit and loss, trades and equity.",
     "performance": "Performance and signal-quality figures.",
     "benchmarks": "Market indices to compare with.",
-    "research": "Alphas beside one another; beyond the interface as it was given.",
+    "research": "Alphas beside one another, and how much of a record may be luck; beyond the interface as it was given.",
     "admin": "For administrators of the platform.",
 }
 """First word of a registry id -> what the group holds."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from schemas.tables import PUBLISHED_TABLES
+from serve.query.sql import select_all
+
 if TYPE_CHECKING:
     import polars as pl
 
+    from datasets.snapshot import Snapshot
     from serve.query.duckdb import Engine
     from serve.query.found import Rows
     from serve.query.sql import Paged, Statement
@@ -51,6 +55,12 @@ class Reader:
     def frame(self, statement: Statement) -> pl.DataFrame:
         """Run a statement and return all its rows; errors as of the engine."""
         return self.open().frame(statement)
+
+    def dataset(
+        self, snapshot: Snapshot, dataset: str, columns: Sequence[str], book: str | None = None
+    ) -> pl.DataFrame:
+        """Return columns of a whole dataset, or of its part of one book; errors as of the engine."""
+        return self.frame(select_all(PUBLISHED_TABLES[dataset], snapshot.file(dataset, book), columns))
 
     def parts(self, statement: Statement, rows: int) -> AbstractContextManager[Iterator[pl.DataFrame]]:
         """Run a statement and hand its rows over as they are read; errors as of the engine."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 
 import orjson
-import polars as pl
 
 from datasets.manifest import Pointer
 from datasets.run_metrics.assemble import Answer, MetricsQuery, assemble
@@ -17,10 +16,8 @@ from datasets.run_metrics.reading import read
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics.documentation import documentation
-from schemas.tables import PUBLISHED_TABLES
 from serve.cache.lru import SizedLRUCache
 from serve.query.reader import Reader
-from serve.query.sql import select_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +87,9 @@ class Metrics:
         """
 
         def read_figures() -> RunFigures:
-            return read(partial(self._frame, snapshot), snapshot, partial(self._unread, snapshot.pointer))
+            return read(
+                partial(self._reader.dataset, snapshot), snapshot, partial(self._unread, snapshot.pointer)
+            )
 
         def make() -> EncodedAnswer:
             run = self._figures.get_or_load(
@@ -99,12 +98,6 @@ class Metrics:
             return encode(assemble(run, query), whole=run.whole)
 
         return self._answers.get_or_load(snapshot.key, query, make, lambda x: x.nbytes if x.whole else None)
-
-    def _frame(
-        self, snapshot: Snapshot, dataset: str, columns: Sequence[str], book: str | None = None
-    ) -> pl.DataFrame:
-        table = PUBLISHED_TABLES[dataset]
-        return self._reader.frame(select_all(table, snapshot.file(dataset, book), columns))
 
 
 def encode(answer: Answer, *, whole: bool = True) -> EncodedAnswer:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schemas.endpoint import Endpoint
+from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.tables.books import BOOK_KINDS
 from tests.contract.cases import CASES, OF_A_RUN, asked, every, pending_week, traded_week
@@ -35,7 +35,7 @@ def texts_of(node: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("alpha", [EMPTY, BARE])
-@every(e for e in OF_A_RUN if e.id != "performance.metrics")
+@every(e for e in OF_A_RUN if e.shape is Shape.COLLECTION)
 def test_a_kind_the_run_lacks_is_an_empty_page_with_a_warning(
     api: ContractApp, endpoint: Endpoint, alpha: str
 ) -> None:

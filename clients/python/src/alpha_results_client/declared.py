@@ -189,6 +189,16 @@ ENDPOINTS: dict[str, Endpoint] = {
         ("alpha",),
         ("alphas", "book", "from", "to", "snapshot"),
     ),
+    "research.luck": Endpoint(
+        "/v1/alphas/{alpha}/luck",
+        "luck",
+        "",
+        False,
+        True,
+        True,
+        ("alpha",),
+        ("book", "from", "to", "trials", "trial_deviation", "snapshot"),
+    ),
     "admin.alphas.list": Endpoint(
         "/v1/admin/alphas", "admin_alpha", "", True, True, False, (), ("limit", "offset")
     ),
@@ -508,6 +518,7 @@ MOMENTS: dict[str, dict[str, str]] = {
     },
     "benchmark": {"date": "date"},
     "contribution": {"first_date": "date", "last_date": "date"},
+    "luck": {"first_date": "date", "last_date": "date"},
     "admin_alpha": {"started_at": "instant", "published_at": "instant"},
     "readiness": {
         "started_at": "instant",
@@ -550,6 +561,7 @@ MOMENTS: dict[str, dict[str, str]] = {
     },
     "meta research.correlations": {"generated_at": "instant"},
     "meta research.contribution": {"published_at": "instant", "generated_at": "instant"},
+    "meta research.luck": {"published_at": "instant", "generated_at": "instant"},
     "meta admin.alphas.readiness": {"published_at": "instant", "generated_at": "instant"},
     "meta admin.keys.usage": {"generated_at": "instant"},
 }

@@ -506,6 +506,46 @@ class RunMethods(Generic[F]):
             {"alphas": alphas, "book": book, "from": start, "to": end, "snapshot": snapshot},
         )
 
+    def luck(
+        self,
+        book: str = "long_short",
+        *,
+        start: Day | None = None,
+        end: Day | None = None,
+        trials: int | None = None,
+        trial_deviation: float | None = None,
+        snapshot: str | None = None,
+    ) -> dict[str, Any]:
+        """How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure.
+
+        Parameters
+        ----------
+        book
+            The book to read.
+        start
+            First day of the window, inclusive.
+        end
+            Last day of the window, inclusive.
+        trials
+            How many trials the run was picked from, itself counted; by default what the run sealed of them, else what the catalogue has.
+        trial_deviation
+            Standard deviation of the annualised Sharpe ratios of those trials.
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
+        """
+        return self._object(
+            "research.luck",
+            {},
+            {
+                "book": book,
+                "from": start,
+                "to": end,
+                "trials": trials,
+                "trial_deviation": trial_deviation,
+                "snapshot": snapshot,
+            },
+        )
+
     def readiness(self, *, snapshot: str | None = None) -> dict[str, Any]:
         """Kind by kind, what one alpha's snapshot holds.
 

@@ -1,0 +1,169 @@
+"""What of a run's figures may be luck."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from schemas.field import Field, day, mapping, number, record, text, whole
+from schemas.units import Unit
+
+TRIALS_FROM: Final = ("request", "seal", "catalogue")
+"""Where the number of trials comes from."""
+BANDED: Final[dict[str, tuple[Unit, str]]] = {
+    "sharpe": (
+        Unit.RATIO,
+        "Mean over sample deviation of the daily returns, annualised: `information_ratio` of the metrics.",
+    ),
+    "excess_sharpe": (Unit.RATIO, "The same of the returns in excess of the risk-free rate."),
+    "annualised_return": (
+        Unit.RATIO,
+        "Product of one plus each daily return, to the power of 252 over their number, less one.",
+    ),
+    "volatility": (Unit.RATIO, "Sample deviation of the daily returns x sqrt(252)."),
+    "pnl": (Unit.EQUITY, "Last closing less first opening equity."),
+    "max_drawdown": (Unit.EQUITY, "Deepest fall of equity below its running peak."),
+    "max_drawdown_pct": (Unit.PERCENTAGE_POINTS, "Deepest fall as a percentage of the running peak."),
+    "turnover": (Unit.RATIO, "Mean daily turnover x 252, per year."),
+    "ic": (Unit.CORRELATION, "Mean weekly information coefficient of the delivered score, of any book."),
+    "icir": (Unit.RATIO, "Its mean over its sample deviation x sqrt(52)."),
+    "hit_rate": (Unit.RATIO, "Share of the measured weeks with a coefficient above 0."),
+    "dispersion": (Unit.CORRELATION, "Sample deviation of the weekly coefficients."),
+}
+"""Figure with a band -> its unit and what it is; those of the metrics are computed as they are there, never as sealed."""
+
+_NULL: Final[dict[str, Any]] = {"nullable": True}
+_PROBABILITY: Final[dict[str, Any]] = {"minimum": 0, "maximum": 1, **_NULL}
+
+
+def _band(name: str, unit: Unit, meaning: str) -> Field:
+    return record(
+        name,
+        meaning,
+        number("estimate", unit, "The figure of the window itself."),
+        number("lower", unit, "Lower end of the band."),
+        number("upper", unit, "Upper end of the band."),
+        number("level", Unit.RATIO, "Share of the samples inside.", minimum=0, maximum=1),
+        nullable=True,
+    )
+
+
+LUCK: Final = record(
+    "luck",
+    "How much of a run's figures may be luck. A figure that cannot be given is null, and `withheld` says why.",
+    text("book", "The book measured."),
+    whole("observations", Unit.COUNT, "Daily returns measured."),
+    day("first_date", "First session of the window; null when it holds none.", **_NULL),
+    day("last_date", "Last session of the window; null when it holds none.", **_NULL),
+    number("sharpe", Unit.RATIO, "Mean over sample deviation of the daily returns, annualised.", **_NULL),
+    number(
+        "skewness",
+        Unit.NONE,
+        "Of the daily returns; adjusted Fisher-Pearson.",
+        unit_text="standardised moment",
+        **_NULL,
+    ),
+    number(
+        "kurtosis",
+        Unit.NONE,
+        "Of the daily returns, 3 of a normal distribution; adjusted.",
+        unit_text="standardised moment",
+        **_NULL,
+    ),
+    record(
+        "probabilistic_sharpe",
+        "Whether the Sharpe ratio is above a benchmark, skewness and kurtosis allowed for.",
+        number(
+            "probability", Unit.RATIO, "That the true Sharpe ratio exceeds the benchmark.", **_PROBABILITY
+        ),
+        number("benchmark_sharpe", Unit.RATIO, "The benchmark, annualised."),
+    ),
+    record(
+        "deflated_sharpe",
+        "The same against what the best of as many trials without skill would show.",
+        number(
+            "probability",
+            Unit.RATIO,
+            "That the true Sharpe ratio exceeds 0, given how many trials it was picked from.",
+            **_PROBABILITY,
+        ),
+        number(
+            "expected_maximum_sharpe",
+            Unit.RATIO,
+            "Highest annualised Sharpe ratio that as many independent trials without skill are expected to show.",
+            minimum=0,
+            **_NULL,
+        ),
+        whole("trials", Unit.COUNT, "Trials the run was picked from, itself counted.", minimum=1, **_NULL),
+        text(
+            "trials_from",
+            "Where their number comes from: `trials` of the request; the search values of the sealed description, every "
+            "combination of which counts; or, where the run sealed none, the alphas of the catalogue whose runs this very key "
+            "may read, so that keys may differ. Null when it is not known.",
+            vocabulary=TRIALS_FROM,
+            **_NULL,
+        ),
+        number(
+            "trial_deviation",
+            Unit.RATIO,
+            "Standard deviation of the annualised Sharpe ratios of the trials: `trial_deviation` of the request.",
+            minimum=0,
+            **_NULL,
+        ),
+    ),
+    record(
+        "minimum_track_record",
+        "How long a record shows that the Sharpe ratio is above the benchmark, the returns staying as they are.",
+        number("sessions", Unit.COUNT, "Sessions it takes, not rounded.", minimum=1, **_NULL),
+        number("years", Unit.NONE, "The same in years of 252 sessions.", unit_text="years", **_NULL),
+        number("confidence", Unit.RATIO, "Confidence asked for.", minimum=0, maximum=1),
+        number("benchmark_sharpe", Unit.RATIO, "The benchmark, annualised."),
+    ),
+    record(
+        "overfitting",
+        "Combinatorially symmetric cross-validation of the trials whose returns the run sealed.",
+        number(
+            "probability",
+            Unit.RATIO,
+            "Share of the splits in which the trial that was best in one half of the days was at most the median in the other.",
+            minimum=0,
+            maximum=1,
+        ),
+        whole("trials", Unit.COUNT, "Trials compared.", minimum=2),
+        whole("blocks", Unit.COUNT, "Blocks the days are cut into.", minimum=2),
+        whole("splits", Unit.COUNT, "Ways to choose one half of the blocks.", minimum=2),
+        nullable=True,
+    ),
+    record(
+        "bands",
+        "Percentile bands by the stationary bootstrap. Figures are computed over the window, also where the run sealed "
+        "its own.",
+        *(_band(name, unit, meaning) for name, (unit, meaning) in BANDED.items()),
+    ),
+    record(
+        "bootstrap",
+        "How the samples were drawn.",
+        whole("samples", Unit.COUNT, "Samples of each series.", minimum=1),
+        number(
+            "mean_block",
+            Unit.COUNT,
+            "Mean length of the blocks of the daily ledger, in sessions.",
+            minimum=1,
+            **_NULL,
+        ),
+        number(
+            "mean_block_weeks",
+            Unit.COUNT,
+            "Mean length of the blocks of the weekly coefficients, in weeks.",
+            minimum=1,
+            **_NULL,
+        ),
+        whole(
+            "seed",
+            Unit.NONE,
+            "Of the random numbers; it follows from snapshot, book, `from` and `to` alone.",
+            unit_text="seed",
+        ),
+    ),
+    mapping("withheld", "Path of a figure that is null to the reason.", text("", "The reason.")),
+    model="Luck",
+)

@@ -1,0 +1,1 @@
+"""Luck of the snapshots that are served."""

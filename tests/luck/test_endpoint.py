@@ -1,0 +1,288 @@
+"""What of a record may be luck, asked as a client asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import datasets
+from datasets.maths.sharpe import (
+    SharpeMoments,
+    deflated_sharpe,
+    expected_maximum_sharpe,
+    minimum_track_record,
+    probabilistic_sharpe,
+    sharpe_moments,
+)
+from pipeline.build import build_seal
+from schemas.endpoints import ENDPOINTS
+from schemas.objects.luck import BANDED
+from tests.support import conformance, seals
+from tests.support.application import running
+from tests.support.client import ApiClient
+
+ALPHA = "Test_luck"
+OTHER = "Test_other"
+UNSEALED = "Test_unsealed"
+LACKING: dict[str, dict[str, Any]] = {
+    "Test_no_ledger": {"without_kinds": {"portfolio", "positions", "pnl", "trades"}},
+    "Test_no_decisions": {"without_kinds": {"decisions"}},
+    "Test_nothing": {
+        "without_kinds": {"decisions", "rebalances", "portfolio", "positions", "pnl", "trades"},
+        "metrics": False,
+    },
+}
+LEDGER_BANDS = {"sharpe", "excess_sharpe", "annualised_return", "volatility", "pnl"}
+LEDGER_BANDS |= {"max_drawdown", "max_drawdown_pct", "turnover"}
+ALPHAS: dict[str, dict[str, Any]] = {
+    ALPHA: {},
+    OTHER: {"description": False},
+    UNSEALED: {"metrics": False},
+    **LACKING,
+}
+YEAR = 252
+
+
+def path(alpha: str = ALPHA, **query: Any) -> str:
+    asked = "&".join(f"{name}={value}" for name, value in query.items())
+    return f"/v1/alphas/{alpha}/luck?{asked}"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("luck")
+    for alpha, changes in ALPHAS.items():
+        build_seal(str(seals.make_seal(folder / "seals", alpha_id=alpha, **changes)), folder / "root")
+    return folder / "root"
+
+
+@pytest.fixture(scope="module")
+def api(root: Path) -> Iterator[ApiClient]:
+    with running(root) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def key(api: ApiClient) -> str:
+    return api.key()
+
+
+def asked(api: ApiClient, key: str, alpha: str = ALPHA, **query: Any) -> dict[str, Any]:
+    response = api.get(path(alpha, **query), key)
+    assert response.status_code == 200, response.text
+    conformance.check(ENDPOINTS["research.luck"], response)
+    data: dict[str, Any] = json.loads(response.content, parse_constant=pytest.fail)["data"]
+    nulls = {name for name in ("sharpe", "skewness", "kurtosis", "overfitting") if data[name] is None}
+    nulls |= {f"bands.{name}" for name, band in data["bands"].items() if band is None}
+    for name, member in (
+        ("probabilistic_sharpe", "probability"),
+        ("deflated_sharpe", "probability"),
+        ("minimum_track_record", "sessions"),
+    ):
+        nulls |= {name} if data[name][member] is None else set()
+    assert set(data["withheld"]) == nulls, "every figure that is null has its reason, and no other one"
+    assert all(data["withheld"].values())
+    return data
+
+
+def moments(root: Path, book: str = "long_short") -> SharpeMoments:
+    found = sharpe_moments(datasets.open(root)[ALPHA].returns(book)["period_return"].to_numpy())
+    assert isinstance(found, SharpeMoments)
+    return found
+
+
+@pytest.mark.parametrize("book", ["long_short", "long_only"])
+def test_the_figures_follow_from_the_published_returns(
+    api: ApiClient, key: str, root: Path, book: str
+) -> None:
+    data, found = asked(api, key, book=book, trials=40, trial_deviation=0.7), moments(root, book)
+    assert (data["book"], data["observations"]) == (book, found.observations)
+    assert data["sharpe"] == pytest.approx(found.sharpe * YEAR**0.5, rel=1e-12)
+    assert (data["skewness"], data["kurtosis"]) == pytest.approx((found.skewness, found.kurtosis))
+    assert data["probabilistic_sharpe"] == {
+        "probability": pytest.approx(probabilistic_sharpe(found), abs=1e-12),
+        "benchmark_sharpe": 0.0,
+    }
+    assert data["deflated_sharpe"] == {
+        "probability": pytest.approx(deflated_sharpe(found, 40, 0.7 / YEAR**0.5), abs=1e-12),
+        "expected_maximum_sharpe": pytest.approx(expected_maximum_sharpe(40, 0.7)),
+        "trials": 40,
+        "trials_from": "request",
+        "trial_deviation": 0.7,
+    }
+    needed = minimum_track_record(found)
+    if isinstance(needed, float):
+        assert data["minimum_track_record"]["sessions"] == pytest.approx(needed)
+        assert data["minimum_track_record"]["years"] == pytest.approx(needed / YEAR)
+    else:
+        assert data["withheld"]["minimum_track_record"] == needed.text
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(20, 110)])
+def test_figures_with_bands_are_those_of_the_metrics_where_nothing_was_sealed(
+    api: ApiClient, key: str, root: Path, part: slice
+) -> None:
+    days = datasets.open(root)[UNSEALED].returns()["date"][part]
+    window = {"from": days[0], "to": days[-1]}
+    bands = asked(api, key, UNSEALED, **window)["bands"]
+    query = "&".join(f"{name}={value}" for name, value in window.items())
+    metrics = api.json(f"/v1/alphas/{UNSEALED}/metrics?{query}", key)["data"]
+    figures = {**metrics["core"], **metrics["rank_ic"]["conditioned"]}
+    assert set(bands) == set(BANDED)
+    for name, band in bands.items():
+        if band is not None and name in figures:
+            assert band["estimate"] == figures[name]["value"], name
+    for name in LEDGER_BANDS:
+        assert bands[name]["lower"] < bands[name]["upper"]
+        assert bands[name]["level"] == 0.95
+
+
+def test_a_window_is_measured_as_if_there_were_nothing_else(api: ApiClient, key: str, root: Path) -> None:
+    curve = datasets.open(root)[ALPHA].returns()
+    first, last = curve["date"][30], curve["date"][99]
+    data = asked(api, key, **{"from": first, "to": last})
+    assert (data["first_date"], data["last_date"], data["observations"]) == (str(first), str(last), 70)
+    found = sharpe_moments(curve["period_return"][30:100].to_numpy())
+    assert isinstance(found, SharpeMoments)
+    assert data["sharpe"] == pytest.approx(found.sharpe * YEAR**0.5, rel=1e-12)
+
+
+def test_the_same_question_draws_the_same_numbers_in_every_process_and_another_draws_others(
+    api: ApiClient, key: str, root: Path, tmp_path: Path
+) -> None:
+    data = asked(api, key)
+    with running(root, counts=tmp_path / "counts.sqlite3") as another:
+        assert asked(another, another.key()) == data
+    seed = data["bootstrap"]["seed"]
+    assert asked(api, key, trials=3, trial_deviation=0.2)["bootstrap"]["seed"] == seed
+    assert asked(api, key, book="long_only")["bootstrap"]["seed"] != seed
+    assert asked(api, key, OTHER)["bootstrap"]["seed"] != seed
+    assert asked(api, key, **{"from": "2019-03-01"})["bootstrap"]["seed"] != seed
+    assert data["bootstrap"]["samples"] == 1000
+    assert data["bootstrap"]["mean_block"] >= 1
+
+
+def test_trials_are_the_search_values_that_were_sealed(api: ApiClient, key: str) -> None:
+    sealed = asked(api, key)
+    assert sealed["deflated_sharpe"] == {
+        "probability": None,
+        "expected_maximum_sharpe": None,
+        "trials": 3,
+        "trials_from": "seal",
+        "trial_deviation": None,
+    }
+    assert "trial_deviation" in sealed["withheld"]["deflated_sharpe"]
+    stated = asked(api, key, trial_deviation=0.5)
+    assert (stated["deflated_sharpe"]["trials"], stated["deflated_sharpe"]["trials_from"]) == (3, "seal")
+    assert stated["deflated_sharpe"]["probability"] < stated["probabilistic_sharpe"]["probability"]
+
+
+def test_without_search_values_trials_are_the_runs_of_the_catalogue_that_the_key_may_read(
+    api: ApiClient, key: str
+) -> None:
+    found = asked(api, key, OTHER, trial_deviation=0.5)["deflated_sharpe"]
+    assert (found["trials"], found["trials_from"]) == (len(ALPHAS), "catalogue")
+    two = asked(api, api.key(runs=f"list:{OTHER},{ALPHA}"), OTHER, trial_deviation=0.5)["deflated_sharpe"]
+    assert two["trials"] == 2
+    alone = asked(api, api.key(runs=f"list:{OTHER}"), OTHER)
+    assert alone["deflated_sharpe"]["trials"] == 1
+    assert alone["deflated_sharpe"]["probability"] == alone["probabilistic_sharpe"]["probability"]
+
+
+def test_search_values_stay_with_those_who_may_read_the_description(api: ApiClient) -> None:
+    closed: tuple[dict[str, Any], ...] = (
+        {"alphas": "list:none"},
+        {"endpoints": "list:research.luck,portfolio.ledger"},
+    )
+    for narrow in [api.key(**grants) for grants in closed]:
+        answers = [asked(api, narrow, alpha) for alpha in (ALPHA, OTHER)]
+        assert len({data["withheld"]["deflated_sharpe"] for data in answers}) == 1
+        for data in answers:
+            assert data["deflated_sharpe"]["trials"] is data["deflated_sharpe"]["trials_from"] is None
+            assert "catalog.alphas.get" in data["withheld"]["deflated_sharpe"]
+        stated = asked(api, narrow, trials=1)["deflated_sharpe"]
+        assert stated["trials_from"] == "request"
+        assert stated["probability"] is not None
+
+
+def test_what_a_key_may_not_read_is_not_reflected(api: ApiClient, key: str) -> None:
+    whole = asked(api, key)
+    without_ledger = asked(api, api.key(endpoints="list:research.luck,signals.rebalances.get"))
+    without_weeks = asked(api, api.key(endpoints="list:research.luck,portfolio.ledger"))
+    for name, band in whole["bands"].items():
+        of_the_ledger = name in LEDGER_BANDS
+        assert without_ledger["bands"][name] == (None if of_the_ledger else band)
+        assert without_weeks["bands"][name] == (band if of_the_ledger else None)
+    assert without_ledger["observations"] == 0
+    assert without_ledger["sharpe"] is without_ledger["first_date"] is None
+    assert "portfolio.ledger" in without_ledger["withheld"]["sharpe"]
+    assert without_weeks["sharpe"] == whole["sharpe"]
+    refused = api.json(path(), api.key(endpoints="list:portfolio.ledger"), 403)["error"]
+    assert refused["code"] == "endpoint_not_allowed"
+
+
+def test_what_a_run_lacks_is_withheld_with_the_reason(api: ApiClient, key: str) -> None:
+    whole = asked(api, key)
+    no_ledger = asked(api, key, "Test_no_ledger")
+    assert {name for name, band in no_ledger["bands"].items() if band is None} >= LEDGER_BANDS
+    assert "portfolio" in no_ledger["withheld"]["bands.sharpe"]
+    no_decisions = asked(api, key, "Test_no_decisions")
+    assert {name for name, band in no_decisions["bands"].items() if band is None} == set(
+        BANDED
+    ) - LEDGER_BANDS
+    assert no_decisions["sharpe"] == whole["sharpe"]
+    nothing = asked(api, key, "Test_nothing", book="anything")
+    assert set(nothing["bands"].values()) == {None}
+    assert nothing["observations"] == 0
+    variant = asked(api, key, book="long_short_adjustments")
+    assert variant["sharpe"] is None
+    assert "of this book" in variant["withheld"]["sharpe"]
+
+
+def test_a_short_window_is_withheld_with_what_it_lacks(api: ApiClient, key: str, root: Path) -> None:
+    days = datasets.open(root)[ALPHA].returns()["date"]
+    data = asked(api, key, **{"from": days[0], "to": days[8]})
+    assert data["observations"] == 9
+    assert data["sharpe"] is data["minimum_track_record"]["sessions"] is None
+    assert "9" in data["withheld"]["sharpe"]
+    some = asked(api, key, **{"from": days[0], "to": days[14]})
+    assert some["sharpe"] is not None
+    assert some["bands"]["sharpe"] is None
+    assert "at least 20" in some["withheld"]["bands.sharpe"]
+    none = asked(api, key, **{"from": "1990-01-01", "to": "1990-12-31"})
+    assert none["observations"] == 0
+    assert none["first_date"] is none["last_date"] is None
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ({"trials": "0"}, {"trials"}),
+        ({"trials": "1.5"}, {"trials"}),
+        ({"trials": "1000000001"}, {"trials"}),
+        ({"trial_deviation": "-0.1"}, {"trial_deviation"}),
+        ({"trial_deviation": "nan", "trials": "many"}, {"trials", "trial_deviation"}),
+        ({"from": "2020-02-02", "to": "2020-02-01"}, {"from"}),
+        ({"trial": "3"}, {"trial"}),
+    ],
+)
+def test_broken_parameters_are_all_named(
+    api: ApiClient, key: str, query: dict[str, str], named: set[str]
+) -> None:
+    error = api.json(path(**query), key, 400)["error"]
+    assert error["code"] == "bad_request"
+    assert {x["name"] for x in error["details"]["parameters"]} == named
+
+
+def test_any_number_of_trials_is_answered(api: ApiClient, key: str) -> None:
+    before = 1.0
+    for trials, deviation in ((1, 0), (2, 0.1), (10, 0.1), (10**9, 0.1), (10**9, "1e300")):
+        data = asked(api, key, trials=trials, trial_deviation=deviation)["deflated_sharpe"]
+        assert 0 <= data["probability"] <= before
+        before = data["probability"]
+    beyond = asked(api, key, trials=10**9, trial_deviation="1e308")
+    assert "too large" in beyond["withheld"]["deflated_sharpe"]

@@ -1,0 +1,200 @@
+"""Bands of figures: the bootstrap beside arch's, and every figure of a sample beside its definition."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from arch.bootstrap import StationaryBootstrap, optimal_block_length
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datasets.maths import bands
+from datasets.maths.bands import LEDGER_FIGURES, WEEKLY_FIGURES, Band, Bands, ledger_bands, weekly_bands
+from datasets.maths.series import Floats
+from datasets.maths.stationary_bootstrap import mean_block_length, resampled_places
+from datasets.maths.unavailable import Unavailable
+from tests.maths.panels import check
+from tests.maths.test_newey_west import drawn
+
+seeds = st.integers(0, 2**32 - 1)
+LEDGER = ("starting", "ending", "risk_free", "turnover")
+
+
+def ledger(seed: int, n: int, persistence: float = 0.3, opening: float = 1.0) -> dict[str, Floats]:
+    """Draw a daily ledger whose returns are autocorrelated."""
+    returns = 0.01 * (drawn(seed, n, persistence) - 0.05)
+    equity: Any = opening * np.cumprod([1.0, *(1 + returns)])
+    draw = np.random.default_rng(seed + 1)
+    columns = (equity[:-1], equity[1:], draw.uniform(0, 2e-4, n), draw.uniform(0, 0.1, n))
+    return dict(zip(LEDGER, columns, strict=True))
+
+
+def banded(columns: dict[str, Floats], draw: np.random.Generator) -> Bands:
+    starting, ending, risk_free, turnover = (columns[name] for name in LEDGER)
+    return ledger_bands(starting, ending, risk_free, turnover, draw)
+
+
+def generator(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@check
+@given(seeds, st.integers(20, 900), st.sampled_from([-0.7, 0.0, 0.4, 0.95]))
+def test_the_length_of_blocks_is_that_of_arch(seed: int, n: int, persistence: float) -> None:
+    series = drawn(seed, n, persistence)
+    theirs = float(optimal_block_length(series)["stationary"].iloc[0])
+    assert mean_block_length(series) == pytest.approx(max(theirs, 1.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("mean_block", [1.0, 3.5, 40.0])
+def test_samples_are_blocks_that_go_on_and_begin_anywhere(mean_block: float) -> None:
+    n, samples = 97, 4000
+    places = resampled_places(generator(), samples, n, mean_block)
+    assert places.shape == (samples, n)
+    assert places.min() == 0
+    assert places.max() == n - 1
+    goes_on = (places[:, 1:] == (places[:, :-1] + 1) % n).mean()
+    # A new block begins where the last one would have gone on once in n.
+    expected = 1 - (1 / mean_block) * (1 - 1 / n)
+    assert goes_on == pytest.approx(expected, abs=5 * math.sqrt(0.25 / places.size))
+    for column in (0, n // 2, n - 1):
+        counts = np.bincount(places[:, column], minlength=n)
+        assert counts.min() > 0
+        assert counts.max() < 4 * samples / n
+
+
+@check
+@given(seeds, st.integers(20, 60), st.sampled_from([1.0, 250.0]))
+def test_a_sample_has_the_figures_that_its_own_ledger_would(seed: int, n: int, opening: float) -> None:
+    columns = ledger(seed, n, opening=opening)
+    returns = columns["ending"] / columns["starting"] - 1
+    places = resampled_places(generator(seed), 5, n, 4.0)
+    fast = bands._ledger_samples(  # noqa: SLF001 - the fast half of what is compared
+        returns[places], columns["risk_free"][places], columns["turnover"][places], opening
+    )
+    assert set(fast) == set(LEDGER_FIGURES)
+    for number, sample in enumerate(places):
+        equity: Any = opening * np.cumprod([1.0, *(1 + returns[sample])])
+        own = (equity[:-1], equity[1:], columns["risk_free"][sample], columns["turnover"][sample])
+        for name, figure in LEDGER_FIGURES.items():
+            expected = figure(*own)
+            assert fast[name][number] == pytest.approx(expected, rel=1e-8, abs=1e-11), name
+
+
+@check
+@given(seeds, st.integers(20, 60))
+def test_a_sample_of_weeks_has_the_figures_of_those_weeks(seed: int, n: int) -> None:
+    ic = np.round(0.1 * drawn(seed, n), 3)
+    places = resampled_places(generator(seed), 5, n, 3.0)
+    fast = bands._weekly_samples(ic[places])  # noqa: SLF001 - as above
+    assert set(fast) == set(WEEKLY_FIGURES)
+    for number, sample in enumerate(places):
+        for name, figure in WEEKLY_FIGURES.items():
+            assert fast[name][number] == pytest.approx(figure(ic[sample]), rel=1e-9, abs=1e-12), name
+
+
+def _band(found: Bands, name: str) -> Band:
+    band = found.figures[name]
+    assert isinstance(band, Band)
+    return band
+
+
+def test_bands_are_those_of_arch_within_the_error_of_sampling() -> None:
+    columns, rounds = ledger(5, 260), 3000
+    found = banded(columns, generator())
+    assert found.mean_block is not None
+    returns = columns["ending"] / columns["starting"] - 1
+    sampler = StationaryBootstrap(
+        found.mean_block,  # type: ignore[arg-type] # any length does
+        returns,
+        columns["risk_free"],
+        columns["turnover"],
+        seed=np.random.default_rng(9),
+    )
+
+    def figures(sampled: Floats, risk_free: Floats, turnover: Floats) -> Floats:
+        equity: Any = np.cumprod([1.0, *(1 + sampled)])
+        own = (equity[:-1], equity[1:], risk_free, turnover)
+        return np.array([figure(*own) for figure in LEDGER_FIGURES.values()], dtype=np.float64)
+
+    slow = sampler.apply(figures, rounds)
+    # Share of their samples beyond each end of ours: 2.5 %, give or take the error of both.
+    error = math.sqrt(0.025 * 0.975 * (1 / rounds + 1 / bands.SAMPLES))
+    for values, name in zip(slow.T, LEDGER_FIGURES, strict=True):
+        band = _band(found, name)
+        for share in ((values < band.lower).mean(), (values > band.upper).mean()):
+            assert float(share) == pytest.approx(0.025, abs=4 * error), name
+
+
+def test_a_band_holds_the_true_figure_about_as_often_as_it_says() -> None:
+    inside = 0
+    for seed in range(100):
+        draw = np.random.default_rng(seed)
+        band = _band(weekly_bands(draw.normal(0.03, 0.1, 150), draw), "ic")
+        inside += band.lower <= 0.03 <= band.upper
+    assert inside >= 86, "of 95 expected"
+
+
+def test_equal_seeds_give_equal_bands_and_long_windows_are_measured_in_parts() -> None:
+    columns = ledger(2, 1500)
+    one, again = (banded(columns, generator(7)) for _ in range(2))
+    other = banded(columns, generator(8))
+    assert one == again
+    assert one != other
+    for name in LEDGER_FIGURES:
+        near, far = _band(one, name), _band(other, name)
+        assert near.estimate == far.estimate
+        assert near.lower < near.upper
+        assert abs(near.lower - far.lower) < 0.5 * (near.upper - near.lower)
+
+
+@check
+@given(seeds, st.floats(0.01, 100))
+def test_the_scale_of_equity_changes_amounts_alone(seed: int, scale: float) -> None:
+    columns = ledger(seed, 60)
+    scaled = columns | {name: scale * columns[name] for name in ("starting", "ending")}
+    one, other = (banded(x, generator(seed)) for x in (columns, scaled))
+    for name in LEDGER_FIGURES:
+        factor = scale if name in ("pnl", "max_drawdown") else 1.0
+        near, far = _band(one, name), _band(other, name)
+        assert (far.estimate, far.lower, far.upper) == pytest.approx(
+            tuple(factor * x for x in (near.estimate, near.lower, near.upper)), rel=1e-6, abs=1e-9
+        )
+
+
+def test_bands_are_withheld_where_the_data_do_not_determine_them() -> None:
+    def reasons(found: Bands) -> set[str]:
+        assert found.mean_block is None
+        assert all(isinstance(band, Unavailable) for band in found.figures.values())
+        return {band.code for band in found.figures.values() if isinstance(band, Unavailable)}
+
+    short = ledger(1, 19)
+    assert reasons(banded(short, generator())) == {"insufficient_data"}
+    none = np.empty(0)
+    assert reasons(ledger_bands(none, none, none, none, generator())) == {"insufficient_data"}
+    grown: Any = np.cumprod(np.full(301, 1.001))
+    assert reasons(ledger_bands(grown[:-1], grown[1:], np.zeros(300), np.zeros(300), generator())) == {
+        "nonpositive_variance"
+    }
+    assert reasons(weekly_bands(np.full(30, math.nan), generator())) == {"insufficient_data"}
+    assert reasons(weekly_bands(np.full(30, 0.1), generator())) == {"nonpositive_variance"}
+
+
+def test_a_figure_that_some_samples_lack_has_no_band_and_the_others_have() -> None:
+    returns = np.zeros(40)
+    returns[3] = 0.01  # many samples leave out the one day that moved
+    equity: Any = np.cumprod([1.0, *(1 + returns)])
+    found = ledger_bands(equity[:-1], equity[1:], np.zeros(40), np.zeros(40), generator())
+    for name in ("sharpe", "excess_sharpe"):
+        band = found.figures[name]
+        assert isinstance(band, Unavailable)
+        assert "samples" in band.text
+    assert _band(found, "volatility").lower == 0.0
+    ruined: Any = np.array([1.0, *np.linspace(1.0, 0.5, 30), -0.2, *np.linspace(-0.2, 0.3, 10)])
+    found = ledger_bands(ruined[:-1], ruined[1:], np.zeros(41), np.zeros(41), generator())
+    band = found.figures["annualised_return"]
+    assert isinstance(band, Unavailable)
+    assert "equity" in band.text
