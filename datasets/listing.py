@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
+from datasets.headline.columns import Columns
+from datasets.headline.record import has_headline
 from datasets.manifest import Pointer
 
 _BETWEEN: Final = "\0"
@@ -49,9 +52,22 @@ class Listing:
         """Name of what a list of alphas may show: the same on every node that has the same pointers."""
         digest_so_far = hashlib.sha256()
         for x in self.pointers:
-            shown = (x.alpha_id, x.name, x.tldr, x.complete, x.snapshot, x.first_published_at)
+            shown = (
+                *(x.alpha_id, x.name, x.tldr, x.complete, x.snapshot, x.first_published_at),
+                *(x.started_at, has_headline(x)),
+            )
             digest_so_far.update(repr(shown).encode("utf-8", "surrogatepass"))
         return digest_so_far.hexdigest()[:20]
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The figures of all alphas."""
+        return Columns(self.pointers)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Alpha -> its number in the list, from 0."""
+        return {pointer.alpha_id: place for place, pointer in enumerate(self.pointers)}
 
 
 def _text(pointer: Pointer) -> str:

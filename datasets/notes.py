@@ -79,6 +79,9 @@ class Notes:
         The snapshot that was served when the alpha was withdrawn; empty when it is not withdrawn.
     decisions
         The latest decisions of operators, oldest first.
+    headline
+        The figures by which alphas are listed (:mod:`datasets.headline.record`), as written: whoever reads them judges
+        whether they are of what is served.
     unknown
         What a later release wrote here: handed on unread.
     """
@@ -91,6 +94,7 @@ class Notes:
     earlier: Mapping[str, Earlier] = field(default_factory=dict)
     withdrawn: str = ""
     decisions: tuple[Decision, ...] = ()
+    headline: Mapping[str, Any] = field(default_factory=dict)
     unknown: Mapping[str, Any] = field(default_factory=dict)
 
     def encode(self) -> str:
@@ -119,6 +123,7 @@ class Notes:
         found["decisions"] = tuple(
             Decision(*(entry[each.name] for each in fields(Decision))) for entry in found.get("decisions", ())
         )
+        found["headline"] = dict(found.get("headline", {}))
         return cls(**found, unknown=stored)
 
     def decided(self, decision: Decision) -> tuple[Decision, ...]:

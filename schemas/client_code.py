@@ -183,6 +183,7 @@ def _argument(name: str, parameter: Parameter) -> str:
         ParameterKind.NUMBER: "float",
         ParameterKind.SYMBOLS: "str | Sequence[str]",
         ParameterKind.ALPHAS: "str | Sequence[str]",
+        ParameterKind.NAMES: "str | Sequence[str]",
     }.get(parameter.kind, "str")
     if parameter.kind is ParameterKind.CHOICE:
         kind = f"Literal[{', '.join(repr(text) for text, _ in parameter.choices)}]"

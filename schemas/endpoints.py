@@ -7,6 +7,7 @@ from typing import Final
 
 from schemas import parameters as p
 from schemas.endpoint import AllowListScope, Endpoint, Shape
+from schemas.listing_parameters import LISTING_PARAMETERS
 
 _PAGE: Final = (p.LIMIT, p.OFFSET)
 _WINDOW: Final = (p.FROM, p.TO)
@@ -34,9 +35,9 @@ _ALL: Final = (
     Endpoint(
         "catalog.alphas.list",
         "/v1/alphas",
-        "The alphas this key may read, latest started first.",
+        "The alphas this key may read, latest started first, or sorted and chosen by their figures.",
         "alpha",
-        parameters=(p.SEARCH, p.COMPLETE_ONLY, *_PAGE),
+        parameters=(p.SEARCH, p.COMPLETE_ONLY, *_PAGE, *LISTING_PARAMETERS),
     ),
     Endpoint(
         "catalog.alphas.get",

@@ -33,6 +33,7 @@ class ParameterKind(StrEnum):
     DATE = "date"
     BOOLEAN = "boolean"
     CHOICE = "choice"
+    NAMES = "names"
     TEXT = "text"
     SYMBOLS = "symbols"
     ALPHAS = "alphas"
@@ -80,9 +81,12 @@ class Parameter:
 
     @property
     def pattern(self) -> str:
-        """Regular expression of the text of a list of tickers or of alphas."""
+        """Regular expression of the text of a list of tickers, of alphas or of declared names."""
         if self.kind is ParameterKind.SYMBOLS:
             return TICKERS
+        if self.kind is ParameterKind.NAMES:
+            name = f"({'|'.join(text for text, _ in self.choices)})"
+            return f"{name}(,{name})*"
         more = f"{{{self.least - 1},{self.most - 1}}}"
         return rf"\s*{ADDRESS}\s*(,\s*{ADDRESS}\s*){more}"
 
@@ -92,13 +96,16 @@ class Parameter:
         if self.kind is ParameterKind.INTEGER:
             return f"a plain decimal integer from {self.minimum:.0f} to {self.maximum:.0f}"
         if self.kind is ParameterKind.NUMBER:
-            return f"a finite decimal number, at least {self.minimum:g}"
+            least = "" if self.minimum is None else f", at least {self.minimum:g}"
+            return f"a finite decimal number{least}"
         if self.kind is ParameterKind.DATE:
             return "a real calendar day written YYYY-MM-DD"
         if self.kind is ParameterKind.BOOLEAN:
             return "one of 1, true, 0, false"
-        if self.kind is ParameterKind.CHOICE:
-            return "one of " + ", ".join(text for text, _ in self.choices)
+        if self.kind in (ParameterKind.CHOICE, ParameterKind.NAMES):
+            several = self.kind is ParameterKind.NAMES
+            which = "one or several, separated by commas, of " if several else "one of "
+            return which + ", ".join(text for text, _ in self.choices)
         if self.kind is ParameterKind.SYMBOLS:
             return (
                 "one ticker or several separated by commas, none of them empty or with white space inside it"

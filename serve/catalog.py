@@ -203,6 +203,7 @@ class Catalog:
         self._tell_of_index()
         if changed:
             _ = self._catalogue.listing.edition  # found out here, where no request waits for it
+            self._catalogue.listing.columns.prepare()
         if self._forget_idle() or changed:
             self._changed()
         if changed:

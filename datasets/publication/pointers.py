@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from datasets.headline.record import has_headline, with_headline
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.manifest import MAX_EARLIER_SNAPSHOTS, Manifest, Pointer, digest
 from datasets.notes import Earlier
@@ -79,7 +80,7 @@ def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, forc
             now = moment()
             return replace(final, published_at=now, notes=replace(final.notes, published_at=now))
         if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
-            return None
+            return None if has_headline(current) else with_headline(current, final.notes.headline)
         current = learned(storage, current)
         if not force and final.snapshot in current.withdrawn:
             raise _rolled_back(current)
@@ -159,6 +160,7 @@ def next_pointer(current: Pointer, following: Pointer) -> Pointer:
         published_at=again.published_at if again else now,
         rolled_back={k: v for k, v in current.notes.rolled_back.items() if k not in lifted},
         earlier={snapshot: earlier[snapshot] for snapshot in sorted(latest) if snapshot in earlier},
+        headline=following.notes.headline,
     )
     return replace(
         following,

@@ -19,6 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
+from datasets.headline.make import make_headline
+from datasets.headline.record import with_headline
 from datasets.layout import MANIFEST, snapshot_path
 from datasets.manifest import FileEntry, Manifest, Pointer, digest
 from datasets.publication.pointers import Published, publish_pointer
@@ -134,7 +136,8 @@ class Publication:
             seal_digest=manifest.seal_digest,
             schema_version=manifest.declared,
         )
-        pointer = replace(pointer, snapshot=manifest.snapshot, notes=notes)
+        headline = make_headline(manifest, lambda path: self.folder / path)
+        pointer = with_headline(replace(pointer, snapshot=manifest.snapshot, notes=notes), headline)
         encoded = manifest.encode()
         destination = snapshot_path(self._alpha_id, manifest.snapshot)
         present = self._storage.files_below(destination)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import polars as pl
 
@@ -20,7 +20,6 @@ from datasets.run_metrics.figures import (
     SealedRecord,
 )
 from datasets.run_metrics.unavailable import unreadable
-from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics.deciles import BUCKET_MEANS
 from schemas.metrics.vocabulary import SCORE_FIELD, UNSMOOTHED_FIELD
@@ -29,7 +28,33 @@ from schemas.tables.rebalances import PENDING, TRADED
 from schemas.tables.sealed_metrics import NOT_REPRODUCED
 from schemas.tables.weekly_signal import HORIZONS, LAGS
 
+if TYPE_CHECKING:
+    from datasets.manifest import Manifest
+    from datasets.snapshot import Snapshot
+
 Part = TypeVar("Part")
+
+
+class Run(Protocol):
+    """What a snapshot, or one that is about to be published, says of itself."""
+
+    @property
+    def alpha_id(self) -> str:
+        """The alpha's address."""
+        ...
+
+    @property
+    def manifest(self) -> Manifest:
+        """What it holds."""
+        ...
+
+    def has(self, dataset: str, book: str | None = None) -> bool:
+        """Whether the dataset, or its part of one book, is there."""
+        ...
+
+    def columns(self, dataset: str) -> tuple[str, ...]:
+        """Return the columns of a dataset that are there; empty for an absent one."""
+        ...
 
 
 class Frames(Protocol):
@@ -64,7 +89,7 @@ def figures_of(snapshot: Snapshot) -> RunFigures:
 
 
 def read(
-    frames: Frames, snapshot: Snapshot, unread: Callable[[SnapshotCorrupt], None] = lambda _: None
+    frames: Frames, snapshot: Run, unread: Callable[[SnapshotCorrupt], None] = lambda _: None
 ) -> RunFigures:
     """Read the figures of a snapshot from its files: a few thousand small rows.
 
@@ -83,7 +108,7 @@ def read(
     manifest = snapshot.manifest
     errors: list[SnapshotCorrupt] = []
 
-    def part(read_part: Callable[[Frames, Snapshot], Part], kind: str) -> Part | Unavailable:
+    def part(read_part: Callable[[Frames, Run], Part], kind: str) -> Part | Unavailable:
         try:
             return read_part(frames, snapshot)
         except SnapshotCorrupt as error:
@@ -119,7 +144,7 @@ def read(
     )
 
 
-def _sealed(frames: Frames, snapshot: Snapshot) -> SealedMetrics | None:
+def _sealed(frames: Frames, snapshot: Run) -> SealedMetrics | None:
     if not snapshot.has("sealed_metrics"):
         return None
     spans: dict[tuple[str, str | None], dict[str, SealedRecord]] = {}
@@ -131,19 +156,19 @@ def _sealed(frames: Frames, snapshot: Snapshot) -> SealedMetrics | None:
     return SealedMetrics(spans)
 
 
-def _checked(snapshot: Snapshot) -> tuple[str, ...]:
+def _checked(snapshot: Run) -> tuple[str, ...]:
     """Name the column that says which records are reproduced; a snapshot of an earlier release has none."""
     return tuple(name for name in ("reconciliation",) if name in snapshot.columns("sealed_metrics"))
 
 
-def _index(frames: Frames, snapshot: Snapshot) -> Index | None:
+def _index(frames: Frames, snapshot: Run) -> Index | None:
     if not snapshot.has("rebalances"):
         return None
     weeks = frames("rebalances", ("date", "week_status"))
     return Index(_days(weeks), (weeks["week_status"] == TRADED).to_numpy())
 
 
-def _cross_sections(frames: Frames, snapshot: Snapshot) -> CrossSections | None:
+def _cross_sections(frames: Frames, snapshot: Run) -> CrossSections | None:
     if not snapshot.has("weekly_signal"):
         return None
     weeks = frames("weekly_signal", snapshot.columns("weekly_signal"))
@@ -172,7 +197,7 @@ def _cross_sections(frames: Frames, snapshot: Snapshot) -> CrossSections | None:
     )
 
 
-def _deciles(frames: Frames, snapshot: Snapshot) -> WeeklyDeciles | None:
+def _deciles(frames: Frames, snapshot: Run) -> WeeklyDeciles | None:
     if not snapshot.has("weekly_deciles"):
         return None
     rows = frames("weekly_deciles", snapshot.columns("weekly_deciles"))
@@ -185,7 +210,7 @@ def _deciles(frames: Frames, snapshot: Snapshot) -> WeeklyDeciles | None:
     )
 
 
-def read_ledger(frames: Frames, snapshot: Snapshot, book: str = BOOK) -> Ledger | None:
+def read_ledger(frames: Frames, snapshot: Run, book: str = BOOK) -> Ledger | None:
     """Read the daily ledger of a book.
 
     Returns
@@ -204,7 +229,7 @@ def read_ledger(frames: Frames, snapshot: Snapshot, book: str = BOOK) -> Ledger 
     return Ledger(_days(rows), *(_floats(rows, name) for name in _LEDGER[1:]))
 
 
-def read_weekly_ic(frames: Frames, snapshot: Snapshot) -> tuple[Dates, Floats] | None:
+def read_weekly_ic(frames: Frames, snapshot: Run) -> tuple[Dates, Floats] | None:
     """Read the rebalance dates and the rank correlation of score and forward return of each.
 
     Returns

@@ -17,6 +17,7 @@ from datasets.manifest import FileEntry, Manifest, Pointer, encode, make_pointer
 from datasets.publication.made_of import is_made_of, learned, read_manifests
 from datasets.publication.pointers import refuse, served
 from datasets.publication.publish import Publication
+from datasets.publication.record_headline import record_headline
 from datasets.storage import Storage, open_storage
 from pipeline.archive import DEFAULT_EXCLUDE, package
 from pipeline.build import books, in_parts, ledgers, signals
@@ -107,7 +108,8 @@ def build_seal(
     Returns
     -------
     BuildResult
-        With ``changed`` False, and no byte written, when this seal is what is served already.
+        With ``changed`` False when this seal is what is served already: no byte is written then, but for the figures
+        in a pointer that a release moved which recorded none.
 
     Raises
     ------
@@ -182,6 +184,8 @@ def _published_state(storage: Storage, seal: Seal, *, force: bool) -> _Published
     )
     manifest = found.get(current.snapshot)
     same = manifest is not None and is_made_of(current, seal.digest, schema_version()) is True
+    if same and not force and manifest is not None:
+        record_headline(storage, current, manifest)
     return _PublishedState(current.snapshot, manifest, unchanged=same and not force)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import orjson
 
+from datasets.headline.make import stored_headline
+from datasets.headline.record import with_headline
 from datasets.integrity import check_files
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
 from datasets.manifest import Manifest, Pointer, make_pointer, named_by_content
@@ -41,7 +43,8 @@ def intact(storage: Storage, alpha: str, snapshot: str) -> tuple[Pointer, bytes]
     faults = check_files(storage, manifest, alpha, snapshot)
     if faults:
         raise SnapshotCorrupt(f"snapshot {snapshot} is not intact: {faults[0].file} {faults[0].message}")
-    return make_pointer(manifest, _description(storage, manifest)), encoded
+    pointer = make_pointer(manifest, _description(storage, manifest))
+    return with_headline(pointer, stored_headline(storage, manifest)), encoded
 
 
 def _description(storage: Storage, manifest: Manifest) -> dict[str, object] | None:

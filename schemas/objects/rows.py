@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from schemas.field import Field, FieldType, record
+from schemas.field import Field, FieldType, number, record, text
+from schemas.metrics.headline import HEADLINE
 from schemas.rows import ROWS, RowModel
 from schemas.table import PATTERNS, Bound, Column, Origin, Table
-from schemas.units import Type
+from schemas.units import Type, Unit
 
 _TYPES: Final[Mapping[Type, FieldType]] = {
     Type.DATE: FieldType.DATE,
@@ -74,5 +76,35 @@ def row_field(model: RowModel) -> Field:
     return record(model.name, table.meaning if table else "One row.", *members, model=f"{name}Row")
 
 
-ROW_FIELDS: Final[dict[str, Field]] = {name: row_field(model) for name, model in ROWS.items()}
+_FIGURES: Final = record(
+    "figures",
+    "The figures asked for by `fields`, each null where it is withheld; only with `fields`.",
+    *(
+        number(
+            x.name,
+            Unit.NONE,
+            x.meaning,
+            unit_text=x.counts,
+            nullable=True,
+            optional=True,
+            deprecated=x.name != x.recorded,
+        )
+        for x in HEADLINE.values()
+    ),
+    optional=True,
+)
+_WITHHELD: Final = record(
+    "withheld",
+    "Why a figure asked for has no value, for each that has none; empty when all have one; only with `fields`.",
+    *(text(name, f"Why `{name}` is withheld.", optional=True) for name in HEADLINE),
+    optional=True,
+)
+
+
+def _with_figures(row: Field) -> Field:
+    """Return the row of an alpha with the members that a request may ask for besides."""
+    return replace(row, fields=(*row.fields, _FIGURES, _WITHHELD)) if row.name == "alpha" else row
+
+
+ROW_FIELDS: Final[dict[str, Field]] = {name: _with_figures(row_field(model)) for name, model in ROWS.items()}
 """Row model by name, as an object."""

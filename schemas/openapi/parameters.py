@@ -70,6 +70,8 @@ def parameter_object(parameter: Parameter) -> Schema:
         example = "AAPL,MSFT"
     if parameter.kind is ParameterKind.ALPHAS:
         example = f"{_ALPHA_EXAMPLE},Test_reversal"
+    if parameter.kind is ParameterKind.NAMES:
+        example = ",".join(text for text, _ in parameter.choices[:2])
     if parameter.name == "symbol" and parameter.in_path:
         example = "SPY"
     if example is not None and parameter.kind is not ParameterKind.CHOICE:
@@ -100,7 +102,7 @@ def value_schema(parameter: Parameter) -> Schema:
             schema = {"type": "boolean"}
         case ParameterKind.CHOICE:
             schema = {"type": "string", "enum": [text for text, _ in parameter.choices]}
-        case ParameterKind.SYMBOLS | ParameterKind.ALPHAS:
+        case ParameterKind.SYMBOLS | ParameterKind.ALPHAS | ParameterKind.NAMES:
             schema = {"type": "string", "pattern": f"^{parameter.pattern}$"}
         case ParameterKind.FORBIDDEN:
             schema = {"not": {}}

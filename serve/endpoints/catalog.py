@@ -7,10 +7,14 @@ from functools import partial
 from typing import Any, Final
 
 from schemas.errors import ApiError
+from schemas.metrics.headline import HEADLINE
+from serve.auth.caller import Caller
 from serve.cache.lru import LISTING
 from serve.endpoints.description import complete
 from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Pending, Single
+from serve.http.params import Values
 from serve.http.request import Request
+from serve.query.alpha_figures import Days, FiguresQuery, closed_kinds
 from serve.query.alphas import AlphasQuery
 from serve.query.found import Found
 from serve.state import ServerState
@@ -27,7 +31,49 @@ def alphas(request: Request) -> AlphasQuery:
         values["complete_only"],
         values["limit"],
         values["offset"],
+        _figures(request.the_caller, values),
     )
+
+
+def _figures(caller: Caller, values: Values) -> FiguresQuery | None:
+    """Return what is asked of figures, tags and days, None when nothing is; refuse what the key may not be told."""
+    sort = values["sort"]
+    bounds = tuple(
+        (name, values[f"min_{name}"], values[f"max_{name}"])
+        for name in HEADLINE
+        if values[f"min_{name}"] is not None or values[f"max_{name}"] is not None
+    )
+    if values["fields"] or bounds or (sort is not None and sort.removeprefix("-") in HEADLINE):
+        _require(caller, "performance.metrics", "figures")
+    if values["tag"] is not None:
+        _require(caller, "catalog.alphas.get", "tags")
+    asked = (values["fields"], sort, bounds or None, values["tag"])
+    started = Days(values["started_from"], values["started_to"])
+    published = Days(values["published_from"], values["published_to"])
+    if asked == _NOTHING and started == published == _ANY_DAY:
+        return None
+    fields = values["fields"] or ()
+    return FiguresQuery(
+        fields,
+        sort,
+        bounds,
+        values["tag"],
+        started,
+        published,
+        caller.runs,
+        closed_kinds(caller.callable_ids),
+    )
+
+
+_NOTHING: Final = (None, None, None, None)
+_ANY_DAY: Final = Days(None, None)
+
+
+def _require(caller: Caller, endpoint: str, what: str) -> None:
+    """Refuse what another endpoint serves to a key that may not call that."""
+    if not caller.may_call(endpoint):
+        message = f"This key may not call {endpoint}, and so may not list alphas by their {what}."
+        raise ApiError("endpoint_not_allowed", message, {"endpoint": endpoint})
 
 
 def _no_meta(_: Request, __: AlphasQuery, ___: Found) -> Mapping[str, Any]:

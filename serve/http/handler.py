@@ -283,7 +283,7 @@ class EndpointHandler:
             view: tuple[object, ...] = (snapshot.key, snapshot.published_at, caller.expose_raw, build)
         else:
             assert listing is not None
-            view = (listing.edition, caller.alphas, build)
+            view = (listing.edition, caller.alphas, caller.runs, caller.callable_ids, build)
         known = parsed.queries.get(view)
         if known is not None:
             return known

@@ -264,6 +264,12 @@ def _choice(parameter: Parameter, text: str) -> str | None:
     return next((value for word, value in parameter.choices if word == wanted), None)
 
 
+def _names(parameter: Parameter, text: str) -> tuple[str, ...] | None:
+    values = dict(parameter.choices)
+    found = dict.fromkeys(values.get(word, "") for word in text.split(","))
+    return None if "" in found else tuple(found)
+
+
 def _tickers(_: Parameter, text: str) -> tuple[str, ...] | None:
     # Sorted and without repeats, so that two ways to ask the same question have one ETag.
     return tuple(sorted({name.strip() for name in text.split(",")})) if _TICKERS.match(text) else None
@@ -292,6 +298,7 @@ _READERS: Final[dict[ParameterKind, ParameterReader]] = {
     ParameterKind.DATE: _day,
     ParameterKind.BOOLEAN: _boolean,
     ParameterKind.CHOICE: _choice,
+    ParameterKind.NAMES: _names,
     ParameterKind.TEXT: _text,
     ParameterKind.SYMBOLS: _tickers,
     ParameterKind.ALPHAS: _alphas,

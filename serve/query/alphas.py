@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
+import numpy as np
 import orjson
 
 from datasets.listing import Listing
 from datasets.manifest import Pointer
 from serve.cache.lru import SnapshotKey
+from serve.query.alpha_figures import Allowed, FiguresQuery, figures, select
 from serve.query.found import Found, Rows
 
 _MAX_ALPHAS: Final = 20_000
 """Alphas that may be gone through on the event loop; more would keep other requests waiting."""
-
-
-class Allowed(Protocol):
-    """The names a key may read. Hashable."""
-
-    @property
-    def is_all(self) -> bool:
-        """Whether it is every name."""
-        ...
-
-    def allows(self, name: str) -> bool:
-        """Whether a name is among them."""
-        ...
 
 
 class AlphasQuery(NamedTuple):
@@ -44,6 +33,8 @@ class AlphasQuery(NamedTuple):
         Whether runs that lack a required kind are left out.
     limit, offset
         Of the alphas that meet the conditions.
+    figures
+        What is asked of their figures, tags and days; None for nothing.
     """
 
     snapshot: SnapshotKey
@@ -52,6 +43,7 @@ class AlphasQuery(NamedTuple):
     complete_only: bool
     limit: int
     offset: int
+    figures: FiguresQuery | None = None
 
 
 class AlphaPages:
@@ -62,7 +54,9 @@ class AlphaPages:
         return None if len(listing.pointers) > _MAX_ALPHAS else self.load(query, listing)
 
     def load(self, query: AlphasQuery, listing: Listing) -> Found:
-        """Answer, latest started first."""
+        """Answer, latest started first unless the query says otherwise."""
+        if query.figures is not None:
+            return _by_figures(query, query.figures, listing)
         chosen: Sequence[Pointer] = (
             listing.pointers if query.search is None else listing.holding(query.search)
         )
@@ -72,6 +66,21 @@ class AlphaPages:
             chosen = [pointer for pointer in chosen if query.allowed.allows(pointer.alpha_id)]
         page = chosen[query.offset : query.offset + query.limit]
         return Found(Rows((orjson.dumps([_row(x) for x in page]),), len(page), len(chosen)))
+
+
+def _by_figures(query: AlphasQuery, wanted: FiguresQuery, listing: Listing) -> Found:
+    chosen = np.ones(len(listing.pointers), dtype=np.bool_)
+    if query.search is not None:
+        chosen[:] = False
+        chosen[[listing.places[x.alpha_id] for x in listing.holding(query.search)]] = True
+    if query.complete_only:
+        chosen &= np.array([x.complete for x in listing.pointers], dtype=np.bool_)
+    if not query.allowed.is_all:
+        chosen &= np.array([query.allowed.allows(x.alpha_id) for x in listing.pointers], dtype=np.bool_)
+    found = select(listing, wanted, chosen)
+    page = found[query.offset : query.offset + query.limit].tolist()
+    rows = [{**_row(listing.pointers[place]), **figures(listing, wanted, place)} for place in page]
+    return Found(Rows((orjson.dumps(rows),), len(page), found.size))
 
 
 def _row(pointer: Pointer) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from datasets.run_metrics.figures import RunFigures
 from datasets.run_metrics.reading import read
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
-from schemas.metrics.documentation import documentation
+from schemas.metrics_documentation import documentation
 from serve.cache.lru import SizedLRUCache
 from serve.query.reader import Reader
 

@@ -22,7 +22,7 @@ from pipeline.build import build_seal
 from schemas.dictionary import data_dictionary
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
-from schemas.metrics.documentation import documentation
+from schemas.metrics_documentation import documentation
 from schemas.openapi import rendered
 from serve.auth.admin import open_administration
 from serve.auth.authenticator import Authenticator

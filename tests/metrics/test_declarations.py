@@ -13,8 +13,8 @@ from datasets.run_metrics.derivations import FROM_CROSS_SECTIONS, FROM_LEDGER, F
 from schemas.endpoints import ENDPOINTS
 from schemas.kinds import KINDS
 from schemas.metrics.core import ALIASES, CORE, RANK_IC, RANK_IC_CONDITIONED, RANK_IC_RAW
-from schemas.metrics.documentation import SCHEMA_VERSION, documentation
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, MONEY_UNIT, SOURCES, Statistic
+from schemas.metrics_documentation import SCHEMA_VERSION, documentation
 from schemas.tables.sealed_metrics import METRIC_UNITS
 from schemas.warning_codes import WARNING_CODES
 from serve.run_metrics.service import encoded_documentation

@@ -13,7 +13,7 @@ import pytest
 
 from schemas.kinds import KINDS
 from schemas.metrics.core import REPRODUCTION_TOLERANCE
-from schemas.metrics.documentation import documentation
+from schemas.metrics_documentation import documentation
 from schemas.warning_codes import WARNING_CODES
 from tests.support import factories
 from tests.support.factories import EVERYTHING, ask, codes, record, sealed

@@ -35,8 +35,86 @@ class ClientMethods(Generic[F]):
         """The keys of the caller's account, newest first."""
         return self._collection("meta.keys", {}, {})
 
-    def alphas(self, *, search: str | None = None, complete_only: bool = False) -> F:
-        """The alphas this key may read, latest started first.
+    def alphas(
+        self,
+        *,
+        search: str | None = None,
+        complete_only: bool = False,
+        fields: str | Sequence[str] | None = None,
+        sort: Literal[
+            "alpha_id",
+            "-alpha_id",
+            "name",
+            "-name",
+            "started_at",
+            "-started_at",
+            "published_at",
+            "-published_at",
+            "ic",
+            "-ic",
+            "icir",
+            "-icir",
+            "information_ratio",
+            "-information_ratio",
+            "sharpe",
+            "-sharpe",
+            "excess_sharpe",
+            "-excess_sharpe",
+            "pnl",
+            "-pnl",
+            "max_drawdown",
+            "-max_drawdown",
+            "max_drawdown_pct",
+            "-max_drawdown_pct",
+            "turnover",
+            "-turnover",
+            "hit_rate",
+            "-hit_rate",
+            "dispersion",
+            "-dispersion",
+            "coverage",
+            "-coverage",
+            "raw_ic",
+            "-raw_ic",
+            "raw_icir",
+            "-raw_icir",
+        ]
+        | None = None,
+        tag: str | None = None,
+        started_from: Day | None = None,
+        started_to: Day | None = None,
+        published_from: Day | None = None,
+        published_to: Day | None = None,
+        min_ic: float | None = None,
+        max_ic: float | None = None,
+        min_icir: float | None = None,
+        max_icir: float | None = None,
+        min_information_ratio: float | None = None,
+        max_information_ratio: float | None = None,
+        min_sharpe: float | None = None,
+        max_sharpe: float | None = None,
+        min_excess_sharpe: float | None = None,
+        max_excess_sharpe: float | None = None,
+        min_pnl: float | None = None,
+        max_pnl: float | None = None,
+        min_max_drawdown: float | None = None,
+        max_max_drawdown: float | None = None,
+        min_max_drawdown_pct: float | None = None,
+        max_max_drawdown_pct: float | None = None,
+        min_turnover: float | None = None,
+        max_turnover: float | None = None,
+        min_hit_rate: float | None = None,
+        max_hit_rate: float | None = None,
+        min_dispersion: float | None = None,
+        max_dispersion: float | None = None,
+        min_coverage: float | None = None,
+        max_coverage: float | None = None,
+        min_raw_ic: float | None = None,
+        max_raw_ic: float | None = None,
+        min_raw_icir: float | None = None,
+        max_raw_icir: float | None = None,
+    ) -> F:
+        """The alphas this key may read, latest started first, or sorted and chosen by their figures.
 
         Parameters
         ----------
@@ -44,8 +122,120 @@ class ClientMethods(Generic[F]):
             Case-insensitive substring of `alpha_id`, `name` or `tldr`.
         complete_only
             Leave out alphas whose run lacks a required kind.
+        fields
+            Figures to add to each row as `figures`, with the reason in `withheld` for each that has no value; those of the metrics of the whole run, digit for digit. A figure that a run sealed in another unit than the one here is withheld, for it does not compare. They are `ic`: Mean weekly information coefficient of the delivered (conditioned) score. (ratio, one rebalance period), `icir`: How steady the weekly information coefficient is: its mean over its deviation. (ratio, annualised), `information_ratio`: Return of the long_short book per unit of its own risk, before the risk-free rate. (ratio, annualised), `sharpe`: Deprecated name of information_ratio., `excess_sharpe`: Return of the long_short book above the risk-free rate, per unit of risk. (ratio, annualised), `pnl`: Profit of the long_short book. (ratio), `max_drawdown`: Deepest fall of the long_short book's equity below its running peak, in units of equity. (ratio), `max_drawdown_pct`: Deepest fall of the long_short book's equity as a percentage of its running peak. (percentage points), `turnover`: One-sided turnover of the long_short book. Its unit tells which of the sealed forms it is. (per year, annualised), `hit_rate`: Share of the measured weeks in which the information coefficient was above zero. (ratio), `dispersion`: How much the information coefficient varies from week to week. (ratio, one rebalance period), `coverage`: How much of a traded week's cross-section has both a score and a forward return. (ratio), `raw_ic`: Mean weekly information coefficient of the score before smoothing. (ratio, one rebalance period), `raw_icir`: How steady the information coefficient before smoothing is. (ratio, annualised)
+        sort
+            What the list is ordered by, descending with `-` before it; what has no value comes last either way, and ties are ordered by address. Latest started first when left out.
+        tag
+            Keep alphas whose written description has this tag, letter case aside.
+        started_from
+            First day (UTC) on which the run was started, inclusive.
+        started_to
+            Last day of that, inclusive.
+        published_from
+            First day (UTC) on which the snapshot became the served one for the first time, inclusive.
+        published_to
+            Last day of that, inclusive.
+        min_ic
+            Keep alphas whose `ic` is at least this; one without a value is left out.
+        max_ic
+            Keep alphas whose `ic` is at most this; one without a value is left out.
+        min_icir
+            Keep alphas whose `icir` is at least this; one without a value is left out.
+        max_icir
+            Keep alphas whose `icir` is at most this; one without a value is left out.
+        min_information_ratio
+            Keep alphas whose `information_ratio` is at least this; one without a value is left out.
+        max_information_ratio
+            Keep alphas whose `information_ratio` is at most this; one without a value is left out.
+        min_sharpe
+            Keep alphas whose `sharpe` is at least this; one without a value is left out.
+        max_sharpe
+            Keep alphas whose `sharpe` is at most this; one without a value is left out.
+        min_excess_sharpe
+            Keep alphas whose `excess_sharpe` is at least this; one without a value is left out.
+        max_excess_sharpe
+            Keep alphas whose `excess_sharpe` is at most this; one without a value is left out.
+        min_pnl
+            Keep alphas whose `pnl` is at least this; one without a value is left out.
+        max_pnl
+            Keep alphas whose `pnl` is at most this; one without a value is left out.
+        min_max_drawdown
+            Keep alphas whose `max_drawdown` is at least this; one without a value is left out.
+        max_max_drawdown
+            Keep alphas whose `max_drawdown` is at most this; one without a value is left out.
+        min_max_drawdown_pct
+            Keep alphas whose `max_drawdown_pct` is at least this; one without a value is left out.
+        max_max_drawdown_pct
+            Keep alphas whose `max_drawdown_pct` is at most this; one without a value is left out.
+        min_turnover
+            Keep alphas whose `turnover` is at least this; one without a value is left out.
+        max_turnover
+            Keep alphas whose `turnover` is at most this; one without a value is left out.
+        min_hit_rate
+            Keep alphas whose `hit_rate` is at least this; one without a value is left out.
+        max_hit_rate
+            Keep alphas whose `hit_rate` is at most this; one without a value is left out.
+        min_dispersion
+            Keep alphas whose `dispersion` is at least this; one without a value is left out.
+        max_dispersion
+            Keep alphas whose `dispersion` is at most this; one without a value is left out.
+        min_coverage
+            Keep alphas whose `coverage` is at least this; one without a value is left out.
+        max_coverage
+            Keep alphas whose `coverage` is at most this; one without a value is left out.
+        min_raw_ic
+            Keep alphas whose `raw_ic` is at least this; one without a value is left out.
+        max_raw_ic
+            Keep alphas whose `raw_ic` is at most this; one without a value is left out.
+        min_raw_icir
+            Keep alphas whose `raw_icir` is at least this; one without a value is left out.
+        max_raw_icir
+            Keep alphas whose `raw_icir` is at most this; one without a value is left out.
         """
-        return self._collection("catalog.alphas.list", {}, {"search": search, "complete_only": complete_only})
+        return self._collection(
+            "catalog.alphas.list",
+            {},
+            {
+                "search": search,
+                "complete_only": complete_only,
+                "fields": fields,
+                "sort": sort,
+                "tag": tag,
+                "started_from": started_from,
+                "started_to": started_to,
+                "published_from": published_from,
+                "published_to": published_to,
+                "min_ic": min_ic,
+                "max_ic": max_ic,
+                "min_icir": min_icir,
+                "max_icir": max_icir,
+                "min_information_ratio": min_information_ratio,
+                "max_information_ratio": max_information_ratio,
+                "min_sharpe": min_sharpe,
+                "max_sharpe": max_sharpe,
+                "min_excess_sharpe": min_excess_sharpe,
+                "max_excess_sharpe": max_excess_sharpe,
+                "min_pnl": min_pnl,
+                "max_pnl": max_pnl,
+                "min_max_drawdown": min_max_drawdown,
+                "max_max_drawdown": max_max_drawdown,
+                "min_max_drawdown_pct": min_max_drawdown_pct,
+                "max_max_drawdown_pct": max_max_drawdown_pct,
+                "min_turnover": min_turnover,
+                "max_turnover": max_turnover,
+                "min_hit_rate": min_hit_rate,
+                "max_hit_rate": max_hit_rate,
+                "min_dispersion": min_dispersion,
+                "max_dispersion": max_dispersion,
+                "min_coverage": min_coverage,
+                "max_coverage": max_coverage,
+                "min_raw_ic": min_raw_ic,
+                "max_raw_ic": max_raw_ic,
+                "min_raw_icir": min_raw_icir,
+                "max_raw_icir": max_raw_icir,
+            },
+        )
 
     def benchmark(self, symbol: str, *, start: Day | None = None, end: Day | None = None) -> F:
         """A market index to compare an equity curve with.

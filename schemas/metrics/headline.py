@@ -1,0 +1,81 @@
+"""The figures by which alphas are listed, sorted and chosen: statistics of the metrics, each in one unit.
+
+In the metrics of a run a sealed figure has the unit it was sealed in. Numbers of several alphas compare only in one
+unit, so a figure that was sealed in another one, or is not scaled as declared, is withheld here and served there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from schemas.metrics.core import ALIASES, CORE, RANK_IC_CONDITIONED, RANK_IC_RAW
+from schemas.metrics.statistic import MONEY_UNIT, Statistic
+
+HEADLINE_VERSION: Final = 1
+"""Rises when a figure is computed otherwise: what an earlier release recorded in a pointer is then not served."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadlineFigure:
+    """One figure of the list of alphas.
+
+    Attributes
+    ----------
+    name
+        As a request spells it.
+    statistic
+        The statistic it is.
+    path
+        Where the metrics of a run have its entry.
+    recorded
+        Name it is recorded under: of a deprecated name, the one that supersedes it.
+    """
+
+    name: str
+    statistic: Statistic
+    path: tuple[str, ...]
+    recorded: str
+
+    @property
+    def unit(self) -> str:
+        """The one unit the list gives it in, in words of the sealed vocabulary."""
+        return "ratio" if self.statistic.unit == MONEY_UNIT else self.statistic.unit
+
+    @property
+    def counts(self) -> str:
+        """The same for people."""
+        return self.unit.replace("_", " ")
+
+    @property
+    def meaning(self) -> str:
+        """What it says, with its unit."""
+        if self.name != self.recorded:
+            return f"Deprecated name of {self.recorded}."
+        scaled = {"annualised": ", annualised", "per_period": f", {self.statistic.horizon.partition(':')[0]}"}
+        words = self.counts + scaled.get(self.statistic.annualisation, "")
+        return f"{self.statistic.meaning} ({words})"
+
+
+def _declared() -> tuple[HeadlineFigure, ...]:
+    found = []
+    for statistic in CORE:
+        found.append(HeadlineFigure(statistic.name, statistic, ("core", statistic.name), statistic.name))
+        found += [
+            HeadlineFigure(alias, statistic, ("core", alias), statistic.name)
+            for alias, name in ALIASES.items()
+            if name == statistic.name
+        ]
+    for statistic in RANK_IC_CONDITIONED:
+        path = ("rank_ic", "conditioned", statistic.name)
+        found.append(HeadlineFigure(statistic.name, statistic, path, statistic.name))
+    for statistic in RANK_IC_RAW:
+        name = f"raw_{statistic.name}"
+        found.append(HeadlineFigure(name, statistic, ("rank_ic", "raw", statistic.name), name))
+    return tuple(found)
+
+
+HEADLINE: Final[dict[str, HeadlineFigure]] = {figure.name: figure for figure in _declared()}
+"""Every figure by name, in the order of the documents."""
+RECORDED: Final = tuple(figure for figure in HEADLINE.values() if figure.name == figure.recorded)
+"""Those that are recorded in a pointer: all but deprecated names."""

@@ -1,0 +1,171 @@
+"""Choosing, sorting and showing the alphas of a list by their figures, within what the key may see."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from datasets.headline.columns import Columns, Places
+from datasets.listing import Listing
+from datasets.maths.series import Flags, Floats
+from schemas.listing_parameters import LISTED_ORDERS
+from schemas.metrics.headline import HEADLINE
+from schemas.metrics.statistic import SOURCES
+
+_ENDPOINT_OF: Final = {source.kind: source.endpoint for source in SOURCES}
+RUN_CLOSED: Final = "the key may not read this run"
+
+
+class Allowed(Protocol):
+    """The names a key may read. Hashable."""
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it is every name."""
+        ...
+
+    def allows(self, name: str) -> bool:
+        """Whether a name is among them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """Inclusive days; None at an end that is open."""
+
+    first: dt.date | None
+    last: dt.date | None
+
+    def of(self, days: npt.NDArray[np.object_]) -> Flags | None:
+        """Whether each day, written as text, lies inside; None when all do."""
+        if self.first is None and self.last is None:
+            return None
+        inside = np.ones(days.size, dtype=np.bool_)
+        if self.first is not None:
+            inside &= days >= self.first.isoformat()
+        if self.last is not None:
+            inside &= days <= self.last.isoformat()
+        return inside
+
+
+@dataclass(frozen=True, slots=True)
+class FiguresQuery:
+    """What a page of the list asks beyond a search.
+
+    Attributes
+    ----------
+    fields
+        Figures to show.
+    sort
+        What to sort by, with `-` when descending; None for the order of the list.
+    bounds
+        Figure, and its least and largest value; None at an end that is open.
+    tag
+        A tag of the description; None for any.
+    started, published
+        Days of the run's start and of the first publication.
+    runs
+        The runs whose data the key may read.
+    closed
+        Kinds of data closed to the key: figures computed from them are withheld.
+    """
+
+    fields: tuple[str, ...]
+    sort: str | None
+    bounds: tuple[tuple[str, float | None, float | None], ...]
+    tag: str | None
+    started: Days
+    published: Days
+    runs: Allowed
+    closed: tuple[str, ...]
+
+
+class _View:
+    """One list as a query sees it."""
+
+    def __init__(self, listing: Listing, query: FiguresQuery) -> None:
+        self._listing = listing
+        self._query = query
+        self._columns: Columns = listing.columns
+
+    @cached_property
+    def _closed_runs(self) -> Flags | None:
+        runs = self._query.runs
+        if runs.is_all:
+            return None
+        return np.array([not runs.allows(x.alpha_id) for x in self._listing.pointers], dtype=np.bool_)
+
+    def values(self, name: str) -> Floats:
+        """Return what the list is sorted or chosen by, NaN where the caller is not told."""
+        if name in LISTED_ORDERS:
+            return self._columns.rank(name)
+        values = self._columns.figure(name, self._query.closed)
+        return values if self._closed_runs is None else np.where(self._closed_runs, np.nan, values)
+
+    def conditions(self) -> list[Flags]:
+        """Return a flag for each alpha for each condition."""
+        query, columns = self._query, self._columns
+        found = [] if query.tag is None else [columns.tagged(query.tag)]
+        found += [
+            x
+            for x in (query.started.of(columns.started), query.published.of(columns.published))
+            if x is not None
+        ]
+        for name, least, most in query.bounds:
+            values = self.values(name)  # what is not known meets no bound
+            found += [] if least is None else [values >= least]
+            found += [] if most is None else [values <= most]
+        return found
+
+    def order(self) -> Places | None:
+        """Return the alphas as sorted, None for the order of the list."""
+        sort = self._query.sort
+        if sort is None:
+            return None
+        name = sort.removeprefix("-")
+        return self._columns.ordered(self.values(name), descending=sort.startswith("-"))
+
+
+def select(listing: Listing, query: FiguresQuery, chosen: Flags) -> Places:
+    """Return the numbers of the alphas that meet the query, in its order.
+
+    Parameters
+    ----------
+    chosen
+        Which alphas may be among them: those the key may list that meet the other conditions.
+    """
+    view = _View(listing, query)
+    for flags in view.conditions():
+        chosen = chosen & flags
+    order = view.order()
+    return np.flatnonzero(chosen) if order is None else order[chosen[order]]
+
+
+def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]:
+    """Return what a row shows of the figures asked for; nothing when none is."""
+    if not query.fields:
+        return {}
+    readable = query.runs.is_all or query.runs.allows(listing.pointers[place].alpha_id)
+    values: dict[str, float | None] = {}
+    withheld: dict[str, str] = {}
+    for name in query.fields:
+        value, reason = listing.columns.entry(place, name, query.closed) if readable else (None, RUN_CLOSED)
+        values[name] = value
+        if value is None:
+            withheld[name] = _closed(name) if reason is None else reason
+    return {"figures": values, "withheld": withheld}
+
+
+def _closed(name: str) -> str:
+    return f"the key may not call {_ENDPOINT_OF[HEADLINE[name].statistic.source.kind]}"
+
+
+def closed_kinds(may_call: Collection[str]) -> tuple[str, ...]:
+    """Return the kinds of data closed to a key that may call these endpoints."""
+    return tuple(source.kind for source in SOURCES if source.endpoint not in may_call)

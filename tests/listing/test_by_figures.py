@@ -1,0 +1,173 @@
+"""The list of alphas by its figures: the same as those of the metrics, within what the key may see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schemas.metrics.headline import HEADLINE, HeadlineFigure
+from schemas.metrics.statistic import SOURCES
+from tests.support.client import ApiClient
+
+ALL = ",".join(HEADLINE)
+
+
+def listed(api: ApiClient, token: str, query: str = "") -> list[dict[str, Any]]:
+    body = api.json(f"/v1/alphas?{query}", token)
+    assert body["pagination"]["total"] == len(body["data"])
+    rows: list[dict[str, Any]] = body["data"]
+    return rows
+
+
+def names(rows: list[dict[str, Any]]) -> list[str]:
+    return [row["alpha_id"] for row in rows]
+
+
+def entry(metrics: Any, figure: HeadlineFigure) -> Any:
+    for step in figure.path:
+        metrics = None if metrics is None else metrics[step]
+    return metrics
+
+
+@pytest.mark.parametrize(
+    "endpoints",
+    ["all", *(f"catalog.alphas.list,performance.metrics,{source.endpoint}" for source in SOURCES)],
+)
+def test_every_figure_is_that_of_the_metrics_or_withheld_as_it_is_there(
+    api: ApiClient, endpoints: str
+) -> None:
+    token = api.key(endpoints=endpoints)
+    rows = listed(api, token, f"fields={ALL}")
+    assert len(rows) == 8
+    given = 0
+    for row in rows:
+        metrics = api.json(f"/v1/alphas/{row['alpha_id']}/metrics", token)["data"]
+        assert set(row["figures"]) == set(HEADLINE)
+        for name, value in row["figures"].items():
+            served = entry(metrics, HEADLINE[name])
+            assert (name in row["withheld"]) == (value is None)
+            if value is not None:
+                given += 1
+                assert value == served["value"], (row["alpha_id"], name)
+                assert served["unit"] == HEADLINE[name].unit
+                assert served["annualisation"] == HEADLINE[name].statistic.annualisation
+            elif served is not None and served["value"] is not None:
+                assert "does not compare" in row["withheld"][name]
+                shown = (served["unit"], served["annualisation"])
+                assert shown != (HEADLINE[name].unit, HEADLINE[name].statistic.annualisation)
+    assert given > 20
+
+
+def test_without_new_parameters_a_row_is_as_it_was(api: ApiClient, token: str) -> None:
+    for row in listed(api, token):
+        assert list(row) == ["alpha_id", "name", "tldr", "snapshot", "published_at"]
+
+
+def test_only_the_figures_asked_for_are_shown_in_the_order_asked(api: ApiClient, token: str) -> None:
+    row = listed(api, token, "fields=sharpe,icir&search=Test_full")[0]
+    assert list(row["figures"]) == ["sharpe", "icir"]
+    assert row["withheld"] == {}
+
+
+@pytest.mark.parametrize("name", ["icir", "sharpe", "turnover", "max_drawdown_pct", "raw_ic"])
+def test_sorted_by_a_figure_what_has_none_comes_last_and_ties_go_by_address(
+    api: ApiClient, token: str, name: str
+) -> None:
+    for sign, direction in (("", 1), ("-", -1)):
+        rows = listed(api, token, f"sort={sign}{name}&fields={name}")
+        values = [(row["figures"][name], row["alpha_id"]) for row in rows]
+        expected = sorted(values, key=lambda x: (x[0] is None, 0 if x[0] is None else direction * x[0], x[1]))
+        assert values == expected
+    assert any(value is None for value, _ in values) or name in ("sharpe", "turnover", "max_drawdown_pct")
+
+
+@pytest.mark.parametrize("order", ["alpha_id", "name", "started_at", "published_at"])
+def test_sorted_by_a_text_or_a_moment(api: ApiClient, token: str, order: str) -> None:
+    rows = listed(api, token, f"sort={order}")
+    if order in rows[0]:
+        assert rows == sorted(rows, key=lambda row: (row[order].casefold(), row["alpha_id"]))
+    backwards = listed(api, token, f"sort=-{order}")
+    if order in rows[0]:
+        assert backwards == sorted(
+            sorted(rows, key=lambda row: row["alpha_id"]), key=lambda row: row[order].casefold(), reverse=True
+        )
+    assert sorted(names(backwards)) == sorted(names(rows))
+
+
+def test_bounds_are_inclusive_and_leave_out_what_is_withheld(api: ApiClient, token: str) -> None:
+    rows = listed(api, token, "fields=icir")
+    known = sorted(row["figures"]["icir"] for row in rows if row["figures"]["icir"] is not None)
+    middle = known[len(known) // 2]
+    above = listed(api, token, f"min_icir={middle!r}&fields=icir")
+    assert names(above) == [
+        row["alpha_id"]
+        for row in rows
+        if row["figures"]["icir"] is not None and row["figures"]["icir"] >= middle
+    ]
+    assert names(listed(api, token, f"min_icir={middle!r}&max_icir={middle!r}")) == [
+        row["alpha_id"] for row in rows if row["figures"]["icir"] == middle
+    ]
+    assert listed(api, token, "min_icir=-1e300&max_icir=1e300") != listed(api, token)
+
+
+def test_pages_of_a_sorted_list_cover_it_once(api: ApiClient, token: str) -> None:
+    whole = names(listed(api, token, "sort=-icir"))
+    pages = [api.json(f"/v1/alphas?sort=-icir&limit=3&offset={n}", token)["data"] for n in (0, 3, 6)]
+    assert [row["alpha_id"] for page in pages for row in page] == whole
+
+
+def test_tags_and_days_choose(api: ApiClient, token: str) -> None:
+    assert names(listed(api, token, "tag=weekly")) == ["Test_full"]
+    assert listed(api, token, "tag=nothing") == []
+    assert set(names(listed(api, token, "started_from=2026-01-05"))) >= {"Test_full", "Prod_twin"}
+    assert names(listed(api, token, "started_to=2026-01-04")) == ["Test_computed"]
+    assert listed(api, token, "published_to=2001-01-01") == []
+    assert len(listed(api, token, "published_from=2001-01-01")) == 8
+    assert names(listed(api, token, "search=test_&tag=price&complete_only=1")) == ["Test_full"]
+
+
+@pytest.mark.parametrize("query", ["fields=icir", "sort=icir", "sort=-sharpe", "min_ic=0", "max_pnl=1"])
+def test_a_key_without_metrics_may_not_list_by_figures(api: ApiClient, query: str) -> None:
+    token = api.key(endpoints="catalog.alphas.list")
+    error = api.json(f"/v1/alphas?{query}", token, 403)["error"]
+    assert error["code"] == "endpoint_not_allowed"
+    assert error["details"] == {"endpoint": "performance.metrics"}
+    assert len(listed(api, token, "sort=name&started_from=2000-01-01")) == 8
+
+
+def test_a_key_that_may_read_no_description_may_not_list_by_tags(api: ApiClient) -> None:
+    token = api.key(endpoints="catalog.alphas.list,performance.metrics")
+    error = api.json("/v1/alphas?tag=weekly", token, 403)["error"]
+    assert error["details"] == {"endpoint": "catalog.alphas.get"}
+
+
+def test_figures_of_a_run_the_key_may_not_read_show_nowhere(api: ApiClient) -> None:
+    """Not in a row, not in an order, and not in what a bound leaves."""
+    token = api.key(runs="prefix:Prod_")
+    rows = listed(api, token, "fields=icir&sort=-icir")
+    assert names(rows)[0] == "Prod_twin"
+    assert names(rows)[1:] == sorted(names(rows)[1:])
+    assert [row["figures"]["icir"] is None for row in rows] == [False, *[True] * 7]
+    assert {row["withheld"]["icir"] for row in rows[1:]} == {"the key may not read this run"}
+    assert names(listed(api, token, "min_icir=-1e9")) == ["Prod_twin"]
+    hidden = api.key(alphas="prefix:Test_")
+    assert "Prod_twin" not in names(listed(api, hidden, "sort=-icir&fields=icir"))
+
+
+def test_two_keys_with_other_rights_ask_the_same_and_are_told_different_things(api: ApiClient) -> None:
+    """The same request is parsed once; what the key may see is no part of that."""
+    wide, narrow = api.key(), api.key(runs="prefix:Prod_")
+    ledger_only = api.key(endpoints="catalog.alphas.list,performance.metrics")
+    query = "fields=icir&search=Test_computed"
+    assert listed(api, wide, query)[0]["figures"]["icir"] is not None
+    assert listed(api, narrow, query)[0]["figures"]["icir"] is None
+    assert "may not call" in listed(api, ledger_only, query)[0]["withheld"]["icir"]
+    assert listed(api, wide, query)[0]["figures"]["icir"] is not None
+
+
+def test_a_broken_parameter_is_named_with_its_rule(api: ApiClient, token: str) -> None:
+    error = api.json("/v1/alphas?fields=icir,icirr&sort=+icir&min_icir=x&tagg=a", token, 400)["error"]
+    broken = {x["name"]: x["constraint"] for x in error["details"]["parameters"]}
+    assert set(broken) == {"fields", "sort", "min_icir", "tagg"}
+    assert "icir" in broken["fields"]
