@@ -12,7 +12,7 @@ demo *args:
     @python -m serve demo {{ args }}
 
 # folders of tests with a recipe of their own; `test` leaves them out, and .ci/run runs every one
-apart := "browser cluster compatibility contributing crowds fuzz importers install kills readers s3 storage"
+apart := "browser cluster compatibility contributing crowds fuzz importers install kills notebooks readers s3 storage"
 in_parallel := "pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
 # the test-suite in a few minutes, or the files given; without what has a recipe of its own
@@ -50,6 +50,10 @@ browser *args:
 # results of other libraries as seals: vectorbt and bt, each in an environment of its own
 importers:
     {{ in_parallel }} tests/importers
+
+# the notebooks, run as scripts
+notebooks:
+    uv run --group notebooks pytest -q -p no:schemathesis tests/notebooks
 
 # kill builds, publications, collections, cache fills and PostgreSQL at random moments; end servers in the midst of their work
 kills count="200":

@@ -4,28 +4,52 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import polars as pl
 
 from datasets.maths.price import price_curve
 from schemas.errors import KindNotPublished, SettingsError
 from schemas.market_data import MARKET_DATA
+from schemas.metrics.statistic import SOURCES
 from schemas.settings import SETTINGS
 from schemas.tables import PUBLISHED_TABLES
+from schemas.tables.sealed_metrics import SCOPES
 
 if TYPE_CHECKING:
+    import datetime as dt
+
     import pandas as pd
 
     from datasets.snapshot import Snapshot
 
 _ADJUSTED: Final = "adj_close"
+_USUAL: Final = "SPY"
+"""The benchmark that is meant where none is named."""
 
 
 def returns(run: Snapshot, book: str) -> pl.DataFrame:
     """Return `date` and `period_return` of a book, one row a session; KindNotPublished without such a book."""
     return run.scan("equity_curve", book).select("date", "period_return").collect()
+
+
+def metrics(
+    run: Snapshot, first: dt.date | None, last: dt.date | None, granularity: str, *, panel: bool
+) -> dict[str, Any]:
+    """Return the figures of a run as the interface answers them to a key that may call everything but raw columns."""
+    from datasets.run_metrics.assemble import MetricsQuery, assemble  # noqa: PLC0415 - slow to load beside the rest
+    from datasets.run_metrics.reading import figures_of  # noqa: PLC0415 - as above
+    from datasets.run_metrics.window import Window  # noqa: PLC0415 - as above
+
+    if granularity not in SCOPES:
+        raise SettingsError(f"no granularity {granularity!r}; there are {', '.join(SCOPES)}")
+    if first is not None and last is not None and first > last:
+        raise SettingsError(f"the first day, {first}, is after the last, {last}")
+    query = MetricsQuery(
+        frozenset(source.endpoint for source in SOURCES), Window(first, last), granularity, panel=panel
+    )
+    answer = assemble(figures_of(run), query)
+    return {**answer.data, "warnings": list(answer.warnings)}
 
 
 def factor(run: Snapshot, column: str) -> pd.Series:
@@ -61,6 +85,62 @@ def benchmark(
     SettingsError
         When there is no market data, or it lacks a column or the symbol, or has two rows of one day.
     """
+    rows = prices(run, market_data, symbol, book)
+    curve = price_curve(rows["price"].to_numpy())
+    return rows.select("date", "close").with_columns(
+        pl.Series("period_return", curve.period_return, nan_to_null=True),
+        pl.Series("cumulative_return", curve.cumulative_return, nan_to_null=True),
+        pl.Series("drawdown_pct", curve.drawdown_pct, nan_to_null=True),
+    )
+
+
+def prices(run: Snapshot, market_data: str | os.PathLike[str] | None, symbol: str, book: str) -> pl.DataFrame:
+    """Return `date`, `close` and `price` of a benchmark over the sessions of a book; errors as of :func:`benchmark`.
+
+    The price is the adjusted close where every session has one, else the close.
+    """
+    place, stored = _market_data(market_data)
+    names = stored.collect_schema().names()
+    adjusted = pl.col(_ADJUSTED) if _ADJUSTED in names else pl.lit(None)
+    wanted = pl.col("symbol").str.to_uppercase() == symbol.upper()
+    columns = [
+        pl.col("date").cast(pl.Date),
+        pl.col("close").cast(pl.Float64),
+        adjusted.cast(pl.Float64).alias(_ADJUSTED),
+    ]
+    rows = stored.filter(wanted).select(columns).sort("date").collect()
+    if rows.is_empty() or rows["date"].is_duplicated().any():
+        what = "holds no row" if rows.is_empty() else "holds two rows of one day"
+        raise SettingsError(f"{place} {what} of {symbol.upper()}")
+    sessions = (
+        run.scan("equity_curve", book).select(first=pl.col("date").min(), last=pl.col("date").max()).collect()
+    )
+    rows = rows.filter(pl.col("date").is_between(sessions["first"].item(), sessions["last"].item()))
+    price = "close" if rows[_ADJUSTED].null_count() else _ADJUSTED
+    return rows.select("date", "close", price=pl.col(price))
+
+
+def default_symbol(market_data: str | os.PathLike[str] | None) -> str:
+    """Name the benchmark that is meant where none is named: the only one of the market data, else SPY.
+
+    Raises
+    ------
+    SettingsError
+        When there are several, and no SPY among them; or there is no market data.
+    """
+    place, stored = _market_data(market_data)
+    found = stored.select(pl.col("symbol").str.to_uppercase().unique().sort()).collect()["symbol"].to_list()
+    if len(found) == 1 or _USUAL not in found:
+        if len(found) != 1:
+            raise SettingsError(
+                f"{place} holds {', '.join(found) or 'no symbol'}: say which is the benchmark"
+            )
+        return str(found[0])
+    return _USUAL
+
+
+def _market_data(market_data: str | os.PathLike[str] | None) -> tuple[str, pl.LazyFrame]:
+    """Open market data, and name where it is."""
     setting = SETTINGS["market_data"]
     place = os.environ.get(setting.variable) if market_data is None else os.fspath(market_data)
     if not place:
@@ -78,28 +158,7 @@ def benchmark(
         raise SettingsError(
             f"{place}: market data has the columns date, symbol and close; {', '.join(lacking)} lacks"
         )
-    adjusted = pl.col(_ADJUSTED) if _ADJUSTED in names else pl.lit(None)
-    wanted = pl.col("symbol").str.to_uppercase() == symbol.upper()
-    columns = [
-        pl.col("date").cast(pl.Date),
-        pl.col("close").cast(pl.Float64),
-        adjusted.cast(pl.Float64).alias(_ADJUSTED),
-    ]
-    rows = stored.filter(wanted).select(columns).sort("date").collect()
-    if rows.is_empty() or rows["date"].is_duplicated().any():
-        what = "holds no row" if rows.is_empty() else "holds two rows of one day"
-        raise SettingsError(f"{place} {what} of {symbol.upper()}")
-    sessions = (
-        run.scan("equity_curve", book).select(first=pl.col("date").min(), last=pl.col("date").max()).collect()
-    )
-    rows = rows.filter(pl.col("date").is_between(sessions["first"].item(), sessions["last"].item()))
-    price = rows["close"] if rows[_ADJUSTED].null_count() else rows[_ADJUSTED]
-    curve = price_curve(price.to_numpy().astype(np.float64))
-    return rows.select("date", "close").with_columns(
-        pl.Series("period_return", curve.period_return, nan_to_null=True),
-        pl.Series("cumulative_return", curve.cumulative_return, nan_to_null=True),
-        pl.Series("drawdown_pct", curve.drawdown_pct, nan_to_null=True),
-    )
+    return place, stored
 
 
 def units(run: Snapshot | None = None) -> pl.DataFrame:

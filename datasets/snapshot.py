@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import polars as pl
 
+from datasets.analyst_methods import AnalystMethods
 from datasets.file_digests import DIGESTS
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
 from datasets.manifest import FileEntry, Manifest, Pointer, digest
@@ -18,14 +19,11 @@ from schemas.errors import AlphaNotPublished, KindNotPublished, SnapshotCorrupt
 from schemas.tables import PUBLISHED_TABLES
 
 if TYPE_CHECKING:
-    import os
-
     import duckdb
-    import pandas as pd
     import pyarrow.dataset as pads
 
 
-class Snapshot:
+class Snapshot(AnalystMethods):
     """The published data of one alpha, as one build left it.
 
     Nothing is read before it is asked for. The files never change, so an opened snapshot stays valid, and
@@ -272,67 +270,6 @@ class Snapshot:
             partitioning=partitioning,
             partition_base_dir=base,
         )
-
-    def returns(self, book: str = "long_short") -> pl.DataFrame:
-        """Return `date` and `period_return` of a book, one row a session.
-
-        Raises
-        ------
-        KindNotPublished
-            When the snapshot has no such book.
-        """
-        from datasets import analysis  # noqa: PLC0415 - for analysts alone
-
-        return analysis.returns(self, book)
-
-    def benchmark(
-        self,
-        market_data: str | os.PathLike[str] | None = None,
-        *,
-        symbol: str = "SPY",
-        book: str = "long_short",
-    ) -> pl.DataFrame:
-        """Return a benchmark over the sessions of a book: close, return, compounded return and drawdown.
-
-        Parameters
-        ----------
-        market_data
-            A Parquet file or a folder of them; None for what the setting of that name says.
-        symbol
-            Which of its series.
-        book
-            Whose sessions.
-
-        Raises
-        ------
-        SettingsError
-            When there is no such series.
-        KindNotPublished
-            When the snapshot has no such book.
-        """
-        from datasets import analysis  # noqa: PLC0415 - as above
-
-        return analysis.benchmark(self, market_data, symbol, book)
-
-    def factor(self, column: str = "score") -> pd.Series:
-        """Return a column of the cross-sections as alphalens takes a factor: by `date` and `asset`, without nulls.
-
-        Raises
-        ------
-        KindNotPublished
-            When the run recorded no such column.
-        SettingsError
-            When pandas is not installed.
-        """
-        from datasets import analysis  # noqa: PLC0415 - as above
-
-        return analysis.factor(self, column)
-
-    def units(self) -> pl.DataFrame:
-        """Return table, column, type, unit and meaning of every column the snapshot has."""
-        from datasets import analysis  # noqa: PLC0415 - as above
-
-        return analysis.units(self)
 
     def description(self) -> dict[str, Any] | None:
         """Return the written description as sealed, None when the run sealed none."""

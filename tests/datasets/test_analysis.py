@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import subprocess
 import sys
@@ -19,11 +20,12 @@ from polars.testing import assert_frame_equal
 import datasets
 from datasets.sql_views import script
 from pipeline.build import build_seal
-from schemas.errors import KindNotPublished, SettingsError
+from schemas.errors import KindNotPublished, SettingsError, SnapshotCorrupt
 from schemas.tables import PUBLISHED_TABLES
 from serve.market_data.reader import read_benchmarks
 from serve.market_data.window import measure
 from tests.support import contract_app
+from tests.support.application import running
 from tests.support.processes import REPOSITORY, environment
 from tests.support.seals import make_seal
 
@@ -48,6 +50,38 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "datasets", *arguments],
         cwd=REPOSITORY, env=environment(), capture_output=True, text=True, check=False,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "asked", [{}, {"panel": True, "granularity": "yearly"}, {"first": "2020-03-02", "last": "2020-05-29"}]
+)
+def test_the_figures_of_a_run_are_those_that_the_interface_answers(root: Path, asked: dict[str, Any]) -> None:
+    days: dict[str, Any] = {
+        name: dt.date.fromisoformat(asked[name]) for name in ("first", "last") if name in asked
+    }
+    with running(root) as api:
+        names = {"first": "from", "last": "to"}
+        query = "&".join(f"{names.get(name, name)}={value}" for name, value in asked.items())
+        answer = api.json(f"/v1/alphas/{ONE}/metrics?{query.replace('True', '1')}", api.key())
+    found = datasets.open(root)[ONE].metrics(**(asked | days))
+    assert found.pop("warnings") == answer["meta"].get("warnings", [])
+    assert json.loads(json.dumps(found)) == answer["data"]
+
+
+def test_figures_are_asked_for_by_words_and_days_that_make_sense(root: Path) -> None:
+    run = datasets.open(root)[ONE]
+    with pytest.raises(SettingsError, match="no granularity 'weekly'; there are overall, yearly, monthly"):
+        run.metrics(granularity="weekly")
+    with pytest.raises(SettingsError, match="is after the last"):
+        run.metrics(first=dt.date(2020, 2, 1), last=dt.date(2020, 1, 1))
+
+
+def test_figures_are_not_taken_from_a_damaged_file(tmp_path: Path) -> None:
+    build_seal(str(make_seal(tmp_path)), tmp_path / "published")
+    (ledger,) = tmp_path.glob("published/alphas/*/*/weekly_deciles/part-0.parquet")
+    ledger.write_bytes(ledger.read_bytes()[:-20] + bytes(20))
+    with pytest.raises(SnapshotCorrupt):
+        datasets.open(tmp_path / "published")["Test_small"].metrics()
 
 
 def test_returns_compound_to_the_equity_of_the_book(root: Path) -> None:

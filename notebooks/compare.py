@@ -1,0 +1,272 @@
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Several alphas beside each other")
+
+
+@app.cell(hide_code=True)
+def _(mo):
+    mo.md("""
+    # Several alphas beside each other
+
+    How alike are they, and what are they worth together? Everything is computed over the sessions and weeks that all of them have.
+    """)
+    return
+
+
+@app.cell
+def _():
+    import os
+    import shlex
+    from pathlib import Path
+
+    import marimo as mo
+    import matplotlib.pyplot as plt
+    import numpy as np
+    import polars as pl
+    from scipy.stats import spearmanr
+
+    import datasets
+    from datasets.maths.ratios import information_ratio, max_drawdown_pct
+
+    # `$ROOT` as the demo's line sets it; without it, the demo that was started in this folder.
+    file = Path(".demo/env")
+    words = shlex.split(file.read_text()) if file.is_file() else []
+    given = dict(word.split("=", 1) for word in words if "=" in word) | os.environ
+    place = given.get("ALPHA_RESULTS_DATASETS") or given.get("ROOT") or ".demo/published"
+    return datasets, information_ratio, max_drawdown_pct, mo, np, pl, place, plt, spearmanr
+
+
+@app.cell
+def _(datasets, mo, place):
+    root = datasets.open(place)
+    choice = mo.ui.multiselect(list(root), value=sorted(root)[:6], label="Alphas")
+    choice
+    return choice, root
+
+
+@app.cell(hide_code=True)
+def _(mo):
+    mo.md("""
+    ## Their figures
+
+    As `/v1/alphas/{alpha}/metrics` answers them; an empty place is withheld.
+    """)
+    return
+
+
+@app.cell
+def _(choice, pl, root):
+    runs = {alpha: root[alpha] for alpha in choice.value}
+    figures = pl.DataFrame(
+        [
+            {
+                "alpha": _alpha,
+                **{
+                    name: entry["value"] for name, entry in _run.metrics()["core"].items() if name != "tenure"
+                },
+            }
+            for _alpha, _run in runs.items()
+        ],
+        infer_schema_length=None,
+    ).drop("sharpe")
+    figures.with_columns(pl.exclude("alpha").round(4))
+    return figures, runs
+
+
+@app.cell(hide_code=True)
+def _(mo):
+    mo.md("""
+    ## Curves on a common base
+    """)
+    return
+
+
+@app.cell
+def _(np, pl, plt, runs):
+    daily = None
+    for _alpha, _run in runs.items():
+        _returns = _run.returns().rename({"period_return": _alpha})
+        daily = _returns if daily is None else daily.join(_returns, on="date")
+    daily = daily.drop_nulls().sort("date")
+    returns = daily.select(pl.exclude("date")).to_numpy().T
+    together = returns.mean(axis=0)
+
+    _figure, _axes = plt.subplots(figsize=(9, 4), layout="constrained")
+    for _alpha, _series in zip(runs, returns, strict=True):
+        _axes.plot(daily["date"], np.cumprod(1 + _series), linewidth=1, label=_alpha)
+    _axes.plot(daily["date"], np.cumprod(1 + together), color="black", linewidth=2, label="in equal parts")
+    _axes.set_ylabel("growth of 1")
+    _axes.legend(frameon=False)
+    _figure
+    return daily, returns, together
+
+
+@app.cell(hide_code=True)
+def _(mo):
+    mo.md("""
+    ## How alike they are
+
+    Three views: correlation of daily returns; mean over weeks of the rank correlation of their scores; and, at the last close they
+    share, the weight that both hold on the same side as a share of the smaller book.
+    """)
+    return
+
+
+@app.cell
+def _(np, pl, runs):
+    def table(matrix):
+        return pl.DataFrame({"alpha": list(runs)} | dict(zip(runs, np.round(matrix, 4).T, strict=True)))
+
+    def every_pair(measure):
+        names = list(runs)
+        matrix = np.eye(len(names))
+        for i, one in enumerate(names):
+            for j in range(i):
+                matrix[i, j] = matrix[j, i] = measure(runs[one], runs[names[j]])
+        return matrix
+
+    return every_pair, table
+
+
+@app.cell
+def _(np, returns, table):
+    return_correlations = np.atleast_2d(np.corrcoef(returns))
+    table(return_correlations)
+    return (return_correlations,)
+
+
+@app.cell
+def _(every_pair, np, spearmanr, table):
+    def _weekly(one, other):
+        both = (
+            one.scan("decisions")
+            .select("date", "symbol", "score")
+            .join(other.scan("decisions").select("date", "symbol", other="score"), on=["date", "symbol"])
+            .drop_nulls()
+            .collect()
+        )
+        weeks = [
+            spearmanr(week["score"], week["other"]).statistic
+            for (_,), week in both.partition_by("date", as_dict=True).items()
+            if week.height > 2 and min(week["score"].n_unique(), week["other"].n_unique()) > 1
+        ]
+        return float(np.mean(weeks)) if weeks else np.nan
+
+    score_correlations = every_pair(_weekly)
+    table(score_correlations)
+    return (score_correlations,)
+
+
+@app.cell
+def _(every_pair, np, pl, table):
+    def _held(run):
+        return run.scan("positions", "long_short").select("date", "symbol", "weight")
+
+    def _overlap(one, other):
+        both = _held(one).join(_held(other).rename({"weight": "other"}), on=["date", "symbol"]).collect()
+        if both.is_empty():
+            return np.nan
+        day = both["date"].max()
+        last = both.filter(pl.col("date") == day)
+        same = last.filter(pl.col("weight").sign() == pl.col("other").sign())
+        books = [
+            run.filter(pl.col("date") == day).select(pl.col("weight").abs().sum()).collect().item()
+            for run in (_held(one), _held(other))
+        ]
+        return float(
+            same.select(pl.min_horizontal(pl.all().exclude("date", "symbol").abs()).sum()).item()
+        ) / min(books)
+
+    overlaps = every_pair(_overlap)
+    table(overlaps)
+    return (overlaps,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
+    mo.md("""
+    ## What each adds to all of them in equal parts
+
+    The book holds every alpha in equal parts and is set back to equal parts each session. `without` is the same book less one.
+    """)
+    return
+
+
+@app.cell
+def _(information_ratio, max_drawdown_pct, np, pl, returns, runs, together):
+    def measured(series):
+        ending = np.cumprod(1 + series)
+        starting = np.concatenate([[1.0], ending[:-1]])
+        found = information_ratio(starting, ending), max_drawdown_pct(starting, ending)
+        return [x if isinstance(x, float) else None for x in found]
+
+    combined_ratio, combined_drawdown = measured(together)
+    _rows = []
+    for _i, _alpha in enumerate(runs):
+        _own = measured(returns[_i])
+        _without = measured(np.delete(returns, _i, axis=0).mean(axis=0)) if len(runs) > 1 else (None, None)
+        _adds = None if None in (combined_ratio, _without[0]) else combined_ratio - _without[0]
+        _rows.append(
+            {
+                "alpha": _alpha,
+                "information_ratio": _own[0],
+                "max_drawdown_pct": _own[1],
+                "without": _without[0],
+                "adds": _adds,
+            }
+        )
+    contribution = pl.DataFrame(_rows, infer_schema_length=None)
+    contribution.with_columns(pl.exclude("alpha").round(4))
+    return combined_drawdown, combined_ratio, contribution
+
+
+@app.cell(hide_code=True)
+def _(mo):
+    mo.md("""
+    ## Conclusions
+
+    Each sentence is computed by the cell below.
+    """)
+    return
+
+
+@app.cell
+def _(
+    combined_drawdown,
+    combined_ratio,
+    contribution,
+    daily,
+    mo,
+    np,
+    overlaps,
+    return_correlations,
+    runs,
+    score_correlations,
+):
+    conclusions = []
+    _names = list(runs)
+    if len(_names) > 1:
+        _pairs = np.where(np.tri(len(_names), k=-1, dtype=bool), np.abs(return_correlations), -1)
+        _i, _j = np.unravel_index(int(np.argmax(_pairs)), _pairs.shape)
+        conclusions.append(
+            f"Closest by returns are `{_names[_i]}` and `{_names[_j]}`: {return_correlations[_i, _j]:.2f} over {daily.height} common "
+            f"sessions; their scores correlate at {score_correlations[_i, _j]:.2f}, and {overlaps[_i, _j]:.0%} of the smaller book is "
+            "held by both on the same side."
+        )
+    _best = contribution.sort("information_ratio", descending=True, nulls_last=True).row(0, named=True)
+    if combined_ratio is not None and _best["information_ratio"] is not None:
+        _verdict = "above" if combined_ratio > _best["information_ratio"] else "below"
+        conclusions.append(
+            f"In equal parts they have an information ratio of {combined_ratio:.2f}, {_verdict} the best single one "
+            f"(`{_best['alpha']}`, {_best['information_ratio']:.2f}); the deepest fall is {combined_drawdown:.2f} %."
+        )
+    for _row in contribution.drop_nulls("adds").iter_rows(named=True):
+        _verb = "adds" if _row["adds"] > 0 else "takes away"
+        conclusions.append(f"`{_row['alpha']}` {_verb} {abs(_row['adds']):.2f} of information ratio.")
+    mo.md("\n".join(f"- {sentence}" for sentence in conclusions))
+    return (conclusions,)
+
+
+if __name__ == "__main__":
+    app.run()

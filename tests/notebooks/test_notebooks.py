@@ -1,0 +1,151 @@
+"""The notebooks run as scripts over a simulated root, and what they conclude is what the service answers."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline.build import build_seal
+from pipeline.reference_engine.run import simulate
+from tests.support.application import running
+from tests.support.client import ApiClient
+from tests.support.processes import REPOSITORY, environment
+
+NOTEBOOKS = REPOSITORY / "notebooks"
+ALPHAS = ("Test_sim_momentum", "Test_sim_reversal", "sim_lowvol")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that looks like one in which the demo was started."""
+    folder = tmp_path_factory.mktemp("it's a folder")
+    made = folder / ".demo"
+    seals = simulate(made / "simulation-1", seed=1, names=30, weeks=60)
+    for seal in seals:
+        build_seal(str(seal), made / "published")
+    lines = {"KEY": "not read", "ROOT": made / "published", "MARKET": made / "simulation-1" / "market"}
+    text = "".join(f"export {name}={_quoted(str(value))}\n" for name, value in lines.items())
+    (made / "env").write_text(text)
+    return folder
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\"'\"'") + "'"
+
+
+@pytest.fixture(scope="module")
+def api(demo: Path) -> Iterator[ApiClient]:
+    with running(demo / ".demo" / "published") as found:
+        yield found
+
+
+def run(name: str, folder: Path) -> dict[str, Any]:
+    """Run a notebook in a folder, and return what its cells define."""
+    found = importlib.util.spec_from_file_location(f"notebook_{name}", NOTEBOOKS / f"{name}.py")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        found.loader.exec_module(module)
+        _, defined = module.app.run()
+    finally:
+        os.chdir(before)
+    return dict(defined)
+
+
+@pytest.mark.parametrize("name", ["tour", "compare", "sql"])
+@pytest.mark.parametrize("by_variable", [True, False])
+def test_a_notebook_runs_as_a_script_beside_a_demo_or_with_its_variables(
+    name: str, by_variable: bool, demo: Path, tmp_path: Path
+) -> None:
+    made = demo / ".demo"
+    variables = {"ROOT": str(made / "published"), "MARKET": str(made / "simulation-1" / "market")}
+    done = subprocess.run(
+        [sys.executable, "-W", "error::DeprecationWarning:__main__", str(NOTEBOOKS / f"{name}.py")],
+        cwd=tmp_path if by_variable else demo,
+        env=environment(MPLBACKEND="agg", **(variables if by_variable else {})),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_tours_figures_are_those_of_the_service(demo: Path, api: ApiClient) -> None:
+    found = run("tour", demo)
+    answer = api.json("/v1/alphas/Test_sim_momentum/metrics?panel=1", api.key())
+    assert found["run"].alpha_id == "Test_sim_momentum"
+    assert {name: value for name, value in found["metrics"].items() if name != "warnings"} == answer["data"]
+    curve = api.json("/v1/alphas/Test_sim_momentum/equity-curve?limit=5000", api.key())
+    total = curve["meta"]["summary"]["total_return"]
+    assert (
+        f"returned {total:.2%} over {curve['pagination']['total']} sessions" in found["conclusions"]["return"]
+    )
+    test = answer["data"]["nwt"]["ic"]
+    assert f"{test['mean']:.4f}" in found["conclusions"]["skill"]
+    assert found["interval"][0] < test["mean"] < found["interval"][1]
+    rows = curve["data"]
+    market = found["benchmark"].to_dicts()
+    own = {row["date"]: row["period_return"] for row in rows}
+    pairs = [(own[str(x["date"])], x["period_return"]) for x in market if x["period_return"] is not None]
+    assert found["beta_correlation"] == pytest.approx(np.corrcoef(np.array(pairs).T)[0, 1], abs=1e-12)
+    ledger = api.json("/v1/alphas/Test_sim_momentum/portfolio?limit=5000", api.key())["data"]
+    assert found["gross"] == pytest.approx(sum(row["market_pnl"] for row in ledger), rel=1e-9)
+    assert found["costs"] == pytest.approx(
+        -sum(row["execution_cost"] + row["borrow_cashflow"] for row in ledger), rel=1e-9
+    )
+
+
+def test_the_comparisons_figures_are_those_of_the_service(demo: Path, api: ApiClient) -> None:
+    found = run("compare", demo)
+    assert tuple(found["runs"]) == tuple(sorted(ALPHAS))
+    key = api.key()
+    returns = []
+    for row in found["figures"].iter_rows(named=True):
+        core = api.json(f"/v1/alphas/{row['alpha']}/metrics", key)["data"]["core"]
+        assert {name: core[name]["value"] for name in row if name != "alpha"} == {
+            name: value for name, value in row.items() if name != "alpha"
+        }
+        curve = api.json(f"/v1/alphas/{row['alpha']}/equity-curve?limit=5000", key)["data"]
+        returns.append({x["date"]: x["period_return"] for x in curve})
+    days = sorted(set.intersection(*(set(x) for x in returns)))
+    matrix = np.array([[x[day] for day in days] for x in returns])
+    assert found["return_correlations"] == pytest.approx(np.corrcoef(matrix), abs=1e-12)
+    together = matrix.mean(axis=0)
+    assert found["combined_ratio"] == pytest.approx(
+        together.mean() / together.std(ddof=1) * np.sqrt(252), rel=1e-9
+    )
+    assert (found["overlaps"] >= 0).all()
+    assert (found["overlaps"] <= 1 + 1e-9).all()
+    assert (np.abs(found["score_correlations"]) <= 1 + 1e-9).all()
+
+
+def test_plain_sql_comes_to_the_services_figures(demo: Path, api: ApiClient) -> None:
+    found = run("sql", demo)
+    key = api.key()
+    assert sorted(found["signal"]["alpha_id"]) == sorted(ALPHAS)
+    for row in found["signal"].iter_rows(named=True):
+        answer = api.json(f"/v1/alphas/{row['alpha_id']}/metrics", key)["data"]
+        assert row["mean_ic"] == pytest.approx(answer["core"]["ic"]["value"], rel=1e-9)
+        assert row["icir"] == pytest.approx(answer["core"]["icir"]["value"], rel=1e-9)
+        assert row["hit_rate"] == pytest.approx(
+            answer["rank_ic"]["conditioned"]["hit_rate"]["value"], rel=1e-9
+        )
+    for row in found["books"].iter_rows(named=True):
+        curve = f"/v1/alphas/{row['alpha_id']}/equity-curve?book={row['book']}&limit=1"
+        summary = api.json(curve, key)["meta"]["summary"]
+        assert row["total_return"] == pytest.approx(summary["total_return"], rel=1e-9)
+        assert row["max_drawdown_pct"] == pytest.approx(summary["max_drawdown_pct"], rel=1e-9)
+
+
+def test_the_notebook_of_plain_sql_uses_no_package_of_the_project() -> None:
+    text = (NOTEBOOKS / "sql.py").read_text("utf-8")
+    assert not [name for name in ("datasets", "schemas", "pipeline", "serve") if f"import {name}" in text]
