@@ -210,6 +210,14 @@ _ALL: Final = (
         errors=("benchmark_unavailable", "benchmark_not_configured"),
     ),
     Endpoint(
+        "research.benchmarks",
+        "/v1/benchmarks",
+        "The market indices that curves can be compared with; none where the deployment has no usable market data.",
+        "benchmark_listed",
+        parameters=_PAGE,
+        errors=("benchmark_unavailable",),
+    ),
+    Endpoint(
         "research.correlations",
         "/v1/correlations",
         "How alike each two of some alphas are.",

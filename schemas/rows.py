@@ -103,6 +103,19 @@ _ALL: Final = (
     _of("trade", "trades", "fill_order"),
     _of("equity", "equity_curve", "book"),
     RowModel(
+        "benchmark_listed",
+        (
+            _text("symbol", "What `/v1/benchmarks/{symbol}/daily` calls it."),
+            _text("name", "Its readable name."),
+            Column(
+                "simulated", Type.BOOL, Unit.NONE, "Whether its prices are invented.", origin=Origin.DERIVED
+            ),
+            Column("first_date", Type.DATE, Unit.DATE, "Its first session.", origin=Origin.DERIVED),
+            Column("last_date", Type.DATE, Unit.DATE, "Its last session.", origin=Origin.DERIVED),
+            Column("sessions", Type.I64, Unit.COUNT, "Its sessions.", origin=Origin.DERIVED),
+        ),
+    ),
+    RowModel(
         "benchmark",
         (
             Column("date", Type.DATE, Unit.DATE, "Session in the market data."),

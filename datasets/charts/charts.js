@@ -29,6 +29,13 @@ export function shown(value, digits = 3) {
   return value.toLocaleString("en-GB", { minimumFractionDigits: Math.min(places, 6), maximumFractionDigits: Math.min(places, 6) });
 }
 
+/** A value of an axis, with as many decimals as its ticks need to differ. */
+function tick(value, at, ticks) {
+  const step = ticks.length > 1 ? Math.min(...ticks.slice(1).map((one, i) => Math.abs(one.value - ticks[i].value))) : Math.abs(value) || 1;
+  const places = Math.min(8, Math.max(0, Math.ceil(-Math.log10(step) - 1e-6)));
+  return value.toLocaleString("en-GB", { minimumFractionDigits: places, maximumFractionDigits: places });
+}
+
 const times = (value) => `${shown(value, 4)}×`;
 const percent = (value) => `${shown(value)} %`;
 
@@ -90,7 +97,7 @@ function growthAxis(theme, log, more = {}) {
       const step = Math.ceil(scale.ticks.length / 7);
       if (log && step > 1) scale.ticks = scale.ticks.filter((_, i) => i % step === 0);
     },
-    ticks: { callback: (value) => shown(value, 3), maxTicksLimit: 7 },
+    ticks: { callback: tick, maxTicksLimit: 7 },
     ...more,
   });
 }
@@ -174,7 +181,7 @@ export function equity({ book, rows, benchmark = null, log = false }, theme) {
       weight: 1,
       max: 0,
       offset: false,
-      ticks: { callback: (value) => shown(value, 3), maxTicksLimit: 4 },
+      ticks: { callback: tick, maxTicksLimit: 4 },
     }),
   };
   withTips(config, (item) =>
@@ -270,7 +277,7 @@ export function weeklyIc({ weekly, span, test = null }, theme) {
   ];
   config.options.scales = {
     x: timeAxis(theme, "week"),
-    y: axis(theme, "rank IC (correlation)", { ticks: { callback: (value) => shown(value, 2), maxTicksLimit: 7 } }),
+    y: axis(theme, "rank IC (correlation)", { ticks: { callback: tick, maxTicksLimit: 7 } }),
   };
   hideFromReader(config, (dataset) => Boolean(dataset.edge));
   withTips(config, (item) =>
@@ -295,7 +302,7 @@ function bars({ title, about, labels, values, colours, x, y, write, table }, the
   ];
   config.options.plugins.legend.display = false;
   const category = axis(theme, x, { grid: { display: false }, type: "category", ticks: { autoSkip: !horizontal } });
-  const value = axis(theme, y, { ticks: { callback: (number) => shown(number, 3), maxTicksLimit: 7 } });
+  const value = axis(theme, y, { ticks: { callback: tick, maxTicksLimit: 7 } });
   if (horizontal) config.options.indexAxis = "y";
   config.options.scales = horizontal ? { y: category, x: value } : { x: category, y: value };
   config.options.plugins.tooltip.displayColors = false;
@@ -399,7 +406,7 @@ export function exposures({ rows }, theme) {
   ];
   config.options.scales = {
     x: timeAxis(theme, "session"),
-    y: axis(theme, "exposure (× equity)", { ticks: { callback: (value) => shown(value, 3), maxTicksLimit: 6 } }),
+    y: axis(theme, "exposure (× equity)", { ticks: { callback: tick, maxTicksLimit: 6 } }),
   };
   withTips(config, (item) => times(item.parsed.y));
   return {

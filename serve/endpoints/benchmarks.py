@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from serve.http.answer import Answer, EndpointFunction, Page, Pending
+from serve.http.envelope import make_page
 from serve.http.request import Request
 from serve.market_data import measure
+from serve.market_data.series import Benchmark
 from serve.query.json import to_json
 from serve.state import ServerState
 
@@ -27,4 +29,27 @@ async def _daily(service: ServerState, request: Request) -> Page:
     return Page(to_json(page), page.height, window.rows.height, meta)
 
 
-ROUTES: Final[Mapping[str, EndpointFunction]] = {"benchmarks.daily": daily}
+def listed(service: ServerState, request: Request) -> Pending[Answer]:
+    """List the benchmarks, by symbol."""
+    return Pending(partial(_listed, service, request))
+
+
+async def _listed(service: ServerState, request: Request) -> Page:
+    found = await service.market_data.available()
+    rows = [_about(found[symbol]) for symbol in sorted(found)]
+    page, returned = make_page(rows, request.values["limit"], request.values["offset"])
+    return Page(page, returned, len(rows), {})
+
+
+def _about(benchmark: Benchmark) -> dict[str, Any]:
+    return {
+        "symbol": benchmark.symbol,
+        "name": benchmark.name,
+        "simulated": benchmark.simulated,
+        "first_date": str(benchmark.dates[0]),
+        "last_date": str(benchmark.dates[-1]),
+        "sessions": int(benchmark.dates.size),
+    }
+
+
+ROUTES: Final[Mapping[str, EndpointFunction]] = {"benchmarks.daily": daily, "research.benchmarks": listed}

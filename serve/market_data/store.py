@@ -26,6 +26,7 @@ RETRY_SECONDS: Final = 2.0
 WAIT_SECONDS: Final = 5.0
 """Longest a request waits for the first look; the look goes on without it."""
 _SUFFIX: Final = ".parquet"
+_NOT_CONFIGURED: Final = "benchmark_not_configured"
 
 
 class MarketData:
@@ -101,6 +102,21 @@ class MarketData:
         if refused is not None:
             raise refused
         return cached[symbol]
+
+    async def available(self) -> Mapping[str, Benchmark]:
+        """Return every cached series by its symbol; none when there is no market data or it breaks a rule.
+
+        Raises
+        ------
+        ApiError
+            ``benchmark_unavailable`` when its store does not answer.
+        """
+        try:
+            return await self._current()
+        except ApiError as error:
+            if error.code != _NOT_CONFIGURED:
+                raise
+            return {}
 
     def refusal(self, symbol: str) -> ApiError | None:
         """Return the ``bad_request`` for a symbol that is not there; None when nothing is cached, so that nobody can tell."""
@@ -204,7 +220,7 @@ def _refused(symbol: str, cached: Mapping[str, Benchmark]) -> ApiError | None:
 
 
 def _not_configured() -> ApiError:
-    return ApiError("benchmark_not_configured", "This deployment has no market data that can be used.")
+    return ApiError(_NOT_CONFIGURED, "This deployment has no market data that can be used.")
 
 
 def _unavailable() -> ApiError:

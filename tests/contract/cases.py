@@ -64,6 +64,7 @@ CASES: Final[dict[str, Case]] = {
     "performance.metrics.doc": Case(_ALPHA),
     "research.luck": Case(_ALPHA),
     "benchmarks.daily": Case({"symbol": "SPY"}, window="date", order=("date",)),
+    "research.benchmarks": Case(),
     "research.correlations": Case({}, {"alphas": f"{FULL},{PLAIN}"}),
     "research.contribution": Case(_ALPHA, {"alphas": f"{PLAIN},{UNDECIDED}"}),
     "admin.alphas.list": Case(),

@@ -33,7 +33,7 @@ UNKNOWN = (
     f"/v1/alphas/{FULL}/rebalances/2020-01-03/more",
     f"/v1/alphas/{FULL}/metrics/doc",
     "/v1/benchmarks/SPY",
-    "/v1/benchmarks",
+    "/v1/benchmarks/",
     "/v1/admin",
     "/v1/admin/keys",
     "/v1/admin/keys/0123456789abcdef",

@@ -49,6 +49,16 @@ def test_a_symbol_that_is_not_available_is_refused_with_those_that_are(api: ApiC
         assert error["details"]["parameters"] == [{"name": "symbol", "constraint": "one of ABC"}]
 
 
+def test_the_list_says_which_there_are_and_over_which_days(api: ApiClient, tmp_path: Path) -> None:
+    (row,) = api.json("/v1/benchmarks", api.key())["data"]
+    daily = api.json(PATH, api.key())["data"]
+    assert row["symbol"] == "ABC"
+    assert (row["first_date"], row["last_date"]) == (daily[0]["date"], daily[-1]["date"])
+    assert (row["sessions"], row["simulated"]) == (len(daily), False)
+    with running(tmp_path / "published", counts=tmp_path / "counts.sqlite3") as without:
+        assert without.json("/v1/benchmarks", without.key())["data"] == []
+
+
 def test_windows_are_checked_and_may_be_empty(api: ApiClient) -> None:
     token = api.key()
     assert (

@@ -101,7 +101,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   }
 
   async function benchmarks() {
-    if (!caller.callable_endpoints.includes("benchmarks.list")) return state.benchmark ? [{ symbol: state.benchmark }] : [];
+    if (!caller.callable_endpoints.includes("research.benchmarks")) return state.benchmark ? [{ symbol: state.benchmark }] : [];
     const found = await get("benchmarks", { limit: 100 }).catch(() => ({ data: [] }));
     return found.data;
   }

@@ -255,6 +255,10 @@ class AsyncClientMethods(Generic[F]):
             "benchmarks.daily", {"symbol": format_value(symbol)}, {"from": start, "to": end}
         )
 
+    async def benchmarks(self) -> F:
+        """The market indices that curves can be compared with; none where the deployment has no usable market data."""
+        return await self._collection("research.benchmarks", {}, {})
+
     async def correlations(
         self,
         book: str = "long_short",

@@ -223,6 +223,9 @@ ENDPOINTS: dict[str, Endpoint] = {
         ("symbol",),
         ("from", "to", "limit", "offset"),
     ),
+    "research.benchmarks": Endpoint(
+        "/v1/benchmarks", "benchmark_listed", "", True, True, False, (), ("limit", "offset")
+    ),
     "research.correlations": Endpoint(
         "/v1/correlations", "correlations", "", False, True, False, (), ("alphas", "by", "book", "from", "to")
     ),
@@ -481,6 +484,14 @@ ROWS: dict[str, tuple[Column, ...]] = {
         Column("cumulative_return", "float", "ratio", False, False),
         Column("drawdown_pct", "float", "percentage points", False, False),
     ),
+    "benchmark_listed": (
+        Column("symbol", "text", "", False, False),
+        Column("name", "text", "", False, False),
+        Column("simulated", "bool", "", False, False),
+        Column("first_date", "date", "date", False, False),
+        Column("last_date", "date", "date", False, False),
+        Column("sessions", "int", "count", False, False),
+    ),
     "admin_alpha": (
         Column("alpha_id", "text", "", False, False),
         Column("complete", "bool", "", False, False),
@@ -592,6 +603,7 @@ MOMENTS: dict[str, dict[str, str]] = {
         "panel.decile_spread_weekly[].date": "date",
     },
     "benchmark": {"date": "date"},
+    "benchmark_listed": {"first_date": "date", "last_date": "date"},
     "contribution": {"first_date": "date", "last_date": "date"},
     "luck": {"first_date": "date", "last_date": "date"},
     "admin_alpha": {"started_at": "instant", "published_at": "instant"},

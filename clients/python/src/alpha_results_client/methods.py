@@ -253,6 +253,10 @@ class ClientMethods(Generic[F]):
             "benchmarks.daily", {"symbol": format_value(symbol)}, {"from": start, "to": end}
         )
 
+    def benchmarks(self) -> F:
+        """The market indices that curves can be compared with; none where the deployment has no usable market data."""
+        return self._collection("research.benchmarks", {}, {})
+
     def correlations(
         self,
         book: str = "long_short",
