@@ -114,6 +114,10 @@ bench *args:
 bench-metrics seal *args:
     PYTHONPATH=. python benchmarks/metrics.py {{ seal }} {{ args }}
 
+# light calls of one key alone, and beside another key that asks for more than the cores can do
+bench-overload seal *args:
+    python -m benchmarks.overload {{ seal }} {{ args }}
+
 # what recognising a key and counting a call costs
 bench-access *args:
     PYTHONPATH=. python benchmarks/access.py {{ args }}

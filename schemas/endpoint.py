@@ -102,5 +102,6 @@ KEY_ERRORS: Final = (
     "endpoint_not_allowed",
     *(window.code for window in LIMIT_WINDOWS),
     "upstream_unavailable",
+    "overloaded",
 )
 """What any route behind a key may answer before it looks at its own business."""

@@ -130,6 +130,12 @@ _ALL: Final = (
     ErrorCode("internal_error", 500, "An unforeseen failure; quote `request_id` to the operator."),
     ErrorCode("upstream_unavailable", 503, "Something the answer needs is away for now; retry with backoff."),
     ErrorCode(
+        "overloaded",
+        503,
+        "More is asked than the service can compute, and the call was not; it counts as a call. Retry after `Retry-After`, "
+        "with fewer calls at a time.",
+    ),
+    ErrorCode(
         "benchmark_unavailable", 503, "The market data is away for now; only benchmark routes are affected."
     ),
     ErrorCode(

@@ -37,6 +37,8 @@ class Settings:
     port: int = _declared("port")
     workers: int = _declared("workers")
     threads: int = _declared("threads")
+    max_waiting_answers: int = _declared("max_waiting_answers")
+    max_wait_seconds: float = _declared("max_wait_seconds")
     memory_bytes: int = _declared("memory_bytes")
     preload: int = _declared("preload")
     refresh_seconds: float = _declared("refresh_seconds")

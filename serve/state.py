@@ -6,7 +6,6 @@ import asyncio
 import gc
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
@@ -21,9 +20,11 @@ from serve.cache.bodies import AdmissionFilter, Body
 from serve.cache.lru import LISTING, SizedLRUCache, SnapshotKey
 from serve.cache.registry import ROWS, CacheRegistry
 from serve.catalog import Catalog
+from serve.compute import ComputeQueue
 from serve.downloads.links import checked_public_url
 from serve.downloads.views import TableViews
 from serve.http.protocol.limits import open_tables
+from serve.http.request import ANSWERED
 from serve.luck.service import LuckAnswers
 from serve.market_data import MarketData
 from serve.object_signing import ObjectSigner, checked_endpoint, parse_bucket
@@ -111,7 +112,9 @@ class ServerState:
         self.public_url = checked_public_url(settings.public_url)
         self.table_views = TableViews()
         self._preload = Prewarm(self, settings.preload)
-        self._executor = ThreadPoolExecutor(compute_threads(settings), thread_name_prefix="compute")
+        self.computing = ComputeQueue(
+            compute_threads(settings), settings.max_waiting_answers, settings.max_wait_seconds
+        )
 
     async def __aenter__(self) -> Self:
         """Open the access store and start following the catalogue."""
@@ -134,15 +137,15 @@ class ServerState:
         await self.market_data.close()
         self.source_downloads.close()
         await asyncio.to_thread(self.rendered.close)
-        await asyncio.to_thread(self._executor.shutdown)
+        await asyncio.to_thread(self.computing.close)
         self.table_views.close()
         self.reader.close()
         await self.access.close()
 
     def _begin_to_load(self) -> None:
         """Load what the first answers do without."""
-        self._executor.submit(self._load_engine)
-        self._executor.submit(self.metrics.warm)
+        self.computing.submit(self._load_engine)
+        self.computing.submit(self.metrics.warm)
         self._preload.start()
 
     def _load_engine(self) -> None:
@@ -165,8 +168,8 @@ class ServerState:
         return self.snapshots.reads(alpha_id, edition)
 
     async def compute(self, work: Callable[[], T]) -> T:
-        """Run work on a compute thread, so that the event loop keeps answering."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        """Run work on a compute thread in the turn of the caller's key; errors as of :meth:`ComputeQueue.run`."""
+        return await self.computing.run(work, ANSWERED.get())
 
 
 def open_datasets(settings: Settings) -> Storage:

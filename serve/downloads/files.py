@@ -19,6 +19,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
 from serve.auth.credentials import Credentials
 from serve.auth.link_holder import LinkHolder
+from serve.compute import CallerLeft
 from serve.downloads.links import ArchiveLink, Signed, TableLink, signed_text
 from serve.downloads.ranges import UnsatisfiableRange, same_entity, wanted_range
 from serve.downloads.signing import PARQUET_TYPE
@@ -28,7 +29,7 @@ from serve.http.asgi import Receive, Scope, Send
 from serve.http.errors import as_api_error
 from serve.http.etag import matches, matches_any
 from serve.http.request import Request
-from serve.http.responses import failed
+from serve.http.responses import CALLER_LEFT, failed, left_unanswered
 
 if TYPE_CHECKING:
     from serve.state import ServerState
@@ -71,6 +72,7 @@ class Files:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; a failure after the first byte ends the connection."""
         request = requests.of(scope)
+        requests.ANSWERED.set(request)
         begun = False
 
         async def noted(message: Any) -> None:
@@ -83,6 +85,10 @@ class Files:
         except (Exception, PanicException) as error:
             if begun:
                 raise
+            if isinstance(error, CallerLeft):
+                request.code = CALLER_LEFT
+                await left_unanswered().send(send, None)
+                return
             known = as_api_error(error, request)
             request.code = known.code
             await failed(known, request.id).send(send, None)

@@ -19,16 +19,19 @@ from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
 from serve.auth.allow_list import Mode
 from serve.auth.credentials import Credentials
 from serve.cache.bodies import JOINED_BYTES, Body, coded
+from serve.compute import CallerLeft
 from serve.http import envelope
 from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Pending
 from serve.http.encoding import IDENTITY, JOINABLE, negotiate
 from serve.http.errors import as_api_error
 from serve.http.etag import matches, quoted, tag_of_body, tag_of_query
 from serve.http.params import parse_query, refusal
-from serve.http.request import Request
+from serve.http.request import ANSWERED, Request
 from serve.http.responses import (
+    CALLER_LEFT,
     Response,
     failed,
+    left_unanswered,
     not_modified,
     object_response,
     page_response,
@@ -89,6 +92,7 @@ class EndpointHandler:
 
     async def _finish(self, request: Request, wait: Callable[[], Awaitable[_Step]]) -> Response:
         """Wait for the rest of what was begun; never raises."""
+        ANSWERED.set(request)
         try:
             step = await self._unless_collected(request, wait)
             while isinstance(step, Pending):
@@ -106,6 +110,9 @@ class EndpointHandler:
             raise
 
     def _failed(self, request: Request, error: BaseException) -> Response:
+        if isinstance(error, CallerLeft):
+            request.code = CALLER_LEFT
+            return left_unanswered()
         if request.snapshot is not None:
             self._service.damage.note(request.snapshot.pointer, error)
         known = as_api_error(error, request)
@@ -232,7 +239,7 @@ class EndpointHandler:
     def _answered(self, request: Request, answer: Answer) -> _Step:
         coding = negotiate(request.headers.get(b"accept-encoding"))
         respond = partial(object_response, request, self.endpoint, answer, coding)
-        if coding == IDENTITY:
+        if coding == IDENTITY or self.endpoint.public:  # a probe never waits for a thread
             return respond()
         return Pending(partial(self._service.compute, respond))
 

@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,6 +53,8 @@ class Request:
         When it was begun, by the performance counter.
     shared
         Whether the answer may be cached by others, so that it must not name the request.
+    left
+        Whether the connection was cut before the answer was there; who only stops sending may still read.
     """
 
     id: str
@@ -69,6 +72,7 @@ class Request:
     listing: Listing | None = None
     started: float = 0.0
     shared: bool = False
+    left: bool = False
 
     def header(self, name: bytes) -> str | None:
         """Return a header's value, None when there is none."""
@@ -119,6 +123,8 @@ class Request:
         }
 
 
+ANSWERED: Final[ContextVar[Request | None]] = ContextVar("alpha_results_answered", default=None)
+"""The request that the task at work answers."""
 _ID_BYTES: Final = 16
 _IDS_PER_DRAW: Final = 256
 """Ids drawn at once: asking the system for each costs more than the id."""

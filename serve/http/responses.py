@@ -18,6 +18,9 @@ from serve.http.etag import matches, matches_any, quoted, tag_of_body
 from serve.http.request import Request
 from serve.query.json import BodyChunks
 
+CALLER_LEFT: Final = "caller_left"
+"""Stands in the log for the code of an answer that nobody waited for any more."""
+_CALLER_LEFT_STATUS: Final = 499
 RETRY_SECONDS: Final = 2
 """What ``Retry-After`` says of a failure whose length nobody knows."""
 
@@ -136,3 +139,8 @@ def failed(error: ApiError, request_id: str, headers: Mapping[str, str] | None =
     if error.status == 503 and not ERROR_CODES[error.code].permanent:
         sent.setdefault("Retry-After", str(math.ceil(RETRY_SECONDS)))
     return Response(error.status, (envelope.failure(error, request_id),), sent)
+
+
+def left_unanswered() -> Response:
+    """Return what is recorded, and never sent, of a request whose caller left before its answer was computed."""
+    return Response(_CALLER_LEFT_STATUS, (b"",), {})

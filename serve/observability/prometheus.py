@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.process_collector import ProcessCollector
 
+from serve.compute import REASONS
 from serve.observability.health import State
 
 if TYPE_CHECKING:
@@ -53,6 +54,14 @@ class Instruments:
         )
         self._errors = Counter("errors", "Error answers by their code.", ["code"], **into)
         self._in_flight = Gauge("requests_in_flight", "Requests being answered.", **summed)
+        self._waiting = Gauge("compute_waiting", "Answers that wait for a compute thread.", **summed)
+        self._running = Gauge("compute_running", "Answers being computed.", **summed)
+        self._refused = Counter(
+            "compute_refused", "Answers that were not computed, by the reason.", ["reason"], **into
+        )
+        self._lag = Gauge(
+            "event_loop_lag_seconds", "How late the event loop lately came to what was due.", **most
+        )
         self._decisions = Counter(
             "limiter_decisions",
             "Calls of recognised keys: allowed, or refused for want of room in a window.",
@@ -103,10 +112,15 @@ class Instruments:
                 counter = self._codes[code] = self._errors.labels(code)
             counter.inc()
 
-    def sample(self, service: ServerState, in_flight: int) -> None:
+    def sample(self, service: ServerState, in_flight: int, lag: float = 0.0) -> None:
         """Note how the parts of the service are; costs some microseconds, called once a second."""
         snapshots = service.snapshots
         self._in_flight.set(in_flight)
+        self._lag.set(lag)
+        self._waiting.set(service.computing.waiting)
+        self._running.set(service.computing.running)
+        for reason in REASONS:
+            self._rise(self._refused.labels(reason), f"refused {reason}", service.computing.refused[reason])
         self._age.set(snapshots.age)
         self._alphas.set(len(snapshots.pointers()))
         self._unreadable.set(len(snapshots.unreadable))

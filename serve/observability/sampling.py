@@ -39,9 +39,9 @@ async def sampling(
 ) -> AsyncIterator[None]:
     """Sample a service as long as the context lasts, the first time before it begins."""
 
-    def look(*, slowly: bool) -> None:
+    def look(*, slowly: bool, lag: float = 0.0) -> None:
         try:
-            instruments.sample(service, shell.in_flight)
+            instruments.sample(service, shell.in_flight, lag)
             if slowly:
                 instruments.sample_slowly(service)
         except Exception:  # noqa: BLE001 - answers matter more than their measurement
@@ -49,10 +49,12 @@ async def sampling(
 
     async def follow() -> None:
         turn = 0
+        loop = asyncio.get_running_loop()
         while True:
+            due = loop.time() + _INTERVAL_SECONDS
             await asyncio.sleep(_INTERVAL_SECONDS)
             turn += 1
-            look(slowly=turn % _SLOW_SAMPLE_EVERY == 0)
+            look(slowly=turn % _SLOW_SAMPLE_EVERY == 0, lag=max(0.0, loop.time() - due))
 
     look(slowly=True)
     task = asyncio.create_task(follow())

@@ -30,6 +30,8 @@ from tests.support.processes import REPOSITORY
 NAMED_ELSEWHERE = {
     # It takes a store that answers, and no longer has the object.
     "source_object_missing": "tests/s3/test_source_downloads.py",
+    # It takes more calls than the threads can do.
+    "overloaded": "tests/serving/test_overload.py",
 }
 """Error code -> the suite that gets it, where that takes more than a process."""
 BAD_VALUE = {"date": "no-day", "symbol": "nothing-of-this-name"}

@@ -12,8 +12,8 @@ from tests.support.trace import Journey, followed
 BOUNDS = {
     "finished body": (21, 48),
     "cut from rows": (34, 86),
-    "from Parquet": (46, 180),
-    "metrics, cold": (54, 345),
+    "from Parquet": (47, 186),
+    "metrics, cold": (56, 352),
 }
 """Request -> files it may touch, and moves between them: a file and a tenth more than were measured, for what a thread beside
 it may add."""

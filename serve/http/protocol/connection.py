@@ -23,11 +23,14 @@ from serve.http.protocol.head import (
 )
 from serve.http.protocol.outlet import Outlet
 from serve.http.protocol.timed import TimedConnection
+from serve.http.request import SCOPE
 from serve.http.responses import Response
 
 _WITH_BODY: Final = frozenset({b"content-length", b"transfer-encoding"})
 _MAX_CONSECUTIVE_REQUESTS: Final = 32
-"""Requests of one caller that are answered before it is the others' turn."""
+"""Requests of one address that are answered before it is the others' turn; all its connections share them."""
+_LINES: Final = 256
+"""Lines of a chunked body that are read at a time."""
 _LEAVE_BYTES: Final = 2**20
 """How much of what a caller still sends is read away after a last answer: a connection that is closed while something lies
 unread is reset, and the answer may be lost with it."""
@@ -71,9 +74,13 @@ class Connection(TimedConnection):
                 transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Forget the connection, and note that nobody waits for what it asked."""
         self._connections.leave(self)
         self._waiting = b""
+        if self._is_busy():
+            asked: Any = self.cycle.scope.get(SCOPE)
+            if asked is not None:
+                asked.left = True
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -181,7 +188,7 @@ class Connection(TimedConnection):
             return
         self._advancing = True
         try:
-            for _ in range(_MAX_CONSECUTIVE_REQUESTS):
+            for _ in range(max(1, _MAX_CONSECUTIVE_REQUESTS // self._connections.neighbours(self))):
                 if not self._step() or not (self._waiting or self._ending or self.flow.read_paused):
                     return
             self.loop.call_soon(self._advance)
@@ -238,14 +245,32 @@ class Connection(TimedConnection):
         return True
 
     def _read_body(self) -> bool:
-        """Read of a body what there is, and nothing of what follows it: only the parser knows where a chunked one ends."""
+        """Read of a body what there is, and nothing of what follows it."""
         if self.body_left is None:
-            end = self._waiting.find(b"\n") + 1 or len(self._waiting)
-        else:
-            end = min(self.body_left, len(self._waiting))
-            self.body_left -= end
+            return self._read_lines()
+        end = min(self.body_left, len(self._waiting))
+        self.body_left -= end
         part, self._waiting = self._waiting[:end], self._waiting[end:]
-        self._body_read += end
+        return self._read_part(part)
+
+    def _read_lines(self) -> bool:
+        """Read lines of a chunked body: only the parser knows which is the last one.
+
+        Many at a time, for what follows is copied each time, and lines may be of two bytes.
+        """
+        data, at = self._waiting, 0
+        for _ in range(_LINES):
+            end = data.find(b"\n", at) + 1 or len(data)
+            if not self._read_part(data[at:end]):
+                return False
+            at = end
+            if not self.in_message or at == len(data):
+                break
+        self._waiting = data[at:]
+        return True
+
+    def _read_part(self, part: bytes) -> bool:
+        self._body_read += len(part)
         if self._body_read > self._limits.max_body_bytes:
             self._refuse(self._body_too_large())
             return False

@@ -81,6 +81,10 @@ class Connections:
         self._addresses[network] += 1
         return None
 
+    def neighbours(self, connection: Watched) -> int:
+        """Return how many connections the address of one has, itself included."""
+        return self._addresses[self._admitted.get(connection, "")] or 1
+
     def send_away(self, connection: Watched) -> bool:
         """Register a connection that is refused as one too many; False when there are too many of those as well."""
         self.refused += 1

@@ -692,6 +692,7 @@ ERRORS: dict[str, tuple[int, bool]] = {
     "quota_exceeded": (429, False),
     "internal_error": (500, False),
     "upstream_unavailable": (503, False),
+    "overloaded": (503, False),
     "benchmark_unavailable": (503, False),
     "benchmark_not_configured": (503, True),
     "source_download_unavailable": (503, False),

@@ -1,0 +1,197 @@
+"""Light calls of one key, alone and beside another key that asks for more than the cores can compute.
+
+    uv run python -m benchmarks.overload SEAL [--seconds 8] [--connections 64] [--checkout DIR] [--json]
+
+The heavy caller is `wrk` on 64 connections, each asking for metrics over a window that nobody asked for before, as soon as
+it has its answer; it takes no notice of refusals. The light caller asks one thing after the other over one connection:
+
+page       a page that lies in memory
+computed   metrics of a short window nobody asked for before, or a small page with a filter: something to compute
+
+`--checkout` measures the server of another checkout of this project, with the environment of that checkout.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import itertools
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from benchmarks.load import Connection, LoadFailed, Request
+from benchmarks.servers import Earlier, Ours, Running
+from pipeline.build import build_seal
+
+_HEAVY: Final = """
+local paths, at = {}, 0
+answered, refused, other = 0, 0, 0
+function init()
+  for line in io.lines("%(list)s") do paths[#paths + 1] = wrk.format("GET", line, wrk.headers) end
+end
+function request()
+  at = at %% #paths + 1
+  return paths[at]
+end
+function response(status)
+  if status == 200 then answered = answered + 1
+  elseif status == 503 then refused = refused + 1
+  else other = other + 1 end
+end
+local threads = {}
+function setup(thread) table.insert(threads, thread) end
+function done(summary, latency)
+  local t = threads[1]
+  io.write(string.format('\\n{"answered": %%d, "refused": %%d, "other": %%d, "p50_ms": %%.2f, "p99_ms": %%.2f}\\n',
+    t:get("answered"), t:get("refused"), t:get("other"), latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
+end
+"""
+_WINDOWS: Final = 60_000
+_PAUSE_SECONDS: Final = 0.005
+_WARM_SECONDS: Final = 2.0
+
+
+@click.command()
+@click.argument("seal")
+@click.option("--seconds", default=8.0, show_default=True, help="Of each measurement.")
+@click.option("--connections", default=64, show_default=True, help="Of the heavy caller.")
+@click.option("--checkout", type=click.Path(path_type=Path), help="Of another server of this project.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def main(*, seal: str, seconds: float, connections: int, checkout: Path | None, as_json: bool) -> None:
+    """Measure light calls with and without a heavy caller beside them."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "root"
+        alpha = build_seal(seal, str(root)).alpha_id
+        server = Ours(root) if checkout is None else Earlier(checkout, root)
+        heavy_key = _second_key(server, checkout)
+        with server.running() as up:
+            found = _measured(up, alpha, heavy_key, seconds=seconds, connections=connections)
+    if as_json:
+        print(json.dumps(found))
+        return
+    print(f"{'':10}{'p50 ms':>10}{'p99 ms':>10}{'most ms':>10}{'calls':>8}{'refused':>9}")
+    for name, row in found.items():
+        shown = [row.get(key) for key in ("p50_ms", "p99_ms", "most_ms", "answered", "refused")]
+        print(f"{name:22}" + "".join(f"{'' if value is None else value:>10}" for value in shown))
+
+
+def _measured(
+    up: Running, alpha: str, heavy_key: str, *, seconds: float, connections: int
+) -> dict[str, dict[str, Any]]:
+    draw = random.Random(38)
+    light = {
+        "page": itertools.repeat(f"/v1/alphas/{alpha}/scores?limit=20"),
+        "computed": (_window(alpha, draw, days=60) for _ in itertools.count()),
+    }
+    found: dict[str, dict[str, Any]] = {}
+    for name, paths in light.items():
+        _asked(up, paths, _WARM_SECONDS / 2)
+        found[f"{name}, alone"] = _asked(up, paths, seconds)
+    listed = [_window(alpha, draw, days=None) + "&panel=1&doc=1" for _ in range(_WINDOWS)]
+    for name, paths in light.items():
+        with _heavy(up, listed, heavy_key, connections, seconds + 2 * _WARM_SECONDS) as heavy:
+            time.sleep(_WARM_SECONDS)
+            found[f"{name}, beside heavy"] = _asked(up, paths, seconds)
+        found[f"heavy, beside {name}"] = heavy
+    return found
+
+
+def _window(alpha: str, draw: random.Random, *, days: int | None) -> str:
+    """Return metrics over a window: of so many days, or of some years."""
+    first = dt.date(2012, 1, 1) + dt.timedelta(days=draw.randrange(2000))
+    last = first + dt.timedelta(
+        days=draw.randrange(1000, 3500) if days is None else days + draw.randrange(30)
+    )
+    return f"/v1/alphas/{alpha}/metrics?from={first}&to={last}"
+
+
+def _asked(up: Running, paths: Iterator[str], seconds: float) -> dict[str, Any]:
+    connection = Connection(up.port, up.headers)
+    spent: list[float] = []
+    refused = 0
+    end = time.monotonic() + seconds
+    try:
+        while time.monotonic() < end:
+            try:
+                spent.append(connection.ask(Request(next(paths)))[1])
+            except LoadFailed as error:
+                if "answered 503" not in str(error):
+                    raise
+                refused += 1
+            time.sleep(_PAUSE_SECONDS)
+    finally:
+        connection.close()
+    spent.sort()
+    if not spent:
+        return {"answered": 0, "refused": refused}
+    return {
+        "p50_ms": round(spent[len(spent) // 2], 2),
+        "p99_ms": round(spent[min(len(spent) - 1, len(spent) * 99 // 100)], 2),
+        "most_ms": round(spent[-1], 2),
+        "answered": len(spent),
+        "refused": refused,
+    }
+
+
+@contextlib.contextmanager
+def _heavy(
+    up: Running, paths: list[str], key: str, connections: int, seconds: float
+) -> Iterator[dict[str, Any]]:
+    wrk = shutil.which("wrk")
+    if wrk is None:
+        raise LoadFailed("wrk is not installed: `apt-get install wrk`")
+    with tempfile.TemporaryDirectory() as name:
+        listed, script = Path(name) / "paths", Path(name) / "heavy.lua"
+        listed.write_text("\n".join(paths) + "\n")
+        script.write_text(_HEAVY % {"list": listed})
+        command = [wrk, "-t1", f"-c{connections}", f"-d{round(seconds)}s", "--timeout", "120s", "--latency"]
+        command += ["-H", f"authorization: Bearer {key}", "-s", str(script), f"http://127.0.0.1:{up.port}"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        found: dict[str, Any] = {}
+        try:
+            yield found
+        finally:
+            told, _ = process.communicate(timeout=300)
+            found.update(json.loads(told.strip().splitlines()[-1]))
+
+
+def _second_key(server: Ours, checkout: Path | None) -> str:
+    """Issue a key of the same account."""
+    python = sys.executable if checkout is None else str(checkout.resolve() / ".venv" / "bin" / "python")
+    rate = "per_second=10000000,per_minute=100000000,per_day=1000000000,monthly=1000000000"
+    command = [
+        python,
+        "-m",
+        "serve",
+        "keys",
+        "issue",
+        "--account",
+        "benchmark@example.org",
+        "--name",
+        "heavy",
+    ]
+    command += ["--endpoints", "all", "--alphas", "all", "--runs", "all", "--rate", rate]
+    done = subprocess.run(
+        [*command, "--access", str(server.store), "--json"],
+        cwd=server.folder,
+        env={**os.environ, "PYTHONPATH": str(server.folder)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return str(json.loads(done.stdout)["token"])
+
+
+if __name__ == "__main__":
+    main()

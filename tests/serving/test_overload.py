@@ -1,0 +1,329 @@
+"""More than the threads can compute is refused early, and whoever asks much does not make others wait."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+import struct
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from uvicorn.server import ServerState as ServerCounts
+
+from datasets.snapshot import Snapshot
+from schemas.errors import ApiError
+from serve.compute import EXPECTED, FULL, LEFT, WAITED, CallerLeft, ComputeQueue
+from serve.http import request as requests
+from serve.http.middleware import RequestMiddleware
+from serve.http.protocol.fast_path import FastConnection
+from serve.http.request import Request
+from tests.support import published
+from tests.support.application import running
+from tests.support.client import ApiClient
+
+PATIENCE = 30.0
+DESCRIPTION = f"/v1/alphas/{published.ALPHA}"
+METRICS = f"/v1/alphas/{published.ALPHA}/metrics"
+
+
+class Gate:
+    """Work that waits until it is let through, and notes in which order it was begun."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.open = threading.Event()
+
+    def work(self, name: str) -> Callable[[], str]:
+        def run() -> str:
+            self.begun.append(name)
+            assert self.open.wait(PATIENCE)
+            return name
+
+        return run
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to that"
+        await asyncio.sleep(0.002)
+
+
+def call(queue: ComputeQueue, key: str, work: Callable[[], Any]) -> asyncio.Task[Any]:
+    return asyncio.create_task(queue.run(work, Request(key, {}, key_id=key)))
+
+
+def refusal(done: asyncio.Task[Any]) -> ApiError:
+    error = done.exception()
+    assert isinstance(error, ApiError)
+    assert (error.code, error.status) == ("overloaded", 503)
+    assert 2 <= int(error.headers["Retry-After"]) <= 60
+    return error
+
+
+@contextmanager
+def queued(threads: int, max_waiting: int, max_seconds: float) -> Iterator[tuple[ComputeQueue, Gate]]:
+    queue, gate = ComputeQueue(threads, max_waiting, max_seconds), Gate()
+    try:
+        yield queue, gate
+    finally:
+        gate.open.set()
+        queue.close()
+
+
+def test_one_key_with_many_answers_to_compute_leaves_a_thread_to_the_others() -> None:
+    async def scenario() -> None:
+        with queued(2, 100, PATIENCE) as (queue, gate):
+            heavy = [call(queue, "heavy", gate.work(f"heavy {n}")) for n in range(20)]
+            await until(lambda: len(gate.begun) == 2 and queue.waiting == 18)
+            for n in range(5):
+                assert await call(queue, f"light {n % 2}", lambda: "light") == "light"
+            assert len(gate.begun) == 2, "a key is never given more threads than it may have"
+            gate.open.set()
+            assert await asyncio.gather(*heavy) == [f"heavy {n}" for n in range(20)]
+            assert (queue.waiting, queue.running, queue.refused.total()) == (0, 0, 0)
+
+    asyncio.run(scenario())
+
+
+def test_the_next_thread_goes_to_the_key_that_was_given_the_least_time() -> None:
+    async def scenario() -> None:
+        with queued(1, 100, PATIENCE) as (queue, gate):
+            await call(queue, "heavy", lambda: time.sleep(0.05))
+            first, third = Gate(), [call(queue, "third", gate.work("third"))]
+            heavy = [call(queue, "heavy", first.work("heavy 0"))]
+            await until(lambda: queue.running == 2)
+            heavy += [call(queue, "heavy", first.work(f"heavy {n}")) for n in range(1, 4)]
+            await until(lambda: queue.waiting == 3)
+            light = [call(queue, "light", first.work(f"light {n}")) for n in range(2)]
+            await until(lambda: queue.waiting == 5)
+            first.open.set()  # the third key still has the other thread
+            await asyncio.gather(*heavy, *light)
+            assert first.begun == ["heavy 0", "light 0", "light 1", "heavy 1", "heavy 2", "heavy 3"]
+            gate.open.set()
+            await asyncio.gather(*third)
+
+    asyncio.run(scenario())
+
+
+def test_when_the_queue_is_full_the_key_that_fills_it_is_refused() -> None:
+    async def scenario() -> None:
+        with queued(1, 4, PATIENCE) as (queue, gate):
+            others = [call(queue, "other", gate.work("other"))]
+            heavy = [call(queue, "heavy", gate.work(f"heavy {n}")) for n in range(8)]
+            await until(lambda: sum(task.done() for task in heavy) == 3)
+            assert [task.done() for task in heavy] == [False] * 5 + [True] * 3, "those that came last"
+            light = call(queue, "light", gate.work("light"))
+            await until(heavy[4].done)
+            assert queue.waiting == 4
+            for task in heavy[4:]:
+                refusal(task)
+            gate.open.set()
+            assert await light == "light"
+            await asyncio.gather(*heavy[:4], *others)
+            assert queue.refused == Counter({FULL: 4})
+
+    asyncio.run(scenario())
+
+
+def test_a_call_that_waited_long_enough_is_refused_also_when_every_thread_hangs() -> None:
+    async def scenario() -> None:
+        with queued(1, 100, 0.05) as (queue, gate):
+            tasks = [call(queue, "a", gate.work("a")), call(queue, "b", gate.work("b"))]
+            waiting = [call(queue, "b", gate.work("late")) for _ in range(3)]
+            await asyncio.wait(waiting, timeout=PATIENCE)
+            for task in waiting:
+                refusal(task)
+            gate.open.set()
+            assert await asyncio.gather(*tasks) == ["a", "b"]
+            assert sorted(gate.begun) == ["a", "b"]
+            assert queue.refused == Counter({WAITED: 3})
+
+    asyncio.run(scenario())
+
+
+def test_a_key_whose_own_calls_will_take_too_long_is_refused_at_once() -> None:
+    async def scenario() -> None:
+        with queued(1, 1000, 0.2) as (queue, gate):
+            await call(queue, "heavy", lambda: time.sleep(0.15))
+            heavy = [call(queue, "heavy", gate.work("heavy")) for _ in range(20)]
+            await until(lambda: queue.refused[EXPECTED] > 0)
+            assert 1 <= queue.waiting <= 3
+            assert queue.refused[EXPECTED] >= 16
+            light = call(queue, "light", lambda: "light")
+            assert await light == "light"
+            gate.open.set()
+            await asyncio.wait(heavy, timeout=PATIENCE)
+
+    asyncio.run(scenario())
+
+
+def test_nothing_is_computed_for_callers_who_left() -> None:
+    async def scenario() -> None:
+        with queued(1, 2, PATIENCE) as (queue, gate):
+            tasks = [call(queue, "a", gate.work("a")), call(queue, "b", gate.work("b"))]
+            asked = [Request(f"{n}", {}, key_id="a") for n in range(2)]
+            left = [asyncio.create_task(queue.run(gate.work("left"), request)) for request in asked]
+            await until(lambda: queue.waiting == 2)
+            asked[0].left = asked[1].left = True
+            stays = call(queue, "a", gate.work("stays"))  # there is room, for they left
+            await until(lambda: queue.waiting == 1)
+            gate.open.set()
+            assert await stays == "stays"
+            await asyncio.wait([*tasks, *left])
+            assert all(isinstance(task.exception(), CallerLeft) for task in left)
+            assert "left" not in gate.begun
+            assert queue.refused == Counter({LEFT: 2})
+
+    asyncio.run(scenario())
+
+
+def noted(n: int, seconds: float, computed: list[int]) -> Callable[[], int]:
+    """Return work that notes that it was done; some of it fails."""
+
+    def run() -> int:
+        time.sleep(seconds)
+        computed.append(n)
+        if n % 17 == 0:
+            raise LookupError(n)
+        return n
+
+    return run
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_call_is_computed_or_refused_and_nothing_is_left_behind(seed: int) -> None:
+    draw = random.Random(seed)
+
+    async def scenario() -> None:
+        queue = ComputeQueue(draw.randint(1, 3), draw.randint(1, 12), 0.02)
+        computed: list[int] = []
+
+        tasks = {}
+        for n in range(200):
+            tasks[n] = call(
+                queue, f"key {draw.randint(0, 5)}", noted(n, draw.choice([0, 0.001, 0.004]), computed)
+            )
+            if draw.random() < 0.4:
+                await asyncio.sleep(draw.choice([0, 0.001]))
+            if draw.random() < 0.1:
+                tasks[draw.randrange(n + 1)].cancel()
+        await asyncio.wait(tasks.values(), timeout=PATIENCE)
+        await until(lambda: queue.running == 0)
+        queue.close()
+        assert queue.waiting == 0
+        assert len(computed) == len(set(computed))
+        ended = {n: task for n, task in tasks.items() if not task.cancelled()}
+        for n, task in ended.items():
+            if task.exception() is None:
+                assert task.result() == n
+            elif not isinstance(task.exception(), LookupError):
+                refusal(task)
+            assert (n in computed) == (not isinstance(task.exception(), ApiError))
+
+    asyncio.run(scenario())
+
+
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    """Return what lets descriptions of alphas through; until then they hang."""
+    gate, description = Gate(), Snapshot.description
+
+    def hang(snapshot: Snapshot) -> Any:
+        gate.work("description")()
+        return description(snapshot)
+
+    monkeypatch.setattr(Snapshot, "description", hang)
+    yield gate
+    gate.open.set()
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}", "accept-encoding": "identity"}
+
+
+def test_a_call_too_many_is_told_when_to_come_back_and_others_are_answered(root: Path, hanging: Gate) -> None:
+    with running(root, threads=1, max_waiting_answers=3, preload=0) as api:
+        heavy, light = bearer(api.key()), bearer(api.key())
+        api.wait(_overload(api, hanging, heavy, light))
+
+
+async def _overload(api: ApiClient, gate: Gate, heavy: dict[str, str], light: dict[str, str]) -> None:
+    get = api.client.get
+    calls = [asyncio.create_task(get(DESCRIPTION, headers=heavy)) for _ in range(10)]
+    await until(lambda: sum(task.done() for task in calls) == 6)
+    assert len(gate.begun) == 1
+    for found in [task.result() for task in calls if task.done()]:
+        assert (found.status_code, found.json()["error"]["code"]) == (503, "overloaded")
+        assert int(found.headers["retry-after"]) >= 2
+        assert "x-ratelimit-remaining-second" in found.headers
+    for path in (METRICS, f"{DESCRIPTION}/scores", "/v1/me", "/v1/health"):
+        answer: httpx.Response = await get(path, headers=light)
+        assert answer.status_code == 200, path
+    for path in (
+        "/v1/me",
+        f"{DESCRIPTION}/scores",
+    ):  # what lies in memory waits for nobody, not even for oneself
+        assert (await get(path, headers=heavy)).status_code == 200
+    gate.open.set()
+    assert sorted([(await task).status_code for task in calls]) == [200] * 4 + [503] * 6
+
+
+def test_a_probe_waits_for_no_thread(root: Path, hanging: Gate) -> None:
+    with running(root, threads=1, max_waiting_answers=1, max_wait_seconds=0.1, preload=0) as api:
+        keys = [bearer(api.key()) for _ in range(2)]
+
+        async def scenario() -> None:
+            tasks = [asyncio.create_task(api.client.get(DESCRIPTION, headers=key)) for key in keys * 3]
+            await until(lambda: sum(task.done() for task in tasks) == 4)
+            found = await api.client.get("/v1/health", headers={"accept-encoding": "gzip"})
+            assert found.status_code == 200
+            hanging.open.set()
+            assert [(await task).status_code for task in tasks].count(200) == 2
+
+        api.wait(scenario())
+
+
+def test_a_request_knows_when_its_caller_left() -> None:
+    async def scenario() -> None:
+        begun: asyncio.Future[Request] = asyncio.get_running_loop().create_future()
+        lines: list[Any] = []
+
+        async def inner(scope: Any, *_: Any) -> None:
+            begun.set_result(requests.of(scope))
+            await until(lambda: requests.of(scope).left)
+
+        config = uvicorn.Config(
+            RequestMiddleware(inner, None, lines.append),
+            log_config=None,
+            proxy_headers=False,
+            ws="none",
+            lifespan="off",
+        )
+        config.load()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: FastConnection(config, ServerCounts(), {}, loop), "127.0.0.1", 0
+        )
+        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(b"GET /v1/any HTTP/1.1\r\nHost: here\r\n\r\n")
+        request = await begun
+        assert not request.left
+        writer.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+        )
+        writer.close()
+        await until(lambda: bool(lines))
+        assert [line["request_id"] for line in lines] == [request.id]
+        server.close()
+
+    asyncio.run(scenario())
