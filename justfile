@@ -12,7 +12,7 @@ demo *args:
     @python -m serve demo {{ args }}
 
 # folders of tests with a recipe of their own; `test` leaves them out, and .ci/run runs every one
-apart := "browser cluster compatibility contributing crowds fuzz importers install kills notebooks readers s3 storage"
+apart := "browser cluster compatibility contributing crowds documents fuzz importers install kills notebooks readers s3 storage"
 in_parallel := "pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
 # the test-suite in a few minutes, or the files given; without what has a recipe of its own
@@ -35,7 +35,15 @@ compatibility:
 crowds:
     {{ in_parallel }} tests/crowds
 
-# the wheel, the README as printed, and the examples of CONTRIBUTING applied to a copy
+# every block of code of README and docs, run beside one demo; and the site that is made of them, looked at in pieces
+documents:
+    {{ in_parallel }} tests/documents
+
+# the documents as a site in site/, which ends with an error for a link that leads nowhere
+site:
+    python docs/site/build.py
+
+# the wheel, installed and used; and the examples of CONTRIBUTING applied to a copy
 install:
     {{ in_parallel }} tests/install tests/contributing
 
@@ -89,8 +97,25 @@ deps:
 spelling:
     codespell
 
+# keys and passwords in any file under version control; what was looked at and is none is in .secrets.baseline
+secrets:
+    #!/usr/bin/env bash
+    set -uo pipefail
+    mapfile -d '' files < <(git ls-files -z)
+    baseline=$(mktemp)
+    trap 'rm -f "$baseline" "$baseline.log"' EXIT
+    cp .secrets.baseline "$baseline"
+    detect-secrets-hook --baseline "$baseline" "${files[@]}" > "$baseline.log"
+    found=$?
+    # 3: the same as before on other lines
+    if [ "$found" != 0 ] && [ "$found" != 3 ]; then cat "$baseline.log"; exit 1; fi
+
+# known weaknesses of what uv.lock names; asks api.osv.dev
+audit:
+    uv audit --frozen
+
 # what is checked before a commit; `bash .ci/run` is what decides
-check: lint types imports deps spelling test
+check: lint types imports deps spelling secrets test
 
 # write the documents that are derived from the declarations
 docs:

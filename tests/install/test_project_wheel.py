@@ -115,9 +115,9 @@ def test_messages_name_the_installed_command(programs: Path, tmp_path: Path) -> 
     assert "`alpha-results build`" in done.stderr
 
 
-def test_from_an_empty_environment_to_an_answer_as_the_readme_says(programs: Path, tmp_path: Path) -> None:
-    text = (REPOSITORY / "README.md").read_text("utf-8")
-    section = text[text.index("### Installing") : text.index("### Your own runs")]
+def test_from_an_empty_environment_to_an_answer_as_the_page_says(programs: Path, tmp_path: Path) -> None:
+    text = (REPOSITORY / "docs" / "installing.md").read_text("utf-8")
+    section = text[text.index("## To use it") : text.index("## Your own runs")]
     port = free_port()
     script = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)[-1].replace(
         "8001", str(port)

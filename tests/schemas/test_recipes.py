@@ -66,7 +66,7 @@ def test_a_folder_that_the_suite_leaves_out_has_one_recipe_which_ci_runs_and_con
 
 
 def test_ci_runs_the_suite_and_every_cheap_check_before_it() -> None:
-    cheap = ["lint", "types", "imports", "deps", "spelling"]
+    cheap = ["lint", "types", "imports", "deps", "spelling", "secrets"]
     assert ran_by_ci()[: len(cheap) + 1] == [*cheap, "test"]
 
 

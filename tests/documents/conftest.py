@@ -1,0 +1,60 @@
+"""A running demo, and the environment of a shell that was given its line: what the pages say that a reader has."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.ports import free_port
+
+LINE = re.compile(r"^\. (\S+/env)$", re.MULTILINE)
+STARTS_WITHIN = 240.0
+"""Seconds for the demo to simulate, build and serve; it takes ten on an idle machine."""
+
+
+@pytest.fixture(scope="session")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that is not the checkout."""
+    return tmp_path_factory.mktemp("elsewhere")
+
+
+@pytest.fixture(scope="session")
+def readers_environment(elsewhere: Path) -> Iterator[dict[str, str]]:
+    """Run the demo from another folder and return the environment of a shell that was given its line."""
+    log = elsewhere / "demo.log"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("ALPHA_RESULTS_")}
+    with log.open("w") as output:
+        demo = subprocess.Popen(
+            [sys.executable, "-m", "serve", "demo", "--port", str(free_port())],
+            cwd=elsewhere, env=clean, stdout=output, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            end = time.monotonic() + STARTS_WITHIN
+            while not (line := LINE.search(log.read_text())):
+                assert demo.poll() is None, log.read_text()
+                assert time.monotonic() < end, log.read_text()
+                time.sleep(0.2)
+            shown = shell(f"{line[0]} && env -0", elsewhere, clean)
+            yield dict(entry.split("=", 1) for entry in shown.split("\0") if entry)
+        finally:
+            demo.send_signal(signal.SIGINT)
+            demo.wait(60)
+
+
+def shell(script: str, folder: Path, environment: dict[str, str]) -> str:
+    """Run lines in a shell whose `python` is that of the suite."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    done = subprocess.run(
+        ["sh", "-e"], input=script, cwd=folder, env={**environment, "PATH": path},
+        capture_output=True, text=True, check=False, timeout=STARTS_WITHIN,
+    )  # fmt: skip
+    assert done.returncode == 0, (script, done.stdout, done.stderr)
+    return done.stdout

@@ -1,0 +1,94 @@
+"""Blocks of the pages that are not run as they stand, each with the reason; a block that has no way to run fails elsewhere.
+
+A reason that names a file of tests is believed as long as that file is there.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from tests.documents.pages import Block
+
+DEMO: Final = "tests/documents/conftest.py starts the demo by the command of the recipe"
+INSTALLED: Final = "tests/install/test_project_wheel.py installs the wheel and runs what it brings"
+DEPLOYED: Final = "tests/deploy/test_first_deployment.py runs the steps in their order"
+PATCHES: Final = "tests/contributing/test_examples.py applies it to a copy and tries what it then has"
+DATASETS: Final = "tests/install/test_datasets_wheel.py installs the wheel and runs the page there"
+BUCKET: Final = (
+    "no such bucket here: its words and flags are compared with the program's; tests/s3/ runs both on one"
+)
+NOTHING: Final = "nothing to run: a message, a layout, a file"
+
+
+class LeftOut(NamedTuple):
+    """Blocks of a page that begin so, and why they are not run."""
+
+    page: str
+    begins: str
+    why: str
+
+
+LEFT_OUT: Final = (
+    LeftOut("CONTRIBUTING.md", "pip install uv", "the set-up of a checkout, with which .ci/run begins"),
+    LeftOut("CONTRIBUTING.md", "serve/auth: ", NOTHING),
+    LeftOut("CONTRIBUTING.md", "--- ", PATCHES),
+    LeftOut("README.md", "pip install uv", DEMO),
+    LeftOut("docs/installing.md", "pip install uv", DEMO),
+    LeftOut("docs/installing.md", "pip install /path/to/the/checkout", INSTALLED),
+    LeftOut("docs/installing.md", "alpha-results simulate", INSTALLED),
+    LeftOut("clients/datasets/README.md", "", DATASETS),
+    LeftOut("clients/python/README.md", "pip install", "tests/client/test_wheel.py installs the wheel"),
+    LeftOut("clients/seal-writer/README.md", "$ pip install", "tests/importers/conftest.py installs it"),
+    LeftOut(
+        "docs/batches.md",
+        "from alpha_results.pipeline import",
+        "names a bucket; tests/batch/test_build_many.py runs builds so on folders",
+    ),
+    LeftOut("docs/batches.md", '{"at":', NOTHING),
+    LeftOut(
+        "docs/explorer.md", "python -m serve run", "serves without end; tests/browser/ starts it and looks"
+    ),
+    LeftOut(
+        "docs/benchmarks.md",
+        "apt-get install wrk",
+        "twenty minutes with nothing else running; tests/benchmarks/test_comparison.py reads what they write",
+    ),
+    LeftOut("docs/operations.md", "$ python -m pipeline build --datasets s3://", BUCKET),
+    LeftOut("docs/operations.md", "import datasets", BUCKET),
+    LeftOut(
+        "docs/operations.md",
+        "$ uv run --group cluster",
+        "tests/cluster/test_cluster.py builds on a real scheduler with its workers",
+    ),
+    LeftOut(
+        "docs/operations.md",
+        "$ python -m pipeline rollback",
+        "needs a snapshot before the one served; tests/housekeeping/test_rollback.py goes back to one",
+    ),
+    LeftOut("docs/operations.md", "apt-get install --no-install-recommends python3-venv", DEPLOYED),
+    LeftOut("docs/operations.md", "install -d -o alpha-results", DEPLOYED),
+    LeftOut("docs/operations.md", "cd /opt/alpha-results", DEPLOYED),
+    LeftOut("docs/operations.md", "cp deploy/systemd/", DEPLOYED),
+    LeftOut("docs/operations.md", "install -d /etc/ssl/alpha-results", DEPLOYED),
+    LeftOut("docs/operations.md", "set -a; . /etc/alpha-results/serve.env", DEPLOYED),
+    LeftOut("docs/reading-the-files.md", "catalog/<alpha_id>.json", NOTHING),
+    LeftOut(
+        "docs/whole-tables.md",
+        "import os\n\nimport duckdb",
+        "tests/documents/test_duckdb_links.py runs it with the release of DuckDB that has the extension",
+    ),
+    LeftOut(
+        "docs/writing-a-seal.md",
+        "from alpha_results_seal.vectorbt import",
+        "tests/importers/test_importers.py does it with results of both libraries",
+    ),
+    LeftOut("docs/writing-a-seal.md", "{", NOTHING),
+)
+
+
+def reason(block: Block) -> LeftOut | None:
+    """Return why a block is not run; None where it is."""
+    for entry in LEFT_OUT:
+        if block.page == entry.page and block.text.startswith(entry.begins):
+            return entry
+    return None

@@ -1,0 +1,112 @@
+"""The fenced blocks of every page that people read, and the script that a page makes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from textwrap import dedent
+
+from tests.support.processes import REPOSITORY
+
+_BLOCK = re.compile(r"^( *)```([^\n`]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_CALL = re.compile(r"^\$ (.*(?:\\\n.*)*)\n?((?:(?!\$ ).*\n?)*)", re.MULTILINE)
+
+MARK = "\x1e"
+"""Stands between the outputs of two steps."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: where it stands, what it is written in, and its text."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+
+    def calls(self) -> list[tuple[str, str]]:
+        """Return the commands of a console, each with what is printed below it."""
+        return [(command, printed) for command, printed in _CALL.findall(self.text)]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of a page's script, and what the page says that it prints; None where it says nothing."""
+
+    line: int
+    command: str
+    printed: str | None = None
+
+
+def all_pages() -> list[str]:
+    """Return every page, as a path in the repository."""
+    found = [
+        *REPOSITORY.glob("*.md"),
+        *(REPOSITORY / "docs").rglob("*.md"),
+        *(REPOSITORY / "clients").glob("*/README.md"),
+    ]
+    return sorted(path.relative_to(REPOSITORY).as_posix() for path in found)
+
+
+def blocks(page: str) -> list[Block]:
+    """Return the fenced blocks of a page in their order; those inside a list too."""
+    text = (REPOSITORY / page).read_text("utf-8")
+    return [
+        Block(page, text[: found.start()].count("\n") + 1, found[2].strip(), dedent(found[3]))
+        for found in _BLOCK.finditer(text)
+    ]
+
+
+def steps(parts: list[Block]) -> list[Step]:
+    """Return what is run of blocks, in order; a block of `output` is what the one before it prints.
+
+    Raises
+    ------
+    ValueError
+        For a block in a language that is not run.
+    """
+    found: list[Step] = []
+    for block in parts:
+        if block.language == "mermaid":
+            continue  # a diagram, which the site draws: tests/documents/test_site.py
+        if block.language == "console":
+            found += [
+                Step(block.line, command, printed.strip() or None) for command, printed in block.calls()
+            ]
+        elif block.language == "sh":
+            found.append(Step(block.line, block.text))
+        elif block.language == "python":
+            found.append(Step(block.line, f"python -W error - <<'END_OF_BLOCK'\n{block.text}END_OF_BLOCK"))
+        elif block.language == "output" and found:
+            found[-1] = Step(found[-1].line, found[-1].command, block.text)
+        else:
+            raise ValueError(
+                f"{block.page}, line {block.line}: a block of {block.language or 'no language'!r} is not run. Write it as "
+                "`sh`, `console` (`$ command` and what it prints), `python`, or `output` (what the block before it "
+                "prints); or name it in tests/documents/left_out.py, with the reason why it is not"
+            )
+    return found
+
+
+def script(parts: list[Step]) -> str:
+    """Return one script of a page, so that a later step sees the variables and files of those before it."""
+    ending = "trap '[ -z \"$!\" ] || { kill $! && wait $! || true; }' EXIT\n"
+    return ending + "".join(f"{part.command}\nprintf '{MARK}'\n" for part in parts)
+
+
+def matches(printed: str, answer: str) -> bool:
+    """Whether an answer is what a page prints: white space apart, and `…` for what is left out."""
+    pieces = [re.escape("".join(piece.split())) for piece in printed.split("…")]
+    return re.fullmatch(".*".join(pieces), "".join(answer.split())) is not None
+
+
+def own_commands(block: Block) -> list[list[str]]:
+    """Return the words of each of this project's commands in a block, after `python -m` or `alpha-results`."""
+    text = block.text.replace("$ ", "")
+    text = re.sub(r"\\\n\s*", " ", text)
+    lines = re.findall(r"\bpython -m ((?:pipeline|serve|datasets) [^\n#|;&)]*)", text)
+    lines += [
+        words if words.startswith(("serve ", "datasets ")) else f"pipeline {words}"
+        for words in re.findall(r"(?:^|\$\()alpha-results ((?!-)[a-z][^\n#|;&)]*)", text, re.MULTILINE)
+    ]
+    return [line.split() for line in lines]

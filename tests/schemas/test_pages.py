@@ -1,0 +1,52 @@
+"""Every block of code on a page is run by `just documents`, or says why not; commands that are not run are there."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from datasets.__main__ import cli as datasets
+from pipeline.__main__ import cli as pipeline
+from serve.cli.group import serve
+from tests.documents.left_out import LEFT_OUT, LeftOut, reason
+from tests.documents.pages import Block, all_pages, blocks, own_commands, steps
+from tests.support.processes import REPOSITORY
+
+PROGRAMS: dict[str, click.Command] = {"pipeline": pipeline, "serve": serve, "datasets": datasets}
+ALL = [block for page in all_pages() for block in blocks(page)]
+LEFT = [block for block in ALL if reason(block)]
+
+
+@pytest.mark.parametrize("page", all_pages())
+def test_every_block_of_a_page_is_run_or_says_why_not(page: str) -> None:
+    steps([block for block in blocks(page) if reason(block) is None])
+
+
+def test_a_block_in_an_unknown_language_is_refused_by_its_page_and_line() -> None:
+    with pytest.raises(ValueError, match=r"docs/new\.md, line 7: a block of 'rust' is not run"):
+        steps([Block("docs/new.md", 7, "rust", "fn main() {}\n")])
+
+
+@pytest.mark.parametrize("entry", LEFT_OUT, ids=lambda entry: f"{entry.page}: {entry.begins[:30]!r}")
+def test_what_is_left_out_is_on_its_page_and_the_tests_that_the_reason_names_are_there(
+    entry: LeftOut,
+) -> None:
+    assert [block for block in LEFT if reason(block) is entry], "no block begins so: take the entry out"
+    named = [word.rstrip(",;:") for word in entry.why.split() if word.startswith("tests/")]
+    assert not [place for place in named if not (REPOSITORY / place).exists()]
+
+
+@pytest.mark.parametrize("block", ALL, ids=lambda block: f"{block.page}:{block.line}")
+def test_the_commands_of_a_page_are_ones_that_the_programs_have(block: Block) -> None:
+    for words in own_commands(block):
+        command, rest = PROGRAMS[words[0]], words[1:]
+        while isinstance(command, click.Group):
+            name = next(word for word in rest if not word.startswith("-"))
+            found = command.get_command(click.Context(command), name)
+            assert found, (words, f"{name} is no command")
+            command, rest = found, rest[rest.index(name) + 1 :]
+        known = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)} | {
+            "--help"
+        }
+        flags = {word.partition("=")[0] for word in rest if word.startswith("--")}
+        assert flags <= known, (words, flags - known)
