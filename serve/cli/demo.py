@@ -54,7 +54,7 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
         made = _json("pipeline", "simulate", "--out", str(simulation), "--seed", str(seed), "--json")
         _tell(f"simulation  {simulation} ({made['status']})")
     with _step(screen, "checking the seals and building their snapshots"):
-        built = _json(
+        built = _run(
             "pipeline",
             "build",
             *made["seals"],
@@ -64,7 +64,8 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
             archives,
             "--json",
         )
-        for seal in built["seals"]:
+        for line in built.splitlines()[:-1]:  # the last one counts
+            seal = json.loads(line)
             _tell(f"snapshot    {seal['alpha_id']} {seal['snapshot']} ({seal['outcome']})")
     with _step(screen, "issuing two keys, one of them with raw-book access"):
         keys = _keys(root / "keys.json", published)
@@ -153,7 +154,10 @@ def _keys(file: Path, published: Path) -> dict[str, Any]:
     where = ("--datasets", str(published), "--json")
     accounts = _json("serve", "accounts", "list", *where) if store.exists() else []
     if not any(account["email"] == _EMAIL for account in accounts):
-        _json("serve", "accounts", "create", "--email", _EMAIL, "--ceiling-endpoints", "all", *where)
+        # An administrator's, so that the explorer shows the reconciliation too.
+        _json(
+            "serve", "accounts", "create", "--email", _EMAIL, "--admin", "--ceiling-endpoints", "all", *where
+        )
     grants = (
         "--endpoints",
         "all",
@@ -175,6 +179,11 @@ def _keys(file: Path, published: Path) -> dict[str, Any]:
 
 def _json(package: str, *arguments: str) -> Any:
     """Run one of the project's commands and read its JSON answer."""
+    return json.loads(_run(package, *arguments))
+
+
+def _run(package: str, *arguments: str) -> str:
+    """Run one of the project's commands and return what it printed."""
     done = subprocess.run(  # noqa: S603 - our own commands
         [sys.executable, "-m", module_name(package), *arguments], capture_output=True, text=True, check=False
     )
@@ -182,7 +191,7 @@ def _json(package: str, *arguments: str) -> Any:
         raise DemoFailed(
             f"python -m {module_name(package)} {arguments[0]} failed: {done.stderr.strip() or done.stdout.strip()}"
         )
-    return json.loads(done.stdout)
+    return done.stdout
 
 
 @contextlib.contextmanager

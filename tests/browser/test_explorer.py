@@ -42,6 +42,46 @@ def test_the_catalogue_lists_what_the_key_may_read_and_searches_it(visit: Visit)
     expect(page.locator("#results")).to_contain_text("No alpha of this key matches")
 
 
+def test_the_catalogue_is_sorted_and_bounded_by_figures(visit: Visit) -> None:
+    page = visit.open("/")
+    page.locator("[data-sort=icir]").click()
+    visit.settle()
+    assert "sort=-icir" in page.url
+    rows = visit.site.ask("alphas?fields=icir&sort=-icir")["data"]
+    listed = page.locator("tr[data-alpha]")
+    assert [row.get_attribute("data-alpha") for row in listed.all()] == [row["alpha_id"] for row in rows]
+    values = [cell.get_attribute("data-value") for cell in page.locator("td[data-figure=icir]").all()]
+    assert [None if value is None else float(value) for value in values] == [
+        row["figures"]["icir"] for row in rows
+    ]
+    withheld = next(row for row in rows if row["figures"]["icir"] is None)
+    cell = page.locator(f"tr[data-alpha={withheld['alpha_id']}] td[data-figure=icir]")
+    cell.locator("summary").click()
+    expect(cell).to_contain_text(withheld["withheld"]["icir"])
+    page.locator(".bounds > summary").click()
+    page.get_by_label("Least ICIR").fill("-1000")
+    expect(listed).to_have_count(sum(row["figures"]["icir"] is not None for row in rows))
+    assert "min_icir=-1000" in page.url
+
+
+def test_a_key_that_may_not_read_figures_has_a_list_without_them(visit: Visit) -> None:
+    key = issued(visit.site.root, endpoints="meta.me,catalog.alphas.list,catalog.alphas.get")
+    page = visit.open("/", key)
+    assert page.locator("tr[data-alpha]").count() == len(visit.site.ask("alphas", key)["data"])
+    assert page.locator("[data-sort=icir]").count() == 0
+    expect(page.locator("main")).to_contain_text("performance.metrics")
+
+
+def test_alphas_picked_in_the_catalogue_are_compared(visit: Visit) -> None:
+    page = visit.open("/")
+    for alpha in (FULL, HIDDEN):
+        page.locator(f"tr[data-alpha={alpha}] input").check()
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_selector("#curves canvas")
+    assert page.url.endswith(f"#/compare?alphas={FULL},{HIDDEN}")
+    visit.settle()
+
+
 def test_every_chart_of_an_alpha_is_drawn_and_described(visit: Visit) -> None:
     page = visit.open(f"/alphas/{FULL}")
     for section in CHARTS:
@@ -145,6 +185,72 @@ def test_two_alphas_are_compared_on_the_sessions_that_both_have(visit: Visit, tm
     for alpha, curve in zip((FULL, HIDDEN), curves, strict=True):
         growth = [float(row[f"{alpha} growth of 1 (ratio)"]) for row in rows]
         assert growth == pytest.approx([row["ending_equity"] / curve[0]["starting_equity"] for row in curve])
+
+
+@pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
+def test_how_alike_they_are_is_what_the_interface_answers(visit: Visit, by: str) -> None:
+    page = visit.open(f"/compare?alphas={FULL},{HIDDEN}&by={by}")
+    data = visit.site.ask(f"correlations?alphas={FULL},{HIDDEN}&by={by}")["data"]
+    cells = page.locator("#alike .heat-cell").all()
+    values = [cell.get_attribute("data-value") for cell in cells]
+    assert [None if value is None else float(value) for value in values] == [
+        value for row in data["matrix"] for value in row
+    ]
+
+
+def test_what_each_adds_is_what_the_interface_answers(visit: Visit, tmp_path: Path) -> None:
+    page = visit.open(f"/compare?alphas={FULL},{PLAIN}")
+    rows = table_of(page, "adds", tmp_path)
+    for row, other in zip(rows, (PLAIN, FULL), strict=True):
+        data = visit.site.ask(f"alphas/{row['alpha_id']}/contribution?alphas={other}")["data"]
+        for part in ("with", "without", "marginal"):
+            shown = row[f"sharpe_{part}"]
+            assert (float(shown) if shown else None) == data[part]["sharpe"]
+
+
+def test_whether_it_was_luck_is_what_the_interface_answers(visit: Visit, tmp_path: Path) -> None:
+    page = visit.open(f"/alphas/{FULL}")
+    data = visit.site.ask(f"alphas/{FULL}/luck")["data"]
+    for row in table_of(page, "luck", tmp_path):
+        band = data["bands"][row["figure"]]
+        if band is None:
+            assert row["estimate"] == ""
+        else:
+            assert [float(row[name]) for name in ("lower", "estimate", "upper")] == [
+                band[name] for name in ("lower", "estimate", "upper")
+            ]
+    expect(page.locator("#luck [data-figure='overfitting.probability']")).to_contain_text(
+        data["withheld"]["overfitting"]
+    )
+
+
+def test_a_benchmark_stands_beside_the_curve_from_the_close_before_it(visit: Visit, tmp_path: Path) -> None:
+    page = visit.open(f"/alphas/{FULL}?benchmark=SPY")
+    rows = table_of(page, "equity", tmp_path)
+    prices = {
+        row["date"]: 1 + row["cumulative_return"]
+        for row in visit.site.ask("benchmarks/SPY/daily?limit=5000")["data"]
+    }
+    base = prices[max(date for date in prices if date < rows[0]["date"])]
+    for row in rows:
+        if row["date"] in prices:
+            expected = prices[row["date"]] / base
+            assert float(row["SPY growth of 1 (ratio)"]) == pytest.approx(expected, rel=1e-9)
+    page.get_by_label("Benchmark", exact=True).select_option("none")
+    visit.settle()
+    assert "SPY growth of 1 (ratio)" not in table_of(page, "equity", tmp_path)[0]
+
+
+def test_an_administrator_sees_the_reconciliation_and_others_are_told_who_does(
+    visit: Visit, tmp_path: Path
+) -> None:
+    page = visit.open(f"/alphas/{FULL}")
+    expect(page.locator("#checks")).to_contain_text("admin.alphas.readiness")
+    page.get_by_role("button", name="Sign out").click()
+    key = issued(visit.site.root, admin=True)
+    page = visit.open(f"/alphas/{FULL}", key)
+    figures = visit.site.ask(f"admin/alphas/{FULL}/readiness", key)["data"]["reconciliation"]["figures"]
+    assert [row["status"] for row in table_of(page, "checks", tmp_path)] == [one["status"] for one in figures]
 
 
 def test_a_key_that_does_not_work_is_refused_in_the_interfaces_words(

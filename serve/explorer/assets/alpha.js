@@ -41,7 +41,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
     for (const name of names) sections[name].reload();
   }
 
-  const WINDOWED = ["equity", "ic", "deciles", "terms", "persistence", "turnover", "exposures", "names", "years", "luck"];
+  const WINDOWED = ["equity", "ic", "deciles", "terms", "persistence", "turnover", "exposures", "names", "years", "luck", "near"];
 
   // ---- top: who it is, and the headline figures ----
 
@@ -97,7 +97,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
       .catch(() => []); // the sections that need a book say what is refused
     if (!names.includes(state.book)) names.unshift(state.book);
     bookBox.replaceChildren(choice("Book", names.map((name) => [name, name]), state.book, (book) =>
-      pick({ book }, "equity", "turnover", "exposures", "names", "week")));
+      pick({ book }, ...["equity", "turnover", "exposures", "names", "week", "luck"].filter((name) => sections[name]))));
   }
 
   async function benchmarks() {

@@ -75,38 +75,44 @@ export function checks({ caller, metrics, id }) {
   return { checks: made };
 }
 
+const BAND_UNITS = { pnl: "equity units", max_drawdown: "equity units", max_drawdown_pct: "%", annualised_return: "a year", volatility: "a year", turnover: "a year" };
+
 /** Whether the record may be luck; served as research.luck. */
-export function luck({ caller, path, state, window }) {
+export function luck({ caller, path, id, state, window }) {
   if (!caller.callable_endpoints.includes("research.luck")) return {};
   const made = panel("Was it luck?", {
-    id: "luck",
-    about: "The Sharpe ratio against the number of trials, the record it would take, and bootstrap bands.",
+    id: "luck", file: `${id}-luck`, wide: true,
+    about: "The Sharpe ratio against the trials it was picked from, the record it takes, and 95 % bands by the stationary bootstrap, of the book and window picked.",
     load: async () => {
-      const { data } = await get(`${path}/luck`, { book: ["long_short", "long_only"].includes(state.book) ? state.book : null, ...window() });
-      const withheld = Object.entries(data.withheld ?? {});
-      const bands = Object.entries(data.bands ?? {}).map(([figure, band]) => ({ figure, ...band }));
+      const { data } = await get(`${path}/luck`, { book: state.book, ...window() });
+      const why = (name, member) => data.withheld[`${name}.${member}`] ?? data.withheld[name] ?? "The interface gives no value.";
+      const fact = (title, value, unit, name, member) => el("div", { class: "tile", "data-figure": `${name}.${member}`, "data-value": value },
+        el("span", { class: "label" }, title),
+        value === null || value === undefined ? el("strong", { class: "withheld" }, "withheld") : el("strong", {}, shown(value)),
+        el("span", { class: "fine" }, value === null || value === undefined ? why(name, member) : unit));
+      const { probabilistic_sharpe: probable, deflated_sharpe: deflated, minimum_track_record: least, overfitting } = data;
+      const bands = Object.entries(data.bands).map(([figure, band]) => ({ figure, ...(band ?? { estimate: null, reason: why("bands", figure) }) }));
       return {
         content: el("div", {},
-          ["deflated_sharpe", "minimum_track_record", "overfitting"].map((name) => (data[name] ? el("details", { open: name === "deflated_sharpe" }, el("summary", {}, words(name)), numbers(data[name])) : null)),
-          bands.length ? table("Bootstrap bands", [
-            { title: "Figure", make: (row) => words(row.figure) },
-            { title: "Estimate", number: true, make: (row) => shown(row.estimate) },
-            { title: "Lower", number: true, make: (row) => shown(row.lower) },
-            { title: "Upper", number: true, make: (row) => shown(row.upper) },
-            { title: "Level", number: true, make: (row) => shown(row.level) },
-          ], bands) : null,
-          withheld.length ? el("ul", { class: "warnings" }, withheld.map(([figure, reason]) => el("li", {}, el("code", {}, figure), ` withheld: ${reason}`))) : null),
+          el("div", { class: "tiles" },
+            fact("Sharpe ratio", data.sharpe, `annualised, ${data.observations} sessions`, "sharpe", ""),
+            fact("Sharpe above 0", probable.probability, "probability", "probabilistic_sharpe", "probability"),
+            fact("Sharpe above 0, given the trials", deflated.probability, `probability, deflated by ${deflated.trials} trials (${deflated.trials_from})`, "deflated_sharpe", "probability"),
+            fact("Record it takes", least.years, `years, at ${shown(least.confidence * 100)} % confidence`, "minimum_track_record", "years"),
+            fact("Overfitting", overfitting?.probability ?? null, `probability, ${overfitting?.trials} trials in ${overfitting?.splits} splits`, "overfitting", "probability")),
+          table("Bootstrap bands", [
+            { title: "Figure", unit: null, make: (row) => [words(row.figure), BAND_UNITS[row.figure] ? el("small", {}, ` ${BAND_UNITS[row.figure]}`) : ""] },
+            { title: "Lower", number: true, make: (row) => (row.estimate === null ? "–" : shown(row.lower)) },
+            { title: "Estimate", number: true, make: (row) => (row.estimate === null ? "–" : shown(row.estimate)) },
+            { title: "Upper", number: true, make: (row) => (row.estimate === null ? "–" : shown(row.upper)) },
+            { title: "", make: (row) => row.reason ?? "" },
+          ], bands),
+          el("p", { class: "fine" }, `${data.bootstrap.samples} samples.`)),
+        data: { columns: ["figure", "estimate", "lower", "upper", "level"], rows: bands.map((row) => [row.figure, row.estimate, row.lower, row.upper, row.level]) },
       };
     },
   });
   return { luck: made };
-}
-
-function numbers(values) {
-  return el("dl", {}, Object.entries(values).flatMap(([name, value]) => [
-    el("dt", {}, words(name)),
-    el("dd", {}, value === null ? "withheld" : typeof value === "number" ? shown(value, 4) : typeof value === "object" ? told(value) : String(value)),
-  ]));
 }
 
 /** The nearest and farthest alphas; served as research.neighbours. */
@@ -114,7 +120,7 @@ export function beside({ caller, path, id, state, pick, window }) {
   if (!caller.callable_endpoints.includes("research.neighbours")) return {};
   const order = { value: "nearest" };
   const made = panel("Neighbours", {
-    id: "near", file: `${id}-neighbours`,
+    id: "near", file: `${id}-neighbours`, wide: true,
     controls: [
       segments("By", BY, state.near, (near) => pick({ near }, "near")),
       choice("Order", [["nearest", "nearest first"], ["farthest", "farthest first"]], "nearest", (value) => { order.value = value; made.reload(); }),

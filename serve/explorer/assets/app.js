@@ -70,7 +70,10 @@ async function render() {
 }
 
 function trail(...names) {
-  crumbs.replaceChildren(...names.filter(Boolean).map((name, i) => el("span", i === names.length - 1 ? { "aria-current": "page" } : {}, name)));
+  const shownNames = names.filter(Boolean);
+  crumbs.replaceChildren(...shownNames.map((name, i) => (i === shownNames.length - 1
+    ? el("span", { "aria-current": "page" }, name)
+    : el("span", {}, el("a", { href: "#/" }, name)))));
   document.title = [...names.filter(Boolean).reverse(), "Alpha results"].join(" · ");
 }
 

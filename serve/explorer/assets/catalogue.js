@@ -9,27 +9,29 @@ const ROWS = 50;
 const PAUSE = 250;
 const MOST_PICKED = 6;
 const SHOWN = ["icir", "information_ratio", "excess_sharpe", "max_drawdown_pct", "turnover"];
-const COLUMNS = HEADLINES.filter(([name]) => SHOWN.includes(name));
 
-export function catalogue({ parameters, remember, main, crumbs }) {
+export function catalogue({ caller, parameters, remember, main, crumbs }) {
   crumbs("Catalogue");
   const state = {
     q: parameters.q ?? "",
+    tag: parameters.tag ?? "",
     sort: parameters.sort ?? "",
     complete: parameters.complete === "1",
     page: Math.max(0, Number.parseInt(parameters.page ?? "0", 10) || 0),
     bounds: Object.fromEntries(Object.entries(parameters).filter(([name]) => /^(min|max)_/.test(name))),
     picked: new Set((parameters.pick ?? "").split(",").filter(Boolean)),
   };
+  // Whoever may not read figures may not order by them either: the list is then without them.
+  const withFigures = caller.callable_endpoints.includes("performance.metrics");
+  const columns = withFigures ? HEADLINES.filter(([name]) => SHOWN.includes(name)) : [];
   const results = el("div", { id: "results", "aria-live": "polite" });
   const bar = el("div", { class: "pick-bar", hidden: true });
   let asked = 0;
-  const withFigures = false;
   let timer = 0;
 
   function changed() {
     remember({
-      q: state.q, sort: state.sort, complete: state.complete ? "1" : null, page: state.page || null,
+      q: state.q, tag: state.tag, sort: state.sort, complete: state.complete ? "1" : null, page: state.page || null,
       pick: [...state.picked].join(","),
       ...Object.fromEntries(SHOWN.flatMap((name) => [[`min_${name}`, state.bounds[`min_${name}`]], [`max_${name}`, state.bounds[`max_${name}`]]])),
     });
@@ -41,7 +43,7 @@ export function catalogue({ parameters, remember, main, crumbs }) {
     results.setAttribute("aria-busy", "true");
     try {
       const answer = await get("alphas", {
-        search: state.q, sort: withFigures ? state.sort : null, complete_only: state.complete ? "1" : null, ...(withFigures ? { fields: SHOWN.join(",") } : {}),
+        search: state.q, sort: state.sort, tag: state.tag, complete_only: state.complete ? "1" : null, ...(withFigures ? { fields: SHOWN.join(",") } : {}),
         limit: ROWS, offset: state.page * ROWS, ...state.bounds,
       });
       if (mine === asked) results.replaceChildren(...list(answer));
@@ -68,7 +70,7 @@ export function catalogue({ parameters, remember, main, crumbs }) {
           el("caption", { class: "unseen" }, "Alphas"),
           el("thead", {}, el("tr", {},
             el("th", { scope: "col" }, el("span", { class: "unseen" }, "Compare")),
-            head("name", "Alpha", null), COLUMNS.map(([name, title, unit]) => head(name, title, unit)), head("published_at", "Published", null))),
+            head("name", "Alpha", null), columns.map(([name, title, unit]) => head(name, title, unit)), head("published_at", "Published", null))),
           el("tbody", {}, data.map(row)))),
       el("div", { class: "pages" },
         el("span", {}, `${first}–${last} of ${pagination.total}`),
@@ -113,7 +115,7 @@ export function catalogue({ parameters, remember, main, crumbs }) {
         el("a", { href: `#/alphas/${encodeURIComponent(one.alpha_id)}` }, one.name),
         one.name === one.alpha_id ? null : el("code", {}, one.alpha_id),
         one.tldr ? el("p", {}, one.tldr) : null),
-      COLUMNS.map(([name, title]) => {
+      columns.map(([name, title]) => {
         const value = one.figures?.[name];
         const reason = one.withheld?.[name];
         return el("td", { class: "number", "data-figure": name, "data-value": value ?? null, "data-title": title },
@@ -136,6 +138,7 @@ export function catalogue({ parameters, remember, main, crumbs }) {
   }
 
   const search = el("input", { type: "search", value: state.q, placeholder: "Name, address or thesis", oninput: () => { state.q = search.value; soon(); } });
+  const tag = el("input", { type: "search", value: state.tag, placeholder: "such as momentum", oninput: () => { state.tag = tag.value.trim(); soon(); } });
   const complete = el("input", { type: "checkbox", checked: state.complete, onchange: () => { state.complete = complete.checked; soon(); } });
   const bound = (side, name, title) => {
     const control = el("input", {
@@ -152,11 +155,13 @@ export function catalogue({ parameters, remember, main, crumbs }) {
     el("h1", {}, "Alphas"),
     el("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
       field("Search", search),
-      el("details", { class: "bounds", open: Object.keys(state.bounds).length > 0 },
+      field("Tag", tag),
+      columns.length === 0 ? null : el("details", { class: "bounds", open: Object.keys(state.bounds).length > 0 },
         el("summary", {}, "Bounds on figures"),
-        el("div", {}, COLUMNS.map(([name, title, unit]) =>
+        el("div", {}, columns.map(([name, title, unit]) =>
           el("fieldset", {}, el("legend", {}, title, el("small", {}, unit)), bound("min", name, title), bound("max", name, title))))),
       el("label", { class: "tick" }, complete, " complete runs only")),
+    withFigures ? "" : el("p", { class: "fine" }, "This key may not read figures (performance.metrics): the list is without them."),
     results, bar);
   showPicked();
   return load();

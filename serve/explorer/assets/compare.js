@@ -75,7 +75,7 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
       id: "alike", file: "comparison-correlations", wide: true,
       controls: [segments("Measured by", BY, state.by, (by) => pick({ by }, ["alike"]))],
       load: async () => {
-        const { data } = await get("correlations", { alphas: ids.join(","), by: state.by, book: ["long_short", "long_only"].includes(state.book) ? state.book : null, ...window() });
+        const { data } = await get("correlations", { alphas: ids.join(","), by: state.by, book: state.book, ...window() });
         const withheld = Object.entries(data.withheld ?? {});
         const columns = [{ title: "", make: (row) => link(row.id) }, ...data.alphas.map((id, i) => ({ title: id, number: true, make: (row) => cell(row.values[i], row.observations[i]) }))];
         const rows = data.alphas.map((id, i) => ({ id, values: data.matrix[i], observations: data.observations[i] }));
@@ -95,7 +95,7 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
       id: "adds", file: "comparison-contribution", wide: true,
       about: "The equal-weight book of all, less that of the others; and the alpha's return that the others do not explain, with HAC errors.",
       load: async () => {
-        const found = await Promise.all(ids.map((id) => get(`${path(id)}/contribution`, { alphas: ids.filter((other) => other !== id).join(","), book: ["long_short", "long_only"].includes(state.book) ? state.book : null, ...window() })
+        const found = await Promise.all(ids.map((id) => get(`${path(id)}/contribution`, { alphas: ids.filter((other) => other !== id).join(","), book: state.book, ...window() })
           .then(({ data }) => ({ id, data }), (error) => ({ id, error }))));
         const number = (title, unit, read, write = charts.shown) => ({
           title, unit, number: true,

@@ -5,7 +5,7 @@ import { el } from "./dom.js";
 
 export const HEADLINES = [
   ["ic", "Mean IC", "correlation"],
-  ["icir", "ICIR", "ratio"],
+  ["icir", "ICIR", "annualised"],
   ["information_ratio", "Information ratio", "annualised"],
   ["excess_sharpe", "Excess Sharpe", "annualised"],
   ["pnl", "Profit", "ratio"],
