@@ -12,7 +12,7 @@ demo *args:
     @python -m serve demo {{ args }}
 
 # folders of tests with a recipe of their own; `test` leaves them out, and .ci/run runs every one
-apart := "browser cluster compatibility contributing crowds documents fuzz importers install kills notebooks readers s3 storage"
+apart := "batch_kills browser cluster compatibility contributing crowds documents fuzz importers install kills notebooks orchestrators readers s3 storage"
 in_parallel := "pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
 # the test-suite in a few minutes, or the files given; without what has a recipe of its own
@@ -62,6 +62,13 @@ importers:
 # the notebooks, run as scripts
 notebooks:
     uv run --group notebooks pytest -q -p no:schemathesis tests/notebooks
+# the examples for Airflow, Dagster and cron: the first two in environments of their own
+orchestrators:
+    {{ in_parallel }} tests/orchestrators
+
+# many seals through batches that are killed, ended, cut off from their cluster and from their store
+kills-batch count="1000":
+    ALPHA_RESULTS_TEST_SEALS={{ count }} pytest -q -s -p no:schemathesis tests/batch_kills
 
 # kill builds, publications, collections, cache fills and PostgreSQL at random moments; end servers in the midst of their work
 kills count="200":

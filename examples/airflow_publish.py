@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime, timedelta
 
-from airflow.exceptions import AirflowFailException
 from airflow.sdk import dag, task
+from airflow.sdk.exceptions import AirflowFailException
 
 PYTHON = os.environ.get("ALPHA_RESULTS_PYTHON", "/opt/alpha-results/bin/python")
 SEALS = os.environ.get("ALPHA_RESULTS_SEALS", "/srv/seals")
@@ -26,13 +26,16 @@ DATASETS = os.environ.get("ALPHA_RESULTS_DATASETS", "/srv/published")
 )
 def publish(seals: str, datasets: str) -> list[str]:
     """Publish what is due; return what somebody has to mend."""
-    from alpha_results.pipeline import build_from
+    from alpha_results.pipeline import AlphaResultsError, build_from
 
     again, to_mend = [], []
-    for result in build_from(seals, datasets, jobs=4):
-        print(result.at, result.seal, result.outcome, flush=True)
-        if result.error is not None:
-            (again if result.retryable else to_mend).append(f"{result.seal}: {result.error}")
+    try:
+        for result in build_from(seals, datasets, jobs=4):
+            print(result.at, result.seal, result.outcome, flush=True)
+            if result.error is not None:
+                (again if result.retryable else to_mend).append(f"{result.seal}: {result.error}")
+    except AlphaResultsError as error:  # it concerns all: the root is away, or an address makes no sense
+        (again if error.retryable else to_mend).append(str(error))
     if again:
         raise RuntimeError("; ".join(again))  # Airflow tries again: what is published by then costs nothing
     return to_mend

@@ -3,7 +3,7 @@
 import os
 
 import dagster as dg
-from alpha_results.pipeline import build_from
+from alpha_results.pipeline import AlphaResultsError, build_from
 
 SEALS = os.environ.get("ALPHA_RESULTS_SEALS", "/srv/seals")
 DATASETS = os.environ.get("ALPHA_RESULTS_DATASETS", "/srv/published")
@@ -14,11 +14,14 @@ def published_alphas(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
     """Publish what is due, and fail where something is left to do."""
     counts: dict[str, int] = {}
     again, to_mend = [], []
-    for result in build_from(SEALS, DATASETS, jobs=4):
-        context.log.info("%s: %s", result.seal, result.outcome)
-        counts[result.outcome] = counts.get(result.outcome, 0) + 1
-        if result.error is not None:
-            (again if result.retryable else to_mend).append(f"{result.seal}: {result.error}")
+    try:
+        for result in build_from(SEALS, DATASETS, jobs=4):
+            context.log.info("%s: %s", result.seal, result.outcome)
+            counts[result.outcome] = counts.get(result.outcome, 0) + 1
+            if result.error is not None:
+                (again if result.retryable else to_mend).append(f"{result.seal}: {result.error}")
+    except AlphaResultsError as error:  # it concerns all: the root is away, or an address makes no sense
+        (again if error.retryable else to_mend).append(str(error))
     if again:
         context.log.warning("; ".join(again))
         raise dg.RetryRequested(max_retries=3, seconds_to_wait=float(os.environ.get("RETRY_SECONDS", "300")))

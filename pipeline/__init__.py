@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from pipeline.batch.cancellation import Cancellation
     from pipeline.batch.many import build_from, build_many
     from pipeline.batch.result import SealResult
+    from schemas.errors import AlphaResultsError
 
-__all__ = ["Cancellation", "SealResult", "build_from", "build_many"]
+__all__ = ["AlphaResultsError", "Cancellation", "SealResult", "build_from", "build_many"]
 
 _PLACES: Final = {
+    "AlphaResultsError": "schemas.errors",
     "Cancellation": "pipeline.batch.cancellation",
     "SealResult": "pipeline.batch.result",
     "build_from": "pipeline.batch.many",

@@ -1,0 +1,51 @@
+"""Whatever a batch goes through, its report accounts for every seal, and the next one does the rest and nothing more.
+
+``just kills-batch 1000`` does in earnest what `.ci/run` does with a few.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from tests.batch_kills.campaign import Campaign
+from tests.support.bucket import Bucket
+from tests.support.dask import Dask
+
+SEALS = int(os.environ.get("ALPHA_RESULTS_TEST_SEALS", "60"))
+IN_A_BUCKET = max(10, SEALS // 20)
+
+
+def tell(campaign: Campaign) -> None:
+    sys.stdout.write(json.dumps(campaign.told, indent=2) + "\n")
+
+
+def test_a_batch_over_a_folder_that_is_killed_ended_and_loses_its_disk_and_its_cluster(
+    tmp_path: Path, dask: Dask
+) -> None:
+    campaign = Campaign(tmp_path, str(tmp_path / "root"), SEALS, seed=20260101)
+    campaign.kill_builds_and_the_batch()
+    campaign.kill_what_forks_and_end_the_batch()
+    campaign.fill_the_disk()
+    first = dask.worker("first")
+    dask.worker("second")
+
+    def kill_a_worker() -> None:
+        first.send_signal(signal.SIGKILL)
+        dask.worker("third")
+
+    campaign.lose_the_cluster(dask.address, kill_a_worker, lambda: dask.scheduler.send_signal(signal.SIGKILL))
+    dask.end()  # builds that its workers were at
+    campaign.finish()
+    tell(campaign)
+
+
+def test_a_batch_into_a_bucket_that_goes_away(tmp_path: Path, bucket: Bucket) -> None:
+    campaign = Campaign(tmp_path, bucket.url("root"), IN_A_BUCKET, seed=20260102)
+    campaign.kill_builds_and_the_batch()
+    campaign.lose_the_store(bucket.server.away())
+    campaign.finish()
+    tell(campaign)
