@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.batch_kills.campaign import Campaign
@@ -16,7 +18,7 @@ from tests.support.bucket import Bucket
 from tests.support.dask import Dask
 
 SEALS = int(os.environ.get("ALPHA_RESULTS_TEST_SEALS", "60"))
-IN_A_BUCKET = max(10, SEALS // 20)
+IN_A_BUCKET = max(16, SEALS // 20)
 
 
 def tell(campaign: Campaign) -> None:
@@ -43,9 +45,19 @@ def test_a_batch_over_a_folder_that_is_killed_ended_and_loses_its_disk_and_its_c
     tell(campaign)
 
 
+@contextlib.contextmanager
+def killed(bucket: Bucket) -> Iterator[None]:
+    """Kill the store in the midst of whatever it does, and start it again after a block."""
+    bucket.server.kill()
+    try:
+        yield
+    finally:
+        bucket.server.start()
+
+
 def test_a_batch_into_a_bucket_that_goes_away(tmp_path: Path, bucket: Bucket) -> None:
     campaign = Campaign(tmp_path, bucket.url("root"), IN_A_BUCKET, seed=20260102)
     campaign.kill_builds_and_the_batch()
-    campaign.lose_the_store(bucket.server.away())
+    campaign.lose_the_store(killed(bucket))
     campaign.finish()
     tell(campaign)
