@@ -14,7 +14,9 @@ SEAL_VERSION: Final = 1
 TABLE_KINDS: Final = tuple(SEALED_TABLES)
 """Kinds that are one Parquet file."""
 KINDS: Final = ("description", *TABLE_KINDS, "metrics", "source")
-REQUIRED_KINDS: Final = (*TABLE_KINDS, "metrics")
+OPTIONAL_KINDS: Final = frozenset(name for name, table in SEALED_TABLES.items() if table.optional)
+"""Tables that a complete run may lack."""
+REQUIRED_KINDS: Final = (*(name for name, table in SEALED_TABLES.items() if not table.optional), "metrics")
 """What a complete run holds."""
 
 MAX_BYTES: Final = {

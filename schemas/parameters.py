@@ -258,7 +258,7 @@ TRIALS: Final = Parameter(
 TRIAL_DEVIATION: Final = Parameter(
     "trial_deviation",
     ParameterKind.NUMBER,
-    "Standard deviation of the annualised Sharpe ratios of those trials.",
+    "Standard deviation of the annualised Sharpe ratios of those trials; by default that of the trials whose returns were sealed.",
     minimum=0,
 )
 

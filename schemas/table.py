@@ -114,6 +114,8 @@ class Table:
         Columns that stand in the path (``column=value``) rather than in the file.
     sealed, published
         Whether engines write it; whether snapshots hold it.
+    optional
+        Whether a complete run may lack it.
     formula
         Version of how its rows are chosen: raised when the same seal gives other rows.
     """
@@ -126,6 +128,7 @@ class Table:
     partition: tuple[str, ...] = ()
     sealed: bool = True
     published: bool = True
+    optional: bool = False
     formula: int = 1
 
     def __getitem__(self, name: str) -> Column:

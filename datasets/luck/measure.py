@@ -15,11 +15,13 @@ from datasets.maths import bands
 from datasets.maths.bands import Band, Bands, Figure, ledger_bands, weekly_bands
 from datasets.maths.conventions import SESSIONS_PER_YEAR
 from datasets.maths.equity import period_returns
+from datasets.maths.overfitting import Matrix, Overfitting, overfitting
 from datasets.maths.series import Floats, measured
 from datasets.maths.sharpe import (
     SharpeMoments,
     minimum_track_record,
     probabilistic_sharpe,
+    sharpe_deviation,
     sharpe_moments,
 )
 from datasets.maths.unavailable import Unavailable
@@ -35,6 +37,8 @@ BENCHMARK_SHARPE: Final = 0.0
 ANNUAL: Final = math.sqrt(SESSIONS_PER_YEAR)
 _SEED_BYTES: Final = 6
 """Whole numbers of this size are exact in every JSON reader."""
+MAX_TESTED: Final = 1000
+"""Trials that are compared at most: a thousand take a second or two."""
 NO_TRIALS: Final = Unavailable(MISSING_KIND, "the run sealed no returns of its trials")
 
 
@@ -69,11 +73,17 @@ class Luck:
         Of the daily returns, or why there are none.
     searched
         As of the evidence.
+    sealed
+        Trials whose returns were sealed; 0 when there are none.
+    deviation
+        Standard deviation of their annualised Sharpe ratios over the window; None when there are no two with a ratio.
     """
 
     data: Mapping[str, Any]
     moments: SharpeMoments | Unavailable
     searched: int | None
+    sealed: int = 0
+    deviation: float | None = None
 
 
 # Equity that vanishes makes returns without bounds: what comes of them is withheld, and no line is logged for it.
@@ -119,7 +129,10 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
         needed = minimum_track_record(moments, benchmark, CONFIDENCE)
     sessions = given("minimum_track_record", needed)
     daily, weekly = _daily_bands(ledger, seed), _weekly_bands(ic, seed)
-    withheld["overfitting"] = NO_TRIALS.text
+    trials = _trials(evidence, query)
+    tested = trials if isinstance(trials, Unavailable) else _overfitting(trials)
+    if isinstance(tested, Unavailable):
+        withheld["overfitting"] = tested.text
     data = {
         "book": query.book,
         "observations": 0 if isinstance(ledger, Unavailable) else int(measured(_returns(ledger)).size),
@@ -136,7 +149,7 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
             "confidence": CONFIDENCE,
             "benchmark_sharpe": BENCHMARK_SHARPE,
         },
-        "overfitting": None,
+        "overfitting": None if isinstance(tested, Unavailable) else asdict(tested),
         "bands": {
             name: _band(name, band, withheld) for name, band in {**daily.figures, **weekly.figures}.items()
         },
@@ -148,7 +161,9 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
         },
         "withheld": withheld,
     }
-    return Luck(data, moments, evidence.searched)
+    sealed = 0 if evidence.trials is None else evidence.trials.returns.shape[1]
+    deviation = None if isinstance(trials, Unavailable) else sharpe_deviation(trials)
+    return Luck(data, moments, evidence.searched, sealed, None if deviation is None else deviation * ANNUAL)
 
 
 def make_seed(snapshot: str, query: LuckQuery) -> int:
@@ -175,6 +190,20 @@ def _ic(evidence: Evidence, query: LuckQuery) -> Floats | Unavailable:
         kind = CROSS_SECTIONS.kind
         return Unavailable(MISSING_KIND, f"the run holds no {kind} for {CROSS_SECTIONS.meaning}", kind)
     return evidence.ic[query.window.rows(evidence.weeks)]
+
+
+def _trials(evidence: Evidence, query: LuckQuery) -> Matrix | Unavailable:
+    if evidence.trials is None:
+        return NO_TRIALS
+    return evidence.trials.returns[query.window.rows(evidence.trials.date)]
+
+
+def _overfitting(trials: Matrix) -> Overfitting | Unavailable:
+    if trials.shape[1] > MAX_TESTED:
+        return Unavailable(
+            "insufficient_data", f"the run sealed more than {MAX_TESTED} trials, too many to be compared here"
+        )
+    return overfitting(trials)
 
 
 def _closed(source: Source, query: LuckQuery) -> Unavailable | None:

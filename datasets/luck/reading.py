@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from datasets.maths.overfitting import Matrix
 from datasets.maths.series import Dates, Floats
 from datasets.run_metrics.figures import Ledger
 from datasets.run_metrics.reading import Frames, read_ledger, read_weekly_ic
@@ -29,6 +30,8 @@ class Evidence:
         Rebalance dates and the coefficient of each; None when the run sealed no cross-sections.
     searched
         Combinations of the values that the description says were tried; None when it names none.
+    trials
+        The returns of the trials; None when the run sealed none.
     """
 
     snapshot: str
@@ -36,6 +39,23 @@ class Evidence:
     weeks: Dates | None
     ic: Floats | None
     searched: int | None
+    trials: TrialReturns | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialReturns:
+    """The daily returns of every trial.
+
+    Attributes
+    ----------
+    date
+        Days, ascending.
+    returns
+        A row a day, a column a trial in the order of their names.
+    """
+
+    date: Dates
+    returns: Matrix
 
 
 def read(frames: Frames, snapshot: Snapshot, book: str) -> Evidence:
@@ -55,7 +75,30 @@ def read(frames: Frames, snapshot: Snapshot, book: str) -> Evidence:
         weeks,
         ic,
         searched_combinations(described.get("parameters")),
+        read_trials(frames, snapshot),
     )
+
+
+def read_trials(frames: Frames, snapshot: Snapshot) -> TrialReturns | None:
+    """Read the returns of the trials.
+
+    Returns
+    -------
+    TrialReturns or None
+        None when the run sealed none.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the file is gone or cannot be read.
+    """
+    if not snapshot.has_rows("trials"):
+        return None
+    rows = frames("trials", ("trial", "date", "period_return"))
+    trials = rows["trial"].n_unique()
+    # Stored by trial and day, and every trial has the same days: `trials.days` refuses other seals.
+    days = rows["date"][: rows.height // trials].to_numpy().astype("datetime64[D]")
+    return TrialReturns(days, rows["period_return"].to_numpy().reshape(trials, days.size).T)
 
 
 def searched_combinations(parameters: Iterable[Mapping[str, Any]] | None) -> int | None:

@@ -41,6 +41,8 @@ def known_trials(
 ) -> Trials:
     """Choose the number of trials: as the request states it, else as sealed, else as the catalogue has it.
 
+    How far they lie apart is what the request states; of trials whose returns were sealed, what those say.
+
     Parameters
     ----------
     stated, deviation
@@ -52,6 +54,8 @@ def known_trials(
     """
     if stated is not None:
         return Trials(stated, "request", deviation)
+    if luck.sealed:
+        return Trials(luck.sealed, "seal", luck.deviation if deviation is None else deviation)
     if not described:
         reason = f"the key may not call {DESCRIPTION} for the search values of this alpha; `trials` states their number"
         return Trials(Unavailable(ACCESS_LIMITED, reason, "description"), None, deviation)

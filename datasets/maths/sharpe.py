@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from datasets.maths.series import Floats, is_constant, measured
+from datasets.maths.series import ROUNDING, Floats, is_constant, measured
 from datasets.maths.unavailable import Unavailable, no_variation, too_few
 
 MIN_OBSERVATIONS: Final = 10
@@ -71,6 +72,28 @@ def sharpe_moments(returns: Floats) -> SharpeMoments | Unavailable:
     excess = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (fourth / second**2 - 3) + 6)
     sharpe = float(values.mean()) / math.sqrt(second * n / (n - 1))
     return SharpeMoments(n, sharpe, skewness, excess + 3.0)
+
+
+def sharpe_deviation(returns: npt.NDArray[np.float64]) -> float | None:
+    """Sample deviation (ddof 1) of the Sharpe ratios of several series, per observation.
+
+    Parameters
+    ----------
+    returns
+        A row a day, a column a trial; no NaN.
+
+    Returns
+    -------
+    float or None
+        None with fewer than two series or ten days, or when one of the series does not vary.
+    """
+    days, trials = returns.shape
+    if trials < 2 or days < MIN_OBSERVATIONS:
+        return None
+    deviations = returns.std(axis=0, ddof=1)
+    if (deviations <= ROUNDING).any():
+        return None
+    return float((returns.mean(axis=0) / deviations).std(ddof=1))
 
 
 def probabilistic_sharpe(moments: SharpeMoments, benchmark: float = 0.0) -> float | Unavailable:

@@ -38,6 +38,7 @@ from pipeline.rules.registry import RULES
 from pipeline.seal import Seal
 from schemas.errors import SealRefused
 from schemas.kinds import KINDS, REQUIRED_KINDS
+from schemas.tables import TABLES
 from schemas.version import declarations, schema_version
 
 
@@ -233,6 +234,7 @@ def _write_all(seal: Seal, publication: Publication, stages: Stages) -> _Written
             if seal.has(kind):
                 with stages(kind):
                     spans[kind] = _write_books(seal, writer, kind)
+        _write_trials(seal, writer, stages)
         if spans:
             writer.table("books", books.published_books(spans))
         weeks = None
@@ -285,6 +287,14 @@ def _write_books(seal: Seal, writer: SnapshotWriter, kind: str) -> books.Spans:
     seal.drop(kind)
     writer.by_book(kind, rows)
     return books.spans(rows, kind)
+
+
+def _write_trials(seal: Seal, writer: SnapshotWriter, stages: Stages) -> None:
+    """Write the returns of the trials, where the run sealed any."""
+    if seal.has("trials"):
+        with stages("trials"):
+            writer.table("trials", ordered(seal.table("trials"), TABLES["trials"].sort))
+            seal.drop("trials")
 
 
 def _write_metrics(seal: Seal, writer: SnapshotWriter, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:

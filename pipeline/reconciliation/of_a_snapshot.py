@@ -23,7 +23,7 @@ from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 from pipeline.rules.tables import Tables
 from pipeline.seal.declared_differences import read_declared
-from schemas.kinds import ALPHA_ID
+from schemas.kinds import ALPHA_ID, OPTIONAL_KINDS
 from schemas.tables import SEALED_TABLES
 from schemas.tables.sealed_metrics import SEALED_METRICS
 
@@ -90,6 +90,8 @@ def _rules(address: str, manifest: Manifest, tables: Tables) -> Report:
         if rule.level is not Level.RUN:
             continue
         missing = [kind for kind, columns in rule.needs.items() if not tables.has(kind, *columns)]
+        if OPTIONAL_KINDS.intersection(missing):
+            continue
         if missing:
             skipped.append(NotChecked(rule.id, f"the run sealed no {', '.join(missing)}"))
         elif left_out(rule, manifest.reconciliation):

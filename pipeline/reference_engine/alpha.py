@@ -34,6 +34,9 @@ class AlphaSpec:
         Whether the run records the signal before smoothing, and runs the books that follow it.
     ranks
         Whether the run seals its own ranks instead of leaving them to the reader.
+    tried
+        Half-lives in weeks that were tried before this one was picked: each is run, and its returns are sealed beside
+        those of the run.
     """
 
     alpha_id: str
@@ -45,6 +48,7 @@ class AlphaSpec:
     equity_basis: float = 1.0
     raw: bool = True
     ranks: bool = False
+    tried: tuple[float, ...] = ()
 
 
 DEFAULT_ALPHAS: Sequence[AlphaSpec] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ def run_alpha(market: Market, spec: AlphaSpec) -> RunRecord:
     Returns
     -------
     RunRecord
-        All kinds: six tables, metrics, description and source.
+        All kinds: six tables, metrics, description and source; the trials where some were made.
     """
     decisions = decide(market, spec)
     traded = decisions.status == "traded"
@@ -66,11 +66,32 @@ def run_alpha(market: Market, spec: AlphaSpec) -> RunRecord:
             "positions": ledger.positions,
             "pnl": ledger.pnl,
             "trades": ledger.trades,
+            **_trials(market, spec, ledger.portfolio),
         },
         metrics=own_metrics(weekly, rebalances, ledger.portfolio),
         description=description(spec, tuple(sorted(set(rebalances["date"].dt.year().to_list())))),
         source=source_files(spec),
     )
+
+
+def _trials(market: Market, spec: AlphaSpec, portfolio: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Run every variant that was tried, and set their returns beside those of the run; nothing when none was."""
+    if not spec.tried:
+        return {}
+    ledgers = {spec.half_life_weeks: portfolio}
+    for half_life in spec.tried:
+        if half_life not in ledgers:
+            variant = replace(spec, half_life_weeks=half_life, raw=False, ranks=False, tried=())
+            ledgers[half_life] = run_alpha(market, variant).tables["portfolio"]
+    returns = [
+        ledger.filter(pl.col("book") == "long_short").select(
+            trial=pl.lit(f"half_life_weeks={half_life}"),
+            date="date",
+            period_return=pl.col("ending_equity") / pl.col("starting_equity") - 1.0,
+        )
+        for half_life, ledger in ledgers.items()
+    ]
+    return {"trials": pl.concat(returns).sort("trial", "date")}
 
 
 def simulate(

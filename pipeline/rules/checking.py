@@ -42,7 +42,7 @@ from pipeline.seal.file_rules import (
 from pipeline.seal.records import METRICS
 from pipeline.seal.seal import LARGE_KINDS
 from pipeline.seal.strict_json import NotJson
-from schemas.kinds import KINDS, TABLE_KINDS
+from schemas.kinds import KINDS, OPTIONAL_KINDS, TABLE_KINDS
 from schemas.tables.pnl import ADJUSTMENTS
 
 _READERS: Final = 8
@@ -296,7 +296,12 @@ def _tables_of(state: _Check, rule: Rule[Any]) -> Iterator[str]:
 
 
 def _applies(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) -> bool:
-    """Return whether a rule over several tables can be applied, and note what it cannot see."""
+    """Return whether a rule over several tables can be applied, and note what it cannot see.
+
+    A table that a complete run may lack is not missed.
+    """
+    if any(x in OPTIONAL_KINDS and not tables.has(x) and x not in state.unusable for x in rule.needs):
+        return False
     missing = list(_missing(state, rule, tables, doubled))
     if missing:
         state.skip(rule, "; ".join(missing))

@@ -14,6 +14,7 @@ from pipeline.rules import (
     table_rules,
     target_rules,
     trade_rules,
+    trial_rules,
     week_rules,
 )
 from pipeline.seal import document_rules, file_rules
@@ -50,6 +51,7 @@ _ALL: Final[tuple[Rule[Any], ...]] = (
     holding_rules.pnl_total,
     trade_rules.trades_session,
     trade_rules.trades_reasons,
+    trial_rules.trials_days,
     fill_rules.trades_cost,
     fill_rules.trades_decision,
     fill_rules.positions_fills,

@@ -96,8 +96,8 @@ LUCK: Final = record(
         whole("trials", Unit.COUNT, "Trials the run was picked from, itself counted.", minimum=1, **_NULL),
         text(
             "trials_from",
-            "Where their number comes from: `trials` of the request; the search values of the sealed description, every "
-            "combination of which counts; or, where the run sealed none, the alphas of the catalogue whose runs this very key "
+            "Where their number comes from: `trials` of the request; what was sealed, which is the trials themselves or else the "
+            "search values of the description, every combination of which counts; or, where the run sealed neither, the alphas of the catalogue whose runs this very key "
             "may read, so that keys may differ. Null when it is not known.",
             vocabulary=TRIALS_FROM,
             **_NULL,
@@ -105,7 +105,8 @@ LUCK: Final = record(
         number(
             "trial_deviation",
             Unit.RATIO,
-            "Standard deviation of the annualised Sharpe ratios of the trials: `trial_deviation` of the request.",
+            "Standard deviation of the annualised Sharpe ratios of the trials: `trial_deviation` of the request, else that of the "
+            "sealed trials over the window.",
             minimum=0,
             **_NULL,
         ),

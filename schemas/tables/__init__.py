@@ -14,6 +14,7 @@ from schemas.tables.positions import POSITIONS
 from schemas.tables.rebalances import REBALANCES
 from schemas.tables.sealed_metrics import SEALED_METRICS
 from schemas.tables.trades import TRADES
+from schemas.tables.trials import TRIALS
 from schemas.tables.weekly_deciles import WEEKLY_DECILES
 from schemas.tables.weekly_signal import WEEKLY_SIGNAL
 
@@ -26,6 +27,7 @@ TABLES: Final[dict[str, Table]] = {
         POSITIONS,
         PNL,
         TRADES,
+        TRIALS,
         BOOKS,
         EQUITY_CURVE,
         WEEKLY_SIGNAL,

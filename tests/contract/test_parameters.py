@@ -47,7 +47,8 @@ def lawful(parameter: Parameter) -> tuple[str, ...]:
     """Return texts at the edge of what a parameter takes."""
     match parameter.kind:
         case ParameterKind.INTEGER:
-            return (f"{parameter.minimum:.0f}", f"{parameter.maximum:.0f}", f"{parameter.default:.0f}")
+            values = (parameter.minimum, parameter.maximum, parameter.default)
+            return tuple(f"{value:.0f}" for value in values if isinstance(value, int | float))
         case ParameterKind.NUMBER:
             least = () if parameter.minimum is None else (f"{parameter.minimum:g}",)
             return (*least, "0.5", ".5", "1.", "1e-3", "1E+2", "100000000000000000000000")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import datasets
+from datasets.maths.overfitting import Matrix, Overfitting, overfitting
 from datasets.maths.sharpe import (
     SharpeMoments,
     deflated_sharpe,
@@ -28,6 +29,7 @@ from tests.support.client import ApiClient
 ALPHA = "Test_luck"
 OTHER = "Test_other"
 UNSEALED = "Test_unsealed"
+SEARCHED = "Test_searched"
 LACKING: dict[str, dict[str, Any]] = {
     "Test_no_ledger": {"without_kinds": {"portfolio", "positions", "pnl", "trades"}},
     "Test_no_decisions": {"without_kinds": {"decisions"}},
@@ -42,6 +44,7 @@ ALPHAS: dict[str, dict[str, Any]] = {
     ALPHA: {},
     OTHER: {"description": False},
     UNSEALED: {"metrics": False},
+    SEARCHED: {"tried": (1.0, 4.0, 8.0)},
     **LACKING,
 }
 YEAR = 252
@@ -179,6 +182,55 @@ def test_trials_are_the_search_values_that_were_sealed(api: ApiClient, key: str)
     stated = asked(api, key, trial_deviation=0.5)
     assert (stated["deflated_sharpe"]["trials"], stated["deflated_sharpe"]["trials_from"]) == (3, "seal")
     assert stated["deflated_sharpe"]["probability"] < stated["probabilistic_sharpe"]["probability"]
+
+
+def matrix(root: Path, part: slice = slice(None)) -> Matrix:
+    rows = datasets.open(root)[SEARCHED].scan("trials").collect()
+    wide = rows.pivot("trial", index="date", values="period_return").sort("date").drop("date")
+    return wide[part].to_numpy()
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(20, 110)])
+def test_sealed_trials_are_counted_measured_and_tested_for_overfitting(
+    api: ApiClient, key: str, root: Path, part: slice
+) -> None:
+    days = datasets.open(root)[SEARCHED].returns()["date"][part]
+    data = asked(api, key, SEARCHED, **{"from": days[0], "to": days[-1]})
+    trials = matrix(root, part)
+    ratios = YEAR**0.5 * trials.mean(axis=0) / trials.std(axis=0, ddof=1)
+    assert trials.shape == (len(days), 4)
+    found = data["deflated_sharpe"]
+    assert (found["trials"], found["trials_from"]) == (4, "seal")
+    assert found["trial_deviation"] == pytest.approx(ratios.std(ddof=1), rel=1e-9)
+    curve = datasets.open(root)[SEARCHED].returns()["period_return"][part].to_numpy()
+    own = sharpe_moments(curve)
+    assert isinstance(own, SharpeMoments)
+    expected = deflated_sharpe(own, 4, float(ratios.std(ddof=1)) / YEAR**0.5)
+    assert found["probability"] == pytest.approx(expected, abs=1e-9)
+    assert min(abs(trials - curve[:, None]).max(axis=0)) < 1e-12, "the run's own returns are among them"
+    tested = overfitting(trials)
+    assert isinstance(tested, Overfitting)
+    assert data["overfitting"] == {
+        "probability": pytest.approx(tested.probability, abs=1e-12),
+        "trials": 4,
+        "blocks": 16,
+        "splits": 12_870,
+    }
+
+
+def test_a_request_may_state_other_trials_than_were_sealed(api: ApiClient, key: str) -> None:
+    found = asked(api, key, SEARCHED, trials=50)["deflated_sharpe"]
+    assert (found["trials"], found["trials_from"], found["trial_deviation"]) == (50, "request", None)
+    stated = asked(api, key, SEARCHED, trial_deviation=0.9)["deflated_sharpe"]
+    assert (stated["trials"], stated["trials_from"], stated["trial_deviation"]) == (4, "seal", 0.9)
+
+
+def test_a_window_too_short_for_its_blocks_says_so(api: ApiClient, key: str, root: Path) -> None:
+    days = datasets.open(root)[SEARCHED].returns()["date"]
+    data = asked(api, key, SEARCHED, **{"from": days[0], "to": days[40]})
+    assert data["overfitting"] is None
+    assert "at least 80" in data["withheld"]["overfitting"]
+    assert data["deflated_sharpe"]["trial_deviation"] is not None
 
 
 def test_without_search_values_trials_are_the_runs_of_the_catalogue_that_the_key_may_read(

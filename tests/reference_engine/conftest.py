@@ -13,7 +13,7 @@ import pytest
 from tests.support.seals import make_seal
 
 VARIANTS: dict[str, dict[str, Any]] = {
-    "momentum": {},
+    "momentum": {"tried": (1.0, 4.0)},
     "momentum_other_seed": {"seed": 7, "names": 40, "weeks": 40},
     "reversal_in_money": {"signal": "reversal", "half_life_weeks": 1.0, "equity_basis": 1e6, "ranks": True},
     "plain_low_volatility": {

@@ -634,6 +634,14 @@ CASES = (
         "ghost_adjustments",
     ),
     case(
+        "trials.days",
+        "a day that one of two trials lacks",
+        table("trials", lambda frame: frame.slice(1)),
+        "trials.parquet",
+        1,
+        "half_life_weeks=2.0",
+    ),
+    case(
         "trades.reasons",
         "an exit on open",
         table("trades", put("exit_reason", "risk_exit", 2, col("phase") == "open")),
@@ -806,7 +814,7 @@ WARNED = (
 
 @pytest.fixture(scope="module")
 def lawful(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_seal(tmp_path_factory.mktemp("lawful"), ranks=True)
+    return make_seal(tmp_path_factory.mktemp("lawful"), ranks=True, tried=(1.0,))
 
 
 @pytest.fixture
@@ -966,7 +974,7 @@ def test_optional_columns_may_be_absent(tmp_path: Path) -> None:
 
 
 def test_tables_without_rows_are_lawful(seal: Path) -> None:
-    for kind in ("rebalances", "decisions", "portfolio", "positions", "pnl", "trades"):
+    for kind in SEALED_TABLES:
         rewrite(seal, kind, lambda frame: frame.clear())
     rewrite(seal, "metrics", lambda _: {"records": []})
     exit_code, report = outcome(seal)
@@ -979,7 +987,7 @@ def test_the_order_of_the_rows_changes_nothing(seal: Path) -> None:
     rewrite(seal, "pnl", put("market_pnl", 1.0, 2))
     rewrite(seal, "decisions", repeat_first)
     before = outcome(seal)[1]
-    for kind in ("rebalances", "decisions", "portfolio", "positions", "pnl", "trades"):
+    for kind in SEALED_TABLES:
         rewrite(seal, kind, lambda frame: frame.sample(fraction=1, shuffle=True, seed=3))
     after = outcome(seal)[1]
     assert [(v["rule"], v["rows"]) for v in after["violations"]] == [

@@ -36,7 +36,7 @@ def broken_rule(read: Callable[[], Any]) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return make_seal(tmp_path, source_alpha_id="research-1")
+    return make_seal(tmp_path, source_alpha_id="research-1", tried=(1.0,))
 
 
 def test_the_manifest_is_read(folder: Path) -> None:

@@ -60,7 +60,13 @@ def publish(folder: Path) -> Path:
     """Build every alpha of the suite and return the root they are published under."""
     root = folder / "published"
     seals = (
-        make_seal(folder, alpha_id=FULL, source_alpha_id="research-17", started_at="2026-01-05T06:00:00Z"),
+        make_seal(
+            folder,
+            alpha_id=FULL,
+            source_alpha_id="research-17",
+            tried=(1.0, 4.0),
+            started_at="2026-01-05T06:00:00Z",
+        ),
         make_seal(
             folder,
             alpha_id=PLAIN,
@@ -80,7 +86,7 @@ def publish(folder: Path) -> Path:
             started_at="2026-01-02T06:00:00Z",
         ),
         make_seal(folder, alpha_id=HIDDEN, started_at="2026-01-01T06:00:00Z"),
-        rowless(make_seal(folder, alpha_id=BARE, started_at="2026-01-01T05:00:00Z")),
+        rowless(make_seal(folder, alpha_id=BARE, tried=(1.0, 4.0), started_at="2026-01-01T05:00:00Z")),
     )
     for seal in seals:
         build_seal(str(seal), root)

@@ -37,6 +37,7 @@ def make_seal(
     ranks: bool = False,
     pending: bool = True,
     skipped: bool = True,
+    tried: tuple[float, ...] = (),
     trades: bool = True,
     metrics: bool = True,
     description: bool = True,
@@ -67,6 +68,8 @@ def make_seal(
         Whether the last week is pending, rather than traded.
     skipped
         Whether there are skipped weeks: three of warm-up and one with too many missing prices.
+    tried
+        Half-lives whose returns are sealed as trials, beside the run's own.
     trades, metrics, description, source
         Whether the kind is sealed.
     without_kinds
@@ -86,6 +89,7 @@ def make_seal(
         equity_basis=equity_basis,
         raw=raw,
         ranks=ranks,
+        tried=tried,
     )
     # A run does not depend on what it is called or dated, so that seals differing in that share one.
     unnamed = replace(spec, alpha_id="unnamed", source_alpha_id=None, started_at="", sealed_at="")

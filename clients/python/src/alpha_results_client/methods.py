@@ -348,6 +348,7 @@ class RunMethods(Generic[F]):
             "positions",
             "pnl",
             "trades",
+            "trials",
             "books",
             "equity_curve",
             "weekly_signal",
@@ -723,7 +724,7 @@ class RunMethods(Generic[F]):
         trials
             How many trials the run was picked from, itself counted; by default what the run sealed of them, else what the catalogue has.
         trial_deviation
-            Standard deviation of the annualised Sharpe ratios of those trials.
+            Standard deviation of the annualised Sharpe ratios of those trials; by default that of the trials whose returns were sealed.
         snapshot
             Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """

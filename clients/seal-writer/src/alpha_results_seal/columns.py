@@ -110,6 +110,11 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ),
         Column("exit_reason", "text", nullable=True, vocabulary=("signal_exit", "risk_exit")),
     ),
+    "trials": (
+        Column("trial", "text"),
+        Column("date", "date"),
+        Column("period_return", "float"),
+    ),
 }
 """Kind -> the columns that an engine may write."""
 
@@ -120,5 +125,6 @@ KEYS: dict[str, tuple[str, ...]] = {
     "positions": ("book", "date", "symbol"),
     "pnl": ("book", "date", "symbol"),
     "trades": (),
+    "trials": ("trial", "date"),
 }
 """Kind -> the columns that are unique together."""

@@ -108,7 +108,7 @@ class SealWriter:
         Parameters
         ----------
         kind
-            ``rebalances``, ``decisions``, ``portfolio``, ``positions``, ``pnl`` or ``trades``.
+            ``rebalances``, ``decisions``, ``portfolio``, ``positions``, ``pnl``, ``trades`` or ``trials``.
         frame
             Of Polars, pandas or Arrow.
 
