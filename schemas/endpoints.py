@@ -218,6 +218,16 @@ _ALL: Final = (
         errors=("benchmark_unavailable",),
     ),
     Endpoint(
+        "research.neighbours",
+        _RUN + "/neighbours",
+        "The other alphas, the most alike first, or the least alike.",
+        "neighbour",
+        parameters=(p.ALPHA_PATH, p.BY, p.BOOK, *_WINDOW, p.NEAREST, p.AMONG, p.SNAPSHOT, *_PAGE),
+        errors=("unknown_book", "neighbours_not_ready"),
+        datasets=("portfolio", "decisions", "positions"),
+        allow_list=AllowListScope.RUNS,
+    ),
+    Endpoint(
         "research.correlations",
         "/v1/correlations",
         "How alike each two of some alphas are.",

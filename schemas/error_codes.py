@@ -136,6 +136,12 @@ _ALL: Final = (
         "with fewer calls at a time.",
     ),
     ErrorCode(
+        "neighbours_not_ready",
+        503,
+        "The returns of all alphas are being read for the first time; `details` says how many are. Come back after `Retry-After`, "
+        "or name a few alphas with `among`.",
+    ),
+    ErrorCode(
         "benchmark_unavailable", 503, "The market data is away for now; only benchmark routes are affected."
     ),
     ErrorCode(

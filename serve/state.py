@@ -31,6 +31,7 @@ from serve.object_signing import ObjectSigner, checked_endpoint, parse_bucket
 from serve.observability.damage import Damage
 from serve.observability.health import Components
 from serve.observability.survey import Survey
+from serve.peers.neighbours import ReturnsStores
 from serve.peers.returns import Returns
 from serve.query.alphas import AlphaPages
 from serve.query.engine import BookPages, CurvePages, Pages, TablePages
@@ -100,6 +101,13 @@ class ServerState:
         self.pages = Pages(self.tables, CurvePages(self.ledgers), BookPages(self.reader))
         self.alphas = AlphaPages()
         self.returns = Returns(self.reader, caches["returns"])
+        self.neighbours = ReturnsStores(
+            self.snapshots,
+            self.reader,
+            _returns_folder(settings),
+            storage.identity,
+            settings.neighbours_bytes,
+        )
         self.metrics = Metrics(self.reader, caches["run_figures"], caches["metrics"], self.damage.note)
         self.luck = LuckAnswers(self.reader, caches["luck"])
         self.market_data = MarketData(settings.market_data)
@@ -132,6 +140,7 @@ class ServerState:
         self._soon.cancel()
         await asyncio.to_thread(self._preload.stop)
         await asyncio.to_thread(self._survey.stop)
+        await asyncio.to_thread(self.neighbours.close)
         await self.components.stop()
         await asyncio.to_thread(self.snapshots.stop)
         await self.market_data.close()
@@ -160,6 +169,7 @@ class ServerState:
         self.table_views.drop_unread(self._is_read)
         self.damage.keep_served()
         self._preload.catalogue_changed()
+        self.neighbours.catalogue_changed()
 
     def _is_read(self, owner: SnapshotKey) -> bool:
         alpha_id, edition = owner
@@ -189,6 +199,15 @@ def open_datasets(settings: Settings) -> Storage:
             f"them, or set ALPHA_RESULTS_CACHE"
         )
     return open_storage(settings.datasets, cache=Cache(settings.cache, settings.cache_bytes))
+
+
+def _returns_folder(settings: Settings) -> Path:
+    """Return where the daily returns are that neighbours are searched in."""
+    if settings.neighbours is not None:
+        return Path(settings.neighbours)
+    if settings.cache is not None:
+        return Path(settings.cache) / ".returns"
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "alpha-results" / "returns"
 
 
 def _rows_folder(settings: Settings, storage: Storage) -> RowsFolder | None:

@@ -72,6 +72,10 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
     "table_not_found": _details(
         _AVAILABLE.called("available", "The tables this key may download of this alpha.")
     ),
+    "neighbours_not_ready": _details(
+        whole("read", Unit.COUNT, "Alphas whose returns were read."),
+        whole("alphas", Unit.COUNT, "Alphas whose returns are to be read."),
+    ),
     "ip_not_allowed": _details(text("ip", "The caller's address as the service sees it.")),
     "endpoint_not_allowed": _details(text("endpoint", "Registry id of the endpoint.")),
     "snapshot_not_found": _details(text("current", "Id of the snapshot that is served now.")),

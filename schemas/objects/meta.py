@@ -10,6 +10,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.field import Field, day, instant, record, text, whole
 from schemas.objects.envelope import REQUEST_ID, WARNINGS
 from schemas.objects.keys import KEY_ID
+from schemas.objects.peers import NEIGHBOURS_META
 from schemas.objects.summaries import BENCHMARK_SUMMARY, EQUITY_SUMMARY
 from schemas.parameters import FIELDS, WEIGHT_BOOK
 from schemas.tables import TABLES
@@ -57,6 +58,7 @@ _OWN: Final[dict[str, tuple[Field, ...]]] = {
     "portfolio.equity_curve": (_SOURCE_ALPHA_ID, _BOOK, EQUITY_SUMMARY),
     "performance.metrics": (_SOURCE_ALPHA_ID,),
     "research.luck": (_SOURCE_ALPHA_ID,),
+    "research.neighbours": NEIGHBOURS_META,
     "benchmarks.daily": (text("symbol", "The benchmark asked for."), _SOURCE, BENCHMARK_SUMMARY),
 }
 """Members beside those that follow from the endpoint's sort."""

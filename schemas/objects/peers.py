@@ -208,4 +208,4 @@ CONTRIBUTION: Final = record(
     model="Contribution",
 )
 
-PEERS: Final[tuple[Field, ...]] = (CORRELATIONS, CONTRIBUTION)
+PEERS: Final[tuple[Field, ...]] = (NEIGHBOUR, CORRELATIONS, CONTRIBUTION)

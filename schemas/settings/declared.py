@@ -75,6 +75,23 @@ GROUPS: Final = (
                 default=20_000_000_000,
             ),
             Setting(
+                name="neighbours",
+                read=text,
+                type="path",
+                meaning="Folder for the daily returns that neighbours are searched in, some 18 kB for an alpha of 1,500 sessions, "
+                "which all serving processes of the machine share and which a restart finds again; for the serving user alone. "
+                "It is filled when neighbours are first asked for.",
+                otherwise="`.returns` in `cache`; without one, `alpha-results/returns` in the user's cache folder",
+            ),
+            Setting(
+                name="neighbours_bytes",
+                read=whole(0, 2**62),
+                type="integer",
+                meaning="How many bytes those returns may take in the memory of each process, beside `memory_bytes`; alphas that do "
+                "not fit are compared from the folder, with the same figures and more slowly.",
+                default=100_000_000,
+            ),
+            Setting(
                 name="verify_seconds",
                 read=seconds(0, 31_536_000),
                 type="seconds",

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
+import orjson
+
 from datasets.maths.unavailable import Unavailable
 from datasets.run_metrics.window import Window
 from datasets.snapshot import Snapshot
-from serve.http.answer import Answer, EndpointFunction, Pending, Single
+from schemas.errors import ApiError
+from schemas.parameters import AMONG, MAX_COMPARED
+from serve.http.answer import Answer, EndpointFunction, Page, Pending, Single
+from serve.http.envelope import kind_missing
+from serve.http.params import refusal
 from serve.http.request import Request
 from serve.peers.chosen import chosen_runs, require_book
 from serve.peers.contribution import contribution, nothing
 from serve.peers.matrix import Question, measure, no_data
+from serve.peers.neighbours import Neighbours, Order, among_all, among_few
+from serve.peers.returns_file import ReturnsDamaged
+from serve.peers.store import ReturnsStore
 from serve.query.readable_books import holds_book
 from serve.state import ServerState
 
 SOURCE: Final = "published snapshots"
+_LOOK_SECONDS: Final = 0.02
+"""Between two looks at whether the returns of all were read."""
+_READ_A_SECOND: Final = 100
+"""Alphas whose returns are read in a second, about."""
+_MAX_RETRY_SECONDS: Final = 60
 
 
 def asked(request: Request, by: str) -> Question:
@@ -57,6 +73,124 @@ def _correlations(service: ServerState, request: Request, runs: tuple[Snapshot, 
     )
 
 
+def neighbours(service: ServerState, request: Request) -> Pending[Answer]:
+    """Return the alphas that are most alike, or least."""
+    values, own = request.values, request.the_snapshot.alpha_id
+    named = None
+    if values["among"] is not None:
+        names = [name for name in dict.fromkeys(values["among"]) if name != own]
+        named = chosen_runs(service.snapshots, request.the_caller, names)
+    return Pending(partial(_neighbours, service, request, named))
+
+
+async def _neighbours(service: ServerState, request: Request, named: tuple[Snapshot, ...] | None) -> Answer:
+    question, snapshot, values = asked(request, request.values["by"]), request.the_snapshot, request.values
+    order = Order(values["order"] == "farthest", values["limit"], values["offset"])
+    if not await service.compute(partial(_holds_data, snapshot, question)):
+        return _page(service, request, question, Neighbours(), (kind_missing(question.table),))
+    if named is None and question.by == "returns":
+        return await _among_all(service, request, question, order)
+    others = _readable_runs(service, request) if named is None else named
+
+    def compared() -> Answer:
+        found = among_few(service.reader, service.returns, snapshot, others, question, order)
+        return _page(service, request, question, found)
+
+    return await service.compute(compared)
+
+
+def _holds_data(snapshot: Snapshot, question: Question) -> bool:
+    if question.compared_book is not None:
+        holds_book(snapshot, question.table, question.compared_book, raw=question.raw)
+    return question.has_rows(snapshot)
+
+
+async def _among_all(service: ServerState, request: Request, question: Question, order: Order) -> Answer:
+    store = await service.compute(partial(service.neighbours.of, question.book))
+    patience = time.monotonic() + service.neighbours.patience_seconds
+    while not store.was_ready and time.monotonic() < patience:
+        await asyncio.sleep(_LOOK_SECONDS)
+    if not store.was_ready:
+        raise _not_ready(store)
+    work = partial(
+        among_all, store, service.returns, request.the_snapshot, question, request.the_caller.runs, order
+    )
+    try:
+        return _page(service, request, question, await service.compute(work))
+    except ReturnsDamaged:
+        store.damaged()
+        raise _not_ready(store) from None
+
+
+def _not_ready(store: ReturnsStore) -> ApiError:
+    read, alphas = store.progress
+    return ApiError(
+        "neighbours_not_ready",
+        f"The returns of {alphas} alphas are being read, {read} so far; come back, or name a few with `among`.",
+        {"read": read, "alphas": alphas},
+        {"Retry-After": str(min(_MAX_RETRY_SECONDS, 1 + (alphas - read) // _READ_A_SECOND))},
+    )
+
+
+def _readable_runs(service: ServerState, request: Request) -> tuple[Snapshot, ...]:
+    """Return the others that a key may read, when they are few enough to read their files for a request."""
+    caller, own = request.the_caller, request.the_snapshot.alpha_id
+    names = [
+        x.alpha_id
+        for x in service.snapshots.pointers()
+        if x.alpha_id != own and caller.may_read_run(x.alpha_id)
+    ]
+    if len(names) > MAX_COMPARED:
+        raise refusal(
+            [
+                {
+                    "name": AMONG.name,
+                    "constraint": f"required with `by={request.values['by']}` where the key may read more than {MAX_COMPARED} "
+                    f"others: {AMONG.constraint}",
+                }
+            ]
+        )
+    return tuple(x for x in map(service.snapshots.resolve, names) if x is not None)
+
+
+def _page(
+    service: ServerState,
+    request: Request,
+    question: Question,
+    found: Neighbours,
+    warnings: tuple[Mapping[str, str], ...] = (),
+) -> Page:
+    figure = "overlap" if question.by == "holdings" else "correlation"
+    rows = [
+        {
+            "alpha_id": row.alpha_id,
+            "name": _name(service, request, row.alpha_id),
+            figure: row.figure,
+            "observations": row.observations,
+        }
+        for row in found.page
+    ]
+    first, last = found.span
+    meta = {
+        **request.named(request.the_snapshot.manifest.source_alpha_id),
+        "by": question.by,
+        "book": question.compared_book,
+        "first_date": first,
+        "last_date": last,
+        "compared": found.compared,
+        "excluded": found.excluded,
+    }
+    if warnings:
+        meta["warnings"] = list(warnings)
+    return Page(orjson.dumps(rows), len(rows), found.compared, meta)
+
+
+def _name(service: ServerState, request: Request, alpha_id: str) -> str | None:
+    """Return the name of an alpha, None where the key may not list it."""
+    snapshot = service.snapshots.resolve(alpha_id) if request.the_caller.may_read_alpha(alpha_id) else None
+    return None if snapshot is None else snapshot.pointer.name
+
+
 def contribution_of(service: ServerState, request: Request) -> Pending[Answer]:
     """Return what an alpha adds to an equal-weight book of others."""
     own = request.the_snapshot.alpha_id
@@ -88,6 +222,7 @@ def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, 
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
+    "research.neighbours": neighbours,
     "research.correlations": correlations,
     "research.contribution": contribution_of,
 }

@@ -65,6 +65,7 @@ CASES: Final[dict[str, Case]] = {
     "research.luck": Case(_ALPHA),
     "benchmarks.daily": Case({"symbol": "SPY"}, window="date", order=("date",)),
     "research.benchmarks": Case(),
+    "research.neighbours": Case(_ALPHA),
     "research.correlations": Case({}, {"alphas": f"{FULL},{PLAIN}"}),
     "research.contribution": Case(_ALPHA, {"alphas": f"{PLAIN},{UNDECIDED}"}),
     "admin.alphas.list": Case(),

@@ -1,0 +1,243 @@
+"""The alphas most or least alike one: by returns out of all of them, by scores and holdings out of a few."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from datasets.maths.correlation import common_days, correlation
+from datasets.maths.series import null_if_nan
+from datasets.maths.unavailable import Unavailable, too_few
+from datasets.snapshot import Snapshot
+from schemas.errors import SnapshotCorrupt
+from serve.catalog import Catalog
+from serve.peers.cross_sections import compare
+from serve.peers.matrix import OF_CROSS_SECTIONS, Question
+from serve.peers.nearest import NO_VARIATION, TOO_FEW, Neighbour, search
+from serve.peers.returns import Returns, read_returns
+from serve.peers.returns_file import FORMAT
+from serve.peers.store import Allowed, ReturnsStore, read_if_there
+from serve.query.reader import Reader
+
+PATIENCE_SECONDS: Final = 3.0
+"""How long a request waits for the first reading to end: what is in the folder already is read within that."""
+NOT_READ: Final = "not_read"
+UNREADABLE: Final = "unreadable"
+NO_DATA: Final = "no_data"
+REASONS: Final = (NOT_READ, UNREADABLE, NO_DATA, TOO_FEW, NO_VARIATION)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Which of the neighbours are wanted."""
+
+    farthest: bool
+    limit: int
+    offset: int
+
+
+@dataclass(slots=True)
+class Neighbours:
+    """What is answered.
+
+    Attributes
+    ----------
+    page
+        The neighbours asked for.
+    compared
+        How many there are in all.
+    excluded
+        Reason to the number of alphas that are not compared.
+    span
+        First and last day of the alpha within the window.
+    """
+
+    page: Sequence[Neighbour] = ()
+    compared: int = 0
+    excluded: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
+    span: tuple[str | None, str | None] = (None, None)
+
+
+class ReturnsStores:
+    """The stores of daily returns of each book, opened when they are first asked for. Safe to share between threads.
+
+    Parameters
+    ----------
+    catalog
+        What is served.
+    reader
+        What reads the files.
+    folder
+        Where the files of returns are; None keeps them for this process alone.
+    identity
+        Of the datasets root.
+    limit
+        Bytes that all of them may take in memory.
+    """
+
+    def __init__(
+        self, catalog: Catalog, reader: Reader, folder: Path | None, identity: str, limit: int
+    ) -> None:
+        self._catalog = catalog
+        self._folder = None if folder is None else folder / f"v{FORMAT}" / identity
+        self._limit = limit
+        self._read = read_if_there(lambda snapshot, book: read_returns(reader, snapshot, book))
+        self._stores: dict[str, ReturnsStore] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long a request waits for the first reading to end."""
+        return PATIENCE_SECONDS
+
+    def of(self, book: str) -> ReturnsStore:
+        """Return the store of a book that some run has."""
+        with self._lock:
+            found = self._stores.get(book)
+            if found is None:
+                found = self._stores[book] = ReturnsStore(
+                    book,
+                    lambda: self._catalog.listing,
+                    self._catalog.resolve,
+                    self._read,
+                    self._folder,
+                    lambda: self._left(book),
+                    local=self._catalog.local,
+                )
+            return found
+
+    def _left(self, book: str) -> int:
+        others = sum(store.nbytes for name, store in list(self._stores.items()) if name != book)
+        return max(0, self._limit - others)
+
+    def catalogue_changed(self) -> None:
+        """Have what was published since be read."""
+        for store in list(self._stores.values()):
+            store.catalogue_changed()
+
+    def close(self) -> None:
+        """End what reads."""
+        for store in list(self._stores.values()):
+            store.close()
+
+
+def among_all(
+    store: ReturnsStore,
+    returns: Returns,
+    snapshot: Snapshot,
+    question: Question,
+    allowed: Allowed,
+    order: Order,
+) -> Neighbours:
+    """Compare the returns of an alpha with those of all others that a key may read.
+
+    Raises
+    ------
+    ReturnsDamaged
+        When the returns of the others have to be read again.
+    SnapshotCorrupt, StorageUnavailable
+        When its own cannot be read.
+    """
+    own = returns.load(snapshot, question.book).within(question.window)
+    readable = store.readable(allowed)
+    name = snapshot.alpha_id
+    found = search(
+        own,
+        question.window,
+        readable.pool,
+        without=name,
+        farthest=order.farthest,
+        limit=order.limit,
+        offset=order.offset,
+    )
+    lacking = {NOT_READ: readable.not_read, UNREADABLE: readable.unreadable, NO_DATA: readable.no_data}
+    excluded = {reason: len(names) - (name in names) for reason, names in lacking.items()}
+    return Neighbours(found.page, found.compared, {**excluded, **found.excluded}, own.span)
+
+
+def among_few(
+    reader: Reader,
+    returns: Returns,
+    snapshot: Snapshot,
+    others: Sequence[Snapshot],
+    question: Question,
+    order: Order,
+) -> Neighbours:
+    """Compare an alpha with some others, read for the request.
+
+    Raises
+    ------
+    SnapshotCorrupt, StorageUnavailable
+        When a file of the alpha itself cannot be read.
+    """
+    found = Neighbours()
+    figures: list[Neighbour] = []
+    compared = _by_returns if question.by == "returns" else _by_cross_sections
+    for name, value, n in compared(reader, returns, snapshot, others, question, found):
+        if isinstance(value, Unavailable):
+            found.excluded[TOO_FEW if value.code == "insufficient_data" else NO_VARIATION] += 1
+        else:
+            figures.append(Neighbour(name, value, n))
+    sign = 1.0 if order.farthest else -1.0
+    figures.sort(key=lambda x: (sign * x.figure, x.alpha_id))
+    found.compared = len(figures)
+    found.page = figures[order.offset : order.offset + order.limit]
+    return found
+
+
+_Figures = Iterator[tuple[str, float | Unavailable, int]]
+"""Address, figure or its reason, and common observations."""
+
+
+def _by_returns(
+    _: Reader,
+    returns: Returns,
+    snapshot: Snapshot,
+    others: Sequence[Snapshot],
+    question: Question,
+    found: Neighbours,
+) -> _Figures:
+    own = returns.load(snapshot, question.book).within(question.window)
+    found.span = own.span
+    for other in others:
+        try:
+            if not question.has_rows(other):
+                found.excluded[NO_DATA] += 1
+                continue
+            theirs = returns.load(other, question.book).within(question.window)
+        except SnapshotCorrupt:
+            found.excluded[UNREADABLE] += 1
+            continue
+        left, right = common_days(own.days, own.values, theirs.days, theirs.values)
+        yield other.alpha_id, correlation(left, right), int(left.size)
+
+
+def _by_cross_sections(
+    reader: Reader,
+    _: Returns,
+    snapshot: Snapshot,
+    others: Sequence[Snapshot],
+    question: Question,
+    found: Neighbours,
+) -> _Figures:
+    comparison, book = OF_CROSS_SECTIONS[question.by], question.compared_book
+    present = []
+    for other in others:
+        try:
+            if question.has_rows(other):
+                other.file(comparison.table, book)
+                present.append(other)
+            else:
+                found.excluded[NO_DATA] += 1
+        except SnapshotCorrupt:
+            found.excluded[UNREADABLE] += 1
+    runs = [(run, book) for run in (snapshot, *present)]
+    figures = compare(reader, runs, comparison, question.window, first_only=True)
+    found.span = figures.first_date, figures.last_date
+    for place, other in enumerate(present, start=1):
+        mean = null_if_nan(figures.mean[0, place])
+        value = too_few(0, 1, comparison.what) if mean is None else mean
+        yield other.alpha_id, value, int(figures.observations[0, place])
