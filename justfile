@@ -171,6 +171,10 @@ bench-catalogue *args:
     PYTHONPATH=. python benchmarks/catalogue.py {{ args }}
 
 
+# the nearest of 10,000 alphas over any window: over HTTP, beside plain NumPy
+bench-neighbours *args:
+    PYTHONPATH=. python benchmarks/neighbours.py {{ args }}
+
 # a whole table of the seal given as a frame, from an empty process: our client by link and by pages, and Arrow Flight
 bench-tables seal *args:
     python -m benchmarks.whole_tables {{ seal }} {{ args }}

@@ -93,7 +93,7 @@ async def _neighbours(service: ServerState, request: Request, named: tuple[Snaps
     others = _readable_runs(service, request) if named is None else named
 
     def compared() -> Answer:
-        found = among_few(service.reader, service.returns, snapshot, others, question, order)
+        found = among_few(service.reader, service.returns, (snapshot, *others), question, order)
         return _page(service, request, question, found)
 
     return await service.compute(compared)
@@ -108,12 +108,18 @@ def _holds_data(snapshot: Snapshot, question: Question) -> bool:
 async def _among_all(service: ServerState, request: Request, question: Question, order: Order) -> Answer:
     store = await service.compute(partial(service.neighbours.of, question.book))
     patience = time.monotonic() + service.neighbours.patience_seconds
-    while not store.was_ready and time.monotonic() < patience:
+    while not store.was_ready and time.monotonic() < patience:  # noqa: ASYNC110 - what it waits for is a thread
         await asyncio.sleep(_LOOK_SECONDS)
     if not store.was_ready:
         raise _not_ready(store)
     work = partial(
-        among_all, store, service.returns, request.the_snapshot, question, request.the_caller.runs, order
+        among_all,
+        store,
+        service.returns,
+        request.the_snapshot,
+        question,
+        allowed=request.the_caller.runs,
+        order=order,
     )
     try:
         return _page(service, request, question, await service.compute(work))

@@ -5,7 +5,7 @@ it can be spared: in single precision every correlation is known to some 1e-4, a
 for need to be computed in double precision.
 
 A row is a series of returns on weekdays, a column a weekday. Where a row has no return there is a zero, which adds
-nothing to any sum, and its bit in `known` is not set.
+nothing to any sum, and its day is not in the calendar of the row.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from datasets.maths.correlation import MIN_SESSIONS
 from datasets.maths.rank_correlation import Integers
 from datasets.maths.series import Flags, Floats
 from serve.peers.returns import DailyReturns, Days
 
-_BLOCK: Final = 64
-"""Columns whose sums are known: as many as there are bits in a word of `known`."""
+_WORD: Final = 64
+"""Bits of a word of a calendar."""
+_BLOCK: Final = 32
+"""Columns after which the sums so far are known: what a window has beside whole blocks is summed for each request."""
 _UNIT: Final = 2.0**-24
 """Largest relative error of rounding to single precision."""
 _SPARE: Final = 8
@@ -50,14 +51,14 @@ class Estimates(NamedTuple):
         Infinite where nothing is known, not even whether there is a correlation.
     observations
         Common sessions, exactly; -1 where that is not known.
-    same
-        Whether the row has a return on every day that the series has in the window, and on no other between them.
+    start
+        Where the common sessions begin in the series, if they are neighbours in it and in the row; else -1.
     """
 
     correlation: Floats
     error: Floats
     observations: Integers
-    same: Flags
+    start: Integers
 
 
 def weekday_numbers(days: Days) -> tuple[Integers, Flags]:
@@ -68,6 +69,9 @@ def weekday_numbers(days: Days) -> tuple[Integers, Flags]:
 
 class ReturnsMatrix:
     """Daily returns in single precision. Rows are added by one thread while others estimate.
+
+    Most rows have their returns on the very same days as many others: which days those are, their calendar, is compared with
+    those of a series once for all of them.
 
     Parameters
     ----------
@@ -82,15 +86,18 @@ class ReturnsMatrix:
     def __init__(self, first: int, last: int, rows: int, limit: int) -> None:
         (begin, end), _ = weekday_numbers(np.array([first, last], np.int32))
         self._first = int(begin)
-        self.width = -(-(int(end) - self._first + 1 + _MARGIN_DAYS) // _BLOCK) * _BLOCK
-        blocks = self.width // _BLOCK
-        row_bytes = 4 * self.width + (8 + 2 * 8) * blocks + 8
-        self.capacity = min(rows + max(_MIN_SPARE, rows // _SPARE), limit // row_bytes)
-        self.row_bytes = row_bytes
+        self.width = -(-(int(end) - self._first + 1 + _MARGIN_DAYS) // _WORD) * _WORD
+        words, blocks = self.width // _WORD, self.width // _BLOCK
+        # A calendar of its own for each row at worst.
+        self.row_bytes = 4 * self.width + 2 * 8 * (blocks + 1) + 8 * words + 3 * 8
+        self.capacity = min(rows + max(_MIN_SPARE, rows // _SPARE), limit // self.row_bytes)
         self._values = np.zeros((self.capacity, self.width), np.float32)
-        self._known: _Words = np.zeros((self.capacity, blocks), np.uint64)
-        self._sums = np.zeros((2, self.capacity, blocks))
-        self._ends = np.zeros((2, self.capacity), np.int32)
+        # Sums of returns and of their squares before each block, a block's of all rows side by side.
+        self._sums = np.zeros((2, blocks + 1, self.capacity))
+        self._calendar = np.zeros(self.capacity, np.int64)
+        self._calendars: _Words = np.zeros((self.capacity, words), np.uint64)
+        self._ends = np.zeros((2, self.capacity), np.int64)
+        self._numbers: dict[bytes, int] = {}
         self.used = 0
 
     @property
@@ -118,18 +125,30 @@ class ReturnsMatrix:
         dense[columns] = returns.values
         blocks = dense.reshape(-1, _BLOCK)
         self._values[row] = dense
-        self._known[row] = _bits(columns, self.width)
-        self._sums[0, row] = blocks.sum(axis=1)
-        self._sums[1, row] = np.vecdot(blocks, blocks)
-        self._ends[:, row] = columns[0], columns[-1]
+        self._sums[0, 1:, row] = np.cumsum(blocks.sum(axis=1))
+        self._sums[1, 1:, row] = np.cumsum(np.vecdot(blocks, blocks))
+        self._calendar[row] = self._number(columns)
         self.used = row + 1
         return row
 
-    def starts(self, rows: Integers, day: int) -> Integers:
-        """Return how many returns some rows have before a weekday."""
-        (column,), _ = weekday_numbers(np.array([day], np.int32))
-        mask = _span_bits(0, max(0, int(column) - self._first), self.width)
-        found: Integers = np.bitwise_count(self._known[rows] & mask).sum(axis=1, dtype=np.int64)
+    def _number(self, columns: Integers) -> int:
+        """Return the number of a calendar, a new one where no row has it yet."""
+        bits = _packed(_flags(columns, self.width))
+        number = self._numbers.get(bits.tobytes())
+        if number is None:
+            number = len(self._numbers)
+            self._calendars[number] = bits
+            self._ends[:, number] = columns[0], columns[-1]
+            self._numbers[bits.tobytes()] = number
+        return number
+
+    def before(self, rows: Integers, days: Days) -> Integers:
+        """Return how many returns each of some rows has before its day."""
+        columns = np.clip(weekday_numbers(days)[0] - self._first, 0, self.width)
+        flags = np.arange(self.width) < columns[:, np.newaxis]
+        found: Integers = np.bitwise_count(self._calendars[self._calendar[rows]] & _packed(flags)).sum(
+            axis=1, dtype=np.int64
+        )
         return found
 
     @np.errstate(all="ignore")
@@ -147,109 +166,98 @@ class ReturnsMatrix:
         # Days that no row can have are common with none.
         inside = weekday & (columns >= 0) & (columns < self.width)
         columns, own = columns[inside], series.values[inside]
-        nothing = Estimates(
-            np.zeros(used), np.full(used, np.inf), np.zeros(used, np.int64), np.zeros(used, np.bool_)
-        )
         if columns.size < 2 or np.abs(own).max() > _LARGEST:
-            return nothing._replace(observations=np.full(used, -1 if columns.size else 0))
+            unknown = np.full(used, -1)
+            return Estimates(
+                np.zeros(used),
+                np.full(used, np.inf),
+                unknown if columns.size else np.zeros(used, np.int64),
+                unknown,
+            )
         begin, end = int(columns[0]), int(columns[-1]) + 1
         dense = np.zeros(end - begin)
         dense[columns - begin] = own - own.mean()
         # Correlations know no scale: one near 1 keeps single precision away from its ends.
         scale = max(float(np.abs(dense).max()), float(np.finfo(np.float64).tiny))
         dense /= scale
-        common, same, regular = self._common(columns, begin, end, used)
-        x1, x2 = self._own_sums(dense, begin, end, used)
-        y1, y2 = self._row_sums(begin, end, used)
+        calendar = self._calendar[:used]
+        observations, start, x1, x2 = (x[calendar] for x in self._of_calendars(columns, dense, begin, end))
+        y1, y2 = self._sums_between(begin, end, used)
         xy = np.vecdot(self._values[:used, begin:end], dense.astype(np.float32)).astype(np.float64)
-        n = np.maximum(common, 1)
+        n = np.maximum(observations, 1)
         own_variance, variance = x2 - x1 * x1 / n, y2 - y1 * y1 / n
         own_share, share = x2 / own_variance, y2 / variance
         correlation = (xy - x1 * y1 / n) / np.sqrt(own_variance * variance)
-        # Of first order: products and their sum, the row's sum and sum of squares; then some room.
+        # Of first order: products and their sum, the row's sums beside whole blocks, those of the blocks; then some room.
         error = 1.1 * (
-            (end - begin + 300) * _UNIT * np.sqrt(own_share * share) + 200 * _UNIT * share + 1e-9 * own_share
+            (end - begin + 200) * _UNIT * np.sqrt(own_share * share)
+            + 150 * _UNIT * share
+            + 1e-9 * own_share
+            + 1e-10 * self._sums[1, -1, :used] / variance
         )
         sure = (
-            regular
+            (start >= 0)
             & (own_variance * scale**2 > n * _MIN_DEVIATION**2)
             & (variance > n * _MIN_DEVIATION**2)
             & (error < _MAX_ERROR)
             & np.isfinite(correlation)
         )
-        few = regular & (common < MIN_SESSIONS)
         return Estimates(
             np.where(sure, correlation, 0.0),
             np.where(sure, error, np.inf),
-            np.where(regular, common, -1),
-            same & ~few & bool(inside.all()),
+            observations,
+            start if inside.all() else np.full(used, -1),
         )
 
-    def _common(self, columns: Integers, begin: int, end: int, used: int) -> tuple[Integers, Flags, Flags]:
-        """Return the common days of each row, whether it has the very same, and whether what is to follow holds of it.
+    def _of_calendars(
+        self, columns: Integers, dense: Floats, begin: int, end: int
+    ) -> tuple[Integers, Integers, Floats, Floats]:
+        """Return of each calendar the common days, where they begin in the series, and its sum and sum of squares over them.
 
-        It holds of a row all of whose days in the window are the series' too, and that lacks none of those between its own
-        first and last.
+        Where days are missing between its first and last, or there are others than the series has, all that is known is -1.
         """
-        first, last = begin // _BLOCK, -(-end // _BLOCK)
-        window = _span_bits(begin, end, self.width)[first:last]
-        own = _bits(columns, self.width)[first:last]
-        known = self._known[:used, first:last] & window
-        same: Flags = (known == own).all(axis=1)
-        common = np.full(used, columns.size, np.int64)
-        regular = same.copy()
-        (rest,) = np.nonzero(~same)
-        if rest.size:
-            theirs = np.bitwise_count(known[rest]).sum(axis=1, dtype=np.int64)
-            both = np.bitwise_count(known[rest] & own).sum(axis=1, dtype=np.int64)
-            lows, highs = self._within(begin, end, rest)
-            passed = np.concatenate([[0], np.cumsum(_dense_flags(columns - begin, end - begin))])
-            between = passed[highs] - passed[lows]
-            common[rest] = both
-            regular[rest] = (theirs == both) & (both == between)
-        return common, same, regular
+        count = len(self._numbers)
+        first, last = begin // _WORD, -(-end // _WORD)
+        window = _packed(np.arange(self.width) >= begin) & _packed(np.arange(self.width) < end)
+        own = _packed(_flags(columns, self.width))[first:last]
+        known = self._calendars[:count, first:last] & window[first:last]
+        theirs = np.bitwise_count(known).sum(axis=1, dtype=np.int64)
+        both = np.bitwise_count(known & own).sum(axis=1, dtype=np.int64)
+        lows = np.clip(self._ends[0, :count], begin, end) - begin
+        highs = np.maximum(np.clip(self._ends[1, :count] + 1, begin, end) - begin, lows)
+        passed, one, two = (
+            np.concatenate([[0], np.cumsum(x)])
+            for x in (_flags(columns - begin, end - begin).astype(np.int64), dense, dense * dense)
+        )
+        start = passed[lows]
+        regular = (theirs == both) & (both == passed[highs] - start)
+        return (
+            np.where(regular, both, -1),
+            np.where(regular, start, -1),
+            one[highs] - one[lows],
+            two[highs] - two[lows],
+        )
 
-    def _within(self, begin: int, end: int, rows: Integers | slice) -> tuple[Integers, Integers]:
-        """Return where some rows begin and end within a window, as places in it."""
-        lows = np.clip(self._ends[0][rows].astype(np.int64), begin, end) - begin
-        highs = np.clip(self._ends[1][rows].astype(np.int64) + 1, begin, end) - begin
-        return lows, np.maximum(lows, highs)
-
-    def _own_sums(self, dense: Floats, begin: int, end: int, used: int) -> tuple[Floats, Floats]:
-        """Sum the series and its squares over the days between the first and last of each row."""
-        lows, highs = self._within(begin, end, slice(0, used))
-        sums = [np.concatenate([[0.0], np.cumsum(x)]) for x in (dense, dense * dense)]
-        one, two = (x[highs] - x[lows] for x in sums)
-        return one, two
-
-    def _row_sums(self, begin: int, end: int, used: int) -> tuple[Floats, Floats]:
+    def _sums_between(self, begin: int, end: int, used: int) -> tuple[Floats, Floats]:
         """Sum each row and its squares over a window: whole blocks are known, what is beside them is summed."""
         first, last = -(-begin // _BLOCK), end // _BLOCK
         edges = [(begin, end)] if first >= last else [(begin, first * _BLOCK), (last * _BLOCK, end)]
-        one, two = self._sums[:, :used, first:last].sum(axis=2) if first < last else np.zeros((2, used))
+        sums = (
+            np.zeros((2, used)) if first >= last else self._sums[:, last, :used] - self._sums[:, first, :used]
+        )
         for low, high in edges:
             if low < high:
-                edge = self._values[:used, low:high]
-                one = one + np.vecdot(edge, np.ones(high - low, np.float32))
-                two = two + np.vecdot(edge, edge)
-        return one, two
+                edge, ones = self._values[:used, low:high], np.ones(high - low, np.float32)
+                sums[0] += edge @ ones
+                sums[1] += (edge * edge) @ ones
+        return sums[0], sums[1]
 
 
-def _bits(columns: Integers, width: int) -> _Words:
-    return _packed(_dense_flags(columns, width))
-
-
-def _span_bits(begin: int, end: int, width: int) -> _Words:
-    flags = np.zeros(width, np.bool_)
-    flags[begin:end] = True
-    return _packed(flags)
-
-
-def _dense_flags(columns: Integers, width: int) -> Flags:
+def _flags(columns: Integers, width: int) -> Flags:
     flags = np.zeros(width, np.bool_)
     flags[columns] = True
     return flags
 
 
 def _packed(flags: Flags) -> _Words:
-    return np.packbits(flags, bitorder="little").view(np.uint64)
+    return np.packbits(flags, axis=-1, bitorder="little").view(np.uint64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from datasets.maths.correlation import MIN_SESSIONS, common_days, correlate_rows, correlation
 from datasets.maths.rank_correlation import Integers
-from datasets.maths.series import Flags, Floats
+from datasets.maths.series import Floats
 from datasets.maths.unavailable import Unavailable, no_variation
 from datasets.run_metrics.window import Window
 from serve.peers.estimates import Estimates, ReturnsMatrix
@@ -113,13 +113,13 @@ def search(
     figure = np.full(count, np.nan)
     observations = np.full(count, -1, np.int64)
     error = np.full(count, np.inf)
-    same = np.zeros(count, np.bool_)
+    start = np.full(count, -1, np.int64)
     (there,) = np.nonzero(pool.rows >= 0)
     if pool.matrix is not None and there.size:
         estimates: Estimates = pool.matrix.estimate(series)
         rows = pool.rows[there]
         figure[there], error[there] = estimates.correlation[rows], estimates.error[rows]
-        observations[there], same[there] = estimates.observations[rows], estimates.same[rows]
+        observations[there], start[there] = estimates.observations[rows], estimates.start[rows]
     others = np.ones(count, np.bool_)
     own = bisect_left(pool.names, without)
     others[own : own + (own < count and pool.names[own] == without)] = False
@@ -133,7 +133,7 @@ def search(
     wanted = np.concatenate([candidates, open_places])
     kept = [
         entry
-        for entry in _exact(series, window, pool, wanted, same)
+        for entry in _exact(series, window, pool, wanted, stretches=(start, observations))
         if _counted(found, entry, is_open=not np.isfinite(error[entry[0]]))
     ]
     sign = 1.0 if farthest else -1.0
@@ -168,25 +168,42 @@ def _may_be_among(score: Floats, error: Floats, count: int) -> Integers:
     return found
 
 
-def _exact(series: DailyReturns, window: Window, pool: Pool, places: Integers, same: Flags) -> list[_Entry]:
-    """Compute correlations in double precision, of rows with the very same days many at a time."""
-    found: list[_Entry] = []
-    if pool.matrix is not None and series.days.size:
-        alike = places[same[places]]
-        starts = pool.matrix.starts(pool.rows[alike], int(series.days[0])) if alike.size else alike
-        for begin in range(0, alike.size, _ROWS_AT_ONCE):
-            part = slice(begin, begin + _ROWS_AT_ONCE)
-            rows = np.empty((alike[part].size, series.values.size))
-            pool.file.fill(rows, (pool.records[place] for place in alike[part]), starts[part].tolist())
-            found += [
-                (place, no_variation("common sessions") if np.isnan(value) else value, series.values.size)
-                for place, value in zip(
-                    alike[part].tolist(), correlate_rows(series.values, rows).tolist(), strict=True
-                )
-            ]
-        places = places[~same[places]]
-    found += [(place, *_one(series, window, pool, pool.records[place])) for place in places.tolist()]
-    return found
+def _exact(
+    series: DailyReturns,
+    window: Window,
+    pool: Pool,
+    places: Integers,
+    *,
+    stretches: tuple[Integers, Integers],
+) -> Iterator[_Entry]:
+    """Compute correlations in double precision; of rows that share a stretch of the series many at a time.
+
+    Parameters
+    ----------
+    stretches
+        By place, where the common sessions begin in the series and how many there are; -1 twice where they are no stretch.
+    """
+    start, count = stretches
+    shared: dict[tuple[int, int], list[int]] = {}
+    for place in places.tolist():
+        if start[place] < 0:
+            yield place, *_one(series, window, pool, pool.records[place])
+        else:
+            shared.setdefault((int(start[place]), int(count[place])), []).append(place)
+    if not shared:
+        return
+    assert pool.matrix is not None, "what is not in the matrix has no stretch"
+    order = np.concatenate([np.array(chosen) for chosen in shared.values()])
+    first_days = series.days[start[order]]
+    before = dict(zip(order.tolist(), pool.matrix.before(pool.rows[order], first_days).tolist(), strict=True))
+    for (begin, size), chosen in shared.items():
+        own = series.values[begin : begin + size]
+        for at in range(0, len(chosen), _ROWS_AT_ONCE):
+            part = chosen[at : at + _ROWS_AT_ONCE]
+            rows = np.empty((len(part), size))
+            pool.file.fill(rows, (pool.records[x] for x in part), (before[x] for x in part))
+            for place, value in zip(part, correlate_rows(own, rows).tolist(), strict=True):
+                yield place, no_variation("common sessions") if np.isnan(value) else value, size
 
 
 def _one(series: DailyReturns, window: Window, pool: Pool, record: Record) -> tuple[float | Unavailable, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,9 +18,9 @@ from serve.catalog import Catalog
 from serve.peers.cross_sections import compare
 from serve.peers.matrix import OF_CROSS_SECTIONS, Question
 from serve.peers.nearest import NO_VARIATION, TOO_FEW, Neighbour, search
-from serve.peers.returns import Returns, read_returns
+from serve.peers.returns import Returns, read_returns_if_any
 from serve.peers.returns_file import FORMAT
-from serve.peers.store import Allowed, ReturnsStore, read_if_there
+from serve.peers.store import Allowed, ReturnsStore
 from serve.query.reader import Reader
 
 PATIENCE_SECONDS: Final = 3.0
@@ -84,7 +85,7 @@ class ReturnsStores:
         self._catalog = catalog
         self._folder = None if folder is None else folder / f"v{FORMAT}" / identity
         self._limit = limit
-        self._read = read_if_there(lambda snapshot, book: read_returns(reader, snapshot, book))
+        self._read = partial(read_returns_if_any, reader)
         self._stores: dict[str, ReturnsStore] = {}
         self._lock = threading.Lock()
 
@@ -100,11 +101,11 @@ class ReturnsStores:
             if found is None:
                 found = self._stores[book] = ReturnsStore(
                     book,
-                    lambda: self._catalog.listing,
-                    self._catalog.resolve,
-                    self._read,
-                    self._folder,
-                    lambda: self._left(book),
+                    listing=lambda: self._catalog.listing,
+                    resolve=self._catalog.resolve,
+                    read=self._read,
+                    folder=self._folder,
+                    limit=lambda: self._left(book),
                     local=self._catalog.local,
                 )
             return found
@@ -129,6 +130,7 @@ def among_all(
     returns: Returns,
     snapshot: Snapshot,
     question: Question,
+    *,
     allowed: Allowed,
     order: Order,
 ) -> Neighbours:
@@ -161,12 +163,11 @@ def among_all(
 def among_few(
     reader: Reader,
     returns: Returns,
-    snapshot: Snapshot,
-    others: Sequence[Snapshot],
+    runs: Sequence[Snapshot],
     question: Question,
     order: Order,
 ) -> Neighbours:
-    """Compare an alpha with some others, read for the request.
+    """Compare the first run with the others, read for the request.
 
     Raises
     ------
@@ -175,8 +176,12 @@ def among_few(
     """
     found = Neighbours()
     figures: list[Neighbour] = []
-    compared = _by_returns if question.by == "returns" else _by_cross_sections
-    for name, value, n in compared(reader, returns, snapshot, others, question, found):
+    compared = (
+        _by_returns(returns, runs, question, found)
+        if question.by == "returns"
+        else _by_cross_sections(reader, runs, question, found)
+    )
+    for name, value, n in compared:
         if isinstance(value, Unavailable):
             found.excluded[TOO_FEW if value.code == "insufficient_data" else NO_VARIATION] += 1
         else:
@@ -193,13 +198,9 @@ _Figures = Iterator[tuple[str, float | Unavailable, int]]
 
 
 def _by_returns(
-    _: Reader,
-    returns: Returns,
-    snapshot: Snapshot,
-    others: Sequence[Snapshot],
-    question: Question,
-    found: Neighbours,
+    returns: Returns, runs: Sequence[Snapshot], question: Question, found: Neighbours
 ) -> _Figures:
+    snapshot, *others = runs
     own = returns.load(snapshot, question.book).within(question.window)
     found.span = own.span
     for other in others:
@@ -216,13 +217,9 @@ def _by_returns(
 
 
 def _by_cross_sections(
-    reader: Reader,
-    _: Returns,
-    snapshot: Snapshot,
-    others: Sequence[Snapshot],
-    question: Question,
-    found: Neighbours,
+    reader: Reader, runs: Sequence[Snapshot], question: Question, found: Neighbours
 ) -> _Figures:
+    snapshot, *others = runs
     comparison, book = OF_CROSS_SECTIONS[question.by], question.compared_book
     present = []
     for other in others:
@@ -234,8 +231,8 @@ def _by_cross_sections(
                 found.excluded[NO_DATA] += 1
         except SnapshotCorrupt:
             found.excluded[UNREADABLE] += 1
-    runs = [(run, book) for run in (snapshot, *present)]
-    figures = compare(reader, runs, comparison, question.window, first_only=True)
+    chosen = [(run, book) for run in (snapshot, *present)]
+    figures = compare(reader, chosen, comparison, question.window, first_only=True)
     found.span = figures.first_date, figures.last_date
     for place, other in enumerate(present, start=1):
         mean = null_if_nan(figures.mean[0, place])

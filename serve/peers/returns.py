@@ -96,6 +96,13 @@ def read_returns(reader: Reader, snapshot: Snapshot, book: str) -> DailyReturns:
     return DailyReturns(days[known], values[known])
 
 
+def read_returns_if_any(reader: Reader, snapshot: Snapshot, book: str) -> DailyReturns:
+    """Read the returns of a book, of no session where the run has none; errors as above."""
+    if snapshot.has_rows(TABLE, book):
+        return read_returns(reader, snapshot, book)
+    return DailyReturns(np.empty(0, np.int32), np.empty(0))
+
+
 class Returns:
     """Daily returns of runs, the ones used last in memory. Safe to share between threads.
 

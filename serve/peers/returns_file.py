@@ -124,6 +124,12 @@ class ReturnsFile:
             self._writes = not self.replaced
         return self._writes
 
+    def release(self) -> None:
+        """Let another process write."""
+        if self._writes:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            self._writes = False
+
     def read_on(self) -> Iterator[tuple[Record, DailyReturns]]:
         """Yield the records that were appended since the last call; ends before the first that is not whole."""
         while True:
@@ -256,9 +262,7 @@ def _opened(path: Path | None) -> int:
     else:
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-            raise PermissionError(errno.EPERM, "it is not a file of this user's", str(path))
+        _require_own(descriptor)
         if os.pread(descriptor, len(_LINE), 0) != _LINE:
             # New, or damaged at its beginning: whoever else has it open finds nothing there that is whole.
             os.ftruncate(descriptor, 0)
@@ -267,6 +271,12 @@ def _opened(path: Path | None) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _require_own(descriptor: int) -> None:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, "it is not a file of this user's")
 
 
 def _write(descriptor: int, data: bytes, place: int) -> None:

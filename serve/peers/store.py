@@ -23,7 +23,7 @@ from datasets.snapshot import Snapshot
 from schemas.errors import StorageUnavailable
 from serve.peers.estimates import ReturnsMatrix
 from serve.peers.nearest import Pool
-from serve.peers.returns import TABLE, DailyReturns
+from serve.peers.returns import DailyReturns
 from serve.peers.returns_file import Record, ReturnsDamaged, ReturnsFile, open_returns
 
 _log = structlog.get_logger("serve.peers")
@@ -44,8 +44,8 @@ _MAX_POOLS: Final = 8
 _Key = tuple[str, str]
 
 
-class Allowed(Protocol):
-    """The names a key may read. Hashable."""
+class Allowed(Hashable, Protocol):
+    """The names a key may read."""
 
     def allows(self, name: str) -> bool:
         """Whether a name is among them."""
@@ -83,7 +83,7 @@ class ReturnsStore:
     folder
         Where the file is, None for one of this process alone.
     limit
-        Bytes that returns in memory may take.
+        Returns the bytes that returns in memory may take.
     local
         Whether published files lie on this machine.
     """
@@ -91,12 +91,12 @@ class ReturnsStore:
     def __init__(
         self,
         book: str,
+        *,
         listing: Callable[[], Listing],
         resolve: Callable[[str], Snapshot | None],
         read: Callable[[Snapshot, str], DailyReturns],
         folder: Path | None,
         limit: Callable[[], int],
-        *,
         local: bool,
     ) -> None:
         self._book = book
@@ -187,6 +187,8 @@ class ReturnsStore:
         self._stopped = True
         self._wake.set()
         self._thread.join()
+        if self._file is not None:
+            self._file.release()
 
     # The thread
 
@@ -339,15 +341,3 @@ class ReturnsStore:
 
 def _key(pointer: Pointer) -> _Key:
     return pointer.alpha_id, pointer.snapshot
-
-
-def no_returns() -> DailyReturns:
-    """Return what a run without the book has."""
-    return DailyReturns(np.empty(0, np.int32), np.empty(0))
-
-
-def read_if_there(
-    read: Callable[[Snapshot, str], DailyReturns],
-) -> Callable[[Snapshot, str], DailyReturns]:
-    """Return a reader that finds nothing where a run has no rows of the book."""
-    return lambda snapshot, book: read(snapshot, book) if snapshot.has_rows(TABLE, book) else no_returns()

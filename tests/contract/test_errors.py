@@ -20,6 +20,8 @@ from schemas.objects.envelope import ERROR_DETAILS
 from schemas.parameters import ParameterKind
 from serve import app
 from serve.http.request import Request
+from serve.peers.neighbours import ReturnsStores
+from serve.peers.store import ReturnsStore
 from serve.state import ServerState
 from tests.contract.cases import CASES, asked
 from tests.support import contract_app
@@ -112,6 +114,18 @@ def storeless(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
         with contract_app.opened(
             program, contract_app.access_settings(folder, "limits-storeless"), keys
         ) as api:
+            yield api
+
+
+@pytest.fixture(scope="module")
+def unread(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
+    """Return an application whose first reading of returns takes longer than a request waits."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ReturnsStore, "was_ready", property(lambda _: False, lambda *_: None), raising=False)
+        patch.setattr(ReturnsStores, "patience_seconds", 0.0)
+        program = contract_app.settings(root, prices)
+        access = contract_app.access_settings(folder, "limits-unread")
+        with contract_app.opened(program, access, keys) as api:
             yield api
 
 
@@ -223,6 +237,7 @@ PROVOCATIONS: dict[str, Provocation] = {
     "alpha_description_not_found": elsewhere(PLAIN),
     "rebalance_not_found": another(date="0001-01-01"),
     "unknown_book": elsewhere(PLAIN, book="nothing"),
+    "neighbours_not_ready": in_another("unread"),
     "benchmark_unavailable": in_another("stockless"),
     "benchmark_not_configured": in_another("priceless"),
     "source_not_ready": in_another("storeless"),

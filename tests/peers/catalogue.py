@@ -42,7 +42,8 @@ def draw_returns() -> dict[str, Curve]:
         for alpha, values in series.items()
     }
     weekend = {SESSIONS[0] + dt.timedelta(days=5 + 7 * week): 0.001 * week for week in range(12)}
-    found["Test_weekends"] = {**found["Test_like_2"], **weekend}
+    mixed = 0.3 * common + draw.normal(0, 0.01, n)
+    found["Test_weekends"] = {**dict(zip(SESSIONS, mixed.tolist(), strict=True)), **weekend}
     return found
 
 

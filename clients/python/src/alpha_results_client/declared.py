@@ -226,6 +226,16 @@ ENDPOINTS: dict[str, Endpoint] = {
     "research.benchmarks": Endpoint(
         "/v1/benchmarks", "benchmark_listed", "", True, True, False, (), ("limit", "offset")
     ),
+    "research.neighbours": Endpoint(
+        "/v1/alphas/{alpha}/neighbours",
+        "neighbour",
+        "",
+        True,
+        True,
+        True,
+        ("alpha",),
+        ("by", "book", "from", "to", "order", "among", "snapshot", "limit", "offset"),
+    ),
     "research.correlations": Endpoint(
         "/v1/correlations", "correlations", "", False, True, False, (), ("alphas", "by", "book", "from", "to")
     ),
@@ -492,6 +502,13 @@ ROWS: dict[str, tuple[Column, ...]] = {
         Column("last_date", "date", "date", False, False),
         Column("sessions", "int", "count", False, False),
     ),
+    "neighbour": (
+        Column("alpha_id", "text", "", False, False),
+        Column("name", "text", "", False, True),
+        Column("correlation", "float", "correlation", True, False),
+        Column("overlap", "float", "ratio", True, False),
+        Column("observations", "int", "count", False, False),
+    ),
     "admin_alpha": (
         Column("alpha_id", "text", "", False, False),
         Column("complete", "bool", "", False, False),
@@ -646,6 +663,7 @@ MOMENTS: dict[str, dict[str, str]] = {
         "summary.last_date": "date",
         "summary.max_drawdown_date": "date",
     },
+    "meta research.neighbours": {"published_at": "instant", "first_date": "date", "last_date": "date"},
     "meta research.correlations": {"generated_at": "instant"},
     "meta research.contribution": {"published_at": "instant", "generated_at": "instant"},
     "meta research.luck": {"published_at": "instant", "generated_at": "instant"},
@@ -693,6 +711,7 @@ ERRORS: dict[str, tuple[int, bool]] = {
     "internal_error": (500, False),
     "upstream_unavailable": (503, False),
     "overloaded": (503, False),
+    "neighbours_not_ready": (503, False),
     "benchmark_unavailable": (503, False),
     "benchmark_not_configured": (503, True),
     "source_download_unavailable": (503, False),

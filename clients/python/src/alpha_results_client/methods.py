@@ -671,6 +671,50 @@ class RunMethods(Generic[F]):
         """
         return self._object("performance.metrics.doc", {}, {"snapshot": snapshot})
 
+    def neighbours(
+        self,
+        book: str = "long_short",
+        *,
+        by: Literal["returns", "scores", "holdings"] = "returns",
+        start: Day | None = None,
+        end: Day | None = None,
+        order: Literal["nearest", "farthest"] = "nearest",
+        among: str | Sequence[str] | None = None,
+        snapshot: str | None = None,
+    ) -> F:
+        """The other alphas, the most alike first, or the least alike.
+
+        Parameters
+        ----------
+        by
+            What is compared: `returns`, the daily returns of the book; `scores`, week by week the ranks of the scores over the names that both score; `holdings`, session by session the names the book holds.
+        book
+            The book to read.
+        start
+            First day of the window, inclusive.
+        end
+            Last day of the window, inclusive.
+        order
+            Whether the most alike come first or the least alike; ties are ordered by address.
+        among
+            Compare with these alphas alone rather than with all that the key may read. With `by=scores` and `by=holdings`, which are read from the files of each, it is needed where the key may read more than 50 others.
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
+        """
+        return self._collection(
+            "research.neighbours",
+            {},
+            {
+                "by": by,
+                "book": book,
+                "from": start,
+                "to": end,
+                "order": order,
+                "among": among,
+                "snapshot": snapshot,
+            },
+        )
+
     def contribution(
         self,
         book: str = "long_short",

@@ -1,0 +1,192 @@
+"""What the nearest of many alphas cost over HTTP, any window, beside going through all returns with plain NumPy.
+
+    uv run just bench-neighbours [--alphas 10000] [--sessions 1500]
+
+All but a few alphas are synthetic: pointers, and returns in the file that the service reads once by itself otherwise. Every
+request has a window of its own. One JSON document is printed, with wall time, and processor time of the service, which on a busy
+machine tells more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import httpx
+import numpy as np
+
+from benchmarks.catalogue import _GRANTS, REPOSITORY, _command, cpu_seconds, figures, make_pointer
+from datasets.layout import pointer_path
+from datasets.storage import open_storage
+from serve.peers.returns import DailyReturns
+from serve.peers.returns_file import FORMAT, open_returns
+from tests.peers import catalogue
+
+_REAL = 8
+"""Alphas that are published in full, to be asked about."""
+_AIM_MS = 10.0
+_MOST_MIB = 100.0
+
+
+def weekdays(sessions: int) -> list[dt.date]:
+    """Return so many weekdays without a holiday here and there."""
+    days = (dt.date(2019, 1, 1) + dt.timedelta(days=n) for n in range(sessions * 2))
+    return [day for day in days if day.weekday() < 5 and day.timetuple().tm_yday % 61 != 1][:sessions]
+
+
+def prepare(folder: Path, alphas: int, sessions: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Publish the alphas, and return the returns of the synthetic ones."""
+    root = folder / "published"
+    days = weekdays(sessions)
+    numbers = np.array([(day - dt.date(1970, 1, 1)).days for day in days], np.int32)
+    draw = np.random.default_rng(7)
+    styles = draw.normal(0.0002, 0.008, (12, sessions))
+    (root / "catalog").mkdir(parents=True)
+    place = folder / "returns" / f"v{FORMAT}" / open_storage(root).identity
+    file = open_returns(place, catalogue.BOOK)
+    file.may_write()
+    returns = np.empty((alphas - _REAL, sessions))
+    for number in range(alphas - _REAL):
+        pointer = make_pointer(number)
+        (root / pointer_path(pointer.alpha_id)).write_bytes(pointer.encode())
+        mixed = draw.normal(0, 0.3, 12) @ styles + draw.normal(0, 0.006, sessions)
+        # One in five is younger, as alphas are.
+        first = int(draw.integers(1, sessions // 2)) if number % 5 == 0 else 0
+        returns[number] = mixed
+        file.append(pointer.alpha_id, pointer.snapshot, DailyReturns(numbers[first:], mixed[first:]))
+    file.release()
+    for number in range(_REAL):
+        curve = dict(zip(days, (draw.normal(0, 0.3, 12) @ styles).tolist(), strict=True))
+        catalogue.publish_alpha(root, f"Test_asked_{number}", curve, 99)
+    return returns
+
+
+@contextlib.contextmanager
+def serving(root: Path, returns: Path) -> Iterator[tuple[str, int]]:
+    """Run the service; give its address and its process."""
+    log = root.parent / "serve.log"
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "serve",
+                "run",
+                "--datasets",
+                str(root),
+                "--port",
+                "0",
+                "--neighbours",
+                str(returns),
+            ],
+            cwd=REPOSITORY,
+            env={**os.environ, "ALPHA_RESULTS_LOG_LEVEL": "info", "ALPHA_RESULTS_LOG_FORMAT": "json"},
+            stdout=stream,
+            stderr=stream,
+        )
+    try:
+        while "http://127.0.0.1:" not in log.read_text():
+            time.sleep(0.05)
+        address = "http://127.0.0.1:" + log.read_text().split("http://127.0.0.1:")[1].split('"')[0].split()[0]
+        yield f"{address.rstrip('/')}/v1", process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def resident_mib(pid: int) -> float:
+    """Return the memory of a process that is its own: what is mapped from files is the system's."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("RssAnon:"))
+
+
+def windows(sessions: int, rounds: int) -> Iterator[dict[str, str]]:
+    """Yield windows, half of them most of the record and half of any length."""
+    draw, days = np.random.default_rng(3), weekdays(sessions)
+    for number in range(rounds):
+        length = sessions - 1 - number % 40 if number % 2 else int(draw.integers(20, sessions - 1))
+        first = int(draw.integers(0, sessions - length))
+        yield {"from": days[first].isoformat(), "to": days[first + length - 1].isoformat()}
+
+
+def plain(returns: np.ndarray[Any, np.dtype[np.float64]], rounds: int) -> dict[str, Any]:
+    """Measure the same by plain NumPy in double precision, all rows of one span."""
+    draw, found, spent = np.random.default_rng(4), [], []
+    for _ in range(rounds):
+        length = int(draw.integers(returns.shape[1] // 2, returns.shape[1]))
+        begin, cpu = time.perf_counter(), time.process_time()
+        part = returns[:, -length:]
+        own = part[0] - part[0].mean()
+        others = part - part.mean(axis=1)[:, np.newaxis]
+        rho = others @ own / np.sqrt((others * others).sum(axis=1) * (own @ own))
+        np.argsort(-rho)[:100]
+        found.append((time.perf_counter() - begin) * 1e3)
+        spent.append((time.process_time() - cpu) * 1e3)
+    return {**figures(found), "p50_cpu_ms": round(float(np.median(spent)), 2)}
+
+
+@click.command()
+@click.option("--alphas", default=10_000, show_default=True, help="How many alphas.")
+@click.option("--sessions", default=1_500, show_default=True, help="Days of each.")
+@click.option("--rounds", default=400, show_default=True, help="Requests that are measured.")
+def main(*, alphas: int, sessions: int, rounds: int) -> None:
+    """Measure neighbours on this machine and print figures as JSON."""
+    told: dict[str, Any] = {
+        "alphas": alphas,
+        "sessions": sessions,
+        "cores": len(os.sched_getaffinity(0)),
+        "load_before": [round(load, 2) for load in os.getloadavg()],
+    }
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        returns = prepare(folder, alphas, sessions)
+        root = folder / "published"
+        where = ("--datasets", str(root))
+        _command("accounts", "create", "--email", "b@example.org", "--ceiling-endpoints", "all", *where)
+        grants = (*_GRANTS, *where)
+        key = _command("keys", "issue", "--account", "b@example.org", "--name", "b", *grants)["token"]
+        with (
+            serving(root, folder / "returns") as (address, pid),
+            httpx.Client(headers={"authorization": f"Bearer {key}"}, timeout=60) as client,
+        ):
+            client.get(f"{address}/alphas/Test_asked_0/equity-curve").raise_for_status()
+            time.sleep(2)
+            before, began = resident_mib(pid), time.perf_counter()
+            while client.get(f"{address}/alphas/Test_asked_0/neighbours").status_code != 200:
+                time.sleep(0.1)
+            told["first_answer_seconds"] = round(time.perf_counter() - began, 2)
+            times, cpu = [], cpu_seconds(pid)
+            for number, window in enumerate(windows(sessions, rounds)):
+                order = ("nearest", "farthest")[number % 3 == 0]
+                begin = time.perf_counter()
+                answer = client.get(
+                    f"{address}/alphas/Test_asked_{number % _REAL}/neighbours",
+                    params={**window, "order": order},
+                )
+                times.append((time.perf_counter() - begin) * 1e3)
+                assert answer.status_code == 200, answer.text
+                assert answer.json()["meta"]["excluded"]["not_read"] == 0
+            spent = (cpu_seconds(pid) - cpu) / rounds * 1e3
+            told["GET /v1/alphas/{alpha}/neighbours"] = {
+                **figures(times, _AIM_MS),
+                "p99_met": sorted(times)[int(len(times) * 0.99)] < _AIM_MS,
+                "mean_cpu_ms_of_the_service": round(spent, 2),
+            }
+            memory = resident_mib(pid) - before
+            told["memory"] = {"mib": round(memory, 1), "aim_mib": _MOST_MIB, "met": memory < _MOST_MIB}
+        told["plain NumPy in double precision, in process"] = plain(returns, 20)
+    print(json.dumps(told, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+"""Neighbours over HTTP, against one plain loop a definition."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.peers import catalogue
+from tests.peers.catalogue import Curve
+from tests.peers.conftest import Published
+from tests.support import published
+from tests.support.application import running
+from tests.support.client import ApiClient
+from tests.support.waiting import eventually
+
+
+def body(api: ApiClient, token: str, alpha: str, rest: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = api.json(f"/v1/alphas/{alpha}/neighbours?{rest}", token)
+    return found
+
+
+def expected(
+    returns: dict[str, Curve], alpha: str, first: str = "", last: str = "9999", *, farthest: bool = False
+) -> list[tuple[str, float, int]]:
+    rows = []
+    for other, curve in returns.items():
+        days = sorted(d for d in returns[alpha].keys() & curve.keys() if first <= d.isoformat() <= last)
+        x, y = ([side[day] for day in days] for side in (returns[alpha], curve))
+        if other != alpha and len(days) >= 10 and len(set(x)) > 1 and len(set(y)) > 1:
+            rows.append((other, float(np.corrcoef(x, y)[0, 1]), len(days)))
+    sign = 1 if farthest else -1
+    return sorted(rows, key=lambda row: (sign * round(row[1], 12), row[0]))
+
+
+def shown(rows: list[dict[str, Any]]) -> Any:
+    return [(x["alpha_id"], pytest.approx(x["correlation"], abs=1e-12), x["observations"]) for x in rows]
+
+
+@pytest.mark.parametrize("order", ["nearest", "farthest"])
+@pytest.mark.parametrize("span", [("", "9999"), ("2021-02-01", "2021-04-16"), ("2021-03-01", "9999")])
+def test_they_are_those_of_a_plain_loop_over_any_window(
+    api: ApiClient, token: str, market: Published, order: str, span: tuple[str, str]
+) -> None:
+    window = f"from={span[0]}&to={span[1]}" if span[1] != "9999" else f"from={span[0]}" if span[0] else ""
+    for alpha in ("Test_like_0", "Test_weekends", "Test_holes", "Test_late"):
+        found = body(api, token, alpha, f"order={order}&{window}")
+        rows = expected(market.returns, alpha, *span, farthest=order == "farthest")
+        assert shown(found["data"]) == rows
+        assert found["pagination"]["total"] == found["meta"]["compared"] == len(rows)
+        excluded = found["meta"]["excluded"]
+        assert sum(excluded.values()) + len(rows) == len(
+            market.returns
+        )  # one of them has no data, and one is itself
+        assert excluded["no_data"] == 1
+        assert excluded["not_read"] == excluded["unreadable"] == 0
+        assert {row["name"] for row in found["data"]} == {row[0] for row in rows}
+
+
+def test_pages_cover_them_once_in_order(api: ApiClient, token: str, market: Published) -> None:
+    rows = expected(market.returns, "Test_like_0")
+    pages = [
+        row
+        for offset in range(0, len(rows) + 2, 2)
+        for row in body(api, token, "Test_like_0", f"limit=2&offset={offset}")["data"]
+    ]
+    assert shown(pages) == rows
+
+
+def test_a_window_shorter_than_ten_sessions_compares_nothing_and_says_so(api: ApiClient, token: str) -> None:
+    found = body(api, token, "Test_like_0", "from=2021-03-01&to=2021-03-11")
+    assert found["data"] == []
+    assert found["meta"]["compared"] == 0
+    assert found["meta"]["excluded"]["too_few"] == 13
+    assert (found["meta"]["first_date"], found["meta"]["last_date"]) == ("2021-03-01", "2021-03-11")
+
+
+def test_an_alpha_that_never_moves_has_no_neighbours(api: ApiClient, token: str) -> None:
+    found = body(api, token, "Test_flat")
+    assert found["data"] == []
+    assert found["meta"]["excluded"]["no_variation"] == 12
+
+
+@pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
+def test_a_few_are_compared_as_the_matrix_compares_them(api: ApiClient, token: str, by: str) -> None:
+    others = [f"Test_like_{n}" for n in range(1, 5)]
+    listed = ",".join(["Test_like_0", *others])
+    matrix = api.json(f"/v1/correlations?alphas={listed}&by={by}&to=2021-05-01", token)["data"]
+    found = body(api, token, "Test_like_0", f"by={by}&to=2021-05-01&among={listed},Test_nothing")
+    figure = "overlap" if by == "holdings" else "correlation"
+    result = {row["alpha_id"]: (row[figure], row["observations"]) for row in found["data"]}
+    pairs = zip(matrix["matrix"][0][1:], matrix["observations"][0][1:], strict=True)
+    assert result == dict(zip(others, pairs, strict=True))
+    values = [row[figure] for row in found["data"]]
+    assert values == sorted(values, reverse=True)
+    assert found["meta"]["excluded"]["no_data"] == 1
+    assert found["meta"]["book"] == (None if by == "scores" else catalogue.BOOK)
+
+
+@pytest.mark.parametrize("by", ["scores", "holdings"])
+def test_without_a_list_all_are_compared_where_they_are_few(api: ApiClient, token: str, by: str) -> None:
+    found = body(api, token, "Test_like_0", f"by={by}")
+    assert {row["alpha_id"] for row in found["data"]} == {f"Test_like_{n}" for n in range(1, 5)}
+    assert found["meta"]["excluded"]["no_data"] == 10
+
+
+def test_with_more_than_fifty_others_a_list_is_asked_for(tmp_path: Path) -> None:
+    published.publish(tmp_path, published.full(), alpha_id="Test_one")
+    for n in range(51):
+        published.publish(tmp_path, {}, alpha_id=f"Test_{n}")
+    with running(tmp_path) as api:
+        token = api.key()
+        for by in ("scores", "holdings"):
+            answer = api.get(f"/v1/alphas/Test_one/neighbours?by={by}", token)
+            error = answer.json()["error"]
+            assert (answer.status_code, error["code"]) == (400, "bad_request")
+            (entry,) = error["details"]["parameters"]
+            assert entry["name"] == "among"
+            assert "50" in entry["constraint"]
+            body(api, token, "Test_one", f"by={by}&among=Test_0,Test_50")
+        assert body(api, token, "Test_one")["meta"]["excluded"]["no_data"] == 51
+        few = api.key(runs="list:Test_one,Test_3")
+        assert body(api, few, "Test_one", "by=scores")["data"] == []
+
+
+def test_what_a_key_may_not_read_is_not_named_not_counted_and_in_no_figure(
+    api: ApiClient, token: str, market: Published
+) -> None:
+    limited = api.key(alphas="prefix:Test_like", runs="prefix:Test_")
+    everything, found = (body(api, key, "Test_like_0") for key in (token, limited))
+    assert everything["data"][0]["alpha_id"] == "Prod_secret", "it is the nearest of all"
+    rest = {alpha: curve for alpha, curve in market.returns.items() if alpha != "Prod_secret"}
+    assert shown(found["data"]) == expected(rest, "Test_like_0")
+    counts = [x["meta"]["compared"] + sum(x["meta"]["excluded"].values()) for x in (everything, found)]
+    assert counts[0] == counts[1] + 1
+    assert "Prod_secret" not in str(found)
+    for row in found["data"]:
+        assert (row["name"] is None) == (not row["alpha_id"].startswith("Test_like"))
+    answer = api.get("/v1/alphas/Test_like_0/neighbours?among=Test_like_1,Prod_secret", limited)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "run_not_allowed")
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> tuple[Path, dict[str, Curve]]:
+    """Return a root of its own, with three alphas."""
+    root = tmp_path / "published"
+    curves = {name: curve for name, curve in catalogue.draw_returns().items() if name.startswith("Test_like")}
+    found = {}
+    for name in ("Test_like_0", "Test_like_1", "Test_like_2"):
+        found[name] = catalogue.returns_of(catalogue.publish_alpha(root, name, curves[name], 9))
+    return root, found
+
+
+def test_what_is_published_is_compared_soon_after(
+    small: tuple[Path, dict[str, Curve]], tmp_path: Path
+) -> None:
+    root, returns = small
+    curves = catalogue.draw_returns()
+    with running(root, neighbours=tmp_path / "returns") as api:
+        token = api.key()
+        assert shown(body(api, token, "Test_like_0")["data"]) == expected(returns, "Test_like_0")
+        # A new alpha, and another build of one that is there.
+        new = catalogue.publish_alpha(root, "Test_new", curves["Test_late"], 9)
+        again = catalogue.publish_alpha(
+            root, "Test_like_1", curves["Test_like_4"], 9, sealed_at="2026-01-06T07:30:00Z"
+        )
+        returns |= {"Test_new": catalogue.returns_of(new), "Test_like_1": catalogue.returns_of(again)}
+        wanted = expected(returns, "Test_like_0")
+        eventually(lambda: shown(body(api, token, "Test_like_0")["data"]) == wanted)
+        assert body(api, token, "Test_like_0")["meta"]["excluded"]["not_read"] == 0
+
+
+def test_a_restart_finds_what_was_read_and_reads_again_what_is_damaged(
+    small: tuple[Path, dict[str, Curve]], tmp_path: Path
+) -> None:
+    root, returns = small
+    folder = tmp_path / "returns"
+    rows = expected(returns, "Test_like_0")
+
+    def ask() -> Any:
+        with running(root, neighbours=folder) as api:
+            return shown(body(api, api.key(), "Test_like_0")["data"])
+
+    assert ask() == rows
+    (file,) = folder.rglob("*.returns")
+    written = file.stat().st_mtime_ns
+    assert ask() == rows
+    assert file.stat().st_mtime_ns == written, "nothing was read again"
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(bytes(data))
+    assert ask() == rows
+    file.write_bytes(b"")
+    assert ask() == rows
+    file.unlink()
+    assert ask() == rows
+
+
+def test_a_file_that_is_cut_off_while_it_is_used_is_read_again(
+    small: tuple[Path, dict[str, Curve]], tmp_path: Path
+) -> None:
+    root, returns = small
+    folder = tmp_path / "returns"
+    with running(root, neighbours=folder) as api:
+        token = api.key()
+        assert shown(body(api, token, "Test_like_0")["data"]) == expected(returns, "Test_like_0")
+        (file,) = folder.rglob("*.returns")
+        os.truncate(file, 200)
+        first = api.get("/v1/alphas/Test_like_0/neighbours", token)
+        assert (first.status_code, first.json()["error"]["code"]) == (503, "neighbours_not_ready")
+        assert int(first.headers["retry-after"]) >= 1
+        rows = body(api, token, "Test_like_0")["data"]
+        assert shown(rows) == expected(returns, "Test_like_0")
+
+
+def test_an_alpha_whose_files_cannot_be_read_is_counted_as_such(
+    small: tuple[Path, dict[str, Curve]], tmp_path: Path
+) -> None:
+    root, returns = small
+    for file in (root / "alphas" / "alpha_id=Test_like_2").rglob("*.parquet"):
+        file.write_bytes(b"no Parquet")
+    del returns["Test_like_2"]
+    with running(root, neighbours=tmp_path / "returns") as api:
+        token = api.key()
+        for rest in ("", "among=Test_like_1,Test_like_2"):
+            found = body(api, token, "Test_like_0", rest)
+            assert shown(found["data"]) == expected(returns, "Test_like_0")
+            assert found["meta"]["excluded"]["unreadable"] == 1
+
+
+def test_two_processes_share_one_file(small: tuple[Path, dict[str, Curve]], tmp_path: Path) -> None:
+    root, returns = small
+    folder = tmp_path / "returns"
+    copy = tmp_path / "counts"
+    with (
+        running(root, neighbours=folder) as one,
+        running(root, neighbours=folder, counts=copy) as other,
+    ):
+        for api in (one, other):
+            assert shown(body(api, api.key(), "Test_like_0")["data"]) == expected(returns, "Test_like_0")
+        curve = catalogue.draw_returns()["Test_like_5"]
+        returns["Test_like_5"] = catalogue.returns_of(catalogue.publish_alpha(root, "Test_like_5", curve, 9))
+        for api in (one, other):
+            token = api.key()
+            eventually(lambda api=api, token=token: body(api, token, "Test_like_0")["meta"]["compared"] == 3)  # type: ignore[misc]
+            assert shown(body(api, token, "Test_like_0")["data"]) == expected(returns, "Test_like_0")
+    assert len(list(folder.rglob("*.returns"))) == 1
+    shutil.rmtree(folder)
