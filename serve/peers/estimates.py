@@ -181,7 +181,8 @@ class ReturnsMatrix:
         scale = max(float(np.abs(dense).max()), float(np.finfo(np.float64).tiny))
         dense /= scale
         calendar = self._calendar[:used]
-        observations, start, x1, x2 = (x[calendar] for x in self._of_calendars(columns, dense, begin, end))
+        places, sums = self._of_calendars(columns, dense, begin, end)
+        (observations, start), (x1, x2) = (x[calendar] for x in places), (x[calendar] for x in sums)
         y1, y2 = self._sums_between(begin, end, used)
         xy = np.vecdot(self._values[:used, begin:end], dense.astype(np.float32)).astype(np.float64)
         n = np.maximum(observations, 1)
@@ -211,7 +212,7 @@ class ReturnsMatrix:
 
     def _of_calendars(
         self, columns: Integers, dense: Floats, begin: int, end: int
-    ) -> tuple[Integers, Integers, Floats, Floats]:
+    ) -> tuple[tuple[Integers, Integers], tuple[Floats, Floats]]:
         """Return of each calendar the common days, where they begin in the series, and its sum and sum of squares over them.
 
         Where days are missing between its first and last, or there are others than the series has, all that is known is -1.
@@ -231,12 +232,8 @@ class ReturnsMatrix:
         )
         start = passed[lows]
         regular = (theirs == both) & (both == passed[highs] - start)
-        return (
-            np.where(regular, both, -1),
-            np.where(regular, start, -1),
-            one[highs] - one[lows],
-            two[highs] - two[lows],
-        )
+        places = np.where(regular, both, -1), np.where(regular, start, -1)
+        return places, (one[highs] - one[lows], two[highs] - two[lows])
 
     def _sums_between(self, begin: int, end: int, used: int) -> tuple[Floats, Floats]:
         """Sum each row and its squares over a window: whole blocks are known, what is beside them is summed."""
