@@ -74,6 +74,10 @@ kills-batch count="1000":
 kills count="200":
     ALPHA_RESULTS_TEST_KILLS={{ count }} pytest -q -s -p no:schemathesis tests/kills
 
+# PostgreSQL, Redis, the market data, the root, the rows and a worker: each taken away, hung, slowed or filled under load
+faults:
+    pytest -q -s -p no:schemathesis tests/faults
+
 # 200 made-up requests for each endpoint against a running server; `just fuzz 8` makes few, and always the same ones
 fuzz cases="200":
     FUZZ_CASES={{ cases }} pytest -q tests/fuzz

@@ -20,18 +20,17 @@ import json
 import os
 import random
 import shutil
+import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
 from benchmarks.load import Connection, LoadFailed, Request
-from benchmarks.servers import Earlier, Ours, Running
 from pipeline.build import build_seal
 
 _HEAVY: Final = """
@@ -57,9 +56,20 @@ function done(summary, latency)
     t:get("answered"), t:get("refused"), t:get("other"), latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
 end
 """
+REPOSITORY: Final = Path(__file__).resolve().parents[1]
+_EMAIL: Final = "benchmark@example.org"
+_RATE: Final = "per_second=10000000,per_minute=100000000,per_day=1000000000,monthly=1000000000"
 _WINDOWS: Final = 60_000
 _PAUSE_SECONDS: Final = 0.005
 _WARM_SECONDS: Final = 2.0
+
+
+class Running(NamedTuple):
+    """A server that answers: its port, and two keys."""
+
+    port: int
+    light: str
+    heavy: str
 
 
 @click.command()
@@ -73,10 +83,8 @@ def main(*, seal: str, seconds: float, connections: int, checkout: Path | None, 
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "root"
         alpha = build_seal(seal, str(root)).alpha_id
-        server = Ours(root) if checkout is None else Earlier(checkout, root)
-        heavy_key = _second_key(server, checkout)
-        with server.running() as up:
-            found = _measured(up, alpha, heavy_key, seconds=seconds, connections=connections)
+        with _served(root, (checkout or REPOSITORY).resolve()) as up:
+            found = _measured(up, alpha, seconds=seconds, connections=connections)
     if as_json:
         print(json.dumps(found))
         return
@@ -86,9 +94,7 @@ def main(*, seal: str, seconds: float, connections: int, checkout: Path | None, 
         print(f"{name:22}" + "".join(f"{'' if value is None else value:>10}" for value in shown))
 
 
-def _measured(
-    up: Running, alpha: str, heavy_key: str, *, seconds: float, connections: int
-) -> dict[str, dict[str, Any]]:
+def _measured(up: Running, alpha: str, *, seconds: float, connections: int) -> dict[str, dict[str, Any]]:
     draw = random.Random(38)
     light = {
         "page": itertools.repeat(f"/v1/alphas/{alpha}/scores?limit=20"),
@@ -100,7 +106,7 @@ def _measured(
         found[f"{name}, alone"] = _asked(up, paths, seconds)
     listed = [_window(alpha, draw, days=None) + "&panel=1&doc=1" for _ in range(_WINDOWS)]
     for name, paths in light.items():
-        with _heavy(up, listed, heavy_key, connections, seconds + 2 * _WARM_SECONDS) as heavy:
+        with _heavy(up, listed, connections, seconds + 2 * _WARM_SECONDS) as heavy:
             time.sleep(_WARM_SECONDS)
             found[f"{name}, beside heavy"] = _asked(up, paths, seconds)
         found[f"heavy, beside {name}"] = heavy
@@ -117,7 +123,7 @@ def _window(alpha: str, draw: random.Random, *, days: int | None) -> str:
 
 
 def _asked(up: Running, paths: Iterator[str], seconds: float) -> dict[str, Any]:
-    connection = Connection(up.port, up.headers)
+    connection = Connection(up.port, {"authorization": f"Bearer {up.light}"})
     spent: list[float] = []
     refused = 0
     end = time.monotonic() + seconds
@@ -145,9 +151,7 @@ def _asked(up: Running, paths: Iterator[str], seconds: float) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _heavy(
-    up: Running, paths: list[str], key: str, connections: int, seconds: float
-) -> Iterator[dict[str, Any]]:
+def _heavy(up: Running, paths: list[str], connections: int, seconds: float) -> Iterator[dict[str, Any]]:
     wrk = shutil.which("wrk")
     if wrk is None:
         raise LoadFailed("wrk is not installed: `apt-get install wrk`")
@@ -156,7 +160,13 @@ def _heavy(
         listed.write_text("\n".join(paths) + "\n")
         script.write_text(_HEAVY % {"list": listed})
         command = [wrk, "-t1", f"-c{connections}", f"-d{round(seconds)}s", "--timeout", "120s", "--latency"]
-        command += ["-H", f"authorization: Bearer {key}", "-s", str(script), f"http://127.0.0.1:{up.port}"]
+        command += [
+            "-H",
+            f"authorization: Bearer {up.heavy}",
+            "-s",
+            str(script),
+            f"http://127.0.0.1:{up.port}",
+        ]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         found: dict[str, Any] = {}
         try:
@@ -166,31 +176,52 @@ def _heavy(
             found.update(json.loads(told.strip().splitlines()[-1]))
 
 
-def _second_key(server: Ours, checkout: Path | None) -> str:
-    """Issue a key of the same account."""
-    python = sys.executable if checkout is None else str(checkout.resolve() / ".venv" / "bin" / "python")
-    rate = "per_second=10000000,per_minute=100000000,per_day=1000000000,monthly=1000000000"
-    command = [
-        python,
-        "-m",
-        "serve",
-        "keys",
-        "issue",
-        "--account",
-        "benchmark@example.org",
-        "--name",
-        "heavy",
+@contextlib.contextmanager
+def _served(root: Path, checkout: Path) -> Iterator[Running]:
+    """Run the server of a checkout over a root, with two keys of one account, until the block is left."""
+    python = checkout / ".venv" / "bin" / "python"
+    given = {
+        "PYTHONPATH": str(checkout),
+        "ALPHA_RESULTS_DATASETS": str(root),
+        "ALPHA_RESULTS_ROWS": str(root.with_name("rows")),
+        "ALPHA_RESULTS_LOG_LEVEL": "error",
+    }
+
+    def run(*arguments: str) -> str:
+        command = [str(python), "-m", "serve", *arguments]
+        done = subprocess.run(
+            command, cwd=checkout, env=os.environ | given, check=True, capture_output=True, text=True
+        )
+        return done.stdout
+
+    run("accounts", "create", "--email", _EMAIL, "--ceiling-endpoints", "all")
+    issue = ("keys", "issue", "--account", _EMAIL, "--endpoints", "all", "--alphas", "all", "--runs", "all")
+    tokens = [
+        str(json.loads(run(*issue, "--rate", _RATE, "--name", name, "--json"))["token"])
+        for name in ("light", "heavy")
     ]
-    command += ["--endpoints", "all", "--alphas", "all", "--runs", "all", "--rate", rate]
-    done = subprocess.run(
-        [*command, "--access", str(server.store), "--json"],
-        cwd=server.folder,
-        env={**os.environ, "PYTHONPATH": str(server.folder)},
-        check=True,
-        capture_output=True,
-        text=True,
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [str(python), "-m", "serve", "run", "--port", str(port)], cwd=checkout, env=os.environ | given
     )
-    return str(json.loads(done.stdout)["token"])
+    try:
+        up = Running(port, *tokens)
+        _await(up)
+        yield up
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _await(up: Running) -> None:
+    for _ in range(600):
+        with contextlib.suppress(OSError):
+            Connection(up.port, {}).close()
+            return
+        time.sleep(0.1)
+    raise LoadFailed("the server did not begin within a minute")
 
 
 if __name__ == "__main__":

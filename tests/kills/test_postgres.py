@@ -17,6 +17,7 @@ from schemas.errors import StorageUnavailable
 from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import Store, open_database
+from serve.auth.store.postgres import ANSWER_WAIT_SECONDS
 from tests.support import published
 from tests.support.callers import calling
 from tests.support.operators import operators
@@ -144,6 +145,28 @@ async def test_a_store_that_hangs_answers_none_of_many_callers_late(own_postgres
         signalled(stopped, signal.SIGCONT)
     assert {type(one) for one in found} == {StorageUnavailable}
     assert await store.find("0" * 16) is None
+    await store.close()
+
+
+@pytest.mark.anyio
+async def test_a_call_over_a_connection_that_hangs_is_not_waited_for_twice(
+    own_postgres: PostgresServer,
+) -> None:
+    settings = AccessSettings(own_postgres.url())
+    async with open_administration(settings, "tester") as administration:
+        await administration.accounts.create("o@example.org")
+    store = Store(await open_database(settings, writable=False))
+    await asyncio.gather(*[store.find("0" * 16) for _ in range(6)])  # each has a connection by now
+    stopped = [own_postgres.process.pid, *own_postgres.children()]  # type: ignore[union-attr]
+    signalled(stopped, signal.SIGSTOP)
+    try:
+        calls = {asyncio.create_task(store.find("0" * 16)) for _ in range(6)}
+        _, late = await asyncio.wait(calls, timeout=1.7 * ANSWER_WAIT_SECONDS)
+    finally:
+        signalled(stopped, signal.SIGCONT)
+    found = await asyncio.gather(*calls, return_exceptions=True)
+    assert {type(one) for one in found} == {StorageUnavailable}
+    assert not late
     await store.close()
 
 

