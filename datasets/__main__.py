@@ -1,4 +1,4 @@
-"""``python -m datasets list|units|sql``: what a root publishes, for those who have its files."""
+"""``python -m datasets list|units|sql|report``: what a root publishes, for those who have its files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 import click
 
 from datasets.analysis import units as declared_units
+from datasets.report.command import make_command
 from datasets.root import Root, is_root, open_root
 from datasets.sql_views import script, write
 from schemas.errors import AlphaResultsError, SettingsError
+from schemas.exit_codes import exit_code_lines
 from schemas.terminal import echo
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -24,6 +26,12 @@ class _Group(click.Group):
         """Note whether a program reads the output, before the command takes its own options."""
         ctx.meta["datasets.json"] = "--json" in args
         return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands, and what their exit codes mean."""
+        super().format_commands(ctx, formatter)
+        with formatter.section("Exit codes of every command"):
+            formatter.write_dl(exit_code_lines())
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -39,11 +47,7 @@ class _Group(click.Group):
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
-    """Look into a root of published files.
-
-    Exit code: 0 done, 2 a root, a file or a flag makes no sense, 4 a published file is damaged, 5 the store does not
-    answer, 9 no such alpha is published.
-    """
+    """Look into a root of published files, and print what is in it."""
 
 
 def _opened(address: str) -> Root:
@@ -102,6 +106,9 @@ def sql(root: str, into: str | None, as_json: bool) -> None:
         return
     views = write(opened, into)
     echo(json.dumps({"file": into, "views": views}) if as_json else f"{into}: {', '.join(views)}")
+
+
+cli.add_command(make_command(_opened))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@
     ├── SettingsError                a flag or environment variable makes no sense
     ├── AccessError                  an administrative act on accounts or keys was refused
     ├── DemoFailed                   one of the demo's steps did not work
+    ├── PrintingFailed               the browser that was to print a tear sheet did not
     └── ApiError                     a request is answered with the error envelope
 
 The command lines turn any of them into one readable line and the exit code of its class, and ``retryable`` tells
@@ -183,6 +184,10 @@ class AccessError(AlphaResultsError):
 
 class DemoFailed(AlphaResultsError):
     """One of the demo's steps did not work; the message is that step's own."""
+
+
+class PrintingFailed(AlphaResultsError):
+    """The browser that was to print a tear sheet ended without having done so; the message holds its last line."""
 
 
 class ApiError(AlphaResultsError):

@@ -1,0 +1,110 @@
+"""``report``: a tear sheet of one alpha, or of several beside each other."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from datasets.report.content import MEASURED_BOOK, Content, content
+from datasets.report.pdf import find_browser, print_page
+from datasets.root import Root
+from datasets.snapshot import Snapshot
+from schemas.errors import SettingsError
+from schemas.settings.options import option
+from schemas.terminal import echo
+
+MOST: int = 6
+"""Alphas that are compared in one sheet: more curves than that cannot be told apart."""
+
+
+def make_command(opened: Callable[[str], Root]) -> click.Command:
+    """Return the command.
+
+    Parameters
+    ----------
+    opened
+        Opens a root in which something was published.
+    """
+
+    @click.command()
+    @click.argument("alphas", nargs=-1, required=True, metavar="ALPHA...")
+    @option("datasets", "root")
+    @click.option(
+        "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="HTML file to write."
+    )
+    @click.option(
+        "--pdf", is_flag=True, help="Print it to a PDF file beside it too, with Chromium or Chrome."
+    )
+    @click.option("--book", default=MEASURED_BOOK, show_default=True, help="Book whose curves are drawn.")
+    @option("market_data")
+    @click.option(
+        "--benchmark",
+        metavar="SYMBOL",
+        help="Series of the market data. Default: the only one there is, or SPY.",
+    )
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+    def report(
+        *,
+        alphas: tuple[str, ...],
+        root: str,
+        out: Path,
+        pdf: bool,
+        book: str,
+        market_data: str | None,
+        benchmark: str | None,
+        as_json: bool,
+    ) -> None:
+        """Write the tear sheet of ALPHA, or of up to six alphas beside each other, as one file.
+
+        The file asks no host for anything: it may be mailed, archived and opened from a folder. Its figures are those that the
+        interface answers to a key without raw-book access. The same snapshots give the same bytes.
+        """
+        browser = find_browser() if pdf else None
+        if not 1 <= len(set(alphas)) == len(alphas) <= MOST:
+            raise SettingsError(f"give one to {MOST} alphas, each once")
+        found = opened(root)
+        runs = [found[alpha] for alpha in alphas]
+        sheets = [content(run, book, market_data, benchmark) for run in runs]
+        written = write(_page(sheets, runs, book), out, browser)
+        told = {
+            "alphas": {sheet["alpha_id"]: sheet["snapshot"] for sheet in sheets},
+            "html": str(written[0]),
+            "pdf": str(written[1]) if browser else None,
+        }
+        echo(json.dumps(told) if as_json else "\n".join(map(str, written)))
+
+    return report
+
+
+def _page(sheets: list[Content], runs: list[Snapshot], book: str) -> str:
+    from datasets.report.compared import compared  # noqa: PLC0415 - loaded when there is something to write
+    from datasets.report.page import render  # noqa: PLC0415 - as above
+
+    return render(sheets, compared(runs, book) if len(runs) > 1 else None)
+
+
+def write(page: str, out: Path, browser: str | None) -> list[Path]:
+    """Write the page, and print it where there is a browser: all files, or none.
+
+    Raises
+    ------
+    SettingsError
+        When the folder is not there or takes no file.
+    """
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:
+            made = {out: Path(folder, "page.html")}
+            made[out].write_text(page, "utf-8")
+            if browser is not None:
+                beside = out.with_suffix(".pdf")
+                made[beside] = Path(folder, "page.pdf")
+                print_page(browser, made[out], made[beside])
+            for target, draft in made.items():
+                draft.replace(target)
+    except OSError as error:
+        raise SettingsError(f"{out} cannot be written: {error.strerror or error}") from error
+    return list(made)

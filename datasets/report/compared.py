@@ -1,0 +1,203 @@
+"""What a tear sheet shows of several alphas together: curves on a common base, how alike they are, and all in equal parts.
+
+The definitions are those of `/v1/correlations` and of the books of `/v1/alphas/{alpha}/contribution`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from datasets.maths.alikeness import overlaps, rank_correlations
+from datasets.maths.correlation import common_days, correlation
+from datasets.maths.equal_weight import FIGURES, book_figures, equal_weight
+from datasets.maths.rank_correlation import Integers
+from datasets.maths.series import Dates, Floats, null_if_nan
+from datasets.maths.unavailable import Unavailable, too_few
+from datasets.report.content import Content, withheld
+from datasets.snapshot import Snapshot
+
+COMBINED: Final = "in equal parts"
+"""What the book of all alphas together is called."""
+
+Figure = float | Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Figures of all pairs.
+
+    Attributes
+    ----------
+    figures
+        A figure or its reason, by row and column; symmetric.
+    observations
+        Days measured, likewise.
+    """
+
+    figures: list[list[Figure]]
+    observations: list[list[int]]
+
+
+def compared(runs: Sequence[Snapshot], book: str) -> Content:
+    """Compare alphas.
+
+    Parameters
+    ----------
+    runs
+        Two at least.
+    book
+        Whose returns and holdings.
+
+    Returns
+    -------
+    dict
+        JSON-ready. A figure that cannot be given is null, and its reason stands in ``withheld`` beside it.
+    """
+    return {
+        "alphas": [run.alpha_id for run in runs],
+        "book": book,
+        "matrices": [
+            {"title": "Correlation of daily returns", **_ready(by_returns(runs, book))},
+            {"title": "Rank correlation of scores, mean of the common weeks", **_ready(by_scores(runs))},
+            {"title": "Overlap of holdings, mean of the common sessions", **_ready(by_holdings(runs, book))},
+        ],
+        "together": together(runs, book),
+    }
+
+
+def together(runs: Sequence[Snapshot], book: str) -> Content:
+    """Return the curves of the alphas and of all in equal parts over their common sessions, and what each comes to."""
+    lacking = [run.alpha_id for run in runs if not run.has_rows("equity_curve", book)]
+    if lacking:
+        return withheld(f"{', '.join(lacking)} sealed no daily ledger of {book}")
+    frames = [run.returns(book).drop_nulls().rename({"period_return": str(n)}) for n, run in enumerate(runs)]
+    common = frames[0]
+    for frame in frames[1:]:
+        common = common.join(frame, on="date")
+    common = common.sort("date")
+    if common.is_empty():
+        return withheld("the alphas have no session in common")
+    returns = common.drop("date").to_numpy().T
+    series = dict(
+        zip([*(run.alpha_id for run in runs), COMBINED], [*returns, equal_weight(returns)], strict=True)
+    )
+    dates = common["date"].cast(pl.String).to_list()
+    return {
+        "combined": COMBINED,
+        "first_date": dates[0],
+        "last_date": dates[-1],
+        "sessions": len(dates),
+        "curves": [
+            {"name": name, "columns": {"date": dates, "growth": np.cumprod(1.0 + x).tolist()}}
+            for name, x in series.items()
+        ],
+        "figures": [{"name": name, **_book(x)} for name, x in series.items()],
+    }
+
+
+def by_returns(runs: Sequence[Snapshot], book: str) -> Matrix:
+    """Correlate the daily returns of each two alphas over the sessions that both have."""
+    series = [_returns(run, book) for run in runs]
+
+    def measure(row: int, column: int) -> tuple[Figure, int]:
+        one, other = series[row], series[column]
+        if one is None or other is None:
+            return Unavailable("kind_missing", f"a run sealed no daily ledger of {book}"), 0
+        left, right = common_days(*one, *other)
+        found = correlation(left, right)
+        # An alpha is itself, whatever rounding makes of it.
+        return 1.0 if row == column and isinstance(found, float) else found, int(left.size)
+
+    return _every_pair(len(runs), measure)
+
+
+def by_scores(runs: Sequence[Snapshot]) -> Matrix:
+    """Take the mean over the common weeks of the rank correlation of scores, over the names that both score."""
+    total, count = np.zeros((len(runs), len(runs))), np.zeros((len(runs), len(runs)), np.int64)
+    for panel in _panels(runs, "decisions", None, "score", np.nan):
+        _add(rank_correlations(panel), total, count)
+    return _mean(total, count, "common weeks")
+
+
+def by_holdings(runs: Sequence[Snapshot], book: str) -> Matrix:
+    """Take the mean over the common sessions of the overlap of what two books hold."""
+    total, count = np.zeros((len(runs), len(runs))), np.zeros((len(runs), len(runs)), np.int64)
+    for panel in _panels(runs, "positions", book, "weight", 0.0):
+        _add(overlaps(panel), total, count)
+    return _mean(total, count, "common sessions")
+
+
+def _panels(
+    runs: Sequence[Snapshot], table: str, book: str | None, column: str, absent: float
+) -> Iterator[Floats]:
+    """Yield a column of each day, of shape (alphas, names)."""
+    frames = [
+        run.scan(table, book).select("date", "symbol", pl.lit(number).alias("run"), column)
+        for number, run in enumerate(runs)
+        if run.has_rows(table, book)
+    ]
+    if not frames:
+        return
+    rows = pl.concat(frames).drop_nulls().collect().sort("date", "symbol")
+    for day in rows.partition_by("date"):
+        names = day["symbol"].rle_id().to_numpy()
+        panel = np.full((len(runs), int(names[-1]) + 1), absent)
+        panel[day["run"].to_numpy(), names] = day[column].to_numpy()
+        yield panel
+
+
+def _add(figures: Floats, total: Floats, count: Integers) -> None:
+    measured = ~np.isnan(figures)
+    total[measured] += figures[measured]
+    count += measured
+
+
+def _mean(total: Floats, count: Integers, what: str) -> Matrix:
+    mean = np.full(total.shape, np.nan)
+    np.divide(total, count, out=mean, where=count > 0)
+
+    def measure(row: int, column: int) -> tuple[Figure, int]:
+        found = null_if_nan(mean[row, column])
+        return too_few(0, 1, what) if found is None else found, int(count[row, column])
+
+    return _every_pair(len(total), measure)
+
+
+def _every_pair(size: int, measure: Callable[[int, int], tuple[Figure, int]]) -> Matrix:
+    figures: list[list[Figure]] = [[0.0] * size for _ in range(size)]
+    observations = [[0] * size for _ in range(size)]
+    for row in range(size):
+        for column in range(row + 1):
+            figure, days = measure(row, column)
+            figures[row][column] = figures[column][row] = figure
+            observations[row][column] = observations[column][row] = days
+    return Matrix(figures, observations)
+
+
+def _returns(run: Snapshot, book: str) -> tuple[Dates, Floats] | None:
+    if not run.has_rows("equity_curve", book):
+        return None
+    rows = run.returns(book)
+    return rows["date"].to_numpy(), rows["period_return"].fill_null(float("nan")).to_numpy()
+
+
+def _book(returns: Floats) -> Content:
+    found = book_figures(returns)
+    figures = {name: getattr(found, name) for name in FIGURES}
+    return {
+        **{name: x if isinstance(x, float) else None for name, x in figures.items()},
+        "withheld": {name: x.text for name, x in figures.items() if isinstance(x, Unavailable)},
+    }
+
+
+def _ready(matrix: Matrix) -> Content:
+    return {
+        "matrix": [[x if isinstance(x, float) else None for x in row] for row in matrix.figures],
+        "observations": matrix.observations,
+        "withheld": sorted({x.text for row in matrix.figures for x in row if isinstance(x, Unavailable)}),
+    }

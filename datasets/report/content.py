@@ -1,0 +1,228 @@
+"""What a tear sheet shows of one alpha: read from its snapshot, JSON-ready, a reason in place of what cannot be shown."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Final
+
+import polars as pl
+import polars.selectors as cs
+
+from datasets import analysis
+from datasets.maths.equity import compounded, make_sessions, summarised
+from datasets.maths.price import price_summary
+from datasets.maths.series import Floats
+from datasets.snapshot import Snapshot
+from schemas.errors import SettingsError
+from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX
+
+Content = dict[str, Any]
+
+ROLLING_WEEKS: Final = 26
+"""Measured weeks behind each value of the rolling mean IC."""
+LEVEL: Final = 0.95
+"""Of the intervals shown."""
+NAMES: Final = 10
+"""Best and worst names shown, of each."""
+MEASURED_BOOK: Final = CONDITIONED_BOOKS[0]
+"""The book that the headline figures describe, whichever book is drawn."""
+_CURVE: Final = (
+    "date",
+    "period_return",
+    "cumulative_return",
+    "drawdown_pct",
+    "gross_exposure",
+    "net_exposure",
+    "turnover",
+)
+
+
+def content(run: Snapshot, book: str, market_data: str | None, symbol: str | None) -> Content:
+    """Read everything that a tear sheet shows of an alpha.
+
+    Parameters
+    ----------
+    run
+        Its snapshot.
+    book
+        The book that is drawn.
+    market_data
+        Prices of benchmarks; None when there are none.
+    symbol
+        The benchmark; None takes the only one there is, or SPY.
+
+    Returns
+    -------
+    dict
+        JSON-ready. A part that cannot be shown is ``{"withheld": reason}``.
+
+    Raises
+    ------
+    SettingsError
+        When the run has books, and none of that name; when a benchmark was asked for and cannot be read.
+    SnapshotCorrupt
+        When a file is gone or damaged.
+    """
+    books = run.books("equity_curve")
+    if books and book not in books:
+        raise SettingsError(f"{run.alpha_id} has no book {book!r}; it has {', '.join(books)}")
+    metrics = run.metrics(granularity="yearly", panel=True)
+    pointer, manifest = run.pointer, run.manifest
+    return {
+        "alpha_id": run.alpha_id,
+        "name": pointer.name,
+        "tldr": pointer.tldr,
+        "source_alpha_id": manifest.source_alpha_id,
+        "snapshot": run.id,
+        "published_at": run.published_at,
+        "started_at": manifest.started_at,
+        "sealed_at": manifest.sealed_at,
+        "equity_basis": manifest.equity_basis,
+        "missing": list(manifest.missing),
+        "book": book,
+        "description": run.description(),
+        "metrics": metrics,
+        "weekly": weekly(run, metrics["nwt"]["ic"]),
+        "equity": equity(run, book),
+        "benchmark": benchmark(run, book, market_data, symbol),
+        "names": names(run, book),
+        "holdings": holdings(run, book),
+        "reconciliation": reconciliation(run),
+        "notices": [
+            {"rule": notice["rule"], "message": notice["message"]}
+            for notice in manifest.warnings
+            if RAW_PREFIX not in notice["message"]
+        ],
+    }
+
+
+def equity(run: Snapshot, book: str) -> Content:
+    """Return the equity curve of a book as columns, and what the interface summarises of it."""
+    if not run.has_rows("equity_curve", book):
+        return withheld("the run sealed no daily ledger of this book")
+    rows = run.scan("equity_curve", book).collect()
+    sessions = make_sessions(_floats(rows, "starting_equity"), _floats(rows, "ending_equity"))
+    summary = summarised(rows["date"].to_numpy(), sessions, compounded(sessions))
+    return {"columns": columns(rows.select(_CURVE)), "summary": json_ready(asdict(summary))}
+
+
+def weekly(run: Snapshot, test: Content | None) -> Content:
+    """Return the weekly IC of the delivered score, and the Newey-West interval of its mean.
+
+    Parameters
+    ----------
+    test
+        The block ``nwt.ic`` of the metrics; None when it is withheld.
+    """
+    if not run.has_rows("weekly_signal"):
+        return withheld("the run sealed no weekly cross-sections")
+    rows = run.scan("weekly_signal").select("date", "ic").drop_nulls().collect()
+    if rows.is_empty():
+        return withheld("no week has both scores and forward returns")
+    return {
+        "columns": columns(rows),
+        "span": ROLLING_WEEKS,
+        "interval": None if test is None else interval(test),
+    }
+
+
+def interval(test: Content) -> Content:
+    """Return the confidence interval of a mean from its Newey-West test."""
+    from scipy.special import stdtrit  # noqa: PLC0415 - slow to load
+
+    reach = float(stdtrit(test["n"] - 1, 0.5 + LEVEL / 2)) * test["standard_error"]
+    return {
+        "mean": test["mean"],
+        "lower": test["mean"] - reach,
+        "upper": test["mean"] + reach,
+        "level": LEVEL,
+    }
+
+
+def benchmark(run: Snapshot, book: str, market_data: str | None, symbol: str | None) -> Content:
+    """Return the benchmark over the sessions of a book, and what the interface summarises of it."""
+    if market_data is None:
+        if symbol is not None:
+            raise SettingsError(f"no market data to take {symbol} from: give --market-data")
+        return withheld("no market data was given (--market-data)")
+    if not run.has_rows("equity_curve", book):
+        return withheld("the run sealed no daily ledger whose sessions it could be shown over")
+    symbol = analysis.default_symbol(market_data) if symbol is None else symbol.upper()
+    prices = analysis.prices(run, market_data, symbol, book)
+    if prices.is_empty():
+        return withheld(f"the market data hold no price of {symbol} in the sessions of the run")
+    rows = analysis.benchmark(run, market_data, symbol, book)
+    summary = asdict(price_summary(prices["date"].to_numpy(), prices["price"].to_numpy()))
+    # Closes as they are stored, whatever the returns are computed from.
+    closes = {"first_close": prices["close"][0], "last_close": prices["close"][-1]}
+    return {
+        "symbol": symbol,
+        "columns": columns(rows.select("date", "period_return", "cumulative_return", "drawdown_pct")),
+        "summary": json_ready({**summary, **closes}),
+    }
+
+
+def names(run: Snapshot, book: str) -> Content:
+    """Return what each name came to over the whole run, those that earned and lost most, and the total."""
+    if not run.has_rows("pnl", book):
+        return withheld("the run sealed no profit and loss by name of this book")
+    money = ("net_pnl", "market_pnl", "execution_cost", "borrow_cashflow")
+    by_name = (
+        run.scan("pnl", book)
+        .group_by("symbol")
+        .agg(*(pl.col(name).sum() for name in money), sessions=pl.len())
+        .sort("net_pnl", "symbol", descending=[True, False])
+        .collect()
+    )
+    return {
+        "columns": columns(by_name),
+        "best": by_name.filter(pl.col("net_pnl") > 0).head(NAMES).to_dicts(),
+        "worst": by_name.filter(pl.col("net_pnl") < 0).tail(NAMES).reverse().to_dicts(),
+        "total": {name: float(by_name[name].sum()) for name in money},
+    }
+
+
+def holdings(run: Snapshot, book: str) -> Content:
+    """Return the largest positions at the last close of a book."""
+    if not run.has_rows("positions", book):
+        return withheld("the run sealed no positions of this book")
+    positions = run.scan("positions", book)
+    rows = positions.filter(pl.col("date") == pl.col("date").max()).collect()
+    largest = rows.sort(pl.col("weight").abs(), "symbol", descending=[True, False]).head(2 * NAMES)
+    return {
+        "date": rows["date"][0].isoformat(),
+        "count": rows.height,
+        "largest": largest.select("symbol", "weight", "quantity", "mark_price").to_dicts(),
+    }
+
+
+def reconciliation(run: Snapshot) -> list[Content]:
+    """Return each figure that the run sealed of its whole, beside what its tables give; none of the raw books."""
+    return [
+        dict(figure)
+        for figure in run.manifest.reconciliation.get("figures", ())
+        if figure["scope"] == "overall" and not figure["name"].startswith(RAW_PREFIX)
+    ]
+
+
+def withheld(reason: str) -> Content:
+    """Return what stands in place of a part that cannot be shown."""
+    return {"withheld": reason}
+
+
+def columns(rows: pl.DataFrame) -> dict[str, list[Any]]:
+    """Return a frame as JSON-ready columns: days as texts, what is not known or not finite as null."""
+    finite = pl.when(cs.float().is_finite()).then(cs.float())
+    ready = rows.with_columns(cs.date().cast(pl.String), finite)
+    return ready.to_dict(as_series=False)
+
+
+def json_ready(figures: Content) -> Content:
+    """Return figures with days as texts."""
+    return {
+        key: value.isoformat() if hasattr(value, "isoformat") else value for key, value in figures.items()
+    }
+
+
+def _floats(rows: pl.DataFrame, column: str) -> Floats:
+    return rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()

@@ -1,0 +1,111 @@
+"""How figures are called and written on a tear sheet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from markupsafe import Markup
+
+DASH: Final = "\N{EN DASH}"
+_LABELS: Final = {
+    "ic": "Mean weekly IC",
+    "icir": "ICIR",
+    "information_ratio": "Information ratio",
+    "excess_sharpe": "Sharpe ratio above the risk-free rate",
+    "pnl": "Profit",
+    "max_drawdown": "Deepest drawdown, in equity",
+    "max_drawdown_pct": "Deepest drawdown",
+    "turnover": "Turnover",
+    "hit_rate": "Hit rate",
+    "dispersion": "Deviation of the weekly IC",
+    "coverage": "Coverage",
+}
+_UNITS: Final = {
+    "ratio": "",
+    "percentage_points": " %",
+    "per_year": " a year",
+    "per_session": " a session",
+    "period_sum": " in total",
+    "base_currency_units": "",
+}
+"""What is written behind a value; a ratio is written as it is."""
+
+
+def label(name: str) -> str:
+    """Return what a figure is called; one without a name of its own is called by its key."""
+    return _LABELS.get(name, name.replace("_", " ").capitalize())
+
+
+def number(value: float | None, digits: int = 4) -> Markup:
+    """Return a number to so many digits that say something, with the exact one behind it; a dash for null."""
+    if value is None:
+        return Markup(DASH)  # noqa: S704 - a constant
+    return Markup('<data value="{}">{}</data>').format(repr(value), written(value, digits))
+
+
+def percent(value: float | None, digits: int = 2) -> Markup:
+    """Return a ratio as per cent, with the exact ratio behind it."""
+    if value is None:
+        return Markup(DASH)  # noqa: S704 - a constant
+    return Markup('<data value="{}">{} %</data>').format(repr(value), f"{100 * value:,.{digits}f}")
+
+
+def points(value: float | None) -> Markup:
+    """Return percentage points as per cent, with the exact number behind it."""
+    return (
+        percent(None)
+        if value is None
+        else Markup('<data value="{}">{} %</data>').format(repr(value), f"{value:,.2f}")
+    )
+
+
+def fixed(value: float | None) -> Markup:
+    """Return a number with two decimals, with the exact one behind it; a dash for null."""
+    return (
+        number(None)
+        if value is None
+        else Markup('<data value="{}">{}</data>').format(repr(value), f"{value:.2f}")
+    )
+
+
+def entry(found: Mapping[str, Any]) -> Markup:
+    """Return the value of a statistic with its unit; its reason where it is withheld."""
+    value = found["value"]
+    if value is None:
+        return withheld(found.get("withheld_reason"))
+    digits = 2 if found["unit"] == "percentage_points" else None
+    shown = f"{value:,.{digits}f}" if digits is not None else written(value)
+    unit = _UNITS.get(found["unit"], " " + found["unit"].replace("_", " "))
+    return Markup('<data value="{}">{}</data>{}').format(repr(value), shown, unit)
+
+
+def withheld(reason: str | None) -> Markup:
+    """Return what stands in place of a figure: that it is withheld, and why."""
+    return Markup('<span class="withheld">withheld: {}</span>').format(reason or "no reason was given")
+
+
+def written(value: float, digits: int = 4) -> str:
+    """Return a number to so many digits that say something; thousands are grouped.
+
+    Examples
+    --------
+    >>> written(0.0123456), written(12345.678), written(2.0), written(0.0)
+    ('0.01235', '12,346', '2', '0')
+    """
+    if not math.isfinite(value):
+        return DASH
+    if value == 0 or isinstance(value, int):
+        return f"{value:,}" if value else "0"
+    size = math.floor(math.log10(abs(value)))
+    if not -5 <= size < 12:
+        return f"{value:.{digits - 1}e}"
+    text = f"{value:,.{max(0, digits - 1 - size)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def reason(warnings: list[dict[str, str]], *blocks: str) -> str:
+    """Return why a block of the metrics is null, from the warnings that stand beside them."""
+    found = [x["message"] for x in warnings if x.get("block") in blocks]
+    return " ".join(found) or "the data of the run do not determine it"

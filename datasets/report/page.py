@@ -1,0 +1,110 @@
+"""The page of a tear sheet: one HTML document that loads nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from datasets import charts
+from datasets.report import figures
+from datasets.report.content import Content
+from schemas.metrics.core import CORE
+from schemas.project import NAME, project_version
+
+_HERE: Final = Path(__file__).parent
+_EXPORT: Final = re.compile(r"^export (?=(async )?(function|const|class)\b)", re.MULTILINE)
+_MAKERS: Final = re.compile(r"^export (?:async )?function (\w+)", re.MULTILINE)
+_END_OF_SCRIPT: Final = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
+
+
+def render(sheets: Sequence[Content], compared: Content | None = None) -> str:
+    """Write the page of one alpha, or of several beside each other.
+
+    Parameters
+    ----------
+    sheets
+        What :func:`datasets.report.content.content` read of each alpha.
+    compared
+        What :func:`datasets.report.compared.compared` made of them; None for one alpha.
+
+    Returns
+    -------
+    str
+        HTML that runs the scripts standing in it and asks for nothing: its own policy forbids both to any other. The same
+        content gives the same text.
+    """
+    styles = _asset("sheet.css")
+    scripts = [_script(charts.library().decode()), _script(_makers()), _script(_asset("sheet.js"))]
+    data = orjson.dumps({"sheets": sheets, "compared": compared}).decode().replace("<", "\\u003c")
+    hashes = " ".join(map(_digest, scripts))
+    policy = (
+        f"default-src 'none'; script-src {hashes}; style-src {_digest(styles)}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    return (
+        _templates()
+        .get_template("sheet.html.jinja")
+        .render(
+            sheets=sheets,
+            compared=compared,
+            core=[statistic.name for statistic in CORE],
+            title=" · ".join(sheet["name"] for sheet in sheets),
+            policy=policy,
+            styles=Markup(styles),  # noqa: S704 - our own file
+            scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files and the library
+            data=Markup(data),  # noqa: S704 - JSON in which no tag can begin
+            made_by=f"{NAME} {project_version()}",
+        )
+    )
+
+
+def _makers() -> str:
+    """Return the makers of charts as a script that defines the global `charts`: a file has no modules to import."""
+    module = charts.module().decode()
+    names = ", ".join(_MAKERS.findall(module))
+    return f"const charts = (() => {{\n{_EXPORT.sub('', module)}\nreturn {{ {names} }};\n}})();\n"
+
+
+def _script(text: str) -> str:
+    """Return a script that may stand in a page: nothing in it ends the element."""
+    return _END_OF_SCRIPT.sub(r"\\x3c", text)
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _asset(name: str) -> str:
+    return (_HERE / name).read_text("utf-8")
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters: dict[str, Any] = {
+        "label": figures.label,
+        "number": figures.number,
+        "fixed": figures.fixed,
+        "points": figures.points,
+        "percent": figures.percent,
+        "entry": figures.entry,
+        "withheld": figures.withheld,
+    }
+    made.filters.update(filters)
+    made.globals["reason"] = figures.reason
+    return made

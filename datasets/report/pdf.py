@@ -1,0 +1,88 @@
+"""Printing a page with the browser of the machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from schemas.errors import PrintingFailed, SettingsError
+
+BROWSERS: Final = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "microsoft-edge",
+    "msedge",
+)
+"""Commands that print a page to a file; the first one on the PATH is taken."""
+_SECONDS: Final = 120.0
+"""How long a page may take to be printed."""
+_QUIET: Final = (
+    "--headless",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-pdf-header-footer",
+)
+
+
+def find_browser() -> str:
+    """Return the browser that prints.
+
+    Raises
+    ------
+    SettingsError
+        When there is none.
+    """
+    for name in BROWSERS:
+        found = shutil.which(name)
+        if found:
+            return found
+    raise SettingsError(
+        "no browser that prints is on the PATH: install Chromium, Chrome or Edge, or leave --pdf out and print the page from "
+        "any browser"
+    )
+
+
+def print_page(browser: str, page: Path, target: Path) -> None:
+    """Print a page to a PDF file.
+
+    Parameters
+    ----------
+    browser
+        As found by :func:`find_browser`.
+    page
+        The HTML file.
+    target
+        The file to write.
+
+    Raises
+    ------
+    PrintingFailed
+        When the browser ends without having written it; the message holds its last line.
+    """
+    with tempfile.TemporaryDirectory(prefix="alpha-results-print-") as profile:
+        command = [browser, *_QUIET, f"--user-data-dir={profile}"]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            command.append("--no-sandbox")  # Chromium runs as root in no other way
+        command += [f"--print-to-pdf={target.resolve()}", f"{page.resolve().as_uri()}#print"]
+        try:
+            done = subprocess.run(  # noqa: S603 - the machine's own browser, and a page that asks for nothing
+                command, capture_output=True, text=True, errors="replace", check=False, timeout=_SECONDS
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise PrintingFailed(f"{browser} did not print the page: {error}") from error
+        if done.returncode or not target.is_file() or not target.stat().st_size:
+            last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            raise PrintingFailed(f"{browser} did not print the page (exit code {done.returncode}): {last}")

@@ -1,0 +1,121 @@
+"""A tear sheet opens from a folder in a real browser: charts drawn, nothing said to the console, nobody asked."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from tests.browser.visit import Site
+from tests.support.contract_app import BARE, EMPTY, FULL, HIDDEN, PLAIN, UNDECIDED
+from tests.support.prices import write_prices
+from tests.support.processes import REPOSITORY, environment
+
+
+@pytest.fixture(scope="module")
+def folder(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a sheet of each alpha, and of several beside each other."""
+    made = tmp_path_factory.mktemp("it's a folder")
+    prices = str(write_prices(site.root, FULL, made / "spy.parquet"))
+    sheets = {name: [name] for name in (FULL, PLAIN, UNDECIDED, EMPTY, BARE)}
+    for name, alphas in {**sheets, "all": [FULL, PLAIN, HIDDEN, UNDECIDED, EMPTY, BARE]}.items():
+        pdf = ["--pdf"] if name == FULL else []
+        out = ["--out", f"{made}/{name}.html", *pdf]
+        given = ["--datasets", str(site.root), "--market-data", prices]
+        subprocess.run(
+            [sys.executable, "-m", "datasets", "report", *alphas, *given, *out],
+            cwd=REPOSITORY, env=environment(), check=True,
+        )  # fmt: skip
+    return made
+
+
+def opened(context: BrowserContext, file: Path) -> tuple[Page, list[str], list[str]]:
+    """Open a sheet from its folder, and return the page, what was said and who was asked."""
+    page, said, asked = context.new_page(), list[str](), list[str]()
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(file.as_uri())
+    page.wait_for_selector("html[data-drawn]")
+    return page, said, asked
+
+
+def drawn(page: Page) -> list[dict[str, Any]]:
+    """Return kind, size and number of colours of each chart."""
+    found: list[dict[str, Any]] = page.eval_on_selector_all(
+        "[data-chart]",
+        """figures => figures.map(figure => {
+          const canvas = figure.querySelector(".canvas canvas");
+          const { width, height } = canvas;
+          const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+          const colours = new Set();
+          for (let i = 0; i < pixels.length; i += 4) colours.add(pixels.slice(i, i + 4).join());
+          return { kind: figure.dataset.chart, width, height, colours: colours.size, label: canvas.ariaLabel };
+        })""",
+    )
+    return found
+
+
+@pytest.mark.parametrize("name", [FULL, PLAIN, UNDECIDED, EMPTY, BARE, "all"])
+def test_a_sheet_opens_from_a_folder_with_no_error_and_no_request(
+    context: BrowserContext, folder: Path, name: str
+) -> None:
+    page, said, asked = opened(context, folder / f"{name}.html")
+    assert said == []
+    assert asked == [(folder / f"{name}.html").as_uri()]
+    for chart in drawn(page):
+        assert chart["colours"] > 10, chart
+        assert chart["label"]
+
+
+def test_every_chart_of_a_whole_run_is_drawn(context: BrowserContext, folder: Path) -> None:
+    page, _, _ = opened(context, folder / f"{FULL}.html")
+    kinds = [chart["kind"] for chart in drawn(page)]
+    assert kinds == [
+        "equity", "weeklyIc", "deciles", "termStructure", "rankAutocorrelation", "turnover", "exposures", "bestAndWorst",
+    ]  # fmt: skip
+    assert page.locator(".withheld").count() == 0
+    data = json.loads(page.locator("#data").text_content() or "")
+    shown = page.locator('[data-figure="core.icir"] data').get_attribute("value")
+    assert shown == repr(data["sheets"][0]["metrics"]["core"]["icir"]["value"])
+
+
+@pytest.mark.parametrize("width", [360, 820, 1400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_sheet_fits_narrow_and_wide_screens_in_both_schemes(
+    browser: Browser, folder: Path, width: int, scheme: Any
+) -> None:
+    made = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page, said, _ = opened(made, folder / f"{FULL}.html")
+    assert said == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    lightness = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]")
+    assert (lightness > 127) == (scheme == "light")
+    assert all(chart["colours"] > 10 for chart in drawn(page))
+    made.close()
+
+
+def test_a_sheet_is_printed_in_the_colours_of_paper_whatever_the_screen_has(
+    browser: Browser, folder: Path
+) -> None:
+    made = browser.new_context(color_scheme="dark")
+    page, said, _ = opened(made, folder / f"{FULL}.html")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator(".paper canvas").count() == page.locator("[data-chart]").count()
+    assert page.locator(".paper canvas").first.is_visible()
+    assert not page.locator(".canvas canvas").first.is_visible()
+    assert said == []
+    made.close()
+
+
+def test_a_sheet_is_printed_by_the_command(folder: Path) -> None:
+    printed = (folder / f"{FULL}.pdf").read_bytes()
+    assert printed.startswith(b"%PDF-")
+    assert printed.count(b"/Subtype /Image") >= 8, "every chart is a picture in it"

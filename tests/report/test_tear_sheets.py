@@ -1,0 +1,298 @@
+"""A tear sheet shows what the interface answers, says what is withheld and why, and is written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import datasets
+from datasets.__main__ import cli
+from datasets.report.content import content
+from datasets.report.figures import written
+from datasets.report.page import render
+from tests.support import contract_app
+from tests.support.application import running
+from tests.support.client import ApiClient
+from tests.support.contract_app import BARE, EMPTY, FULL, HIDDEN, PLAIN, UNDECIDED
+from tests.support.prices import write_prices
+
+ALL = (FULL, PLAIN, UNDECIDED, EMPTY, BARE)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("it's a folder")
+
+
+@pytest.fixture(scope="module")
+def root(folder: Path) -> Path:
+    return contract_app.publish(folder)
+
+
+@pytest.fixture(scope="module")
+def market(root: Path, folder: Path) -> Path:
+    return write_prices(root, FULL, folder / "spy.parquet")
+
+
+@pytest.fixture(scope="module")
+def api(root: Path, market: Path) -> Iterator[ApiClient]:
+    with running(root, market_data=str(market)) as found:
+        yield found
+
+
+def report(*arguments: object, folder: Path, **variables: str | None) -> Result:
+    """Run the command in a folder."""
+    unset = {name: None for name in os.environ if name.startswith("ALPHA_RESULTS_")}
+    with contextlib.chdir(folder):
+        return CliRunner().invoke(cli, ["report", *map(str, arguments)], env={**unset, **variables})
+
+
+class Page(HTMLParser):
+    """What stands in a page: its data, its exact numbers, its text and whatever it might load."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.numbers: list[str] = []
+        self.loads: list[str] = []
+        self.words: list[str] = []
+        self.within: list[str] = []
+        self.data = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.within.append(given.get("id") or tag)
+        if tag == "data":
+            self.numbers.append(str(given["value"]))
+        self.loads += [str(given[name]) for name in ("src", "href", "action", "poster") if name in given]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag != "meta":
+            self.within.pop()
+
+    def handle_data(self, data: str) -> None:
+        inside = self.within[-1] if self.within else ""
+        if inside == "data" and not self.data and data.lstrip().startswith("{"):
+            self.data = data
+        elif inside not in {"script", "style"}:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        """The words, with one blank between them."""
+        return " ".join(" ".join(self.words).split())
+
+
+def written_page(root: Path, folder: Path, *alphas: str, market: Path | None = None) -> Page:
+    given = ["--market-data", market] if market else []
+    out = folder / "sheet.html"
+    done = report(*alphas, "--datasets", root, "--out", out, *given, folder=folder)
+    assert (done.exit_code, done.stderr) == (0, "")
+    return Page(out.read_text("utf-8"))
+
+
+def test_the_figures_in_a_sheet_are_those_of_the_interface(
+    root: Path, market: Path, api: ApiClient, tmp_path: Path
+) -> None:
+    page = written_page(root, tmp_path, FULL, market=market)
+    (sheet,) = json.loads(page.data)["sheets"]
+    key = api.key()
+    answer = api.json(f"/v1/alphas/{FULL}/metrics?panel=1&granularity=yearly", key)
+    assert sheet["metrics"].pop("warnings") == answer["meta"].get("warnings", [])
+    assert sheet["metrics"] == answer["data"]
+    for name, entry in answer["data"]["core"].items():
+        if name not in {"tenure", "sharpe", "max_drawdown"}:
+            assert repr(entry["value"]) in page.numbers, name
+    curve = api.json(f"/v1/alphas/{FULL}/equity-curve?limit=5000", key)
+    summary = {name: value for name, value in curve["meta"]["summary"].items() if name != "book"}
+    assert sheet["equity"]["summary"] == summary
+    for name, values in sheet["equity"]["columns"].items():
+        assert values == [row[name] for row in curve["data"]], name
+    pnl: dict[str, float] = {}
+    offset = 0
+    while True:
+        answer = api.json(f"/v1/alphas/{FULL}/pnl?limit=5000&offset={offset}", key)
+        for row in answer["data"]:
+            pnl[row["symbol"]] = pnl.get(row["symbol"], 0.0) + row["net_pnl"]
+        offset += 5000
+        if not answer["pagination"]["has_more"]:
+            break
+    shown = dict(zip(sheet["names"]["columns"]["symbol"], sheet["names"]["columns"]["net_pnl"], strict=True))
+    assert shown == pytest.approx(pnl, rel=1e-9, abs=1e-12)
+    assert [row["symbol"] for row in sheet["names"]["best"]] == [
+        name for name, value in sorted(pnl.items(), key=lambda x: -x[1])[:10] if value > 0
+    ]
+
+
+def test_the_benchmark_in_a_sheet_is_that_of_the_interface(
+    root: Path, market: Path, api: ApiClient, tmp_path: Path
+) -> None:
+    page = written_page(root, tmp_path, FULL, market=market)
+    (sheet,) = json.loads(page.data)["sheets"]
+    found, days = sheet["benchmark"], sheet["equity"]["columns"]["date"]
+    answer = api.json(
+        f"/v1/benchmarks/{found['symbol']}/daily?from={days[0]}&to={days[-1]}&limit=5000", api.key()
+    )
+    for name, values in found["columns"].items():
+        assert values == [row[name] for row in answer["data"]], name
+    assert {name: answer["meta"]["summary"][name] for name in found["summary"]} == found["summary"]
+
+
+def test_a_comparison_shows_the_correlations_that_the_interface_answers(
+    root: Path, api: ApiClient, tmp_path: Path
+) -> None:
+    page = written_page(root, tmp_path, FULL, PLAIN, HIDDEN)
+    compared = json.loads(page.data)["compared"]
+    for matrix, by in zip(compared["matrices"], ("returns", "scores", "holdings"), strict=True):
+        answer = api.json(f"/v1/correlations?alphas={FULL},{PLAIN},{HIDDEN}&by={by}", api.key())["data"]
+        assert answer["alphas"] == compared["alphas"]
+        assert matrix["observations"] == answer["observations"]
+        for row, other in zip(matrix["matrix"], answer["matrix"], strict=True):
+            assert row == pytest.approx(other, abs=1e-12)
+    others = f"{PLAIN},{HIDDEN}"
+    answer = api.json(f"/v1/alphas/{FULL}/contribution?alphas={others}", api.key())["data"]
+    together = compared["together"]["figures"][-1]
+    assert {name: together[name] for name in answer["with"]} == pytest.approx(answer["with"], rel=1e-9)
+
+
+@pytest.mark.parametrize("alpha", ALL)
+def test_what_cannot_be_shown_is_withheld_with_its_reason(root: Path, alpha: str, tmp_path: Path) -> None:
+    page = written_page(root, tmp_path, alpha)
+    (sheet,) = json.loads(page.data)["sheets"]
+    reasons = [
+        entry["withheld_reason"]
+        for name, entry in sheet["metrics"]["core"].items()
+        if name not in {"tenure", "sharpe", "max_drawdown"} and entry["value"] is None
+    ]
+    reasons += [part["withheld"] for part in sheet.values() if isinstance(part, dict) and "withheld" in part]
+    reasons += [warning["message"] for warning in sheet["metrics"]["warnings"]]
+    for reason in reasons:
+        assert " ".join(reason.split()) in page.text, reason
+    assert "None" not in page.text
+    assert "nan" not in page.text.lower().split()
+
+
+def test_a_sheet_loads_nothing_and_forbids_itself_to(root: Path, tmp_path: Path) -> None:
+    page = written_page(root, tmp_path, FULL)
+    assert page.loads == ["data:,"]
+    text = (tmp_path / "sheet.html").read_text()
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    assert policy.startswith("default-src &#39;none&#39;; script-src &#39;sha256-")
+    assert "unsafe" not in policy
+
+
+def test_nothing_of_the_raw_books_stands_in_a_sheet_that_is_mailed(root: Path, tmp_path: Path) -> None:
+    written_page(root, tmp_path, FULL, HIDDEN)
+    text = (tmp_path / "sheet.html").read_text()
+    assert set(re.findall(r"raw_\w+", text)) == set()
+
+
+def test_names_and_texts_of_an_alpha_do_nothing_in_the_page(root: Path, market: Path) -> None:
+    sheet = content(datasets.open(root)[FULL], "long_short", str(market), None)
+    hostile = "</script><script>alert(1)</script><b>"
+    page = Page(render([{**sheet, "name": hostile, "tldr": hostile, "alpha_id": hostile}]))
+    assert json.loads(page.data)["sheets"][0]["name"] == hostile
+    assert "alert(1)" in page.text
+    assert page.text.count(hostile) >= 3
+
+
+def test_the_same_snapshots_give_the_same_bytes(root: Path, market: Path, tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        written_page(root, tmp_path / name, FULL, PLAIN, market=market)
+    assert (tmp_path / "one/sheet.html").read_bytes() == (tmp_path / "other/sheet.html").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["Test_nowhere"], 9, "publishes no alpha 'Test_nowhere'"),
+        ([FULL, "--book", "sideways"], 2, "has no book 'sideways'; it has long_short, long_only"),
+        ([FULL, FULL], 2, "give one to 6 alphas, each once"),
+        ([FULL, "--benchmark", "SPY"], 2, "no market data to take SPY from"),
+        ([FULL, "--market-data", "nowhere.parquet"], 2, "no Parquet file can be read there"),
+        ([FULL, "--datasets", "nowhere"], 2, "there is no such folder"),
+        ([FULL, "--out", "no/such/folder/sheet.html"], 2, "cannot be written: No such file or directory"),
+    ],
+)
+def test_what_makes_no_sense_is_told_in_one_line_and_nothing_is_written(
+    arguments: list[str], code: int, says: str, root: Path, tmp_path: Path
+) -> None:
+    done = report("--datasets", root, "--out", "sheet.html", *arguments, folder=tmp_path)
+    assert done.exit_code == code
+    assert done.stderr.startswith("error: ")
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+    told = report("--datasets", root, "--out", "sheet.html", *arguments, "--json", folder=tmp_path)
+    assert says in json.loads(told.stdout)["message"]
+
+
+def test_without_a_browser_nothing_is_printed_or_written(root: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "path"
+    empty.mkdir()
+    done = report(FULL, "--datasets", root, "--out", "sheet.html", "--pdf", folder=tmp_path, PATH=str(empty))
+    assert done.exit_code == 2
+    assert "no browser that prints is on the PATH: install Chromium" in done.stderr
+    assert list(tmp_path.iterdir()) == [empty]
+
+
+def test_a_browser_that_fails_leaves_what_was_there(root: Path, tmp_path: Path) -> None:
+    programs = tmp_path / "path"
+    programs.mkdir()
+    (programs / "chromium").write_text("#!/bin/sh\necho 'it crashed' >&2\nexit 3\n")
+    (programs / "chromium").chmod(0o755)
+    (tmp_path / "sheet.html").write_text("the one before")
+    path = f"{programs}:{Path(shutil.which('sh') or '/bin/sh').parent}"
+    done = report(FULL, "--datasets", root, "--out", "sheet.html", "--pdf", folder=tmp_path, PATH=path)
+    assert done.exit_code == 7
+    assert "did not print the page (exit code 3): it crashed" in done.stderr
+    assert (tmp_path / "sheet.html").read_text() == "the one before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["path", "sheet.html"]
+
+
+def test_a_damaged_file_is_told_and_no_sheet_is_made_of_it(tmp_path: Path, root: Path) -> None:
+    copy = tmp_path / "published"
+    shutil.copytree(root, copy)
+    (ledger,) = copy.glob(f"alphas/alpha_id={FULL}/*/pnl/book=long_short/part-0.parquet")
+    ledger.write_bytes(ledger.read_bytes()[:-9] + bytes(9))
+    done = report(FULL, "--datasets", copy, "--out", "sheet.html", folder=tmp_path)
+    assert done.exit_code == 4, done.stderr
+    assert not (tmp_path / "sheet.html").exists()
+
+
+def test_the_root_may_be_given_by_its_variable_and_what_was_written_is_told_to_programs(
+    root: Path, tmp_path: Path
+) -> None:
+    done = report(FULL, "--out", "sheet.html", "--json", folder=tmp_path, ALPHA_RESULTS_DATASETS=str(root))
+    assert done.exit_code == 0, done.stderr
+    snapshot = datasets.open(root)[FULL].id
+    assert json.loads(done.stdout) == {"alphas": {FULL: snapshot}, "html": "sheet.html", "pdf": None}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0123456, "0.01235"), (12345.678, "12,346"), (2.0, "2"), (0.0, "0"), (-0.5, "-0.5"), (100.0, "100"),
+        (1e-9, "1.000e-09"), (3.2e14, "3.200e+14"), (1500, "1,500"), (float("inf"), "\N{EN DASH}"), (-1234.5, "-1,234"),
+    ],
+)  # fmt: skip
+def test_a_number_is_written_to_the_digits_that_say_something(value: float, text: str) -> None:
+    assert written(value) == text
+
+
+def test_days_of_a_sheet_are_written_as_days(root: Path) -> None:
+    sheet = content(datasets.open(root)[FULL], "long_only", None, None)
+    assert [dt.date.fromisoformat(day) for day in sheet["equity"]["columns"]["date"]]
+    assert sheet["book"] == "long_only"
+    assert sheet["benchmark"] == {"withheld": "no market data was given (--market-data)"}
