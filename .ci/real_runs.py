@@ -17,14 +17,24 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 ALPHA = "Test_sp500_momentum"
 
 
-def command(*arguments: str) -> Any:
-    """Run one of the project's commands and return its JSON answer."""
+def output(*arguments: str) -> str:
+    """Run one of the project's commands and return the JSON that it prints."""
     done = subprocess.run(
         [sys.executable, "-m", *arguments, "--json"], cwd=REPOSITORY, capture_output=True, text=True
     )
     if done.returncode:
         sys.exit(f"python -m {' '.join(arguments)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
-    return json.loads(done.stdout)
+    return done.stdout
+
+
+def command(*arguments: str) -> Any:
+    """Run a command that answers one document, and return it."""
+    return json.loads(output(*arguments))
+
+
+def build(*arguments: str) -> list[dict[str, Any]]:
+    """Run a build and return the lines of its seals, in their order; the line after them counts."""
+    return [json.loads(line) for line in output("pipeline", "build", *arguments).splitlines()[:-1]]
 
 
 def get(address: str, token: str | None = None) -> Any:
@@ -39,10 +49,11 @@ def main(shared: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "published"
         seals = sorted(str(path) for path in (shared / "seals").iterdir())
-        built = command("pipeline", "build", *seals, "--datasets", str(root))
-        print({seal["alpha_id"]: round(sum(seal["seconds"].values()), 2) for seal in built["seals"]})
-        again = command("pipeline", "build", *seals, "--datasets", str(root))
-        assert all(seal["outcome"] == "unchanged" for seal in again["seals"]), again
+        built = build(*seals, "--datasets", str(root))
+        print({seal["alpha_id"]: round(sum(seal["seconds"].values()), 2) for seal in built})
+        again = build(*seals, "--datasets", str(root))
+        assert len(again) == len(seals), again
+        assert all(seal["outcome"] == "unchanged" for seal in again), again
         where = ("--datasets", str(root))
         account = ("--email", "ci@example.com", "--admin", "--ceiling-endpoints", "all")
         command("serve", "accounts", "create", *account, *where)

@@ -71,6 +71,11 @@ LEFT_OUT: Final = (
     LeftOut("docs/operations.md", "cp deploy/systemd/", DEPLOYED),
     LeftOut("docs/operations.md", "install -d /etc/ssl/alpha-results", DEPLOYED),
     LeftOut("docs/operations.md", "set -a; . /etc/alpha-results/serve.env", DEPLOYED),
+    LeftOut(
+        "docs/notebooks.md",
+        "uv run --group notebooks marimo",
+        "an editor that ends when it is closed; tests/notebooks/ runs the notebooks",
+    ),
     LeftOut("docs/reading-the-files.md", "catalog/<alpha_id>.json", NOTHING),
     LeftOut(
         "docs/whole-tables.md",
