@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import pytest
 
+from tests.access.conftest import postgres  # noqa: F401 - a fixture
+
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 HERE: Final = Path(__file__).parent
 CACHE: Final = REPOSITORY / ".compatibility"

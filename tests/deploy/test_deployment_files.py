@@ -107,6 +107,13 @@ def test_the_commands_take_every_setting_that_their_table_lists(command: list[st
         assert re.sub(r"\s+", "", SETTINGS[name].meaning) in shown
 
 
+def test_the_compose_file_is_valid_by_the_schema_of_its_specification() -> None:
+    checker = Path(sys.executable).with_name("check-jsonschema")
+    command = [str(checker), "--builtin-schema", "vendor.compose-spec", str(DEPLOY / "compose.yaml")]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
+
+
 def test_the_services_run_commands_there_are_with_values_that_make_sense() -> None:
     services = ours()
     assert {"serve", "pipeline", "gc", "verify", "access-upgrade", "admin", "bucket"} == set(services)

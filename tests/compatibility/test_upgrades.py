@@ -1,0 +1,181 @@
+"""From release 0.1.0 to this one and back as docs/operations.md prints it, while another node of the old release serves.
+
+What needs a machine of one's own is stood in for: paths lie below a folder, and `systemctl` starts and ends what the units name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import datasets
+from tests.compatibility.conftest import FIRST_RELEASE, REPOSITORY, unpack
+from tests.support.ports import free_port
+from tests.support.postgres import PostgresServer
+from tests.support.processes import environment
+from tests.support.seals import make_seal
+from tests.support.waiting import PATIENCE, eventually
+
+DOCUMENT = REPOSITORY / "docs" / "operations.md"
+_UNITS = """
+systemctl() {
+  case $1 in
+  stop) kill -TERM "$(cat "$UNITS/$2")"; while kill -0 "$(cat "$UNITS/$2")" 2>/dev/null; do sleep 0.05; done ;;
+  start) (cd "$UNITS/../opt/alpha-results" && exec .venv/bin/python -m serve run --port "$PORT" >>"$UNITS/log" 2>&1) &
+    echo $! >"$UNITS/$2" ;;
+  restart) : ;; # the builder: the test builds itself
+  esac
+}
+"""
+
+
+def steps() -> list[str]:
+    """Return the commands of the section: of the store, of a machine, of the builders, and of the way back."""
+    text = DOCUMENT.read_text()
+    section = text[text.index("\n## Upgrades") :]
+    section = section[: section.index("\n## ", 5)]
+    found = re.findall(r"^ *```sh\n(.*?)^ *```$", section, re.MULTILINE | re.DOTALL)
+    return [re.sub(r"^   ", "", block, flags=re.MULTILINE) for block in found]
+
+
+class Machine:
+    """A folder with both releases side by side, and one node of the release that `/opt/alpha-results` leads to."""
+
+    def __init__(self, folder: Path, variables: dict[str, str]) -> None:
+        self.folder, self.port = folder, free_port()
+        self._variables = variables
+        (folder / "units").mkdir()
+
+    def run(self, script: str) -> str:
+        script = re.sub(r"(?<![\w.:/])/(opt|srv)/", f"{self.folder}/\\1/", script).replace(
+            ":8000", f":{self.port}"
+        )
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", _UNITS + script], cwd=self.folder,
+            env=environment(**self._variables, UNITS=str(self.folder / "units"), PORT=str(self.port)),
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}\n{self.log()}"
+        return done.stdout
+
+    def log(self) -> str:
+        log = self.folder / "units" / "log"
+        return log.read_text()[-2000:] if log.exists() else ""
+
+
+@contextmanager
+def node(code: Path, port: int, variables: dict[str, str]) -> Iterator[None]:
+    """Run another machine's node."""
+    process = subprocess.Popen(
+        [".venv/bin/python", "-m", "serve", "run", "--port", str(port)], cwd=code, env=environment(**variables),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def listed(port: int, token: str) -> set[str]:
+    """Return the alphas that a node lists; none while nobody answers."""
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/alphas", headers={"Authorization": f"Bearer {token}"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return {row["alpha_id"] for row in json.load(answer)["data"]}
+    except urllib.error.HTTPError:
+        raise
+    except OSError:
+        return set()
+
+
+@pytest.fixture
+def checkouts(tmp_path: Path) -> Path:
+    """The folder of both releases; `/opt/alpha-results` leads to the old one."""
+    opt = tmp_path / "opt"
+    old, new = opt / "alpha-results-old", opt / "alpha-results-new"
+    for code in (old, new):
+        code.mkdir(parents=True)
+    packed = subprocess.run(
+        ["git", "-C", str(REPOSITORY), "archive", FIRST_RELEASE], capture_output=True, check=False
+    )
+    if packed.returncode:
+        pytest.skip("this checkout has no history, so the code of release 0.1.0 is not there")
+    subprocess.run(["tar", "-x", "-C", str(old)], input=packed.stdout, check=True)
+    for name in ("schemas", "datasets", "pipeline", "serve", "pyproject.toml"):
+        (new / name).symlink_to(REPOSITORY / name)
+    for code in (old, new):
+        (code / ".venv").symlink_to(sys.prefix)
+    (opt / "alpha-results").symlink_to(old)
+    return opt
+
+
+def test_machines_are_exchanged_one_after_the_other_and_back_while_both_releases_publish(
+    checkouts: Path,
+    tmp_path: Path,
+    postgres: PostgresServer,
+) -> None:
+    shutil.move(unpack("0.1.0", tmp_path / "unpacked") / "root", tmp_path / "published")
+    (tmp_path / "srv/alpha-results").mkdir(parents=True)
+    root = tmp_path / "srv/alpha-results/published"
+    (tmp_path / "published").rename(root)
+    variables = {
+        "ALPHA_RESULTS_DATASETS": str(root),
+        "ALPHA_RESULTS_ACCESS": postgres.url(),
+        "ALPHA_RESULTS_PEPPER": "of-no-use-but-for-the-tests-0123",
+        "ALPHA_RESULTS_LIMITS_STATE": str(tmp_path / "limits"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    machine = Machine(tmp_path, variables)
+    store, exchange, builders, back = steps()
+    old, new = checkouts / "alpha-results-old", checkouts / "alpha-results-new"
+    token = machine.run(
+        "cd /opt/alpha-results\n.venv/bin/python -m serve access upgrade >/dev/null\n"
+        ".venv/bin/python -m serve accounts create --email you@example.com --ceiling-endpoints all >/dev/null\n"
+        ".venv/bin/python -m serve keys issue --account you@example.com --name first --endpoints all --alphas all --runs all"
+        " --rate per_second=10000,per_minute=500000,per_day=5000000,monthly=50000000"
+    ).split()[-1]
+
+    def build(code: Path, name: str) -> None:
+        seal = make_seal(tmp_path / "seals", alpha_id=name, weeks=14)
+        command = [".venv/bin/python", "-m", "pipeline", "build", str(seal), "--datasets", str(root)]
+        done = subprocess.run(
+            command, cwd=code, env=environment(), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+    other = free_port()
+    with node(old, other, variables | {"ALPHA_RESULTS_LIMITS_STATE": str(tmp_path / "limits-other")}):
+        machine.run("systemctl start alpha-results-serve")
+        eventually(lambda: listed(machine.port, token) and listed(other, token), "two old nodes")
+        machine.run(store)
+        assert listed(other, token), "the store's upgrade interrupts no old node"
+        machine.run(exchange)
+        assert (checkouts / "alpha-results").resolve().name == "alpha-results-new"
+        for code, name in ((old, "Test_by_old"), (new, "Test_by_new")):
+            build(code, name)
+            for port in (machine.port, other):
+                eventually(lambda port=port, name=name: name in listed(port, token), f"{name} on {port}")
+        assert listed(machine.port, token) == listed(other, token)
+        machine.run(builders)
+        # And back: the builder first, then the node, and the store where it is.
+        machine.run(exchange.replace("-new", "-old"))
+        build(old, "Test_after")
+        for port in (machine.port, other):
+            eventually(lambda port=port: "Test_after" in listed(port, token), f"the last on {port}")
+        machine.run(back)
+        assert listed(machine.port, token) == listed(other, token)
+        machine.run("systemctl stop alpha-results-serve")
+    assert {"Test_by_old", "Test_by_new", "Test_after"} < set(datasets.open(root))
