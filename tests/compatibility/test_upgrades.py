@@ -157,6 +157,10 @@ def test_machines_are_exchanged_one_after_the_other_and_back_while_both_releases
         assert done.returncode == 0, done.stderr
 
     other = free_port()
+
+    def both_list(name: str) -> None:
+        eventually(lambda: all(name in listed(port, token) for port in (machine.port, other)), name)
+
     with node(old, other, variables | {"ALPHA_RESULTS_LIMITS_STATE": str(tmp_path / "limits-other")}):
         machine.run("systemctl start alpha-results-serve")
         eventually(lambda: listed(machine.port, token) and listed(other, token), "two old nodes")
@@ -166,15 +170,13 @@ def test_machines_are_exchanged_one_after_the_other_and_back_while_both_releases
         assert (checkouts / "alpha-results").resolve().name == "alpha-results-new"
         for code, name in ((old, "Test_by_old"), (new, "Test_by_new")):
             build(code, name)
-            for port in (machine.port, other):
-                eventually(lambda port=port, name=name: name in listed(port, token), f"{name} on {port}")
+            both_list(name)
         assert listed(machine.port, token) == listed(other, token)
         machine.run(builders)
         # And back: the builder first, then the node, and the store where it is.
         machine.run(exchange.replace("-new", "-old"))
         build(old, "Test_after")
-        for port in (machine.port, other):
-            eventually(lambda port=port: "Test_after" in listed(port, token), f"the last on {port}")
+        both_list("Test_after")
         machine.run(back)
         assert listed(machine.port, token) == listed(other, token)
         machine.run("systemctl stop alpha-results-serve")
