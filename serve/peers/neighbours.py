@@ -13,14 +13,15 @@ from datasets.maths.correlation import common_days, correlation
 from datasets.maths.series import null_if_nan
 from datasets.maths.unavailable import Unavailable, too_few
 from datasets.snapshot import Snapshot
-from schemas.errors import SnapshotCorrupt
+from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.catalog import Catalog
 from serve.peers.cross_sections import compare
 from serve.peers.matrix import OF_CROSS_SECTIONS, Question
 from serve.peers.nearest import NO_VARIATION, TOO_FEW, Neighbour, search
+from serve.peers.readable import Allowed
 from serve.peers.returns import Returns, read_returns_if_any
 from serve.peers.returns_file import FORMAT
-from serve.peers.store import Allowed, ReturnsStore
+from serve.peers.store import ReturnsStore
 from serve.query.reader import Reader
 
 PATIENCE_SECONDS: Final = 3.0
@@ -88,6 +89,7 @@ class ReturnsStores:
         self._read = partial(read_returns_if_any, reader)
         self._stores: dict[str, ReturnsStore] = {}
         self._lock = threading.Lock()
+        self._closed = False
 
     @property
     def patience_seconds(self) -> float:
@@ -95,8 +97,10 @@ class ReturnsStores:
         return PATIENCE_SECONDS
 
     def of(self, book: str) -> ReturnsStore:
-        """Return the store of a book that some run has."""
+        """Return the store of a book that some run has; StorageUnavailable when the service is ending."""
         with self._lock:
+            if self._closed:
+                raise StorageUnavailable("the service is ending")
             found = self._stores.get(book)
             if found is None:
                 found = self._stores[book] = ReturnsStore(
@@ -121,6 +125,8 @@ class ReturnsStores:
 
     def close(self) -> None:
         """End what reads."""
+        with self._lock:
+            self._closed = True
         for store in list(self._stores.values()):
             store.close()
 

@@ -179,7 +179,7 @@ class ReturnsFile:
             _MAGIC, size, zlib.crc32(body), len(alpha_id.encode()), len(snapshot.encode()), sessions
         )
         try:
-            _write(self._descriptor, head + body, self._end)
+            write_whole(self._descriptor, head + body, self._end)
         except OSError:
             os.ftruncate(self._descriptor, self._end)
             raise
@@ -266,7 +266,7 @@ def _opened(path: Path | None) -> int:
         if os.pread(descriptor, len(_LINE), 0) != _LINE:
             # New, or damaged at its beginning: whoever else has it open finds nothing there that is whole.
             os.ftruncate(descriptor, 0)
-            _write(descriptor, _LINE, 0)
+            write_whole(descriptor, _LINE, 0)
     except BaseException:
         os.close(descriptor)
         raise
@@ -279,7 +279,8 @@ def _require_own(descriptor: int) -> None:
         raise PermissionError(errno.EPERM, "it is not a file of this user's")
 
 
-def _write(descriptor: int, data: bytes, place: int) -> None:
+def write_whole(descriptor: int, data: bytes, place: int) -> None:
+    """Write bytes to a place of a file; OSError when the disk takes no more."""
     written = os.pwrite(descriptor, data, place)
     if written != len(data):
         raise OSError(errno.ENOSPC, "the disk takes no more")

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
 import numpy as np
 import structlog
@@ -23,6 +23,7 @@ from datasets.snapshot import Snapshot
 from schemas.errors import StorageUnavailable
 from serve.peers.estimates import ReturnsMatrix
 from serve.peers.nearest import Pool
+from serve.peers.readable import Allowed, Readable
 from serve.peers.returns import DailyReturns
 from serve.peers.returns_file import Record, ReturnsDamaged, ReturnsFile, open_returns
 
@@ -42,31 +43,6 @@ _MIN_OUTSIDE: Final = 64
 _MAX_POOLS: Final = 8
 """Allow-lists whose alphas are remembered, of those asked with last."""
 _Key = tuple[str, str]
-
-
-class Allowed(Hashable, Protocol):
-    """The names a key may read."""
-
-    def allows(self, name: str) -> bool:
-        """Whether a name is among them."""
-        ...
-
-
-class Readable(NamedTuple):
-    """What a key can search.
-
-    Attributes
-    ----------
-    pool
-        The alphas with returns.
-    not_read, unreadable, no_data
-        The others that the key may read: not read yet, not readable for now, without any returns of the book.
-    """
-
-    pool: Pool
-    not_read: frozenset[str]
-    unreadable: frozenset[str]
-    no_data: frozenset[str]
 
 
 class ReturnsStore:
@@ -202,7 +178,15 @@ class ReturnsStore:
                 self._begin_anew(remove=True)
                 pause = _FOLLOW_SECONDS
             except OSError as error:
-                _log.warning("daily_returns_not_written", book=self._book, reason=str(error))
+                # The disk takes no more: a file of this process alone may lie on another one.
+                _log.warning("daily_returns_not_shared", book=self._book, reason=str(error))
+                pause = _FOLLOW_SECONDS if self._folder is not None else _AGAIN_SECONDS
+                self._folder = None
+                self._begin_anew(remove=False)
+            except Exception as error:  # noqa: BLE001 - whatever it was, the next look may work
+                _log.error(
+                    "daily_returns_failed", book=self._book, reason=str(error), kind=type(error).__name__
+                )
                 pause = _AGAIN_SECONDS
             self._wake.wait(pause)
 

@@ -47,6 +47,18 @@ VIEWS: Final = ("raw", "reader", "administrator", "testing")
 """Keys that between them see everything an answer can show or keep back."""
 
 
+LISTS: Final = tuple(
+    ",".join(names)
+    for names in (
+        (contract_app.FULL, contract_app.PLAIN),
+        (contract_app.PLAIN, contract_app.EMPTY, contract_app.UNDECIDED),
+        (contract_app.BARE, contract_app.FULL),
+        (contract_app.FULL, contract_app.HIDDEN),
+    )
+)
+"""Lists of alphas that are there."""
+
+
 def _places(url: str, keys: contract_app.Keys) -> dict[str, tuple[str, ...]]:
     own = {"authorization": f"Bearer {keys['raw']}"}
     with httpx.Client(base_url=url, headers=own) as client:
@@ -67,6 +79,8 @@ def _places(url: str, keys: contract_app.Keys) -> dict[str, tuple[str, ...]]:
             contract_app.HIDDEN,
             contract_app.NOWHERE,
         ),
+        "alphas": LISTS,
+        "among": LISTS,
         "date": days,
         "from": days,
         "to": days,

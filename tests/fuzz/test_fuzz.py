@@ -129,7 +129,7 @@ def keeps_rule(parameter: Parameter, text: str) -> bool:
 
 PLACES: Final[dict[str, tuple[str, ...]]] = {}
 """Placeholder or parameter -> texts that name something there; filled when the server runs."""
-NAMED: Final = ("alpha", "date", "key_id", "book", "from", "to", "symbol", "snapshot")
+NAMED: Final = ("alpha", "alphas", "among", "date", "key_id", "book", "from", "to", "symbol", "snapshot")
 
 
 EXAMPLES: Final = {

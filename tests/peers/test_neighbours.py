@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from serve.peers import returns_file
 from tests.peers import catalogue
 from tests.peers.catalogue import Curve
 from tests.peers.conftest import Published
@@ -250,3 +252,48 @@ def test_two_processes_share_one_file(small: tuple[Path, dict[str, Curve]], tmp_
             assert shown(body(api, token, "Test_like_0")["data"]) == expected(returns, "Test_like_0")
     assert len(list(folder.rglob("*.returns"))) == 1
     shutil.rmtree(folder)
+
+
+def test_without_a_folder_that_can_be_used_they_are_found_all_the_same(
+    small: tuple[Path, dict[str, Curve]], tmp_path: Path
+) -> None:
+    root, returns = small
+    place = tmp_path / "a file"
+    place.write_text("where a folder should be")
+    with running(root, neighbours=place) as api:
+        assert shown(body(api, api.key(), "Test_like_0")["data"]) == expected(returns, "Test_like_0")
+
+
+def test_on_a_disk_that_takes_no_more_they_are_found_all_the_same(
+    small: tuple[Path, dict[str, Curve]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, returns = small
+    write = returns_file.write_whole
+    full: list[int] = []
+
+    def refuse(descriptor: int, data: bytes, place: int) -> None:
+        if place > 100 and not full:
+            full.append(place)
+            os.pwrite(descriptor, data[: len(data) // 2], place)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(descriptor, data, place)
+
+    monkeypatch.setattr(returns_file, "write_whole", refuse)
+    with running(root, neighbours=tmp_path / "returns") as api:
+        assert shown(body(api, api.key(), "Test_like_0")["data"]) == expected(returns, "Test_like_0")
+    assert full
+    (shared,) = (tmp_path / "returns").rglob("*.returns")
+    assert full[0] == shared.stat().st_size, "nothing half-written is left"
+
+
+def test_alphas_that_do_not_fit_into_memory_are_compared_with_the_same_figures(
+    market: Published, api: ApiClient, token: str, tmp_path: Path
+) -> None:
+    expected_pages = {
+        alpha: body(api, token, alpha, "from=2021-01-15") for alpha in ("Test_like_0", "Test_weekends")
+    }
+    counts = tmp_path / "counts"
+    with running(market.root, neighbours=tmp_path / "returns", neighbours_bytes=3000, counts=counts) as small:
+        other = small.key()
+        for alpha, page in expected_pages.items():
+            assert body(small, other, alpha, "from=2021-01-15") == page
