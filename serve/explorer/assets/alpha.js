@@ -73,7 +73,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
       entry.value === null
         ? el("strong", { class: "withheld" }, "withheld")
         : el("strong", { title: String(entry.value) }, written(entry.value, entry.unit)),
-      el("span", { class: "fine" }, entry.value === null ? entry.withheld_reason : [unitOf(entry), entry.source_kind === "derived" ? "computed" : "as sealed"].filter(Boolean).join(" · ")));
+      el("span", { class: "fine" }, entry.value === null ? entry.withheld_reason : [unitOf(entry).replace(/^%(, )?/, ""), entry.source_kind === "derived" ? "computed" : state.from || state.to ? "as sealed, of the whole run" : "as sealed"].filter(Boolean).join(" · ")));
   }
 
   // ---- controls that hold for the whole page ----
@@ -301,7 +301,9 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   const order = ["equity", "ic", "deciles", "terms", "persistence", "turnover", "exposures", "names", "week", "years", "luck", "near", "about", "checks"];
   main.append(head, tiles, toolbar, el("div", { class: "panels" }, order.filter((name) => sections[name]).map((name) => sections[name].node)));
   const ready = loadBenchmarks();
-  return Promise.all([loadTiles(), loadBooks(), ...order.filter((name) => sections[name]).map((name) => sections[name].reload())]);
+  const rest = order.filter((name) => sections[name] && name !== "about");
+  // What is seen first is asked for first.
+  return Promise.all([sections.about.reload(), loadTiles(), ...rest.slice(0, 1).map((name) => sections[name].reload()), loadBooks(), ...rest.slice(1).map((name) => sections[name].reload())]);
 }
 
 /** Place of the last week that was traded; of the last one when none was. */

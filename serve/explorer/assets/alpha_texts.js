@@ -105,7 +105,7 @@ export function luck({ caller, path, id, state, window }) {
             { title: "Lower", number: true, make: (row) => (row.estimate === null ? "–" : shown(row.lower)) },
             { title: "Estimate", number: true, make: (row) => (row.estimate === null ? "–" : shown(row.estimate)) },
             { title: "Upper", number: true, make: (row) => (row.estimate === null ? "–" : shown(row.upper)) },
-            { title: "", make: (row) => row.reason ?? "" },
+            ...(bands.some((row) => row.reason) ? [{ title: "Why not", make: (row) => row.reason ?? "" }] : []),
           ], bands),
           el("p", { class: "fine" }, `${data.bootstrap.samples} samples.`)),
         data: { columns: ["figure", "estimate", "lower", "upper", "level"], rows: bands.map((row) => [row.figure, row.estimate, row.lower, row.upper, row.level]) },

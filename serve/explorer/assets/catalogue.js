@@ -1,7 +1,7 @@
 // Every alpha that the key may read: search, order and bounds are the interface's own.
 
 import { get } from "./api.js";
-import { el, field, refused } from "./dom.js";
+import { choice, el, field, refused } from "./dom.js";
 import { HEADLINES, reasoned } from "./figures.js";
 import { shown } from "./charts.js";
 
@@ -93,6 +93,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
           const otherWay = firstWay === name ? `-${name}` : name;
           state.sort = state.sort === firstWay ? otherWay : state.sort === otherWay ? "" : firstWay;
           state.page = 0;
+          order.querySelector("select").value = state.sort;
           load();
         },
       }, title, el("span", { class: "arrow", "aria-hidden": "true" }, { ascending: " ↑", descending: " ↓", none: "" }[now])),
@@ -137,6 +138,10 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
       }, "Compare"));
   }
 
+  const orders = [["", "latest started first"], ["name", "name"], ["-published_at", "published, latest first"],
+    ...columns.flatMap(([name, title]) => [[`-${name}`, `${title}, highest first`], [name, `${title}, lowest first`]])];
+  const order = choice("Order", orders, state.sort, (sort) => { state.sort = sort; state.page = 0; load(); });
+  order.classList.add("order");
   const search = el("input", { type: "search", value: state.q, placeholder: "Name, address or thesis", oninput: () => { state.q = search.value; soon(); } });
   const tag = el("input", { type: "search", value: state.tag, placeholder: "such as momentum", oninput: () => { state.tag = tag.value.trim(); soon(); } });
   const complete = el("input", { type: "checkbox", checked: state.complete, onchange: () => { state.complete = complete.checked; soon(); } });
@@ -156,6 +161,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
     el("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
       field("Search", search),
       field("Tag", tag),
+      order,
       columns.length === 0 ? null : el("details", { class: "bounds", open: Object.keys(state.bounds).length > 0 },
         el("summary", {}, "Bounds on figures"),
         el("div", {}, columns.map(([name, title, unit]) =>

@@ -56,7 +56,7 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
 
   sections.figures = panel("Figures", {
     id: "compared-figures", file: "comparison-figures", wide: true,
-    about: "Headline figures of each, of its long_short book, in the window picked.",
+    about: "Headline figures of each, of its long_short book; sealed ones are of the whole run, whatever the window.",
     load: async () => {
       const found = await Promise.all(ids.map((id) => get(`${path(id)}/metrics`, window()).then(({ data }) => ({ id, core: data.core }), (error) => ({ id, error }))));
       const columns = [

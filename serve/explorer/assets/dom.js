@@ -12,12 +12,15 @@ export function el(name, attributes = {}, ...children) {
   return made;
 }
 
+/** Whether asking again may help: a refusal of the interface stays one, a service that is away comes back. */
+const worthAnotherTry = (error) => error.status === 0 || error.status === 429 || error.status >= 500;
+
 export function refused(error, again) {
   const code = error.code ?? "unforeseen";
   return el("div", { class: "refused", role: "alert" },
     el("p", {}, el("code", {}, code), " ", error.message),
     error.requestId ? el("p", { class: "fine" }, `request ${error.requestId}`) : null,
-    again ? el("button", { type: "button", class: "quiet", onclick: again }, "Try again") : null,
+    again && worthAnotherTry(error) ? el("button", { type: "button", class: "quiet", onclick: again }, "Try again") : null,
   );
 }
 

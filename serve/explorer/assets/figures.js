@@ -24,8 +24,8 @@ const UNITS = {
 
 export function unitOf(entry) {
   const unit = UNITS[entry.unit] ?? entry.unit ?? "";
-  const basis = { annualised: "annualised", per_period: "per period", not_annualisable: "" }[entry.annualisation] ?? "";
-  return [unit, basis].filter(Boolean).join(", ");
+  const basis = { annualised: entry.unit === "per_year" ? "" : "annualised", per_period: "per period", not_annualisable: "" }[entry.annualisation] ?? "";
+  return [unit, basis].filter(Boolean).join(", ") || "ratio";
 }
 
 export function written(value, unit) {
