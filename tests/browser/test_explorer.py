@@ -219,9 +219,19 @@ def test_whether_it_was_luck_is_what_the_interface_answers(visit: Visit, tmp_pat
             assert [float(row[name]) for name in ("lower", "estimate", "upper")] == [
                 band[name] for name in ("lower", "estimate", "upper")
             ]
-    expect(page.locator("#luck [data-figure='overfitting.probability']")).to_contain_text(
-        data["withheld"]["overfitting"]
-    )
+    for block, member in (
+        ("probabilistic_sharpe", "probability"),
+        ("deflated_sharpe", "probability"),
+        ("minimum_track_record", "years"),
+        ("overfitting", "probability"),
+    ):
+        tile = page.locator(f"#luck [data-figure='{block}.{member}']")
+        value = (data[block] or {}).get(member)
+        if value is None:
+            withheld = data["withheld"]
+            expect(tile).to_contain_text(withheld.get(f"{block}.{member}") or withheld[block])
+        else:
+            assert float(tile.get_attribute("data-value") or "nan") == value
 
 
 def test_a_benchmark_stands_beside_the_curve_from_the_close_before_it(visit: Visit, tmp_path: Path) -> None:
