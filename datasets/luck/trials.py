@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from datasets.luck.measure import ANNUAL, Luck
+from datasets.maths.series import Floats, measured
 from datasets.maths.sharpe import deflated_sharpe, expected_maximum_sharpe
 from datasets.maths.unavailable import Unavailable
 from datasets.run_metrics.unavailable import ACCESS_LIMITED
@@ -36,12 +37,30 @@ class Trials:
     deviation: float | None
 
 
+def ratio_deviation(ratios: Floats) -> float | None:
+    """Sample deviation (ddof 1) of the Sharpe ratios of several runs.
+
+    Parameters
+    ----------
+    ratios
+        Annualised, NaN where a run has none.
+
+    Returns
+    -------
+    float or None
+        None with fewer than two of them.
+    """
+    known = measured(ratios)
+    return float(known.std(ddof=1)) if known.size > 1 else None
+
+
 def known_trials(
-    luck: Luck, stated: int | None, deviation: float | None, *, described: bool, readable: int
+    luck: Luck, stated: int | None, deviation: float | None, *, described: bool, readable: Floats
 ) -> Trials:
     """Choose the number of trials: as the request states it, else as sealed, else as the catalogue has it.
 
-    How far they lie apart is what the request states; of trials whose returns were sealed, what those say.
+    How far they lie apart is what the request states; else what the returns of sealed trials say, or the ratios of the
+    catalogue.
 
     Parameters
     ----------
@@ -50,7 +69,7 @@ def known_trials(
     described
         Whether the key may read the description, and so its search values.
     readable
-        Alphas whose runs the key may read, this one counted.
+        Annualised Sharpe ratio of every run that the key may read, this one among them; NaN where it may not be told.
     """
     if stated is not None:
         return Trials(stated, "request", deviation)
@@ -60,7 +79,8 @@ def known_trials(
         reason = f"the key may not call {DESCRIPTION} for the search values of this alpha; `trials` states their number"
         return Trials(Unavailable(ACCESS_LIMITED, reason, "description"), None, deviation)
     if luck.searched is None:
-        return Trials(readable, "catalogue", deviation)
+        apart = ratio_deviation(readable) if deviation is None else deviation
+        return Trials(int(readable.size), "catalogue", apart)
     if luck.searched > MAX_TRIALS:
         reason = (
             f"the search values have more than {MAX_TRIALS} combinations; `trials` states how many were tried"

@@ -106,7 +106,8 @@ LUCK: Final = record(
             "trial_deviation",
             Unit.RATIO,
             "Standard deviation of the annualised Sharpe ratios of the trials: `trial_deviation` of the request, else that of the "
-            "sealed trials over the window.",
+            "sealed trials over the window, or of the whole runs that were counted in the catalogue as far as the key may read "
+            "their `information_ratio`.",
             minimum=0,
             **_NULL,
         ),

@@ -6,10 +6,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+import numpy as np
+
+from datasets.listing import Listing
 from datasets.luck.measure import Luck, LuckQuery
 from datasets.luck.trials import DESCRIPTION, known_trials, with_deflated_sharpe
+from datasets.maths.series import Floats
 from datasets.run_metrics.window import Window
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
+from serve.auth.caller import Caller
 from serve.http.answer import Answer, EndpointFunction, Pending, Single
 from serve.http.request import Request
 from serve.query.readable_books import holds_book
@@ -39,7 +44,7 @@ def _answer(service: ServerState, request: Request, found: Luck) -> Single:
         values["trials"],
         values["trial_deviation"],
         described=caller.may_call(DESCRIPTION) and caller.may_read_alpha(snapshot.alpha_id),
-        readable=sum(caller.may_read_run(x.alpha_id) for x in service.snapshots.listing.pointers),
+        readable=_readable_ratios(service.snapshots.listing, caller),
     )
     return Single(
         with_deflated_sharpe(found, trials),
@@ -48,4 +53,21 @@ def _answer(service: ServerState, request: Request, found: Luck) -> Single:
     )
 
 
+def _readable_ratios(listing: Listing, caller: Caller) -> Floats:
+    """Return the Sharpe ratio of every run the key may read, as the list of alphas has it; NaN where it may not be told."""
+    places = [
+        place
+        for place, pointer in enumerate(listing.pointers)
+        if caller.runs.is_all or caller.may_read_run(pointer.alpha_id)
+    ]
+    if not caller.may_call(METRICS):
+        return np.full(len(places), np.nan)
+    closed = () if caller.may_call(LEDGER.endpoint) else (LEDGER.kind,)
+    return listing.columns.figure(SHARPE, closed)[places]
+
+
+METRICS: Final = "performance.metrics"
+"""The endpoint whose figures those of the list are."""
+SHARPE: Final = "information_ratio"
+"""The Sharpe ratio among them."""
 ROUTES: Final[Mapping[str, EndpointFunction]] = {"research.luck": luck}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -240,6 +241,12 @@ def test_without_search_values_trials_are_the_runs_of_the_catalogue_that_the_key
     assert (found["trials"], found["trials_from"]) == (len(ALPHAS), "catalogue")
     two = asked(api, api.key(runs=f"list:{OTHER},{ALPHA}"), OTHER, trial_deviation=0.5)["deflated_sharpe"]
     assert two["trials"] == 2
+    ratios = [asked(api, key, alpha)["sharpe"] for alpha in ALPHAS]
+    apart = statistics.stdev(ratio for ratio in ratios if ratio is not None)
+    assert asked(api, key, OTHER)["deflated_sharpe"]["trial_deviation"] == pytest.approx(apart, rel=1e-6)
+    blind = api.key(endpoints="list:research.luck,portfolio.ledger,catalog.alphas.get")
+    untold = asked(api, blind, OTHER)
+    assert untold["deflated_sharpe"]["trial_deviation"] is None, "it may not read the figures of the metrics"
     alone = asked(api, api.key(runs=f"list:{OTHER}"), OTHER)
     assert alone["deflated_sharpe"]["trials"] == 1
     assert alone["deflated_sharpe"]["probability"] == alone["probabilistic_sharpe"]["probability"]
