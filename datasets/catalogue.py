@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from datasets.cache.saved_catalogue import SavedCatalogue
 from datasets.change_hints import Hints
+from datasets.headline.columns import Rows
 from datasets.layout import CATALOG, by_alpha, is_snapshot_id, pointer_path
 from datasets.listing import Listing
 from datasets.manifest import Pointer
@@ -56,8 +57,8 @@ class Catalogue:
         self._hints = Hints(storage, list_seconds)
         self.broken: dict[str, str] = {}
         """Alpha id -> why its pointer could not be read; what was served before stays served."""
-        self.withdrawn: dict[str, Pointer] = {}
-        """Alpha id -> pointer of what operators withdrew: it is not served, but not lost either."""
+        self._unserved: dict[str, Pointer] = {}
+        self._rows: Rows = {}
         self._saved = None
         if storage.cache is not None:
             self._saved = SavedCatalogue(storage.cache.folder / storage.identity)
@@ -143,7 +144,7 @@ class Catalogue:
         snapshots = {alpha: snapshot for alpha, snapshot in self._snapshots.items() if alpha not in gone}
         signatures = {alpha: signature for alpha, signature in self._signatures.items() if alpha not in gone}
         broken = {alpha: reason for alpha, reason in self.broken.items() if alpha not in gone}
-        withdrawn = {alpha: pointer for alpha, pointer in self.withdrawn.items() if alpha in found}
+        unserved = {alpha: pointer for alpha, pointer in self._unserved.items() if alpha in found}
         paths = {alpha: pointer_path(alpha) for alpha in changed}
         read = self._storage.read_many([path for alpha, path in paths.items() if alpha not in texts])
         for alpha, path in paths.items():
@@ -157,15 +158,14 @@ class Catalogue:
             else:
                 broken.pop(alpha, None)
                 served = snapshots.get(alpha)
-                withdrawn.pop(alpha, None)
+                unserved.pop(alpha, None)
                 if pointer.is_withdrawn:
                     snapshots.pop(alpha, None)
-                    if pointer.notes.withdrawn:
-                        withdrawn[alpha] = pointer
+                    unserved[alpha] = pointer
                 elif served is None or served.pointer != pointer:
                     snapshots[alpha] = Snapshot(self._storage, pointer)
             signatures[alpha] = found[alpha]
-        self._signatures, self.broken, self.withdrawn = signatures, broken, withdrawn
+        self._signatures, self.broken, self._unserved = signatures, broken, unserved
         self._show(snapshots)
 
     def _show(self, snapshots: dict[str, Snapshot]) -> None:
@@ -173,7 +173,13 @@ class Catalogue:
         pointers = sorted((s.pointer for s in snapshots.values()), key=lambda x: x.alpha_id)
         pointers.sort(key=lambda x: datetime.fromisoformat(x.started_at), reverse=True)
         self._snapshots = snapshots
-        self.listing = Listing(tuple(pointers))
+        self._rows = {alpha: row for alpha, row in self._rows.items() if alpha in snapshots}
+        self.listing = Listing(tuple(pointers), tuple(self._unserved.values()), self._rows)
+
+    @property
+    def withdrawn(self) -> Mapping[str, Pointer]:
+        """Alpha id -> pointer of what operators withdrew: it is not served, but not lost either."""
+        return {alpha: pointer for alpha, pointer in self._unserved.items() if pointer.notes.withdrawn}
 
     def resolve(self, alpha_id: str) -> Snapshot | None:
         """Return the snapshot served under an address, None when there is none."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
-from datasets.headline.columns import Columns
+from datasets.headline.columns import Columns, Rows
 from datasets.headline.record import has_headline
 from datasets.manifest import Pointer
 
@@ -24,10 +24,19 @@ class Listing:
     ----------
     pointers
         Latest started first, the address as tiebreak: the order in which they are found.
+    unserved
+        Those of alphas of which nothing is served, because an operator withdrew them: what became of them is told all
+        the same.
+    known
+        Figures of pointers that were in an earlier list, as :class:`datasets.headline.columns.Columns` takes them.
     """
 
-    def __init__(self, pointers: tuple[Pointer, ...]) -> None:
+    def __init__(
+        self, pointers: tuple[Pointer, ...], unserved: tuple[Pointer, ...] = (), known: Rows | None = None
+    ) -> None:
         self.pointers: Final = pointers
+        self._known = known
+        self.unserved: Final = unserved
         texts = [_text(pointer) for pointer in pointers]
         self._all = _BETWEEN.join(texts)
         # Where each begins; one more stands behind the last.
@@ -62,7 +71,7 @@ class Listing:
     @cached_property
     def columns(self) -> Columns:
         """The figures of all alphas."""
-        return Columns(self.pointers)
+        return Columns(self.pointers, self._known)
 
     @cached_property
     def places(self) -> Mapping[str, int]:

@@ -30,6 +30,7 @@ _METHODS: Final = {
     "benchmarks.daily": "benchmark",
     "meta.keys": "keys",
     "admin.keys.usage": "key_usage",
+    "research.snapshots.compare": "compare_snapshots",
 }
 """Registry id -> method, where the path would not give its name."""
 _ARGUMENTS: Final = {"from": "start", "to": "end", "symbol": "symbols"}

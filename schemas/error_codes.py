@@ -121,6 +121,12 @@ _ALL: Final = (
         "The run has no such table, or no such book of it, or the key may not read it; `details.available` lists the "
         "tables it may.",
     ),
+    ErrorCode(
+        "cursor_not_known",
+        410,
+        "The cursor is of another service or another format, and cannot be continued; list the alphas, and begin without "
+        "`since`.",
+    ),
     ErrorCode("key_not_found", 404, "No key has this id (administrative usage route)."),
     ErrorCode("not_found", 404, "No such path; answered before any key is read."),
     ErrorCode(

@@ -21,6 +21,8 @@ MAX_COMPARED: Final = 50
 """Alphas that one request compares, or names, at most."""
 ADDRESS: Final = r"[^,\s]+"
 """What may stand in a list of addresses: whether an alpha has it, and whether the key may read that, is asked afterwards."""
+CURSOR: Final = r"[A-Za-z0-9_-]{48}"
+"""A place among the changes of a catalogue."""
 MAX_OFFSET: Final = 2**53 - 1
 """Largest offset: the largest integer every JSON reader keeps exact."""
 
@@ -38,6 +40,7 @@ class ParameterKind(StrEnum):
     SYMBOLS = "symbols"
     ALPHAS = "alphas"
     BOOK = "book"
+    CURSOR = "cursor"
     FORBIDDEN = "forbidden"
 
 
@@ -81,9 +84,11 @@ class Parameter:
 
     @property
     def pattern(self) -> str:
-        """Regular expression of the text of a list of tickers, of alphas or of declared names."""
+        """Regular expression of the text of a list of tickers, of alphas or of declared names, and of a cursor."""
         if self.kind is ParameterKind.SYMBOLS:
             return TICKERS
+        if self.kind is ParameterKind.CURSOR:
+            return CURSOR
         if self.kind is ParameterKind.NAMES:
             name = f"({'|'.join(text for text, _ in self.choices)})"
             return f"{name}(,{name})*"
@@ -98,28 +103,27 @@ class Parameter:
         if self.kind is ParameterKind.NUMBER:
             least = "" if self.minimum is None else f", at least {self.minimum:g}"
             return f"a finite decimal number{least}"
-        if self.kind is ParameterKind.DATE:
-            return "a real calendar day written YYYY-MM-DD"
-        if self.kind is ParameterKind.BOOLEAN:
-            return "one of 1, true, 0, false"
         if self.kind in (ParameterKind.CHOICE, ParameterKind.NAMES):
             several = self.kind is ParameterKind.NAMES
             which = "one or several, separated by commas, of " if several else "one of "
             return which + ", ".join(text for text, _ in self.choices)
-        if self.kind is ParameterKind.SYMBOLS:
-            return (
-                "one ticker or several separated by commas, none of them empty or with white space inside it"
-            )
         if self.kind is ParameterKind.ALPHAS:
             return (
                 f"from {self.least} to {self.most} addresses of alphas separated by commas, none of them empty or "
                 "with white space inside it"
             )
-        if self.kind is ParameterKind.BOOK:
-            return "the name of a book this key can read"
-        if self.kind is ParameterKind.FORBIDDEN:
-            return "not accepted here; leave it out, or use /positions or /pnl"
-        return "text"
+        return _RULES.get(self.kind, "text")
+
+
+_RULES: Final = {
+    ParameterKind.DATE: "a real calendar day written YYYY-MM-DD",
+    ParameterKind.BOOLEAN: "one of 1, true, 0, false",
+    ParameterKind.SYMBOLS: "one ticker or several separated by commas, none of them empty or with white space inside it",
+    ParameterKind.BOOK: "the name of a book this key can read",
+    ParameterKind.CURSOR: "a cursor as an earlier answer gave it",
+    ParameterKind.FORBIDDEN: "not accepted here; leave it out, or use /positions or /pnl",
+}
+"""Rules that are the same for every parameter of a kind."""
 
 
 LIMIT: Final = Parameter(
@@ -267,6 +271,22 @@ SNAPSHOT: Final = Parameter(
     ParameterKind.TEXT,
     "Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: "
     "pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.",
+)
+
+SINCE: Final = Parameter(
+    "since",
+    ParameterKind.CURSOR,
+    "Read on behind this place: `meta.next` of the page before, or the `cursor` of a row. From the oldest change that is "
+    "remembered when left out.",
+)
+TO_SNAPSHOT: Final = Parameter(
+    "to_snapshot", ParameterKind.TEXT, "Id of the later snapshot; the one served when left out."
+)
+FROM_SNAPSHOT: Final = Parameter(
+    "from_snapshot",
+    ParameterKind.TEXT,
+    "Id of the earlier snapshot; when left out, the one published before the later one, or that one itself where no other "
+    "is there.",
 )
 
 ALPHA_PATH: Final = Parameter(

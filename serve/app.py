@@ -17,11 +17,13 @@ from serve.endpoints import (
     admin,
     benchmarks,
     catalog,
+    changes,
     luck,
     peers,
     performance,
     portfolio,
     signals,
+    snapshots,
     source,
     tables,
 )
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
 ROUTES: Final[dict[str, EndpointFunction]] = {
     **account.ROUTES,
     **catalog.ROUTES,
+    **changes.ROUTES,
+    **snapshots.ROUTES,
     **source.ROUTES,
     **tables.ROUTES,
     **signals.ROUTES,

@@ -34,6 +34,7 @@ from serve.observability.survey import Survey
 from serve.peers.neighbours import ReturnsStores
 from serve.peers.returns import Returns
 from serve.query.alphas import AlphaPages
+from serve.query.change_log import ChangeLogs
 from serve.query.engine import BookPages, CurvePages, Pages, TablePages
 from serve.query.ledgers import Ledgers
 from serve.query.prewarm import Prewarm
@@ -100,6 +101,7 @@ class ServerState:
         self.tables = TablePages(self.reader, self.rendered, self.indexes, symbols)
         self.pages = Pages(self.tables, CurvePages(self.ledgers), BookPages(self.reader))
         self.alphas = AlphaPages()
+        self.change_logs = ChangeLogs()
         self.returns = Returns(self.reader, caches["returns"])
         self.neighbours = ReturnsStores(
             self.snapshots,

@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from datasets.headline.record import NOT_RECORDED, SEALED, Headline, headline_of
+from datasets.headline.record import Row, code_of, reason_of, row_of, tags_of
 from datasets.manifest import Pointer
 from datasets.maths.series import Flags, Floats
 from schemas.metrics.headline import HEADLINE, RECORDED
 
+Rows = dict[str, tuple[Pointer, Row]]
+"""Alpha -> its pointer, and the figures in it."""
+Matrix = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.uint8]
+_PLACES: Final = {
+    name: next(place for place, x in enumerate(RECORDED) if x.name == figure.recorded)
+    for name, figure in HEADLINE.items()
+}
+"""Figure -> its column."""
+_MAX_ALLOWED: Final = 64
+"""Allow-lists of which it is remembered what they allow of one list of alphas."""
 Places = npt.NDArray[np.intp]
 """Numbers of alphas in the list, from 0."""
 _DAY: Final = slice(0, 10)
 """The day in a moment as pointers write it: UTC, year first."""
+
+
+class Allowed(Protocol):
+    """The names a key may read. Hashable."""
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it is every name."""
+        ...
+
+    def allows(self, name: str) -> bool:
+        """Whether a name is among them."""
+        ...
 
 
 class Columns:
@@ -27,29 +52,33 @@ class Columns:
     ----------
     pointers
         In the order of the list.
+    known
+        Rows made for an earlier list, which those of pointers that did not move are taken from; added to.
     """
 
-    def __init__(self, pointers: Sequence[Pointer]) -> None:
+    def __init__(self, pointers: Sequence[Pointer], known: Rows | None = None) -> None:
         self._pointers = pointers
+        self._known: Rows = {} if known is None else known
+        self._allowed: dict[Allowed, Flags] = {}
 
     @cached_property
-    def _headlines(self) -> tuple[Headline | None, ...]:
-        return tuple(map(headline_of, self._pointers))
-
-    @cached_property
-    def _figures(self) -> dict[str, tuple[Floats, npt.NDArray[np.object_]]]:
-        """Figure -> its values, NaN where withheld, and the kinds of data they were computed from."""
-        found = {}
-        for figure in RECORDED:
-            entries = [None if one is None else one.values.get(figure.name) for one in self._headlines]
-            values = np.array([np.nan if entry is None else entry[0] for entry in entries], dtype=np.float64)
-            kinds = np.array([SEALED if entry is None else entry[1] for entry in entries], dtype=object)
-            found[figure.name] = (values, kinds)
-        return found
+    def _figures(self) -> tuple[Matrix, Codes]:
+        """A row an alpha, a column a figure: values, NaN where withheld, and what they were made of."""
+        known = self._known
+        rows = []
+        for pointer in self._pointers:
+            found = known.get(pointer.alpha_id)
+            if found is None or found[0] is not pointer:
+                found = known[pointer.alpha_id] = (pointer, row_of(pointer))
+            rows.append(found[1])
+        shape = (len(rows), len(RECORDED))
+        values = np.array([row[0] for row in rows], dtype=np.float64).reshape(shape)
+        codes = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.uint8).reshape(shape)
+        return values, codes
 
     def prepare(self) -> None:
         """Make what is asked for most, so that no request waits for it."""
-        _ = self._figures, self._by_address, self._tags
+        _ = self._figures, self._by_address
 
     def figure(self, name: str, closed: Collection[str]) -> Floats:
         """Return a figure of every alpha, NaN where it is withheld.
@@ -59,20 +88,29 @@ class Columns:
         closed
             Kinds of data that are closed to the caller, and so what was computed from them.
         """
-        values, kinds = self._figures[HEADLINE[name].recorded]
+        matrix, made_of = self._figures
+        values, codes = matrix[:, _PLACES[name]], made_of[:, _PLACES[name]]
         for kind in closed:
-            values = np.where(kinds == kind, np.nan, values)
+            values = np.where(codes == code_of(kind), np.nan, values)
         return values
 
     def entry(self, place: int, name: str, closed: Collection[str]) -> tuple[float | None, str | None]:
         """Return a figure of one alpha, or None and the reason; one that is closed has no reason here."""
-        recorded, headline = HEADLINE[name].recorded, self._headlines[place]
-        if headline is None:
-            return None, NOT_RECORDED
-        found = headline.values.get(recorded)
+        values, codes = self._figures
+        value, code = float(values[place, _PLACES[name]]), int(codes[place, _PLACES[name]])
+        if math.isnan(value):
+            return None, reason_of(self._pointers[place], HEADLINE[name].recorded)
+        return (None, None) if any(code == code_of(kind) for kind in closed) else (value, None)
+
+    def allowed(self, names: Allowed) -> Flags:
+        """Whether each alpha is among some names, as of an allow-list."""
+        found = self._allowed.get(names)
         if found is None:
-            return None, headline.reason(recorded)
-        return (None, None) if found[1] in closed else (found[0], None)
+            found = np.array([names.allows(x.alpha_id) for x in self._pointers], dtype=np.bool_)
+            if len(self._allowed) >= _MAX_ALLOWED:
+                self._allowed.clear()
+            self._allowed[names] = found
+        return found
 
     def tagged(self, tag: str) -> Flags:
         """Whether each alpha has a tag, letter case aside."""
@@ -83,8 +121,8 @@ class Columns:
     @cached_property
     def _tags(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
-        for place, one in enumerate(self._headlines):
-            for tag in (one.tags or ()) if one is not None else ():
+        for place, pointer in enumerate(self._pointers):
+            for tag in tags_of(pointer):
                 found.setdefault(tag.casefold(), []).append(place)
         return found
 

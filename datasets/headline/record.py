@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from datasets.manifest import Pointer
-from schemas.metrics.headline import HEADLINE_VERSION
+from schemas.metrics.headline import HEADLINE_VERSION, RECORDED
+from schemas.metrics.statistic import SOURCES
 
 SEALED: Final = ""
 """In place of the data a figure was computed from: the run sealed it."""
 NOT_RECORDED: Final = "the snapshot was published by a release that recorded no figures; build its seal again"
-_NOT_GIVEN: Final = "the figure was not recorded when the snapshot was published"
+_NONE: Final = "-"
+_CODES: Final = {SEALED: "s", **{source.kind: source.kind[0] for source in SOURCES}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +37,26 @@ class Headline:
     tags: tuple[str, ...] | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return what stands in the pointer, JSON-ready."""
+        """Return what stands in the pointer, JSON-ready: short, for every node has that of every alpha in memory."""
+        entries = [self.values.get(figure.name) for figure in RECORDED]
         return {
             "version": HEADLINE_VERSION,
-            "values": {name: list(entry) for name, entry in self.values.items()},
+            "values": [None if entry is None else entry[0] for entry in entries],
+            "made_of": "".join(_NONE if entry is None else _CODES[entry[1]] for entry in entries),
             "withheld": dict(self.withheld),
-            "tags": None if self.tags is None else list(self.tags),
+            **({} if self.tags is None else {"tags": list(self.tags)}),
         }
 
-    def reason(self, name: str) -> str:
-        """Return why a figure has no value."""
-        return self.withheld.get(name, _NOT_GIVEN)
+
+Row = tuple[tuple[float, ...], bytes]
+"""Figures in the order of :data:`schemas.metrics.headline.RECORDED`, NaN where one has no value, and a code for each of what
+it was made of (:func:`code_of`)."""
+NO_ROW: Final[Row] = ((math.nan,) * len(RECORDED), _NONE.encode() * len(RECORDED))
 
 
-NOTHING: Final = Headline({}, {})
+def code_of(kind: str) -> int:
+    """Return the code of a kind of data, or of :data:`SEALED`."""
+    return ord(_CODES[kind])
 
 
 def with_headline(pointer: Pointer, document: Mapping[str, Any]) -> Pointer:
@@ -66,15 +74,27 @@ def has_headline(pointer: Pointer) -> bool:
     return recorded.get("snapshot") == pointer.snapshot and recorded.get("version") == HEADLINE_VERSION
 
 
-def headline_of(pointer: Pointer) -> Headline | None:
-    """Return the figures of what is served; None when the pointer has none, or none that can be read."""
+def row_of(pointer: Pointer) -> Row:
+    """Return the figures of what is served as a row of numbers; none of them has a value when they cannot be read."""
     if not has_headline(pointer):
-        return None
+        return NO_ROW
     recorded = pointer.notes.headline
     try:
-        values = {str(name): (float(value), str(kind)) for name, (value, kind) in recorded["values"].items()}
-        withheld = {str(name): str(reason) for name, reason in recorded["withheld"].items()}
-        tags = None if recorded["tags"] is None else tuple(map(str, recorded["tags"]))
+        values = tuple(math.nan if value is None else float(value) for value in recorded["values"])
+        made_of = recorded["made_of"].encode("ascii")
     except (KeyError, TypeError, ValueError, AttributeError):
-        return None
-    return Headline({n: entry for n, entry in values.items() if math.isfinite(entry[0])}, withheld, tags)
+        return NO_ROW
+    return (values, made_of) if len(values) == len(made_of) == len(RECORDED) else NO_ROW
+
+
+def reason_of(pointer: Pointer, name: str) -> str:
+    """Return why a figure has no value."""
+    withheld = pointer.notes.headline.get("withheld") if has_headline(pointer) else None
+    found = withheld.get(name) if isinstance(withheld, Mapping) else None
+    return found if isinstance(found, str) else NOT_RECORDED
+
+
+def tags_of(pointer: Pointer) -> tuple[str, ...]:
+    """Return the tags of what is served, as far as they were recorded."""
+    tags = pointer.notes.headline.get("tags") if has_headline(pointer) else None
+    return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list | tuple) else ()

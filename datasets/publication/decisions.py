@@ -220,6 +220,11 @@ def restore(
     return Published(alpha_id, following.snapshot, changed=changed is not None)
 
 
+def empty_snapshots(alpha_id: str) -> frozenset[str]:
+    """Return the ids of the snapshots that stand for an alpha nobody may read, as this release names them."""
+    return frozenset(_nothing(alpha_id, sealed_at).snapshot for sealed_at in (_END_OF_TIME, _BEGINNING))
+
+
 def _nothing(alpha_id: str, sealed_at: str) -> Manifest:
     """Return the manifest of an empty snapshot; how late it was sealed says what may be published over it."""
     return Manifest(

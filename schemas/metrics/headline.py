@@ -70,7 +70,8 @@ def _declared() -> tuple[HeadlineFigure, ...]:
         path = ("rank_ic", "conditioned", statistic.name)
         found.append(HeadlineFigure(statistic.name, statistic, path, statistic.name))
     for statistic in RANK_IC_RAW:
-        name = f"raw_{statistic.name}"
+        # Not `raw_…`: what begins so is closed to keys without raw-book access, and these are not.
+        name = f"{statistic.name}_raw"
         found.append(HeadlineFigure(name, statistic, ("rank_ic", "raw", statistic.name), name))
     return tuple(found)
 

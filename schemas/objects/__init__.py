@@ -9,6 +9,7 @@ from schemas.metrics.doc_block import METRICS_DOC
 from schemas.metrics.payload import METRICS
 from schemas.objects.description import DESCRIPTION
 from schemas.objects.downloads import DOWNLOADS
+from schemas.objects.history import HISTORY
 from schemas.objects.keys import KEY, KEY_USAGE, ME
 from schemas.objects.luck import LUCK
 from schemas.objects.operations import OPERATIONS
@@ -21,7 +22,7 @@ OBJECTS: Final[dict[str, Field]] = {
 }
 """Payloads that are not table rows."""
 
-RESEARCH: Final[dict[str, Field]] = {field.name: field for field in PEERS}
+RESEARCH: Final[dict[str, Field]] = {field.name: field for field in (*PEERS, *HISTORY)}
 """Payloads of research questions, beyond the interface as it was given."""
 
 PAYLOADS: Final[dict[str, Field]] = {**ROW_FIELDS, **OBJECTS, **RESEARCH}

@@ -59,6 +59,11 @@ _OWN: Final[dict[str, tuple[Field, ...]]] = {
     "performance.metrics": (_SOURCE_ALPHA_ID,),
     "research.luck": (_SOURCE_ALPHA_ID,),
     "research.neighbours": NEIGHBOURS_META,
+    "research.changes": (
+        text(
+            "next", "Hand it back as `since` to read on behind this page.", pattern=f"^{parameters.CURSOR}$"
+        ),
+    ),
     "benchmarks.daily": (text("symbol", "The benchmark asked for."), _SOURCE, BENCHMARK_SUMMARY),
 }
 """Members beside those that follow from the endpoint's sort."""

@@ -12,7 +12,7 @@ from schemas.objects import FULL_ROW, PAYLOADS
 from schemas.objects.downloads import PARQUET
 from schemas.objects.envelope import PAGINATION
 from schemas.objects.meta import META
-from schemas.parameters import DOC, FIELDS
+from schemas.parameters import CURSOR, DOC, FIELDS
 
 _PLAIN: Final[Mapping[FieldType, Any]] = {
     FieldType.DATE: "2020-03-27",
@@ -51,7 +51,10 @@ _TEXTS: Final[Mapping[str, str]] = {
     "constraint": "a plain decimal integer from 1 to 5000",
 }
 
-_MATCHING: Final = {PARQUET: "Test_momentum-rebalances.parquet"}
+_MATCHING: Final = {
+    PARQUET: "Test_momentum-rebalances.parquet",
+    f"^{CURSOR}$": "AQAGTDQ_L1oAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+}
 """By the pattern they match, where one name means several things."""
 
 

@@ -24,6 +24,7 @@ _REASONS: Final[Mapping[int, str]] = {
     401: "The key does not authenticate.",
     403: "The key may not do this.",
     404: "There is nothing at this address, or it is asked by another method than GET.",
+    410: "What the request continues is not known here.",
     429: "The key's envelope is used up.",
     500: "An unforeseen failure.",
     503: "Something the answer needs is away or not configured.",

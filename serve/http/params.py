@@ -14,13 +14,14 @@ from urllib.parse import parse_qsl
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
-from schemas.parameters import TICKERS, Parameter, ParameterKind
+from schemas.parameters import CURSOR, TICKERS, Parameter, ParameterKind
 from serve.http.unknown_params import unknown
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,20}\Z")
 _NUMBER: Final = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?\Z")
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
 _TICKERS: Final = re.compile(rf"(?:{TICKERS})\Z")
+_CURSOR: Final = re.compile(rf"{CURSOR}\Z")
 _BOOLEANS: Final = {"1": True, "true": True, "0": False, "false": False}
 _CASELESS: Final = frozenset({"direction"})
 """Choices whose letter case does not count; the others are the exact words of a vocabulary."""
@@ -284,6 +285,10 @@ def _lists(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"{pattern}\Z")
 
 
+def _cursor(_: Parameter, text: str) -> str | None:
+    return text if _CURSOR.match(text) else None
+
+
 def _text(_: Parameter, text: str) -> str:
     return text
 
@@ -299,6 +304,7 @@ _READERS: Final[dict[ParameterKind, ParameterReader]] = {
     ParameterKind.BOOLEAN: _boolean,
     ParameterKind.CHOICE: _choice,
     ParameterKind.NAMES: _names,
+    ParameterKind.CURSOR: _cursor,
     ParameterKind.TEXT: _text,
     ParameterKind.SYMBOLS: _tickers,
     ParameterKind.ALPHAS: _alphas,

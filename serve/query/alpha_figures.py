@@ -6,12 +6,12 @@ import datetime as dt
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from datasets.headline.columns import Columns, Places
+from datasets.headline.columns import Allowed, Columns, Places
 from datasets.listing import Listing
 from datasets.maths.series import Flags, Floats
 from schemas.listing_parameters import LISTED_ORDERS
@@ -20,19 +20,6 @@ from schemas.metrics.statistic import SOURCES
 
 _ENDPOINT_OF: Final = {source.kind: source.endpoint for source in SOURCES}
 RUN_CLOSED: Final = "the key may not read this run"
-
-
-class Allowed(Protocol):
-    """The names a key may read. Hashable."""
-
-    @property
-    def is_all(self) -> bool:
-        """Whether it is every name."""
-        ...
-
-    def allows(self, name: str) -> bool:
-        """Whether a name is among them."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +77,6 @@ class _View:
     """One list as a query sees it."""
 
     def __init__(self, listing: Listing, query: FiguresQuery) -> None:
-        self._listing = listing
         self._query = query
         self._columns: Columns = listing.columns
 
@@ -99,7 +85,7 @@ class _View:
         runs = self._query.runs
         if runs.is_all:
             return None
-        return np.array([not runs.allows(x.alpha_id) for x in self._listing.pointers], dtype=np.bool_)
+        return ~self._columns.allowed(runs)
 
     def values(self, name: str) -> Floats:
         """Return what the list is sorted or chosen by, NaN where the caller is not told."""

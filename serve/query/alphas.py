@@ -8,10 +8,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import orjson
 
+from datasets.headline.columns import Allowed
 from datasets.listing import Listing
 from datasets.manifest import Pointer
 from serve.cache.lru import SnapshotKey
-from serve.query.alpha_figures import Allowed, FiguresQuery, figures, select
+from serve.query.alpha_figures import FiguresQuery, figures, select
 from serve.query.found import Found, Rows
 
 _MAX_ALPHAS: Final = 20_000
@@ -76,7 +77,7 @@ def _by_figures(query: AlphasQuery, wanted: FiguresQuery, listing: Listing) -> F
     if query.complete_only:
         chosen &= np.array([x.complete for x in listing.pointers], dtype=np.bool_)
     if not query.allowed.is_all:
-        chosen &= np.array([query.allowed.allows(x.alpha_id) for x in listing.pointers], dtype=np.bool_)
+        chosen &= listing.columns.allowed(query.allowed)
     found = select(listing, wanted, chosen)
     page = found[query.offset : query.offset + query.limit].tolist()
     rows = [{**_row(listing.pointers[place]), **figures(listing, wanted, place)} for place in page]

@@ -86,18 +86,25 @@ class Metrics:
             from it are null, with a warning.
         """
 
+        def make() -> EncodedAnswer:
+            run = self._run(snapshot)
+            return encode(assemble(run, query), whole=run.whole)
+
+        return self._answers.get_or_load(snapshot.key, query, make, lambda x: x.nbytes if x.whole else None)
+
+    def answer(self, snapshot: Snapshot, query: MetricsQuery) -> Answer:
+        """Answer a query about the run of a snapshot as it is before it is encoded; errors as above."""
+        return assemble(self._run(snapshot), query)
+
+    def _run(self, snapshot: Snapshot) -> RunFigures:
         def read_figures() -> RunFigures:
             return read(
                 partial(self._reader.dataset, snapshot), snapshot, partial(self._unread, snapshot.pointer)
             )
 
-        def make() -> EncodedAnswer:
-            run = self._figures.get_or_load(
-                snapshot.key, None, read_figures, lambda x: x.nbytes if x.whole else None
-            )
-            return encode(assemble(run, query), whole=run.whole)
-
-        return self._answers.get_or_load(snapshot.key, query, make, lambda x: x.nbytes if x.whole else None)
+        return self._figures.get_or_load(
+            snapshot.key, None, read_figures, lambda x: x.nbytes if x.whole else None
+        )
 
 
 def encode(answer: Answer, *, whole: bool = True) -> EncodedAnswer:

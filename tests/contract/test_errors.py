@@ -211,6 +211,13 @@ def with_query(**query: str) -> Provocation:
     return provoke
 
 
+def with_unknown_snapshot(
+    request: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint
+) -> httpx.Response:
+    names = {p.name for p in endpoint.query} & {"snapshot", "to_snapshot"}
+    return with_query(**dict.fromkeys(names, "0" * 20))(request, api, endpoint)
+
+
 PROVOCATIONS: dict[str, Provocation] = {
     "method_not_allowed": posted,
     "internal_error": in_another("failing"),
@@ -233,7 +240,8 @@ PROVOCATIONS: dict[str, Provocation] = {
     "run_not_allowed": elsewhere(ABSENT, "testing"),
     "alpha_not_found": elsewhere(NOWHERE),
     "run_not_found": elsewhere(NOWHERE),
-    "snapshot_not_found": with_query(snapshot="0" * 20),
+    "snapshot_not_found": with_unknown_snapshot,
+    "cursor_not_known": with_query(since="a" * 48),
     "alpha_description_not_found": elsewhere(PLAIN),
     "rebalance_not_found": another(date="0001-01-01"),
     "unknown_book": elsewhere(PLAIN, book="nothing"),

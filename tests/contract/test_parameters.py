@@ -8,7 +8,8 @@ import pytest
 
 from schemas.endpoint import AllowListScope, Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
-from schemas.parameters import SNAPSHOT, Parameter, ParameterKind
+from schemas.parameters import FROM_SNAPSHOT, SNAPSHOT, TO_SNAPSHOT, Parameter, ParameterKind
+from serve.query.change_cursor import START, Cursor
 from tests.contract.cases import CASES, OF_AN_ALPHA, WINDOWED, asked, every
 from tests.support.contract_app import FULL, HIDDEN, ContractApp
 
@@ -38,6 +39,7 @@ LISTS = {
         " Test_plain , Test_undecided\n",
         "Test_plain,Test_plain",
     ),
+    ParameterKind.CURSOR: (START.encode(), Cursor(1, 2, (3, 4, 5)).encode()),
 }
 """Texts of lists."""
 TAKING_PARAMETERS = tuple(e for e in ENDPOINTS.values() if e.query)
@@ -63,12 +65,12 @@ def lawful(parameter: Parameter) -> tuple[str, ...]:
                 if parameter.kind is ParameterKind.CHOICE
                 else (words[0], ",".join(words), f"{words[0]},{words[0]}")
             )
-        case ParameterKind.SYMBOLS | ParameterKind.ALPHAS:
+        case ParameterKind.SYMBOLS | ParameterKind.ALPHAS | ParameterKind.CURSOR:
             return LISTS[parameter.kind]
         case ParameterKind.TEXT:
             # Which snapshots there are is asked in tests/contract/test_snapshots.py.
             texts = ("", "a", "%", "_", "'", '"', "\\", "é", "\x00", "a" * 2000)
-            return () if parameter == SNAPSHOT else texts
+            return () if parameter in (SNAPSHOT, FROM_SNAPSHOT, TO_SNAPSHOT) else texts
         case ParameterKind.BOOK:
             return ("long_short", "long_only")
         case ParameterKind.FORBIDDEN:
@@ -109,7 +111,7 @@ def unlawful(parameter: Parameter) -> tuple[str, ...]:
         case ParameterKind.ALPHAS:
             too_many = ",".join(["Test_plain"] * (parameter.most + 1))
             return ("", ",", "Test_plain,", "Test_plain,,Test_full", " ", "Test plain,Test_full", too_many)
-        case ParameterKind.FORBIDDEN:
+        case ParameterKind.FORBIDDEN | ParameterKind.CURSOR:
             return ("SIM001", "")
         case ParameterKind.TEXT | ParameterKind.BOOK:
             return ()

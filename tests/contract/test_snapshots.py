@@ -81,7 +81,8 @@ def shown(response: httpx.Response) -> Any:
 
 
 def test_every_endpoint_of_a_run_takes_a_snapshot() -> None:
-    assert {e.id for e in ENDPOINTS.values() if "{alpha}" in e.path} == {e.id for e in PINNED}
+    about_all = {"research.snapshots.list", "research.snapshots.compare"}
+    assert {e.id for e in ENDPOINTS.values() if "{alpha}" in e.path} - about_all == {e.id for e in PINNED}
 
 
 @every(SERVED)

@@ -76,10 +76,10 @@ class AsyncClientMethods(Generic[F]):
             "-dispersion",
             "coverage",
             "-coverage",
-            "raw_ic",
-            "-raw_ic",
-            "raw_icir",
-            "-raw_icir",
+            "ic_raw",
+            "-ic_raw",
+            "icir_raw",
+            "-icir_raw",
         ]
         | None = None,
         tag: str | None = None,
@@ -111,10 +111,10 @@ class AsyncClientMethods(Generic[F]):
         max_dispersion: float | None = None,
         min_coverage: float | None = None,
         max_coverage: float | None = None,
-        min_raw_ic: float | None = None,
-        max_raw_ic: float | None = None,
-        min_raw_icir: float | None = None,
-        max_raw_icir: float | None = None,
+        min_ic_raw: float | None = None,
+        max_ic_raw: float | None = None,
+        min_icir_raw: float | None = None,
+        max_icir_raw: float | None = None,
     ) -> F:
         """The alphas this key may read, latest started first, or sorted and chosen by their figures.
 
@@ -125,7 +125,7 @@ class AsyncClientMethods(Generic[F]):
         complete_only
             Leave out alphas whose run lacks a required kind.
         fields
-            Figures to add to each row as `figures`, with the reason in `withheld` for each that has no value; those of the metrics of the whole run, digit for digit. A figure that a run sealed in another unit than the one here is withheld, for it does not compare. They are `ic`: Mean weekly information coefficient of the delivered (conditioned) score. (ratio, one rebalance period), `icir`: How steady the weekly information coefficient is: its mean over its deviation. (ratio, annualised), `information_ratio`: Return of the long_short book per unit of its own risk, before the risk-free rate. (ratio, annualised), `sharpe`: Deprecated name of information_ratio., `excess_sharpe`: Return of the long_short book above the risk-free rate, per unit of risk. (ratio, annualised), `pnl`: Profit of the long_short book. (ratio), `max_drawdown`: Deepest fall of the long_short book's equity below its running peak, in units of equity. (ratio), `max_drawdown_pct`: Deepest fall of the long_short book's equity as a percentage of its running peak. (percentage points), `turnover`: One-sided turnover of the long_short book. Its unit tells which of the sealed forms it is. (per year, annualised), `hit_rate`: Share of the measured weeks in which the information coefficient was above zero. (ratio), `dispersion`: How much the information coefficient varies from week to week. (ratio, one rebalance period), `coverage`: How much of a traded week's cross-section has both a score and a forward return. (ratio), `raw_ic`: Mean weekly information coefficient of the score before smoothing. (ratio, one rebalance period), `raw_icir`: How steady the information coefficient before smoothing is. (ratio, annualised)
+            Figures to add to each row as `figures`, with the reason in `withheld` for each that has no value; those of the metrics of the whole run, digit for digit. A figure that a run sealed in another unit than the one here is withheld, for it does not compare. They are `ic`: Mean weekly information coefficient of the delivered (conditioned) score. (ratio, one rebalance period), `icir`: How steady the weekly information coefficient is: its mean over its deviation. (ratio, annualised), `information_ratio`: Return of the long_short book per unit of its own risk, before the risk-free rate. (ratio, annualised), `sharpe`: Deprecated name of information_ratio., `excess_sharpe`: Return of the long_short book above the risk-free rate, per unit of risk. (ratio, annualised), `pnl`: Profit of the long_short book. (ratio), `max_drawdown`: Deepest fall of the long_short book's equity below its running peak, in units of equity. (ratio), `max_drawdown_pct`: Deepest fall of the long_short book's equity as a percentage of its running peak. (percentage points), `turnover`: One-sided turnover of the long_short book. Its unit tells which of the sealed forms it is. (per year, annualised), `hit_rate`: Share of the measured weeks in which the information coefficient was above zero. (ratio), `dispersion`: How much the information coefficient varies from week to week. (ratio, one rebalance period), `coverage`: How much of a traded week's cross-section has both a score and a forward return. (ratio), `ic_raw`: Mean weekly information coefficient of the score before smoothing. (ratio, one rebalance period), `icir_raw`: How steady the information coefficient before smoothing is. (ratio, annualised)
         sort
             What the list is ordered by, descending with `-` before it; what has no value comes last either way, and ties are ordered by address. Latest started first when left out.
         tag
@@ -186,14 +186,14 @@ class AsyncClientMethods(Generic[F]):
             Keep alphas whose `coverage` is at least this; one without a value is left out.
         max_coverage
             Keep alphas whose `coverage` is at most this; one without a value is left out.
-        min_raw_ic
-            Keep alphas whose `raw_ic` is at least this; one without a value is left out.
-        max_raw_ic
-            Keep alphas whose `raw_ic` is at most this; one without a value is left out.
-        min_raw_icir
-            Keep alphas whose `raw_icir` is at least this; one without a value is left out.
-        max_raw_icir
-            Keep alphas whose `raw_icir` is at most this; one without a value is left out.
+        min_ic_raw
+            Keep alphas whose `ic_raw` is at least this; one without a value is left out.
+        max_ic_raw
+            Keep alphas whose `ic_raw` is at most this; one without a value is left out.
+        min_icir_raw
+            Keep alphas whose `icir_raw` is at least this; one without a value is left out.
+        max_icir_raw
+            Keep alphas whose `icir_raw` is at most this; one without a value is left out.
         """
         return await self._collection(
             "catalog.alphas.list",
@@ -232,10 +232,10 @@ class AsyncClientMethods(Generic[F]):
                 "max_dispersion": max_dispersion,
                 "min_coverage": min_coverage,
                 "max_coverage": max_coverage,
-                "min_raw_ic": min_raw_ic,
-                "max_raw_ic": max_raw_ic,
-                "min_raw_icir": min_raw_icir,
-                "max_raw_icir": max_raw_icir,
+                "min_ic_raw": min_ic_raw,
+                "max_ic_raw": max_ic_raw,
+                "min_icir_raw": min_icir_raw,
+                "max_icir_raw": max_icir_raw,
             },
         )
 
@@ -254,6 +254,16 @@ class AsyncClientMethods(Generic[F]):
         return await self._collection(
             "benchmarks.daily", {"symbol": format_value(symbol)}, {"from": start, "to": end}
         )
+
+    async def changes(self, *, since: str | None = None) -> F:
+        """What was published, replaced, rolled back and withdrawn of the alphas this key may read, oldest first.
+
+        Parameters
+        ----------
+        since
+            Read on behind this place: `meta.next` of the page before, or the `cursor` of a row. From the oldest change that is remembered when left out.
+        """
+        return await self._collection("research.changes", {}, {"since": since})
 
     async def benchmarks(self) -> F:
         """The market indices that curves can be compared with; none where the deployment has no usable market data."""
@@ -674,6 +684,26 @@ class AsyncRunMethods(Generic[F]):
             Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """
         return await self._object("performance.metrics.doc", {}, {"snapshot": snapshot})
+
+    async def snapshots(self) -> F:
+        """The snapshots of one alpha that are still there, newest first."""
+        return await self._collection("research.snapshots.list", {}, {})
+
+    async def compare_snapshots(
+        self, *, from_snapshot: str | None = None, to_snapshot: str | None = None
+    ) -> dict[str, Any]:
+        """Which figures, weeks, names and tables changed from one snapshot of an alpha to another.
+
+        Parameters
+        ----------
+        from_snapshot
+            Id of the earlier snapshot; when left out, the one published before the later one, or that one itself where no other is there.
+        to_snapshot
+            Id of the later snapshot; the one served when left out.
+        """
+        return await self._object(
+            "research.snapshots.compare", {}, {"from_snapshot": from_snapshot, "to_snapshot": to_snapshot}
+        )
 
     async def neighbours(
         self,

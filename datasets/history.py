@@ -1,0 +1,103 @@
+"""What became of an alpha, as its pointer remembers it: published, replaced, rolled back, withdrawn.
+
+Nothing is written for it. A pointer says when what is served became it, which snapshots were served before and until
+when, and what operators decided; whichever release moved it last, it says that much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final
+
+from datasets.manifest import Pointer
+from datasets.publication.decisions import empty_snapshots
+
+PUBLISHED: Final = "published"
+REPLACED: Final = "replaced"
+ROLLED_BACK: Final = "rolled_back"
+WITHDRAWN: Final = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One move of a pointer.
+
+    Attributes
+    ----------
+    at
+        When, UTC, by the clock of whoever moved it; always later than the move before it.
+    change
+        What it was.
+    alpha_id
+        Of which alpha.
+    snapshot
+        What is served from then on; None after a withdrawal.
+    previous
+        What was served until then; None where nothing was, or it is not remembered any more.
+    """
+
+    at: datetime
+    change: str
+    alpha_id: str
+    snapshot: str | None
+    previous: str | None
+
+
+def changes_of(pointer: Pointer) -> tuple[Change, ...]:
+    """Return the moves that a pointer remembers, oldest first; the last one always, earlier ones until gc forgets them. Pure.
+
+    A snapshot that was served twice is remembered by the last time it was replaced.
+    """
+    left = {snapshot: _moment(at) for snapshot, at in pointer.replaced.items()}
+    first = {snapshot: _moment(one.published_at) for snapshot, one in pointer.notes.earlier.items()}
+    first[pointer.snapshot] = _moment(pointer.first_published_at)
+    now = _moment(pointer.published_at)
+    times = sorted({*left.values(), *first.values(), now})
+    ended = {at: snapshot for snapshot, at in left.items()}
+    began = {at: snapshot for snapshot, at in first.items()} | {now: pointer.snapshot}
+    order = sorted(left, key=lambda snapshot: left[snapshot])
+    nothing = empty_of(pointer)
+    found = []
+    for place, at in enumerate(times):
+        # Served again, it has no first time at that moment: of those that were served before, the next one to leave.
+        again = (s for s in order if left[s] > at and first.get(s, at) <= at)
+        snapshot = began.get(at) or next(again, pointer.snapshot)
+        previous = ended.get(at)
+        decided = _decided(pointer, times[place - 1] if place else None, at)
+        shown = None if snapshot in nothing or "withdraw" in decided else snapshot
+        before = None if previous in nothing or "restore" in decided else previous
+        kind = _kind(pointer, shown, before, decided, known=place > 0)
+        found.append(Change(at, kind, pointer.alpha_id, shown, before))
+    return tuple(found)
+
+
+def _kind(
+    pointer: Pointer, snapshot: str | None, previous: str | None, decided: Collection[str], *, known: bool
+) -> str:
+    if snapshot is None:
+        return WITHDRAWN
+    if previous is None:
+        return REPLACED if known and "restore" not in decided else PUBLISHED
+    return ROLLED_BACK if "rollback" in decided or previous in pointer.withdrawn else REPLACED
+
+
+def _decided(pointer: Pointer, since: datetime | None, at: datetime) -> frozenset[str]:
+    """Return what operators decided for the move at a moment: after the move before it."""
+    taken = ((x.act, _moment(x.at)) for x in pointer.notes.decisions)
+    return frozenset(act for act, when in taken if when <= at and (since is None or when > since))
+
+
+def empty_of(pointer: Pointer) -> frozenset[str]:
+    """Return the ids of the empty snapshots that stand for an alpha nobody may read."""
+    if pointer.is_withdrawn or pointer.notes.decisions:
+        return empty_snapshots(pointer.alpha_id)
+    return frozenset()
+
+
+@lru_cache(65_536)
+def _moment(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

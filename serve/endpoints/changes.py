@@ -1,0 +1,68 @@
+"""What became of the alphas a key may read, in order, for programs that keep up with the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final
+
+import orjson
+
+from datasets.history import Change
+from schemas.errors import ApiError
+from serve.auth.caller import Caller
+from serve.http.answer import Answer, EndpointFunction, Page, Pending
+from serve.http.request import Request
+from serve.query.change_cursor import Cursor
+from serve.state import ServerState
+
+
+def changes(service: ServerState, request: Request) -> Pending[Answer]:
+    """Return the changes that follow a cursor."""
+    return Pending(partial(service.compute, partial(_changes, service, request)))
+
+
+def _changes(service: ServerState, request: Request) -> Page:
+    # A node that has not read the catalogue yet knows too little to let anybody pass.
+    service.snapshots.require_known()
+    values, listing = request.values, service.snapshots.listing
+    since = _cursor(values["since"])
+    log = service.change_logs.of(listing).known(datetime.now(UTC), _visible(request.the_caller), since)
+    found = log.after(since, values["limit"], values["offset"])
+    rows = [_row(change, cursor) for change, cursor in zip(found.changes, found.cursors, strict=True)]
+    return Page(orjson.dumps(rows), len(rows), found.total, {"next": found.next.encode()})
+
+
+def _visible(caller: Caller) -> Callable[[str], bool] | None:
+    """Return what decides whether the caller is told of an alpha; None when he is of all."""
+    alphas, runs = caller.alphas, caller.runs
+    if alphas.is_all and runs.is_all:
+        return None
+    return lambda alpha: alphas.allows(alpha) and runs.allows(alpha)
+
+
+def _cursor(text: str | None) -> Cursor | None:
+    if text is None:
+        return None
+    found = Cursor.decode(text)
+    if found is None:
+        raise ApiError(
+            "cursor_not_known",
+            "This cursor is none that this release can continue; list the alphas, and begin without `since`.",
+        )
+    return found
+
+
+def _row(change: Change, cursor: Cursor) -> dict[str, Any]:
+    return {
+        "cursor": cursor.encode(),
+        "at": change.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "change": change.change,
+        "alpha_id": change.alpha_id,
+        "snapshot": change.snapshot,
+        "previous_snapshot": change.previous,
+    }
+
+
+ROUTES: Final[Mapping[str, EndpointFunction]] = {"research.changes": changes}

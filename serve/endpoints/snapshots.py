@@ -1,0 +1,156 @@
+"""The snapshots of an alpha that are still there, and two of them compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+import orjson
+
+from datasets.history import empty_of
+from datasets.layout import is_snapshot_id
+from datasets.manifest import Manifest, Pointer
+from datasets.pinned import published_before, still_kept
+from datasets.snapshot import Snapshot
+from schemas.endpoints import ENDPOINTS
+from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
+from serve.downloads.compared_tables import compared_tables
+from serve.http.answer import Answer, EndpointFunction, Page, Pending, Single
+from serve.http.request import Request
+from serve.query.compared_snapshots import compare
+from serve.state import ServerState
+
+
+def snapshots(service: ServerState, request: Request) -> Pending[Answer]:
+    """List the snapshots of an alpha, newest first."""
+    return Pending(partial(service.compute, partial(_snapshots, service, request)))
+
+
+def _snapshots(service: ServerState, request: Request) -> Page:
+    served = _served(service, request)
+    kept = _kept(served.pointer)
+    start, limit = request.values["offset"], request.values["limit"]
+    rows = [_row(service, served.pointer, one) for one in kept[start : start + limit]]
+    return Page(orjson.dumps(rows), len(rows), len(kept), _meta(served))
+
+
+def _served(service: ServerState, request: Request) -> Snapshot:
+    alpha = request.path["alpha"]
+    found = service.snapshots.resolve(alpha)
+    if found is None:
+        service.snapshots.require_known(alpha)
+        raise ApiError("run_not_found", "There is no alpha at this address.")
+    request.snapshot = found
+    return found
+
+
+def _meta(served: Snapshot) -> dict[str, Any]:
+    return {"run": served.alpha_id, "alpha_id": served.alpha_id}
+
+
+def _kept(pointer: Pointer) -> list[str]:
+    """Return the ids that `snapshot=` is answered for, newest first."""
+    empty = empty_of(pointer)
+    found = [
+        one for one in {pointer.snapshot, *pointer.replaced} if still_kept(pointer, one) and one not in empty
+    ]
+    return sorted(found, key=lambda one: (_published_at(pointer, one), one), reverse=True)
+
+
+def _published_at(pointer: Pointer, snapshot: str) -> str:
+    if snapshot == pointer.snapshot:
+        return pointer.first_published_at
+    known = pointer.notes.earlier.get(snapshot)
+    return published_before(pointer, snapshot) if known is None else known.published_at
+
+
+def _row(service: ServerState, pointer: Pointer, snapshot: str) -> dict[str, Any]:
+    manifest = _manifest(service, pointer.alpha_id, snapshot)
+    return {
+        "snapshot": snapshot,
+        "published_at": _published_at(pointer, snapshot),
+        "replaced_at": None if snapshot == pointer.snapshot else pointer.replaced[snapshot],
+        "served": snapshot == pointer.snapshot,
+        "rolled_back": snapshot in pointer.withdrawn,
+        **(dict.fromkeys(_OF_MANIFEST) if manifest is None else _described(manifest)),
+        "built_with": [] if manifest is None else [f"{x} {y}" for x, y in manifest.built_with.items()],
+    }
+
+
+_OF_MANIFEST: Final = ("started_at", "sealed_at", "complete", "seal_digest", "declarations")
+
+
+def _described(manifest: Manifest) -> dict[str, Any]:
+    return {
+        "started_at": manifest.started_at,
+        "sealed_at": manifest.sealed_at,
+        "complete": not manifest.missing,
+        "seal_digest": manifest.seal_digest,
+        "declarations": manifest.declared,
+    }
+
+
+def _manifest(service: ServerState, alpha: str, snapshot: str) -> Manifest | None:
+    """Return a manifest; None when gc removed it this moment, or it is damaged."""
+    try:
+        return service.snapshots.open_pinned(alpha, snapshot).manifest
+    except (AlphaNotPublished, SnapshotNotKept, SnapshotCorrupt):
+        return None
+
+
+def comparison(service: ServerState, request: Request) -> Pending[Answer]:
+    """Compare two snapshots of an alpha."""
+    return Pending(partial(service.compute, partial(_comparison, service, request)))
+
+
+def _comparison(service: ServerState, request: Request) -> Single:
+    served, values = _served(service, request), request.values
+    later = _opened(service, served, values["to_snapshot"] or served.id)
+    earlier = _opened(service, served, values["from_snapshot"] or _before(served.pointer, later.id))
+    caller = request.the_caller
+    found = compare(service.reader, service.metrics, earlier, later, caller.callable_ids, raw=request.raw)
+    readable = {table for name in caller.callable_ids for table in ENDPOINTS[name].datasets}
+    tables = compared_tables(service.table_views, earlier, later, readable, raw=request.raw)
+    return Single(
+        {
+            "from_snapshot": earlier.id,
+            "to_snapshot": later.id,
+            "figures": found.figures,
+            "weeks": found.weeks,
+            "names": found.names,
+            "datasets": list(tables),
+            "withheld": found.withheld,
+        },
+        source=f"snapshots {earlier.id} and {later.id}",
+        meta=_meta(served),
+    )
+
+
+def _before(pointer: Pointer, snapshot: str) -> str:
+    """Return the snapshot published before another one; that one itself where none is kept."""
+    kept = _kept(pointer)
+    return next(iter(kept[kept.index(snapshot) + 1 :]), snapshot) if snapshot in kept else snapshot
+
+
+def _opened(service: ServerState, served: Snapshot, wanted: str) -> Snapshot:
+    try:
+        return service.snapshots.open_pinned(served.alpha_id, wanted)
+    except SnapshotNotKept:
+        pass
+    except AlphaNotPublished:
+        raise ApiError("run_not_found", "There is no alpha at this address.") from None
+    try:  # another node may have seen it already, and told the caller of it
+        return service.snapshots.look_for(served.alpha_id, wanted)
+    except SnapshotNotKept as error:
+        named = wanted if is_snapshot_id(wanted) else "of that name"
+        message = f"This run has no snapshot {named}, or it is no longer kept."
+        raise ApiError("snapshot_not_found", message, {"current": error.current}) from None
+    except AlphaNotPublished:
+        raise ApiError("run_not_found", "There is no alpha at this address.") from None
+
+
+ROUTES: Final[Mapping[str, EndpointFunction]] = {
+    "research.snapshots.list": snapshots,
+    "research.snapshots.compare": comparison,
+}

@@ -1,0 +1,103 @@
+"""Reading the changes on and on: nothing is lost, whatever the clocks and the nodes, and little is told twice."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from datasets.history import Change
+from serve.query.change_cursor import START, Cursor
+from serve.query.change_log import ChangeLog, Entry, make_entry
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def change(second: float, alpha: str) -> Entry:
+    return make_entry(Change(NOW + timedelta(seconds=second), "published", alpha, "0" * 20, None))
+
+
+def log(entries: list[Entry]) -> ChangeLog:
+    return ChangeLog(sorted(entries, key=lambda entry: entry[:2]))
+
+
+def read_on(seen: ChangeLog, cursor: Cursor | None, limit: int) -> tuple[list[Change], Cursor | None]:
+    """Read until there is no more, as a program does."""
+    found: list[Change] = []
+    while True:
+        part = seen.after(cursor, limit, 0)
+        found += part.changes
+        cursor = part.next
+        if not part.changes:
+            return found, cursor
+
+
+@given(
+    moments=st.lists(st.integers(0, 4000), min_size=1, max_size=25),
+    lateness=st.lists(st.integers(0, 3590), min_size=25, max_size=25),
+    lag=st.integers(0, 3),
+    limit=st.integers(1, 7),
+)
+@settings(max_examples=150, deadline=None)
+def test_no_change_is_lost_that_comes_late_whichever_node_is_asked(
+    moments: list[int], lateness: list[int], lag: int, limit: int
+) -> None:
+    """Each change becomes known up to an hour after its time, on a second node a few changes later still."""
+    entries = [change(second, f"Test_{n}") for n, second in enumerate(moments)]
+    arrivals = [entries[n] for n in sorted(range(len(entries)), key=lambda n: moments[n] + lateness[n])]
+    told: list[Change] = []
+    cursor: Cursor | None = None
+    for count in range(1, len(arrivals) + 1):
+        nodes = log(arrivals[:count]), log(arrivals[: max(0, count - lag)])
+        found, cursor = read_on(nodes[count % 2], cursor, limit)
+        told += found
+    told += read_on(log(arrivals), cursor, limit)[0]
+    assert {entry.change for entry in entries} == set(told)
+
+
+@given(moments=st.lists(st.integers(0, 9000), min_size=1, max_size=25), limit=st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_what_comes_in_order_is_told_once(moments: list[int], limit: int) -> None:
+    entries = [change(second, f"Test_{n}") for n, second in enumerate(sorted(moments))]
+    entries.sort(key=lambda entry: entry[:2])
+    told: list[Change] = []
+    cursor: Cursor | None = None
+    for count in range(len(entries) + 1):
+        found, cursor = read_on(log(entries[:count]), cursor, limit)
+        told += found
+    assert told == [entry.change for entry in entries]
+
+
+def test_only_the_stretch_is_told_again_in_which_something_came_late() -> None:
+    old, recent = (
+        [change(n, f"Test_{n}") for n in range(100)],
+        [change(3000 + n, f"Test_n{n}") for n in range(5)],
+    )
+    _, cursor = read_on(log(old + recent), None, 100)
+    late = change(3000.5, "Test_late")
+    found, _ = read_on(log([*old, *recent, late]), cursor, 100)
+    assert late.change in found
+    assert not {entry.change for entry in old} & set(found)
+
+
+def test_a_row_s_own_cursor_reads_on_behind_it() -> None:
+    entries = [change(n * 40, f"Test_{n}") for n in range(20)]
+    whole = log(entries).after(None, 100, 0)
+    for place, cursor in enumerate(whole.cursors):
+        assert log(entries).after(cursor, 100, 0).changes == whole.changes[place + 1 :]
+        assert Cursor.decode(cursor.encode()) == cursor
+
+
+def test_a_change_of_the_future_waits_for_its_time() -> None:
+    entries = [change(0, "Test_a"), change(600, "Test_fast")]
+    assert [x.alpha_id for x in log(entries).known(NOW, None).after(None, 9, 0).changes] == ["Test_a"]
+    later = log(entries).known(NOW + timedelta(seconds=601), None)
+    assert [x.alpha_id for x in later.after(None, 9, 0).changes] == ["Test_a", "Test_fast"]
+
+
+def test_a_text_that_is_no_cursor_is_told_apart() -> None:
+    good = START.encode()
+    assert len(good) == 48
+    for text in ("", "a", "a" * 48, good[:-1], good[::-1], f"B{good[1:]}", "é" * 48):
+        assert Cursor.decode(text) is None

@@ -1,0 +1,187 @@
+"""The snapshots of an alpha that are still there, and what changed between two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from pipeline.build import build_seal
+from schemas.metrics.headline import RECORDED
+from tests.support.application import running
+from tests.support.client import ApiClient
+from tests.support.pipeline_command import run_pipeline
+from tests.support.seals import make_seal, rewrite
+
+LATER = "2026-02-05T07:30:00Z"
+ALPHA = "Test_small"
+
+
+def changed_raw_alone(seal: Path) -> Path:
+    """Change nothing of a seal but the unconditioned signal of one name in one week."""
+
+    def change(rows: pl.DataFrame) -> pl.DataFrame:
+        last = pl.int_range(pl.len()) == rows["unsmoothed_score"].is_not_null().arg_true().max()
+        return rows.with_columns(
+            pl.when(last)
+            .then(pl.col("unsmoothed_score") + 1e-3)
+            .otherwise(pl.col("unsmoothed_score"))
+            .alias("unsmoothed_score")
+        )
+
+    return rewrite(seal, "decisions", change)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("snapshots")
+
+
+@pytest.fixture(scope="module")
+def ids(folder: Path) -> list[str]:
+    """Publish one alpha three times: another market, and then another unconditioned signal alone."""
+    seals = (
+        make_seal(folder / "first"),
+        make_seal(folder / "second", seed=9, weeks=32, sealed_at=LATER),
+        changed_raw_alone(make_seal(folder / "third", seed=9, weeks=32, sealed_at="2026-02-06T07:30:00Z")),
+    )
+    return [build_seal(str(seal), folder / "root").snapshot for seal in seals]
+
+
+@pytest.fixture(scope="module")
+def api(folder: Path, ids: list[str]) -> Iterator[ApiClient]:
+    assert ids
+    with running(folder / "root") as api:
+        yield api
+
+
+def compared(api: ApiClient, token: str, before: str, after: str) -> Any:
+    path = f"/v1/alphas/{ALPHA}/snapshots/compare?from_snapshot={before}&to_snapshot={after}"
+    return api.json(path, token)["data"]
+
+
+def rows_of(api: ApiClient, token: str, snapshot: str) -> pl.DataFrame:
+    found: list[dict[str, Any]] = []
+    while True:
+        path = f"/v1/alphas/{ALPHA}/scores?fields=all&snapshot={snapshot}&limit=5000&offset={len(found)}"
+        body = api.json(path, token)
+        found += body["data"]
+        if not body["pagination"]["has_more"]:
+            return pl.DataFrame(found, infer_schema_length=None)
+
+
+def test_snapshots_are_listed_newest_first_with_what_they_were_made_of(
+    api: ApiClient, ids: list[str]
+) -> None:
+    body = api.json(f"/v1/alphas/{ALPHA}/snapshots", api.key())
+    rows = body["data"]
+    assert [row["snapshot"] for row in rows] == ids[::-1]
+    assert [row["served"] for row in rows] == [True, False, False]
+    assert [row["replaced_at"] for row in rows] == [None, rows[0]["published_at"], rows[1]["published_at"]]
+    assert [row["sealed_at"] for row in rows] == ["2026-02-06T07:30:00Z", LATER, "2026-01-05T07:30:00Z"]
+    assert all(row["complete"] and row["built_with"][0].startswith("polars ") for row in rows)
+    for row in rows:
+        path = f"/v1/alphas/{ALPHA}/metrics?snapshot={row['snapshot']}"
+        assert api.json(path, api.key())["meta"]["published_at"] == row["published_at"]
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_a_comparison_says_what_a_slow_look_at_all_rows_says(
+    api: ApiClient, ids: list[str], raw: bool
+) -> None:
+    token = api.key(raw=raw)
+    for before, after in ((ids[0], ids[1]), (ids[1], ids[0]), (ids[1], ids[2]), (ids[0], ids[0])):
+        found = compared(api, token, before, after)
+        assert (found["from_snapshot"], found["to_snapshot"]) == (before, after)
+        one, other = (
+            {(row["date"], row["symbol"]): row for row in rows_of(api, token, x).iter_rows(named=True)}
+            for x in (before, after)
+        )
+        differing = {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
+        for place, spans in ((0, found["weeks"]), (1, found["names"])):
+            was, now = {key[place] for key in one}, {key[place] for key in other}
+            assert spans["added"] == sorted(now - was)
+            assert spans["removed"] == sorted(was - now)
+            assert spans["changed"] == sorted({key[place] for key in differing} & was & now)
+        tables = {(x["dataset"], x["book"]): x for x in found["datasets"]}
+        assert (tables["decisions", None]["change"] == "changed") == bool(differing)
+        assert tables["decisions", None]["rows_after"] == len(other)
+
+
+def test_figures_before_and_after_are_those_of_the_metrics(api: ApiClient, ids: list[str]) -> None:
+    token = api.key()
+    found = compared(api, token, ids[0], ids[1])
+    metrics = [
+        api.json(f"/v1/alphas/{ALPHA}/metrics?snapshot={one}", token)["data"]["core"] for one in ids[:2]
+    ]
+    assert [x["figure"] for x in found["figures"]] == [x.name for x in RECORDED]
+    for row in found["figures"]:
+        if row["figure"] not in metrics[0]:
+            continue
+        before, after = (one[row["figure"]]["value"] for one in metrics)
+        assert (row["before"], row["after"]) == (before, after)
+        assert row["change"] == after - before
+        assert row["book"] == (None if row["figure"] in ("ic", "icir") else "long_short")
+    assert found["withheld"] == {}
+
+
+def test_a_change_of_the_raw_signal_alone_shows_to_keys_with_raw_access_alone(
+    api: ApiClient, ids: list[str]
+) -> None:
+    plain, raw = (compared(api, api.key(raw=x), ids[1], ids[2]) for x in (False, True))
+    assert plain["weeks"]["changed"] == plain["names"]["changed"] == []
+    assert len(raw["weeks"]["changed"]) == 1
+    assert raw["names"]["changed"], "the z-scores of the whole week follow"
+    tables = {x["dataset"]: x["change"] for x in plain["datasets"] if x["dataset"] == "decisions"}
+    assert tables == {"decisions": "unchanged"}
+    assert not [x for x in plain["datasets"] if (x["book"] or "").startswith("raw_")]
+    assert [x for x in raw["datasets"] if (x["book"] or "").startswith("raw_")]
+
+
+def test_what_a_key_may_not_call_is_not_compared_and_said_to_be_withheld(
+    api: ApiClient, ids: list[str]
+) -> None:
+    token = api.key(endpoints="research.snapshots.compare,portfolio.ledger")
+    found = compared(api, token, ids[0], ids[1])
+    assert (found["figures"], found["weeks"], found["names"]) == ([], None, None)
+    assert set(found["withheld"]) == {"figures", "weeks", "names"}
+    assert {x["dataset"] for x in found["datasets"]} == {"portfolio"}
+
+
+def test_without_ids_the_served_one_is_compared_with_the_one_before_it(
+    api: ApiClient, ids: list[str]
+) -> None:
+    found = api.json(f"/v1/alphas/{ALPHA}/snapshots/compare", api.key())["data"]
+    assert (found["from_snapshot"], found["to_snapshot"]) == (ids[1], ids[2])
+    path = f"/v1/alphas/{ALPHA}/snapshots/compare?to_snapshot={ids[0]}"
+    assert api.json(path, api.key())["data"]["from_snapshot"] == ids[0]
+
+
+@pytest.mark.parametrize("wanted", ["0" * 20, "nonsense", "..", ""])
+def test_a_snapshot_that_is_not_there_is_a_404_that_names_the_one_served(
+    api: ApiClient, ids: list[str], wanted: str
+) -> None:
+    path = f"/v1/alphas/{ALPHA}/snapshots/compare?from_snapshot={wanted or '%20'}"
+    error = api.json(path, api.key(), 404)["error"]
+    assert error["code"] == "snapshot_not_found"
+    assert error["details"] == {"current": ids[2]}
+
+
+def test_a_run_the_key_may_not_read_is_refused_as_everywhere(api: ApiClient) -> None:
+    token = api.key(runs="prefix:Prod_")
+    for path in ("snapshots", "snapshots/compare"):
+        assert api.json(f"/v1/alphas/{ALPHA}/{path}", token, 403)["error"]["code"] == "run_not_allowed"
+        missing = api.json(f"/v1/alphas/Test_nowhere/{path}", api.key(), 404)["error"]
+        assert missing["code"] == "run_not_found"
+
+
+def test_what_gc_removed_is_listed_no_more(tmp_path: Path) -> None:
+    first = build_seal(str(make_seal(tmp_path / "first")), tmp_path / "root").snapshot
+    second = build_seal(str(make_seal(tmp_path / "second", seed=9, sealed_at=LATER)), tmp_path / "root")
+    assert run_pipeline("gc", tmp_path / "root", "--keep", "1", "--grace", "0s").exit_code == 0
+    with running(tmp_path / "root") as api:
+        rows = api.json(f"/v1/alphas/{ALPHA}/snapshots", api.key())["data"]
+        assert [row["snapshot"] for row in rows] == [second.snapshot] != [first]
