@@ -66,6 +66,10 @@ notebooks:
 orchestrators:
     {{ in_parallel }} tests/orchestrators
 
+# the image's steps in a clean root file system, as root: what they make publishes and serves there
+image:
+    TEST_IMAGE=required pytest -q -p no:schemathesis tests/deploy/test_image.py
+
 # many seals through batches that are killed, ended, cut off from their cluster and from their store
 kills-batch count="1000":
     ALPHA_RESULTS_TEST_SEALS={{ count }} pytest -q -s -p no:schemathesis tests/batch_kills
