@@ -24,7 +24,6 @@ def _():
     import matplotlib.pyplot as plt
     import numpy as np
     import polars as pl
-    from scipy.stats import spearmanr
 
     import datasets
     from datasets.maths.ratios import information_ratio, max_drawdown_pct
@@ -34,7 +33,7 @@ def _():
     words = shlex.split(file.read_text()) if file.is_file() else []
     given = dict(word.split("=", 1) for word in words if "=" in word) | os.environ
     place = given.get("ALPHA_RESULTS_DATASETS") or given.get("ROOT") or ".demo/published"
-    return datasets, information_ratio, max_drawdown_pct, mo, np, pl, place, plt, spearmanr
+    return datasets, information_ratio, max_drawdown_pct, mo, np, pl, place, plt
 
 
 @app.cell
@@ -107,78 +106,43 @@ def _(mo):
     mo.md("""
     ## How alike they are
 
-    Three views: correlation of daily returns; mean over weeks of the rank correlation of their scores; and, at the last close they
-    share, the weight that both hold on the same side as a share of the smaller book.
+    Three views, as `/v1/correlations` defines them: correlation of daily returns; mean over the common weeks of the rank
+    correlation of scores; mean over the common sessions of the overlap of holdings, 1 where two books hold the same in the same
+    proportions.
     """)
     return
 
 
 @app.cell
 def _(np, pl, runs):
-    def table(matrix):
-        return pl.DataFrame({"alpha": list(runs)} | dict(zip(runs, np.round(matrix, 4).T, strict=True)))
+    from datasets.report.compared import by_holdings, by_returns, by_scores
 
-    def every_pair(measure):
-        names = list(runs)
-        matrix = np.eye(len(names))
-        for i, one in enumerate(names):
-            for j in range(i):
-                matrix[i, j] = matrix[j, i] = measure(runs[one], runs[names[j]])
-        return matrix
+    def matrix(found):
+        return np.array([[x if isinstance(x, float) else np.nan for x in row] for row in found.figures])
 
-    return every_pair, table
+    def table(found):
+        return pl.DataFrame({"alpha": list(runs)} | dict(zip(runs, np.round(found, 4).T, strict=True)))
+
+    return by_holdings, by_returns, by_scores, matrix, table
 
 
 @app.cell
-def _(np, returns, table):
-    return_correlations = np.atleast_2d(np.corrcoef(returns))
+def _(by_returns, matrix, runs, table):
+    return_correlations = matrix(by_returns(list(runs.values()), "long_short"))
     table(return_correlations)
     return (return_correlations,)
 
 
 @app.cell
-def _(every_pair, np, spearmanr, table):
-    def _weekly(one, other):
-        both = (
-            one.scan("decisions")
-            .select("date", "symbol", "score")
-            .join(other.scan("decisions").select("date", "symbol", other="score"), on=["date", "symbol"])
-            .drop_nulls()
-            .collect()
-        )
-        weeks = [
-            spearmanr(week["score"], week["other"]).statistic
-            for (_,), week in both.partition_by("date", as_dict=True).items()
-            if week.height > 2 and min(week["score"].n_unique(), week["other"].n_unique()) > 1
-        ]
-        return float(np.mean(weeks)) if weeks else np.nan
-
-    score_correlations = every_pair(_weekly)
+def _(by_scores, matrix, runs, table):
+    score_correlations = matrix(by_scores(list(runs.values())))
     table(score_correlations)
     return (score_correlations,)
 
 
 @app.cell
-def _(every_pair, np, pl, table):
-    def _held(run):
-        return run.scan("positions", "long_short").select("date", "symbol", "weight")
-
-    def _overlap(one, other):
-        both = _held(one).join(_held(other).rename({"weight": "other"}), on=["date", "symbol"]).collect()
-        if both.is_empty():
-            return np.nan
-        day = both["date"].max()
-        last = both.filter(pl.col("date") == day)
-        same = last.filter(pl.col("weight").sign() == pl.col("other").sign())
-        books = [
-            run.filter(pl.col("date") == day).select(pl.col("weight").abs().sum()).collect().item()
-            for run in (_held(one), _held(other))
-        ]
-        return float(
-            same.select(pl.min_horizontal(pl.all().exclude("date", "symbol").abs()).sum()).item()
-        ) / min(books)
-
-    overlaps = every_pair(_overlap)
+def _(by_holdings, matrix, runs, table):
+    overlaps = matrix(by_holdings(list(runs.values()), "long_short"))
     table(overlaps)
     return (overlaps,)
 
@@ -251,8 +215,8 @@ def _(
         _i, _j = np.unravel_index(int(np.argmax(_pairs)), _pairs.shape)
         conclusions.append(
             f"Closest by returns are `{_names[_i]}` and `{_names[_j]}`: {return_correlations[_i, _j]:.2f} over {daily.height} common "
-            f"sessions; their scores correlate at {score_correlations[_i, _j]:.2f}, and {overlaps[_i, _j]:.0%} of the smaller book is "
-            "held by both on the same side."
+            f"sessions; their scores correlate at {score_correlations[_i, _j]:.2f}, and what they hold overlaps by "
+            f"{overlaps[_i, _j]:.0%}."
         )
     _best = contribution.sort("information_ratio", descending=True, nulls_last=True).row(0, named=True)
     if combined_ratio is not None and _best["information_ratio"] is not None:

@@ -14,6 +14,8 @@ from schemas.terminal import echo
 
 NAME: Final = "alpha-results"
 """Of the project, and what the service calls itself."""
+UNKNOWN: Final = "unknown"
+"""The version apart from the project file and from an installation."""
 
 LOCATION: Final = Path(__file__).resolve().parents[__name__.count(".")]
 """Folder of the outermost package: the checkout, or where the wheel is installed."""
@@ -34,11 +36,11 @@ def _installed_version() -> str:
     try:
         installed = distribution(NAME)
     except PackageNotFoundError:
-        return "unknown"
+        return UNKNOWN
     # A checkout may be installed as well, and this may be a copy of its files without the project file.
     here = Path(str(installed.locate_file(__name__.replace(".", "/") + ".py"))).resolve()
     is_this = here == Path(__file__).resolve()
-    return installed.version if is_this else "unknown"
+    return installed.version if is_this else UNKNOWN
 
 
 def module_name(name: str) -> str:

@@ -18,7 +18,7 @@ from datasets import charts
 from datasets.report import figures
 from datasets.report.content import Content
 from schemas.metrics.core import CORE
-from schemas.project import NAME, project_version
+from schemas.project import NAME, UNKNOWN, project_version
 
 _HERE: Final = Path(__file__).parent
 _EXPORT: Final = re.compile(r"^export (?=(async )?(function|const|class)\b)", re.MULTILINE)
@@ -50,6 +50,7 @@ def render(sheets: Sequence[Content], compared: Content | None = None) -> str:
         f"default-src 'none'; script-src {hashes}; style-src {_digest(styles)}; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
+    version = project_version()
     return (
         _templates()
         .get_template("sheet.html.jinja")
@@ -62,7 +63,7 @@ def render(sheets: Sequence[Content], compared: Content | None = None) -> str:
             styles=Markup(styles),  # noqa: S704 - our own file
             scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files and the library
             data=Markup(data),  # noqa: S704 - JSON in which no tag can begin
-            made_by=f"{NAME} {project_version()}",
+            made_by=NAME if version == UNKNOWN else f"{NAME} {version}",
         )
     )
 

@@ -136,6 +136,7 @@ def test_the_installed_command_works_and_its_readme_runs_as_printed(
         )
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "alphas.duckdb").is_file()
+    assert "Newey-West" in (tmp_path / "momentum.html").read_text("utf-8")
     shown = subprocess.run(
         [str(installed), "-m", "alpha_results_datasets", "--help"], capture_output=True, text=True, check=True
     )

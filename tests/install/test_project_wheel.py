@@ -135,6 +135,17 @@ def test_from_an_empty_environment_to_an_answer_as_the_page_says(programs: Path,
     )
     answer = next(line for line in done.stdout.splitlines() if line.startswith('{"data"'))
     assert [row["alpha_id"] for row in json.loads(answer)["data"]] == ["sim_lowvol"], done.stderr
+    sheet = ["datasets", "report", "sim_lowvol", "--datasets", "published", "--out", "sheet.html"]
+    printed = subprocess.run(
+        [str(programs / "alpha-results"), *sheet],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (printed.returncode, printed.stderr) == (0, "")
+    assert f"Made by alpha-results {VERSION} " in (tmp_path / "sheet.html").read_text("utf-8")
 
 
 def test_a_batch_builds_each_seal_in_a_process_of_its_own_in_which_no_foreign_package_is_hidden(
