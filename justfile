@@ -12,7 +12,7 @@ demo *args:
     @python -m serve demo {{ args }}
 
 # folders of tests with a recipe of their own; `test` leaves them out, and .ci/run runs every one
-apart := "batch_kills browser cluster compatibility contributing crowds documents fuzz importers install kills notebooks orchestrators readers s3 storage"
+apart := "batch_kills browser cluster compatibility contributing crowds documents faults fuzz importers install kills notebooks orchestrators readers s3 soak storage"
 in_parallel := "pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
 # the test-suite in a few minutes, or the files given; without what has a recipe of its own
@@ -81,6 +81,10 @@ kills count="200":
 # PostgreSQL, Redis, the market data, the root, the rows and a worker: each taken away, hung, slowed or filled under load
 faults:
     pytest -q -s -p no:schemathesis tests/faults
+
+# ten minutes of checked traffic over two workers, PostgreSQL and Redis, with publications, collections, revocations and kills beneath
+soak seconds="600":
+    ALPHA_RESULTS_TEST_SOAK={{ seconds }} pytest -q -s -p no:schemathesis tests/soak
 
 # 200 made-up requests for each endpoint against a running server; `just fuzz 8` makes few, and always the same ones
 fuzz cases="200":

@@ -1,0 +1,279 @@
+"""A deployment used for minutes as it is in earnest: checked answers, while everything beneath it changes and some of it is killed.
+
+Callers ask two workers for pages, figures, prices and themselves, plain and compressed. Beneath them runs are published
+anew, snapshots collected, keys issued and revoked, and Redis and PostgreSQL killed and brought back. Every answer is compared
+with what the same snapshot answered before, and pages of scores with the seal itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import polars as pl
+import pytest
+
+from pipeline.build import build_seal
+from tests.market_data.conftest import parquet, prices
+from tests.support import plain_http
+from tests.support.checked_load import Ask, CheckedLoad, Tally
+from tests.support.deployment import NARROW, SYMBOL, Deployment, deployed
+from tests.support.pipeline_command import run_pipeline
+from tests.support.waiting import eventually
+
+SECONDS = float(os.environ.get("ALPHA_RESULTS_TEST_SOAK", "40"))
+CALLERS = 6
+PER_SECOND = 5
+A_DAY = 1_000_000
+AWAY = "503 upstream_unavailable"
+LIMITED = "429 rate_limit_second"
+FAULT_SECONDS = 12.0
+"""Between two faults."""
+
+
+@dataclass
+class Model:
+    """What must be answered: the seal of each snapshot, and what a snapshot answered once, it answers always."""
+
+    sealed: dict[str, Path] = field(default_factory=dict)
+    answered: dict[tuple[str, str], str] = field(default_factory=dict)
+    seen: Counter[str] = field(default_factory=Counter)
+    scores: dict[str, str] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def check(self, path: str, body: Any, _: dict[str, Any]) -> str | None:
+        """Return what is wrong with an answer; None when nothing is."""
+        snapshot = body.get("meta", {}).get("snapshot")
+        if snapshot is None:
+            return None
+        content = json.dumps([body["data"], body.get("pagination")])
+        with self.lock:
+            self.seen[snapshot] += 1
+            before = self.answered.setdefault((snapshot, path), content)
+            if path.endswith("/scores?limit=500"):
+                self.scores[snapshot] = content
+        return None if before == content else f"{snapshot} answered something else before"
+
+    def wrong_snapshots(self) -> list[str]:
+        """Return snapshots that were answered from and never published, and those whose scores are not their seal's."""
+        found = [snapshot for snapshot in self.seen if snapshot not in self.sealed]
+        for snapshot, content in self.scores.items():
+            rows, pagination = json.loads(content)
+            told = {(row["date"], row["symbol"]): row["score"] for row in rows if row["score"] is not None}
+            sealed = pl.read_parquet(self.sealed[snapshot] / "decisions.parquet").drop_nulls("score")
+            expected = {
+                (str(date), symbol): score
+                for date, symbol, score in sealed.select("date", "symbol", "score").rows()
+            }
+            if told != expected or pagination["total"] > len(rows):
+                found.append(f"{snapshot}: {len(told)} scores, {len(expected)} sealed")
+        return found
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    variables = {
+        "ALPHA_RESULTS_REFRESH_SECONDS": "0.3",
+        "ALPHA_RESULTS_MEMORY_BYTES": str(48 << 20),
+        "ALPHA_RESULTS_MAX_WAIT_SECONDS": "60",
+        "ALPHA_RESULTS_LOG_LEVEL": "warning",
+    }
+    folder = tmp_path_factory.mktemp("soak")
+    with deployed(folder, alphas=3, runs=2, market=parquet(prices()), variables=variables) as found:
+        found.keys = {"wide": found.issue(), "narrow": found.issue(NARROW), "revoked": found.issue()}
+        found.run("keys", "revoke", found.keys["revoked"].id)
+        yield found
+
+
+def asks(there: Deployment) -> list[Ask]:
+    names = list(there.seals)
+
+    def wide() -> str:
+        return there.keys["wide"].token
+
+    def scores(draw: random.Random) -> str:
+        more = draw.choice(
+            [
+                "limit=500",
+                f"limit={draw.randint(1, 40)}&offset={draw.randint(0, 200)}",
+                "limit=30&fields=all",
+            ]
+        )
+        return f"/v1/alphas/{draw.choice(names)}/scores?{more}"
+
+    def figures(draw: random.Random) -> str:
+        first = f"20{draw.randint(19, 23)}-{draw.randint(1, 12):02}-{draw.randint(1, 28):02}"
+        return f"/v1/alphas/{draw.choice(names)}/metrics?from={first}"
+
+    def ledger(draw: random.Random) -> str:
+        return f"/v1/alphas/{draw.choice(names)}/portfolio?limit={draw.randint(1, 60)}&book=long_short"
+
+    return [
+        Ask("scores", scores, wide),
+        Ask("figures", figures, wide),
+        Ask("ledger", ledger, wide),
+        Ask("alphas", lambda _: "/v1/alphas", wide),
+        Ask("prices", lambda _: f"/v1/benchmarks/{SYMBOL}/daily", wide),
+        Ask("limited", lambda _: "/v1/me", lambda: there.keys["narrow"].token),
+        Ask("revoked", lambda _: "/v1/me", lambda: there.keys["revoked"].token),
+    ]
+
+
+class Beneath:
+    """What happens beneath the callers, one thing after the other."""
+
+    def __init__(self, there: Deployment, load: CheckedLoad, model: Model) -> None:
+        self._there, self._load, self._model = there, load, model
+        self._draw = random.Random(15)
+        self._next_fault = time.monotonic() + FAULT_SECONDS / 2
+        self.done: Counter[str] = Counter()
+        self.faults: list[tuple[float, float]] = []
+
+    def act(self) -> None:
+        """Do one thing."""
+        if time.monotonic() >= self._next_fault:
+            self._fault()
+            self._next_fault = time.monotonic() + FAULT_SECONDS
+            return
+        what = self._draw.choice([self._publish, self._publish, self._collect, self._revoke])
+        what()
+        self.done[what.__name__.strip("_")] += 1
+
+    def _publish(self) -> None:
+        alpha = self._draw.choice(list(self._there.seals))
+        seal = self._there.next_seal(alpha)
+        made = build_seal(str(seal), self._there.root)
+        self._model.sealed[made.snapshot] = seal
+        wide = self._there.keys["wide"].token
+        eventually(lambda: self._answer(f"/v1/alphas/{alpha}", wide)[1]["meta"]["snapshot"] == made.snapshot)
+
+    def _collect(self) -> None:
+        assert run_pipeline("gc", self._there.root, "--keep", "2", "--grace", "60s").exit_code == 0
+
+    def _revoke(self) -> None:
+        key = self._there.issue()
+        assert self._answer("/v1/me", key.token)[0] == 200
+        self._there.run("keys", "revoke", key.id)
+        for _ in range(8):
+            status, body = self._answer("/v1/me", key.token)
+            assert (status, body["error"]["code"]) == (401, "key_revoked")
+
+    def _fault(self) -> None:
+        part = self._draw.choice(["postgres", "redis"]) if self.faults else "redis"
+        begun = time.monotonic()
+        self._load.phase = "fault"
+        server = getattr(self._there, part)
+        server.kill()
+        time.sleep(0.5)
+        server.start()
+        wide = self._there.keys["wide"].token
+        eventually(lambda: all(self._answer("/v1/me", wide)[0] == 200 for _ in range(12)))
+        time.sleep(0.3)
+        self._load.phase = "calm"
+        self.faults.append((begun - 1.0, time.monotonic()))
+        self.done[f"{part} killed"] += 1
+
+    def _answer(self, path: str, token: str) -> tuple[int, Any]:
+        found = plain_http.get(
+            f"{self._there.base}{path}", headers={"authorization": f"Bearer {token}"}, timeout=120
+        )
+        return found.status_code, found.json()
+
+
+def overshoot(calls: list[tuple[float, float]], faults: list[tuple[float, float]]) -> int:
+    """Return how many times more calls than the limit were certainly allowed within a second, faults of Redis left out."""
+    calls = sorted(calls)
+    found = 0
+    for at in range(len(calls) - PER_SECOND):
+        window = calls[at : at + PER_SECOND + 1]
+        first, last = window[0][0], max(received for _, received in window)
+        hit = any(first < ended and begun < last + 1.0 for begun, ended in faults)
+        found += last - first < 1.0 and not hit
+    return found
+
+
+def sizes(there: Deployment) -> dict[str, int]:
+    """Return the memory in MB, the file descriptors and the threads of the workers."""
+    found = {"mb": 0, "descriptors": 0, "threads": 0}
+    for pid in there.workers():
+        status = Path(f"/proc/{pid}/status").read_text()
+        lines = dict(line.split(":", 1) for line in status.splitlines())
+        found["mb"] += int(lines["VmRSS"].split()[0]) >> 10
+        found["threads"] += int(lines["Threads"])
+        found["descriptors"] += len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    return found
+
+
+def test_every_answer_is_right_while_everything_beneath_changes(there: Deployment) -> None:
+    model = Model()
+    for name, runs in there.seals.items():
+        found = plain_http.get(
+            f"{there.base}/v1/alphas/{name}", headers={"authorization": f"Bearer {there.keys['wide'].token}"}
+        )
+        model.sealed[found.json()["meta"]["snapshot"]] = runs[0]
+    load = CheckedLoad(there.base, asks(there), model.check)
+    beneath = Beneath(there, load, model)
+    begun, measured = time.monotonic(), []
+    with load.running(CALLERS) as tally:
+        while time.monotonic() < begun + SECONDS:
+            beneath.act()
+            measured.append(sizes(there))
+    tell(tally, beneath, model, measured)
+    assert tally.wrong == []
+    assert model.wrong_snapshots() == []
+    allowed = {
+        "limited": {"200", LIMITED},
+        "revoked": {"401 key_revoked"},
+    }
+    for kind in {ask.kind for ask in asks(there)}:
+        may = allowed.get(kind, {"200"})
+        assert tally.outcomes("calm", kind) <= may, kind
+        for phase in ("fault", "between"):
+            assert tally.outcomes(phase, kind) <= may | {AWAY}, (phase, kind)
+    narrow = there.keys["narrow"].token
+    assert overshoot(tally.allowed[narrow], beneath.faults) == 0
+    charged = A_DAY - tally.remaining[narrow]
+    unanswered = sum(tally.count(phase, AWAY, "limited") for phase in ("fault", "between"))
+    assert charged <= len(tally.allowed[narrow]) + unanswered, "a refused call is not charged"
+    assert tally.count("calm", LIMITED, "limited") > 0
+    settled = measured[len(measured) // 3 :]
+    first, last = settled[0], settled[-1]
+    assert last["mb"] <= 1.25 * first["mb"] + 48, "memory grows"
+    assert last["descriptors"] <= max(one["descriptors"] for one in settled[: len(settled) // 2 + 1]) + 24
+    assert last["threads"] <= max(one["threads"] for one in settled[: len(settled) // 2 + 1]) + 4
+    assert there.process.poll() is None
+    text = there.log.read_text()
+    assert '"unforeseen_failure"' not in text
+    assert '"worker_ended"' not in text
+
+
+def tell(tally: Tally, beneath: Beneath, model: Model, measured: list[dict[str, int]]) -> None:
+    """Print what was done."""
+    told = {
+        "calls": sum(tally.ended.values()),
+        "outcomes": {f"{when} {what}": dict(_by(tally, when, what)) for when, what in _rows(tally)},
+        "beneath": dict(beneath.done),
+        "snapshots": len(model.seen),
+        "pages compared": len(model.answered),
+        "slowest": {f"{when} {what}": round(spent, 2) for (when, what), spent in tally.slowest.items()},
+        "first": measured[0],
+        "last": measured[-1],
+    }
+    sys.stdout.write(json.dumps(told, indent=1) + "\n")
+
+
+def _rows(tally: Tally) -> list[tuple[str, str]]:
+    return sorted({(when, what) for when, what, _ in tally.ended})
+
+
+def _by(tally: Tally, when: str, what: str) -> Counter[str]:
+    return Counter({how: n for (a, b, how), n in tally.ended.items() if (a, b) == (when, what)})
