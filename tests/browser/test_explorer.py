@@ -234,6 +234,16 @@ def test_whether_it_was_luck_is_what_the_interface_answers(visit: Visit, tmp_pat
             assert float(tile.get_attribute("data-value") or "nan") == value
 
 
+@pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
+def test_neighbours_are_those_of_the_interface(visit: Visit, by: str, tmp_path: Path) -> None:
+    page = visit.open(f"/alphas/{FULL}?near={by}")
+    found = visit.site.ask(f"alphas/{FULL}/neighbours?by={by}&limit=10")["data"]
+    value = "overlap" if by == "holdings" else "correlation"
+    assert [(row["alpha_id"], float(row[value])) for row in table_of(page, "near", tmp_path)] == [
+        (row["alpha_id"], row[value]) for row in found
+    ]
+
+
 def test_a_benchmark_stands_beside_the_curve_from_the_close_before_it(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}?benchmark=SPY")
     rows = table_of(page, "equity", tmp_path)

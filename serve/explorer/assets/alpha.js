@@ -97,7 +97,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
       .catch(() => []); // the sections that need a book say what is refused
     if (!names.includes(state.book)) names.unshift(state.book);
     bookBox.replaceChildren(choice("Book", names.map((name) => [name, name]), state.book, (book) =>
-      pick({ book }, ...["equity", "turnover", "exposures", "names", "week", "luck"].filter((name) => sections[name]))));
+      pick({ book }, ...["equity", "turnover", "exposures", "names", "week", "luck", "near"].filter((name) => sections[name]))));
   }
 
   async function benchmarks() {

@@ -6,6 +6,7 @@ import { choice, el, segments, table } from "./dom.js";
 import { panel } from "./panel.js";
 
 const BY = [["returns", "Returns"], ["scores", "Scores"], ["holdings", "Holdings"]];
+const MOST_AMONG = 50;
 const words = (name) => name.replaceAll("_", " ");
 
 /** Any value of a description, as it was sealed. */
@@ -126,18 +127,26 @@ export function beside({ caller, path, id, state, pick, window }) {
       choice("Order", [["nearest", "nearest first"], ["farthest", "farthest first"]], "nearest", (value) => { order.value = value; made.reload(); }),
     ],
     load: async () => {
-      const { data, meta } = await get(`${path}/neighbours`, { by: state.near, order: order.value, limit: 10, ...window() });
+      const asked = { book: state.book, order: order.value, ...window() };
+      // Scores and holdings are read from the files of each alpha: of many, those are compared that the returns bring first.
+      let among = null;
+      if (state.near !== "returns") {
+        const first = await get(`${path}/neighbours`, { ...asked, by: "returns", limit: MOST_AMONG });
+        if (first.pagination.total > MOST_AMONG) among = first.data.map((row) => row.alpha_id).join(",");
+      }
+      const { data, meta } = await get(`${path}/neighbours`, { ...asked, by: state.near, among, limit: 10 });
+      const left = Object.entries(meta.excluded).filter(([, count]) => count > 0).map(([reason, count]) => `${count} left out (${words(reason)})`);
       const value = state.near === "holdings" ? "overlap" : "correlation";
       const columns = [
-        { title: "Alpha", make: (row) => el("a", { href: `#/alphas/${encodeURIComponent(row.alpha_id)}` }, row.name) },
+        { title: "Alpha", make: (row) => el("a", { href: `#/alphas/${encodeURIComponent(row.alpha_id)}` }, row.name ?? row.alpha_id) },
         { title: words(value), number: true, make: (row) => shown(row[value]) },
-        { title: "Observations", unit: state.near === "returns" ? "sessions" : "weeks", number: true, make: (row) => String(row.observations) },
+        { title: "Observations", unit: state.near === "scores" ? "weeks" : "sessions", number: true, make: (row) => String(row.observations) },
       ];
       const picks = [id, ...data.slice(0, 3).map((row) => row.alpha_id)];
       return {
         content: data.length ? table("Neighbours", columns, data) : el("p", { class: "empty" }, "No other alpha that this key may read can be compared."),
         notes: [
-          el("p", { class: "fine" }, `${meta.compared} compared, ${meta.first_date ?? "–"} to ${meta.last_date ?? "–"}.`),
+          el("p", { class: "fine" }, [`${meta.compared} compared, ${meta.first_date ?? "–"} to ${meta.last_date ?? "–"}`, ...left, among ? `of the ${MOST_AMONG} that daily returns bring first` : ""].filter(Boolean).join("; ") + "."),
           data.length ? el("a", { href: `#/compare?alphas=${picks.map(encodeURIComponent).join(",")}` }, "Compare with the first of them") : "",
         ],
         data: { columns: ["alpha_id", "name", value, "observations"], rows: data.map((row) => [row.alpha_id, row.name, row[value], row.observations]) },

@@ -82,7 +82,7 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
         const unit = state.by === "holdings" ? "overlap of holdings, 1 is the same book" : "correlation";
         return {
           content: el("div", {}, table(`Matrix by ${state.by}`, columns, rows, { class: "heat" }),
-            el("p", { class: "fine" }, `In each cell: ${unit}; below it the ${state.by === "returns" ? "sessions" : "weeks"} that both have.`),
+            el("p", { class: "fine" }, `In each cell: ${unit}; below it the ${state.by === "scores" ? "weeks" : "sessions"} that both have.`),
             withheld.length ? el("ul", { class: "warnings" }, withheld.map(([pair, reason]) => el("li", {}, el("code", {}, pair), ` withheld: ${reason}`))) : null),
           data: { columns: ["alpha_id", ...data.alphas], rows: rows.map((row) => [row.id, ...row.values]) },
         };
