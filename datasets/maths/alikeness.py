@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datasets.maths.rank_correlation import Integers, centred_ranks, spearman_by_group
-from datasets.maths.series import Flags, Floats
+from datasets.maths.series import Floats
 
 
 def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
@@ -35,17 +35,15 @@ def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
         np.divide(rows @ ranks.T, scale, out=found, where=scale > 0)
         clipped: Floats = np.clip(found, -1.0, 1.0)
         return clipped
-    codes = _codes(scores, known)
+    codes = _codes(scores)
     for row in range(found.shape[0]):
         others = slice(row, count)
         both = known[others] & known[row]
         group, name = np.nonzero(both)
         # A group's codes lie above those of the groups before it.
-        base = group * (scores.size + 1)
-        own, other = codes[row, name], codes[others][both]
-        found[row, others] = spearman_by_group(_close(base + own), _close(base + other), group, count - row)[
-            0
-        ]
+        base = group * scores.shape[1]
+        own, other = base + codes[row, name], base + codes[others][both]
+        found[row, others] = spearman_by_group(own, other, group, count - row)[0]
         if not first_only:
             found[others, row] = found[row, others]
     return found
@@ -55,20 +53,19 @@ def _ranks(scores: Floats) -> Floats:
     """Twice the average rank less the mean, by row."""
     count, names = scores.shape
     group = np.repeat(np.arange(count), names)
-    codes = _codes(scores, np.ones(scores.shape, np.bool_)).ravel() + group * (scores.size + 1)
-    return centred_ranks(_close(codes), group, count).reshape(scores.shape).astype(np.float64)
+    codes = _codes(scores).ravel() + group * names
+    return centred_ranks(codes, group, count).reshape(scores.shape).astype(np.float64)
 
 
-def _codes(scores: Floats, known: Flags) -> Integers:
-    """Stand-ins for the values, equal exactly where those are and in their order."""
-    codes = np.zeros(scores.shape, np.int64)
-    codes[known] = np.unique(scores[known], return_inverse=True)[1]
+def _codes(scores: Floats) -> Integers:
+    """Stand-ins for the values of each row: below the number of names, equal exactly where those are, in their order."""
+    order = np.argsort(scores, axis=1)
+    ascending = np.take_along_axis(scores, order, axis=1)
+    steps = np.zeros(scores.shape, np.int64)
+    steps[:, 1:] = ascending[:, 1:] != ascending[:, :-1]
+    codes = np.empty(scores.shape, np.int64)
+    np.put_along_axis(codes, order, np.cumsum(steps, axis=1), axis=1)
     return codes
-
-
-def _close(codes: Integers) -> Integers:
-    """Return codes of the same order without gaps."""
-    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 
 
 def overlaps(weights: Floats, *, first_only: bool = False) -> Floats:

@@ -18,11 +18,11 @@ from schemas.objects.rows import ROW_FIELDS
 
 OBJECTS: Final[dict[str, Field]] = {
     field.name: field
-    for field in (ME, KEY, KEY_USAGE, DESCRIPTION, METRICS, METRICS_DOC, LUCK, *OPERATIONS, *DOWNLOADS)
+    for field in (ME, KEY, KEY_USAGE, DESCRIPTION, METRICS, METRICS_DOC, *OPERATIONS, *DOWNLOADS)
 }
 """Payloads that are not table rows."""
 
-RESEARCH: Final[dict[str, Field]] = {field.name: field for field in (*PEERS, *HISTORY)}
+RESEARCH: Final[dict[str, Field]] = {field.name: field for field in (*PEERS, LUCK, *HISTORY)}
 """Payloads of research questions, beyond the interface as it was given."""
 
 PAYLOADS: Final[dict[str, Field]] = {**ROW_FIELDS, **OBJECTS, **RESEARCH}
