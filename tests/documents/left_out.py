@@ -12,6 +12,8 @@ from tests.documents.pages import Block
 DEMO: Final = "tests/documents/conftest.py starts the demo by the command of the recipe"
 INSTALLED: Final = "tests/install/test_project_wheel.py installs the wheel and runs what it brings"
 DEPLOYED: Final = "tests/deploy/test_first_deployment.py runs the steps in their order"
+RESTORED: Final = "tests/deploy/test_restore.py loses what was copied, and runs them in their order"
+UPGRADED: Final = "tests/compatibility/test_upgrades.py runs the steps between release 0.1.0 and this one"
 PATCHES: Final = "tests/contributing/test_examples.py applies it to a copy and tries what it then has"
 DATASETS: Final = "tests/install/test_datasets_wheel.py installs the wheel and runs the page there"
 BUCKET: Final = (
@@ -67,6 +69,14 @@ LEFT_OUT: Final = (
     ),
     LeftOut("docs/operations.md", "apt-get install --no-install-recommends python3-venv", DEPLOYED),
     LeftOut("docs/operations.md", "install -d -o alpha-results", DEPLOYED),
+    LeftOut("docs/operations.md", "systemctl stop alpha-results-gc.timer", RESTORED),
+    LeftOut("docs/operations.md", "systemctl stop alpha-results-pipeline", RESTORED),
+    LeftOut("docs/operations.md", "systemctl stop alpha-results-serve\nrm", RESTORED),
+    LeftOut("docs/operations.md", "pg_dump", RESTORED),
+    LeftOut("docs/operations.md", "psql", RESTORED),
+    LeftOut("docs/operations.md", "cd /opt/alpha-results-new", UPGRADED),
+    LeftOut("docs/operations.md", "systemctl stop alpha-results-serve\nln", UPGRADED),
+    LeftOut("docs/operations.md", "systemctl restart alpha-results-pipeline", UPGRADED),
     LeftOut("docs/operations.md", "cd /opt/alpha-results", DEPLOYED),
     LeftOut("docs/operations.md", "cp deploy/systemd/", DEPLOYED),
     LeftOut("docs/operations.md", "install -d /etc/ssl/alpha-results", DEPLOYED),
