@@ -32,6 +32,8 @@ from tests.support.seals import make_seal
 from tests.support.waiting import eventually
 
 ALPHA: Final = "Test_small"
+BESIDE: Final = "Test_beside"
+"""An alpha that is never damaged."""
 RUN: Final = f"/v1/alphas/{ALPHA}"
 FLIPS_OF_A_FILE: Final = 6
 SOON: Final = 60.0
@@ -50,6 +52,7 @@ MOMENT: Final = re.compile(rb'"generated_at":"[^"]*",')
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("damage")
     build_seal(str(make_seal(folder / "seals", weeks=24, names=24)), folder / "root")
+    build_seal(str(make_seal(folder / "seals", alpha_id=BESIDE, weeks=24, names=24, seed=2)), folder / "root")
     return folder / "root"
 
 
@@ -77,6 +80,7 @@ def questions(root: Path) -> list[str]:
         for book in books:
             query = [f"book={book}"] if book else []
             query += ["limit=5000"] if "limit" in names else []
+            query += [f"alphas={BESIDE}"] if "alphas" in names else []
             found.append(f"{path}?{'&'.join(query)}")
     return [*found, f"{RUN}/metrics?panel=1&granularity=yearly"]
 
@@ -128,6 +132,11 @@ def require_right_or_withheld(path: str, whole: tuple[int, bytes], now: tuple[in
     if status == 200 and path.startswith(f"{RUN}/metrics"):
         # Of the metrics a part is withheld with its reason, and every figure that is there is the right one.
         assert any(x["code"] == "block_error" for x in document["meta"]["warnings"])
+        known = dict(figures(json.loads(whole[1])["data"]))
+        assert dict(figures(document["data"])).items() <= known.items()
+        return
+    if status == 200 and path.startswith(f"{RUN}/snapshots/compare"):
+        assert document["data"]["withheld"], "what cannot be compared has its reason"
         known = dict(figures(json.loads(whole[1])["data"]))
         assert dict(figures(document["data"])).items() <= known.items()
         return
