@@ -18,6 +18,7 @@ import pytest
 from schemas.endpoint import AllowListScope, Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
+from schemas.parameters import ParameterKind
 from serve.auth.admin import open_administration
 from tests.contract.cases import CASES, OF_AN_ALPHA, WEEK, every
 from tests.support import contract_app, plain_http
@@ -182,6 +183,8 @@ def test_the_two_lists_of_alphas_guard_what_they_are_for(deployment: Deployment,
             if endpoint.allow_list is closed
             else NOT_GIVEN.get(endpoint.id, "")
         )
+        if closed is AllowListScope.RUNS and any(p.kind is ParameterKind.ALPHAS for p in endpoint.query):
+            code = "run_not_allowed"  # of those it names
         if code:
             assert response.json()["error"]["code"] == code
         else:
