@@ -11,6 +11,11 @@ from tests.support.processes import REPOSITORY
 _BLOCK = re.compile(r"^( *)```([^\n`]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _CALL = re.compile(r"^\$ (.*(?:\\\n.*)*)\n?((?:(?!\$ ).*\n?)*)", re.MULTILINE)
 
+_MACHINE = re.compile(
+    r"\b(?:systemctl|apt-get|useradd|runuser|pg_dump|psql)\b|(?<![\w$.}/])/(?:opt|etc|srv|var)/"
+)
+"""What changes the machine itself: never run from a page."""
+
 MARK = "\x1e"
 """Stands between the outputs of two steps."""
 
@@ -69,6 +74,11 @@ def steps(parts: list[Block]) -> list[Step]:
     for block in parts:
         if block.language == "mermaid":
             continue  # a diagram, which the site draws: tests/documents/test_site.py
+        if _MACHINE.search(block.text):
+            raise ValueError(
+                f"{block.page}, line {block.line}: a block that changes the machine is not run. Name it in "
+                "tests/documents/left_out.py, with the test that runs it somewhere else"
+            )
         if block.language == "console":
             found += [
                 Step(block.line, command, printed.strip() or None) for command, printed in block.calls()

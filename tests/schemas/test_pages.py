@@ -27,6 +27,14 @@ def test_a_block_in_an_unknown_language_is_refused_by_its_page_and_line() -> Non
         steps([Block("docs/new.md", 7, "rust", "fn main() {}\n")])
 
 
+@pytest.mark.parametrize(
+    "text", ["systemctl stop something\n", "rm -f /var/lib/alpha-results/access.sqlite3\n"]
+)
+def test_a_block_that_changes_the_machine_is_never_run(text: str) -> None:
+    with pytest.raises(ValueError, match="changes the machine is not run"):
+        steps([Block("docs/new.md", 7, "sh", text)])
+
+
 @pytest.mark.parametrize("entry", LEFT_OUT, ids=lambda entry: f"{entry.page}: {entry.begins[:30]!r}")
 def test_what_is_left_out_is_on_its_page_and_the_tests_that_the_reason_names_are_there(
     entry: LeftOut,
