@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from tests.interface_tools.conftest import DOCUMENT, Service
-from tests.support.contract_app import FULL
+from tests.support.contract_app import FULL, HIDDEN
 
 GENERATOR = "openapi-python-client==0.29.1"
 CALLS = """
 import importlib, json, pkgutil, re, sys
 from generated import AuthenticatedClient, api
 
-address, alpha = sys.argv[1:]
+address, alpha, other = sys.argv[1:]
 client = AuthenticatedClient(base_url=address, token=sys.stdin.read())
 week = None
-given = {"alpha": alpha, "symbol": "SPY", "book": "long_short", "table": "trades"}
+given = {"alpha": alpha, "symbol": "SPY", "book": "long_short", "table": "trades", "alphas": f"{alpha},{other}"}
 told = {}
 
 def seen(value):
@@ -38,6 +38,8 @@ def ask(name, module, **more):
         known.pop("symbol", None)
     if "rebalances" in name:
         known.pop("book", None)
+    if name == "research_contribution":
+        known["alphas"] = other
     answer = module.sync_detailed(client=client, **known)
     sent, parsed = json.loads(answer.content), answer.parsed.to_dict()
     told["_".join([name, *more])] = [int(answer.status_code), seen(parsed) == seen(sent), type(answer.parsed).__name__]
@@ -79,11 +81,11 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_answer_is_read_whole(service: Service, generated: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", CALLS, service.address, FULL],
+        [sys.executable, "-c", CALLS, service.address, FULL, HIDDEN],
         cwd=generated, input=service.key, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert len(result) == 22
+    assert len(result) == 30
     assert {name: entry for name, entry in result.items() if entry[:2] != [200, True]} == {}
     assert result["signals_scores"][2] != result["signals_scores_fields"][2]
