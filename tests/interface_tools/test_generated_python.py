@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.interface_tools.conftest import DOCUMENT, Service
-from tests.support.contract_app import FULL, HIDDEN
+from tests.support.contract_app import FULL, PLAIN
 
 GENERATOR = "openapi-python-client==0.29.1"
 CALLS = """
@@ -81,7 +81,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_answer_is_read_whole(service: Service, generated: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", CALLS, service.address, FULL, HIDDEN],
+        [sys.executable, "-c", CALLS, service.address, FULL, PLAIN],
         cwd=generated, input=service.key, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from pipeline.__main__ import cli
 from schemas.errors import SettingsError, StorageUnavailable
 from tests.s3.proxy import Fault, Proxy, careless
 from tests.support.bucket import Bucket
+from tests.support.pipeline_command import CommandResult
 
 Seals = Callable[..., Path]
 
@@ -47,7 +47,7 @@ def run(*arguments: str) -> Result:
 def run_command(*arguments: str) -> Any:
     done = run(*arguments, "--json")
     assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
+    return CommandResult(done.exit_code, done.stdout).json
 
 
 def test_a_store_that_honours_conditions_is_published_to_and_nothing_is_left_of_the_trial(

@@ -22,6 +22,7 @@ from schemas.errors import StorageUnavailable
 from tests.s3.node import node
 from tests.support.application import running
 from tests.support.bucket import Bucket
+from tests.support.pipeline_command import CommandResult
 from tests.support.waiting import eventually, eventually_is
 
 Seals = Callable[..., Path]
@@ -31,7 +32,7 @@ SCORES = "alphas/Test_small/scores?limit=500"
 def pipeline(*arguments: str, exit_code: int = 0) -> Any:
     done = CliRunner().invoke(cli, [*arguments, "--json"])
     assert done.exit_code == exit_code, done.output
-    return json.loads(done.stdout)
+    return CommandResult(done.exit_code, done.stdout).json
 
 
 def uploaded(bucket: Bucket, seal: Path, prefix: str) -> str:
