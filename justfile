@@ -12,12 +12,28 @@ demo *args:
     @python -m serve demo {{ args }}
 
 # folders of tests with a recipe of their own; `test` leaves them out, and .ci/run runs every one
-apart := "batch_kills browser cluster compatibility contributing crowds documents faults fuzz importers install kills notebooks orchestrators readers s3 soak storage"
+apart := "access batch_kills browser client cluster compatibility contributing crowds deploy documents faults fuzz importers install kills notebooks orchestrators readers s3 soak storage wire"
 in_parallel := "pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
 # the test-suite in a few minutes, or the files given; without what has a recipe of its own
 test *args:
     {{ in_parallel }} {{ if args == "" { prepend("--ignore=tests/", apart) } else { args } }}
+
+# keys, limits and their stores, on real PostgreSQL and Redis
+access:
+    {{ in_parallel }} tests/access
+
+# raw bytes on sockets, with the fast path and without
+wire:
+    {{ in_parallel }} tests/wire
+
+# manifests, units and a first deployment, carried out as printed
+deploy:
+    {{ in_parallel }} tests/deploy
+
+# the Python client against a running server
+client:
+    {{ in_parallel }} tests/client
 
 # object storage, on a real S3 gateway
 s3:

@@ -11,7 +11,11 @@ import structlog
 
 from schemas.terminal import visible
 
-_QUIET: Final = {"uvicorn.access": logging.CRITICAL, "alembic": logging.WARNING}
+_QUIET: Final = {
+    "uvicorn.access": logging.CRITICAL,
+    "alembic": logging.WARNING,
+    "asyncpg.pool": logging.ERROR,
+}
 """Loggers that repeat what ours say better, with the least severe line they may still write."""
 _FIELDS: Final = ("block",)
 """Fields of their own that lines of `datasets` have, which logs with the standard library."""
