@@ -104,6 +104,10 @@ def pages(base: str, token: str, key_id: str) -> None:
         "portfolio.trades": "?book=long_short",
         "performance.metrics": "?panel=1&doc=1&granularity=yearly",
     }
+    others = [row["alpha_id"] for row in get(f"{base}/alphas", token)["data"] if row["alpha_id"] != ALPHA]
+    assert others, "there are other alphas to compare with"
+    extra["research.correlations"] = f"?alphas={','.join([ALPHA, *others])}"
+    extra["research.contribution"] = f"?alphas={','.join(others)}"
     expected = {"catalog.alphas.source.download": 503}  # no object store in this run
     for endpoint in ENDPOINTS.values():
         address = base.removesuffix("/v1") + endpoint.path.format(**filled) + extra.get(endpoint.id, "")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import polars as pl
 
-from datasets.archives import ArchiveState
 from datasets.layout import DESCRIPTION
 from datasets.manifest import FileEntry, Manifest, Pointer, encode, make_pointer
 from datasets.publication.made_of import is_made_of, learned, read_manifests
@@ -21,6 +20,7 @@ from datasets.publication.record_headline import record_headline
 from datasets.storage import Storage, open_storage
 from pipeline.archive import DEFAULT_EXCLUDE, package
 from pipeline.build import books, in_parts, ledgers, signals
+from pipeline.build.build_result import BuildResult
 from pipeline.build.decisions import published_decisions
 from pipeline.build.stages import Stages
 from pipeline.build.writer import SnapshotWriter
@@ -40,36 +40,6 @@ from schemas.errors import SealRefused
 from schemas.kinds import KINDS, REQUIRED_KINDS
 from schemas.tables import TABLES
 from schemas.version import declarations, schema_version
-
-
-@dataclass(frozen=True, slots=True)
-class BuildResult:
-    """What a build came to.
-
-    Attributes
-    ----------
-    alpha_id, snapshot
-        What is served now.
-    changed
-        False when this very snapshot was served already and nothing was written.
-    files, bytes
-        Published files and their total size; 0 when nothing changed.
-    warnings
-        What the rule check noticed without refusing the seal.
-    seconds
-        Stage -> wall seconds.
-    archive
-        State of the source archive; None when the run sealed no source or there is no place for archives.
-    """
-
-    alpha_id: str
-    snapshot: str
-    changed: bool
-    files: int = 0
-    bytes: int = 0
-    warnings: tuple[dict[str, Any], ...] = ()
-    seconds: dict[str, float] = field(default_factory=dict)
-    archive: ArchiveState | None = None
 
 
 def build_seal(
