@@ -12,7 +12,7 @@ demo *args:
     @python -m serve demo {{ args }}
 
 # folders of tests with a recipe of their own; `test` leaves them out, and .ci/run runs every one
-apart := "access batch_kills browser client cluster compatibility contributing crowds deploy documents faults fuzz importers install kills notebooks orchestrators readers s3 soak storage wire"
+apart := "access batch_kills browser client cluster compatibility contributing crowds deploy documents faults fuzz importers install interface_tools kills notebooks orchestrators readers s3 soak storage wire"
 in_parallel := "pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
 # the test-suite in a few minutes, or the files given; without what has a recipe of its own
@@ -34,6 +34,10 @@ deploy:
 # the Python client against a running server
 client:
     {{ in_parallel }} tests/client
+
+# what others check the interface with and make clients from; two of them need Node
+interface-tools:
+    pytest -q -p no:schemathesis tests/interface_tools
 
 # object storage, on a real S3 gateway
 s3:
