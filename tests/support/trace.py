@@ -1,12 +1,13 @@
 """How far a request travels through the code of this project: calls, distinct files, and moves from file to file.
 
 `just trace` prints it, for a page answered from a finished body, one cut from rows in memory, one read from Parquet, and the
-metrics of a run; `--calls` prints every call.
+metrics of a run; `--calls` prints every call, `--json` files and moves for a program.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import tempfile
 import threading
@@ -189,6 +190,10 @@ def main() -> None:
         root.mkdir()
         published.publish(root, published.full())
         with followed(root) as journeys:
+            if "--json" in sys.argv:
+                found = {name: (sorted(x.files), x.moves) for name, x in journeys.items()}
+                sys.stdout.write(json.dumps(found) + "\n")
+                return
             lines = [f"{'':16} {'calls':>6} {'files':>6} {'moves':>6}"]
             for name, journey in journeys.items():
                 lines.append(f"{name:16} {len(journey.calls):6} {len(journey.files):6} {journey.moves:6}")
