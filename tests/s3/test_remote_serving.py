@@ -18,7 +18,7 @@ from datasets.layout import alpha_path
 from datasets.storage import circuit_breaker, object_store, open_storage
 from pipeline.__main__ import cli
 from pipeline.build import build_seal
-from schemas.errors import StorageUnavailable
+from schemas.errors import AlphaNotPublished, StorageUnavailable
 from tests.s3.node import node
 from tests.support.application import running
 from tests.support.bucket import Bucket
@@ -95,7 +95,7 @@ def test_a_run_in_a_bucket_from_its_seal_to_its_last_reader(
         "its lease went with it"
     )
     assert there() == {second}
-    pipeline("rollback", "Test_small", *where, exit_code=1)
+    pipeline("rollback", "Test_small", *where, exit_code=AlphaNotPublished.exit_code)
     (verdict,) = pipeline("verify", *where)["alphas"]
     assert verdict["faults"] == []
     assert not [key for key in bucket.objects() if key.startswith("root/leases/")]
