@@ -64,9 +64,11 @@ class RowsWriter:
 
     def __init__(self, file: BinaryIO, spool: Callable[[], BinaryIO]) -> None:
         self._file = file
-        self._stack = ExitStack()
         self._make_spool = spool
-        self._spools = {name: self.spool() for name in _SPOOLED}
+        with ExitStack() as stack:  # the folder may go away between two of them
+            self._stack = stack
+            self._spools = {name: self.spool() for name in _SPOOLED}
+            self._stack = stack.pop_all()
         self._sections: dict[str, _Section] = {}
         self._limits: BlockLimits | None = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import json
 import os
 import re
@@ -443,3 +444,17 @@ def test_a_file_of_something_else_is_not_read(place: Path) -> None:
         write(writer, "something else")
     assert folder.open(owner, "made of") is None
     assert not files(place)
+
+
+def test_temporary_files_are_closed_where_the_folder_goes_away_between_two_of_them() -> None:
+    made: list[io.BytesIO] = []
+
+    def spool() -> io.BytesIO:
+        if made:
+            raise FileNotFoundError(errno.ENOENT, "the folder is gone")
+        made.append(io.BytesIO())
+        return made[0]
+
+    with pytest.raises(FileNotFoundError):
+        RowsWriter(io.BytesIO(), spool)
+    assert made[0].closed
