@@ -156,17 +156,24 @@ audit:
 # what is checked before a commit; `bash .ci/run` is what decides
 check: lint types imports deps spelling secrets test
 
-# write the documents that are derived from the declarations
+# write the documents that are derived from the declarations, each whole or not at all
 docs:
-    python -m pipeline rules --markdown > docs/rules.md
-    python -m schemas dictionary > docs/data-dictionary.md
-    python -m schemas openapi > docs/openapi.json
-    python -m schemas api-docs > docs/api.md
+    #!/usr/bin/env bash
+    set -euo pipefail
+    written() { # the file, and the command that prints it
+      "${@:2}" > "$1.unfinished" || { rm -f "$1.unfinished"; exit 1; }
+      mv "$1.unfinished" "$1"
+    }
+    written docs/rules.md python -m pipeline rules --markdown
+    written docs/data-dictionary.md python -m schemas dictionary
+    written docs/openapi.json python -m schemas openapi
+    written docs/api.md python -m schemas api-docs
     python -m schemas settings --into docs/operations.md
     python -m schemas exit-codes --into docs/batches.md
-    for module in declared methods async_methods; do \
-        python -m schemas client $module > clients/python/src/alpha_results_client/$module.py; done
-    python -m schemas seal-columns > clients/seal-writer/src/alpha_results_seal/columns.py
+    for module in declared methods async_methods; do
+      written clients/python/src/alpha_results_client/$module.py python -m schemas client $module
+    done
+    written clients/seal-writer/src/alpha_results_seal/columns.py python -m schemas seal-columns
     ruff format --quiet clients
 
 # the service beside what a user would pick instead, all fed the same; `just bench --quick` for a short look.

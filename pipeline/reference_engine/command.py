@@ -32,17 +32,22 @@ from schemas.terminal import echo
 @click.option(
     "--weeks", type=click.IntRange(min=FEWEST_WEEKS), default=104, show_default=True, help="Weekly decisions."
 )
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Write over what other options or another release made, unless it was changed since.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-def simulate(out: Path, seed: int, names: int, weeks: int, as_json: bool) -> None:
+def simulate(*, out: Path, seed: int, names: int, weeks: int, replace: bool, as_json: bool) -> None:
     """Write complete seals of alphas run on a simulated market, and a simulated benchmark.
 
     Nothing in them describes a real security. The same options give the same bytes. A folder that
-    already holds the result of the same options is left as it is and reported as reused; a folder
-    that holds anything else is refused.
+    already holds the result of the same options is left as it is and reported as reused, what an
+    interrupted call left is written anew, and a folder that holds anything else is refused.
     """
     try:
         found = already_simulated(out, seed=seed, names=names, weeks=weeks)
-        seals = found if found is not None else simulate_alphas(out, seed=seed, names=names, weeks=weeks)
+        seals = found or simulate_alphas(out, seed=seed, names=names, weeks=weeks, replace_unchanged=replace)
     except AlphaResultsError as refusal:
         echo(f"Error: {refusal}", err=True)
         sys.exit(refusal.exit_code)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -16,6 +15,7 @@ from pipeline.reference_engine.alpha import DEFAULT_ALPHAS, ENGINE, AlphaSpec
 from pipeline.reference_engine.ledger import run_books
 from pipeline.reference_engine.market import BENCHMARK_SYMBOL, Market, simulate_market
 from pipeline.reference_engine.own_metrics import own_metrics
+from pipeline.reference_engine.receipt import MARKET, digests, read, writing
 from pipeline.reference_engine.record import RunRecord
 from pipeline.reference_engine.strategy import decide
 from pipeline.reference_engine.texts import description, source_files
@@ -23,8 +23,6 @@ from pipeline.reference_engine.weekly_tables import decisions_table, rebalances_
 from pipeline.reference_engine.write import json_bytes, write_seal
 from schemas.errors import SettingsError
 from schemas.market_data import SIMULATED_KEY
-
-_RECEIPT = "simulation.json"
 
 
 def run_alpha(market: Market, spec: AlphaSpec) -> RunRecord:
@@ -95,7 +93,13 @@ def _trials(market: Market, spec: AlphaSpec, portfolio: pl.DataFrame) -> dict[st
 
 
 def simulate(
-    out: Path, *, seed: int, names: int, weeks: int, alphas: Sequence[AlphaSpec] = DEFAULT_ALPHAS
+    out: Path,
+    *,
+    seed: int,
+    names: int,
+    weeks: int,
+    alphas: Sequence[AlphaSpec] = DEFAULT_ALPHAS,
+    replace_unchanged: bool = False,
 ) -> list[Path]:
     """Write one complete seal per alpha, and the simulated benchmark they share.
 
@@ -105,11 +109,13 @@ def simulate(
     Parameters
     ----------
     out
-        Folder to write into; created, and refused when it holds anything.
+        Folder to write into; created, and refused when it holds anything but what an interrupted call left.
     seed, names, weeks
         Arguments of the market; see :func:`~pipeline.reference_engine.market.simulate_market`.
     alphas
         The runs, at least one, each with its own `alpha_id`.
+    replace_unchanged
+        Write over a finished simulation of other arguments too, when nothing in it was changed since.
 
     Returns
     -------
@@ -119,18 +125,15 @@ def simulate(
     Raises
     ------
     SettingsError
-        When an argument makes no sense or `out` is not empty.
+        When an argument makes no sense or `out` holds anything else.
     """
     identifiers = [spec.alpha_id for spec in alphas]
     if not identifiers or len(set(identifiers)) < len(identifiers):
         raise SettingsError(f"alphas must be one or more runs with distinct ids, and are {identifiers}.")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise SettingsError(f"{out} holds something else already: remove it, or name another folder.")
     market = simulate_market(seed, names, weeks)
-    seals = [write_seal(out / spec.alpha_id, run_alpha(market, spec)) for spec in alphas]
-    _write_benchmark(out / "market", market)
-    receipt = {"parameters": _parameters(seed, names, weeks, alphas), "files": _digests(out)}
-    (out / _RECEIPT).write_bytes(json_bytes(receipt))
+    with writing(out, _parameters(seed, names, weeks, alphas), replace=replace_unchanged):
+        seals = [write_seal(out / spec.alpha_id, run_alpha(market, spec)) for spec in alphas]
+        _write_benchmark(out / MARKET, market)
     return seals
 
 
@@ -144,12 +147,9 @@ def already_simulated(
     list of pathlib.Path or None
         None when `out` is missing, empty, made otherwise, unfinished, or changed since.
     """
-    try:
-        receipt = json.loads((out / _RECEIPT).read_bytes())
-    except (OSError, ValueError):
-        return None
     asked = json.loads(json_bytes(_parameters(seed, names, weeks, alphas)))
-    if not isinstance(receipt, dict) or receipt != {"parameters": asked, "files": _digests(out)}:
+    receipt = read(out)
+    if receipt is None or receipt != {"parameters": asked, "files": digests(out)}:
         return None
     return [out / spec.alpha_id for spec in alphas]
 
@@ -176,11 +176,6 @@ def _parameters(seed: int, names: int, weeks: int, alphas: Sequence[AlphaSpec]) 
     return {
         "engine": ENGINE, "seed": seed, "names": names, "weeks": weeks, "alphas": [asdict(spec) for spec in alphas],
     }  # fmt: skip
-
-
-def _digests(out: Path) -> dict[str, str]:
-    files = sorted(path for path in out.rglob("*") if path.is_file() and path.name != _RECEIPT)
-    return {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def _write_benchmark(folder: Path, market: Market) -> None:

@@ -51,7 +51,9 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
     simulation, published = root / f"simulation-{seed}", root / "published"
     archives = str(root / "archives")
     with _step(screen, "simulating a market of 100 names over two years, and three alphas on it"):
-        made = _json("pipeline", "simulate", "--out", str(simulation), "--seed", str(seed), "--json")
+        made = _json(
+            "pipeline", "simulate", "--out", str(simulation), "--seed", str(seed), "--replace", "--json"
+        )
         _tell(f"simulation  {simulation} ({made['status']})")
     with _step(screen, "checking the seals and building their snapshots"):
         built = _run(
@@ -242,7 +244,7 @@ def _free(host: str, port: int) -> int:
             with contextlib.suppress(OSError):
                 probe.bind((host, candidate))
                 found: int = probe.getsockname()[1]
-                if found != port:
+                if port and found != port:
                     _tell(f"port {port} is taken; using {found}")
                 return found
     raise DemoFailed(f"no free port on {host}")

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from pipeline.reference_engine import DEFAULT_ALPHAS, AlphaSpec, already_simulated, simulate, write_seal
 from pipeline.reference_engine.command import simulate as command
+from pipeline.reference_engine.receipt import writing
 from pipeline.reference_engine.record import RunRecord
 from schemas.errors import SettingsError
 from schemas.market_data import SIMULATED_KEY
@@ -215,6 +216,60 @@ def test_the_command_writes_once_then_reuses_then_refuses(tmp_path: Path) -> Non
     assert "holds something else already" in other.stderr
     assert "Traceback" not in other.output
     assert contents(tmp_path) == before
+
+
+def test_what_an_interrupted_simulation_left_is_written_anew(out: Path, tmp_path: Path) -> None:
+    call = (
+        "import os; from pathlib import Path; from pipeline.reference_engine import run, simulate\n"
+        f"run._write_benchmark = lambda *_: os._exit(9)\nsimulate(Path('x'), **{SIZE})"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    killed = subprocess.run([sys.executable, "-c", call], cwd=tmp_path, env=environment, check=False)
+    assert killed.returncode == 9
+    assert already_simulated(tmp_path / "x", **SIZE) is None
+    assert simulate(tmp_path / "x", **SIZE)
+    assert contents(tmp_path / "x") == contents(out)
+
+
+def test_what_was_put_beside_an_interrupted_simulation_is_kept(tmp_path: Path) -> None:
+    target = tmp_path / "x"
+    (target / "sim_lowvol").mkdir(parents=True)
+    (target / "sim_lowvol" / "mine.txt").write_text("kept")
+    (target / "simulation.json").write_text('{"parameters": {"alphas": []}, "files": null}')
+    before = contents(target)
+    with pytest.raises(SettingsError, match="holds something else already"):
+        simulate(target, **SIZE)
+    assert contents(target) == before
+
+
+@pytest.mark.parametrize("receipt", ["", "{", "[]", '{"parameters": 3, "files": null}'])
+def test_a_receipt_of_somebody_else_is_refused_and_kept(tmp_path: Path, receipt: str) -> None:
+    (tmp_path / "simulation.json").write_text(receipt)
+    (tmp_path / "mine.txt").write_text("kept")
+    with pytest.raises(SettingsError, match="holds something else already"):
+        simulate(tmp_path, **SIZE)
+    assert contents(tmp_path) == {"simulation.json": receipt.encode(), "mine.txt": b"kept"}
+
+
+def test_two_do_not_simulate_into_one_folder(tmp_path: Path) -> None:
+    with (
+        writing(tmp_path, {"alphas": []}),
+        pytest.raises(SettingsError, match="another process is simulating"),
+    ):
+        simulate(tmp_path, **SIZE)
+
+
+def test_a_finished_simulation_is_replaced_when_asked_and_unchanged(tmp_path: Path) -> None:
+    target = tmp_path / "demo"
+    other = ["--seed", "4", "--names", "24", "--weeks", "16"]
+    assert run("--out", str(target), *other).exit_code == 0
+    assert run("--out", str(target), *OPTIONS, "--replace").exit_code == 0
+    assert already_simulated(target, **SIZE)
+    (target / "sim_lowvol" / "pnl.parquet").write_bytes(b"mine")
+    before = contents(target)
+    refused = run("--out", str(target), *other, "--replace")
+    assert refused.exit_code == SettingsError.exit_code
+    assert contents(target) == before
 
 
 def test_the_command_speaks_json(tmp_path: Path) -> None:
