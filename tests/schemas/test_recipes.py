@@ -41,7 +41,7 @@ def folders_of_tests() -> set[str]:
 
 def ran_by_ci() -> list[str]:
     """Name the recipes that decide whether a change lands, in their order."""
-    return re.findall(r"^uv run just ([a-z0-9-]+)", CI, re.MULTILINE)
+    return re.findall(r"^(?:uv run just|recipe) ([a-z0-9-]+)", CI, re.MULTILINE)
 
 
 def test_no_test_lies_outside_of_a_folder() -> None:
