@@ -27,12 +27,11 @@ from serve.endpoints import (
     source,
     tables,
 )
-from serve.http.access_log import recorder
 from serve.http.answer import EndpointFunction
 from serve.http.asgi import Application
 from serve.http.handler import EndpointHandler
 from serve.http.loaded_later import LoadedLater
-from serve.http.middleware import RequestMiddleware
+from serve.http.middleware import RequestMiddleware, recorder
 from serve.http.protocol.connections import Connections
 from serve.http.protocol.limits import ConnectionLimits
 from serve.http.router import Router

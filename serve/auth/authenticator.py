@@ -13,7 +13,6 @@ from schemas.errors import ApiError, StorageUnavailable
 from schemas.limits import LIMIT_WINDOWS
 from serve.auth.caller import Caller, KeyRow
 from serve.auth.client_address import IPAddress, client_address
-from serve.auth.credentials import Credentials
 from serve.auth.key_view import caller_with, key_row, make_link_holder
 from serve.auth.limits import Limiter
 from serve.auth.limits.clocks import wall_us
@@ -25,7 +24,7 @@ from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import KeyRecord, Store, open_database
 from serve.auth.store.peppers import load_digests, require_peppers
 from serve.auth.store.tables import KeyStatus
-from serve.auth.tokens import NO_PEPPER, Digests, Token, TokenShape, could_be_id
+from serve.auth.tokens import NO_PEPPER, Credentials, Digests, Token, TokenShape, could_be_id
 
 __all__ = ["Authenticator", "Caller", "KeyRow", "Usage"]
 

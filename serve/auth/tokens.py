@@ -1,4 +1,4 @@
-"""Tokens: their shape, how they are made and masked, and how a secret is verified."""
+"""Tokens: how a request presents one, their shape, how they are made and masked, and how a secret is verified."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import re
 import secrets
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 KEY_ID_LENGTH: Final = 16
@@ -18,6 +19,42 @@ _ID_ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _ID_CHARACTERS: Final = frozenset(_ID_ALPHABET)
 NO_PEPPER: Final = "none"
 """Pepper id of a digest made without one."""
+
+
+class Credentials(NamedTuple):
+    """The two headers that authentication reads; the request target is not one of them.
+
+    Attributes
+    ----------
+    token
+        The text after ``Bearer``; None when there is none. Of two ``Authorization`` headers
+        neither is believed: their texts are joined, which no key looks like.
+    forwarded
+        The values of ``X-Forwarded-For``, in the order received.
+    """
+
+    token: str | None
+    forwarded: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Leave the token out."""
+        return f"Credentials(forwarded={self.forwarded!r})"
+
+    @classmethod
+    def of(cls, headers: Mapping[bytes, bytes]) -> Credentials:
+        """Pick the headers out of those of a request by name, several lines of one joined with commas."""
+        authorization = headers.get(b"authorization")
+        forwarded = headers.get(b"x-forwarded-for")
+        return cls(
+            None if authorization is None else _bearer(authorization.decode("latin-1")),
+            () if forwarded is None else (forwarded.decode("latin-1"),),
+        )
+
+
+def _bearer(authorization: str) -> str | None:
+    # Two different answers to "who is this" are neither: joined, they have no token's shape.
+    scheme, _, token = authorization.strip().partition(" ")
+    return token.strip() or None if scheme.lower() == "bearer" else None
 
 
 class Token(NamedTuple):

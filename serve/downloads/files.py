@@ -17,8 +17,8 @@ from polars.exceptions import PanicException
 from datasets.snapshot import Snapshot
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
-from serve.auth.credentials import Credentials
 from serve.auth.link_holder import LinkHolder
+from serve.auth.tokens import Credentials
 from serve.compute import CallerLeft
 from serve.downloads.links import ArchiveLink, Signed, TableLink, signed_text
 from serve.downloads.ranges import UnsatisfiableRange, same_entity, wanted_range
@@ -27,9 +27,8 @@ from serve.downloads.tables import opened, select_file
 from serve.http import request as requests
 from serve.http.asgi import Receive, Scope, Send
 from serve.http.errors import as_api_error
-from serve.http.etag import matches, matches_any
 from serve.http.request import Request
-from serve.http.responses import CALLER_LEFT, failed, left_unanswered
+from serve.http.responses import CALLER_LEFT, failed, left_unanswered, matches, matches_any
 
 if TYPE_CHECKING:
     from serve.state import ServerState

@@ -16,7 +16,7 @@ from serve.http.params import Values
 from serve.http.request import Request
 from serve.query.alpha_figures import Days, FiguresQuery, closed_kinds
 from serve.query.alphas import AlphasQuery
-from serve.query.found import Found
+from serve.query.page_query import Found
 from serve.state import ServerState
 
 

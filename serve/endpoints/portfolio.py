@@ -9,8 +9,7 @@ from schemas.endpoints import ENDPOINTS
 from serve.endpoints.window_query import window_query
 from serve.http.answer import EndpointFunction, PageEndpoint
 from serve.http.request import Request
-from serve.query.found import Found
-from serve.query.page_query import BOOK, EQUITY, PageQuery
+from serve.query.page_query import BOOK, EQUITY, Found, PageQuery
 
 
 def books(request: Request) -> PageQuery:

@@ -10,7 +10,7 @@ from serve.query.json import BodyChunks
 
 if TYPE_CHECKING:
     from serve.http.request import Request
-    from serve.query.found import Found
+    from serve.query.page_query import Found
     from serve.state import ServerState
 
 T = TypeVar("T")

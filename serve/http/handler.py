@@ -17,14 +17,13 @@ from schemas.endpoint import AllowListScope, Endpoint
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
 from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
 from serve.auth.allow_list import Mode
-from serve.auth.credentials import Credentials
+from serve.auth.tokens import Credentials
 from serve.cache.bodies import JOINED_BYTES, Body, coded
 from serve.compute import CallerLeft
 from serve.http import envelope
 from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Pending
 from serve.http.encoding import IDENTITY, JOINABLE, negotiate
 from serve.http.errors import as_api_error
-from serve.http.etag import matches, quoted, tag_of_body, tag_of_query
 from serve.http.params import parse_query, refusal
 from serve.http.request import ANSWERED, Request
 from serve.http.responses import (
@@ -32,12 +31,16 @@ from serve.http.responses import (
     Response,
     failed,
     left_unanswered,
+    matches,
     not_modified,
     object_response,
     page_response,
+    quoted,
+    tag_of_body,
+    tag_of_query,
     unless_unchanged,
 )
-from serve.query.found import EMPTY_ARRAY, Found, Rows
+from serve.query.page_query import EMPTY_ARRAY, Found, Rows
 from serve.query.readable_books import visible_books
 from serve.query.rows_file import NotResident, RowsDamaged
 

@@ -1,15 +1,22 @@
-"""The outermost layer: request ids, the access log, and the way to an endpoint's handler."""
+"""The outermost layer: request ids, the log line of each request, and the way to an endpoint's handler."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import re
+import sys
 import time
-from typing import Final
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
+
+import orjson
+import structlog
 
 from schemas.errors import ApiError
 from serve.http import request as requests
-from serve.http.access_log import Recorder
 from serve.http.answer import Pending
 from serve.http.asgi import Application, Message, Receive, Scope, Send
 from serve.http.errors import as_api_error
@@ -24,6 +31,11 @@ _BEGUN: Final = "alpha_results.begun"
 AS_SENT: Final = "alpha_results.as_sent"
 """In a scope: the method and the target of a request line that the server's parser could not be given."""
 _TARGET: Final = re.compile(rb"/[\x21-\x7e]*\Z")
+_LOGGER: Final = "serve.access_log"
+_SEVERITY: Final = "info"
+_EVENT: Final = "request"
+
+Recorder: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 
 class RequestMiddleware:
@@ -206,3 +218,50 @@ def _could_be_ours(raw_path: bytes) -> bool:
     """
     doubled = b"//" in raw_path or (raw_path.endswith(b"/") and raw_path != b"/")
     return raw_path.startswith(b"/") and not doubled and b"%2f" not in raw_path.lower()
+
+
+def recorder(level: str, *, console: bool) -> Recorder:
+    """Return what writes a request's line.
+
+    Parameters
+    ----------
+    level
+        Least severe line written.
+    console
+        Whether lines are for people; those take the way of all others.
+
+    Returns
+    -------
+    callable
+        Takes what is known of the request. As JSON the line is the one all others would have been, without the
+        third of a small request's time that making it step by step takes.
+    """
+    if logging.getLevelNamesMapping()[level.upper()] > logging.INFO:
+        return lambda _: None
+    if console:
+        log = structlog.get_logger(_LOGGER)
+        return lambda known: log.info(_EVENT, **known)
+    return _Lines()
+
+
+class _Lines:
+    """Writes lines, those of one turn of the event loop together: a system call for each would be dearer than they are."""
+
+    def __init__(self) -> None:
+        self._waiting: list[bytes] = []
+
+    def __call__(self, known: Mapping[str, Any]) -> None:
+        line = {
+            **known,
+            "event": _EVENT,
+            "logger": _LOGGER,
+            "level": _SEVERITY,
+            "timestamp": datetime.now(UTC),
+        }
+        self._waiting.append(orjson.dumps(line, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE))
+        if len(self._waiting) == 1:
+            asyncio.get_running_loop().call_soon(self._write)
+
+    def _write(self) -> None:
+        lines, self._waiting = self._waiting, []
+        sys.stderr.write(b"".join(lines).decode())

@@ -11,7 +11,7 @@ from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import HTTPRouteHandler
 
 from serve.http.encoding import encode, negotiate
-from serve.http.etag import matches, matches_any, quoted, tag_of_body
+from serve.http.responses import matches, matches_any, quoted, tag_of_body
 
 _EVERY: Final = {
     "vary": "Accept-Encoding",

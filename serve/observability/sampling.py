@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from serve.http.access_log import Recorder
+from serve.http.middleware import Recorder
 
 if TYPE_CHECKING:
     from serve.http.middleware import RequestMiddleware

@@ -13,8 +13,8 @@ import pyarrow as pa
 from polars.exceptions import PanicException
 
 from schemas.errors import SnapshotUnreadable, StorageUnavailable
-from serve.query.found import Rows
 from serve.query.json import to_json
+from serve.query.page_query import Rows
 from serve.query.sql import Paged, Statement
 
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {

@@ -16,9 +16,19 @@ from schemas.tables import TABLES
 from schemas.tables.books import BOOK_KINDS
 from serve.query.compile import compile_books, compile_page
 from serve.query.equity import Ledger, curve, summary_of_nothing
-from serve.query.found import NO_ROWS, Found, Rows, UnknownSymbol, Week
 from serve.query.ledgers import Ledgers
-from serve.query.page_query import BOOK, DECISION, EQUITY, PageQuery, TableView
+from serve.query.page_query import (
+    BOOK,
+    DECISION,
+    EQUITY,
+    NO_ROWS,
+    Found,
+    PageQuery,
+    Rows,
+    TableView,
+    UnknownSymbol,
+    Week,
+)
 from serve.query.readable_books import holds_book, visible_books
 from serve.query.reader import Reader
 from serve.query.rebalances import RebalanceIndex, RebalanceIndexes
@@ -28,12 +38,12 @@ from serve.query.rendered_table import (
     estimated_bytes,
     read_rows,
     read_table,
+    view_source,
 )
 from serve.query.rows_file import NotResident, RowsDamaged
 from serve.query.rows_format import RowsWriter
 from serve.query.symbols import RunSymbols
 from serve.query.table_cache import NotRenderable, TableCache
-from serve.query.views import view_source
 
 _MAX_ROWS: Final = 50_000
 """Rows that may be gone through on the event loop; more would keep other requests waiting."""

@@ -11,7 +11,7 @@ from polars.exceptions import PanicException
 
 from datasets.snapshot import Snapshot
 from schemas.tables.books import CONDITIONED_BOOKS
-from serve.query.views import usual_views
+from serve.query.rendered_table import usual_views
 
 if TYPE_CHECKING:
     from serve.state import ServerState

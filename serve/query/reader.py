@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from datasets.snapshot import Snapshot
     from serve.query.duckdb import Engine
-    from serve.query.found import Rows
+    from serve.query.page_query import Rows
     from serve.query.sql import Paged, Statement
 
 

@@ -13,7 +13,7 @@ from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.tables import TABLES
 from serve.cache.lru import SizedLRUCache
-from serve.query.found import Week
+from serve.query.page_query import Week
 from serve.query.reader import Reader
 from serve.query.sql import select_all
 

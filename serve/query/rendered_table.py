@@ -1,4 +1,4 @@
-"""A whole table as JSON rows with an index: a page is a slice of it."""
+"""A whole table as JSON rows with an index, of which a page is a slice: how it is made of a view, and which views are usual."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import Final, TypeVar
 import numpy as np
 import polars as pl
 
-from schemas.rows import RowModel
+from datasets.snapshot import Snapshot
+from schemas.rows import ROWS, RowModel
+from schemas.tables import TABLES
+from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.units import Type
-from serve.query.found import Rows
 from serve.query.index_builder import IndexBuilder, NotAscending, RowNumbers, Spool
-from serve.query.page_query import PageQuery
+from serve.query.page_query import DECISION, PageQuery, Rows, TableView
 from serve.query.reader import Reader, engine_version
 from serve.query.rendered_rows import RenderedRows, render
 from serve.query.row_index import RowIndex
@@ -31,6 +33,19 @@ _OPEN_FILE_BYTES: Final = 4096
 """What an open file takes in memory besides arrays, about."""
 _BYTES_A_VALUE: Final = 28
 """What a value takes as JSON with its name, by which a dataset's size is estimated before it is read."""
+FIGURES: Final = (
+    "direction",
+    "score",
+    "average_rank",
+    *(
+        column.name
+        for column in TABLES["decisions"]
+        if column.name.endswith("_target_weight") and not column.raw
+    ),
+)
+"""Numbers that the rows of a cross-section are filtered and sorted by."""
+DEFAULT_SORT: Final = "score"
+"""The figure a cross-section is sorted by unless the request says otherwise, largest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +183,35 @@ class ParquetSource:
             f"SELECT {columns.sql}, file_row_number AS {number} FROM {table.sql}{order}",  # noqa: S608 - declared names only
             (*columns.binds, *table.binds),
         )
+
+
+def view_source(view: TableView, snapshot: Snapshot) -> ParquetSource | None:
+    """Return what is rendered for a view; None when it lacks a column rows are filtered by."""
+    present = snapshot.columns(view.table)
+    sorts = view.row == DECISION
+    figures = FIGURES if sorts else ()
+    if not set(figures) <= set(present):
+        return None
+    return ParquetSource(
+        ROWS[view.row],
+        snapshot.entry(view.table, view.book).rows,
+        present,
+        view.raw,
+        constants=None if view.book is None else {"book": view.book},
+        figures=figures,
+        sorted_by=DEFAULT_SORT if sorts else None,
+    )
+
+
+def usual_views(snapshot: Snapshot) -> tuple[TableView, ...]:
+    """Return the views of a snapshot that most requests are about, as keys without raw access see them."""
+    found = (
+        TableView("rebalances", None, "rebalance", raw=False),
+        TableView("decisions", None, DECISION, raw=False),
+        TableView("decisions", None, "score", raw=False),
+        *(TableView("portfolio", book, "portfolio", raw=False) for book in CONDITIONED_BOOKS),
+    )
+    return tuple(x for x in found if snapshot.has_rows(x.table, x.book))
 
 
 class _OutOfOrder(Exception):

@@ -9,7 +9,7 @@ from datasets.snapshot import Snapshot
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import BOOK_KINDS
 from serve.cache.lru import SizedLRUCache
-from serve.query.found import UnknownSymbol
+from serve.query.page_query import UnknownSymbol
 from serve.query.readable_books import visible_books
 from serve.query.reader import Reader
 from serve.query.sql import Statement, quoted, source

@@ -14,10 +14,9 @@ from schemas.endpoints import ENDPOINTS, META_IDS
 from schemas.errors import ApiError
 from serve.auth.admin import Administration
 from serve.auth.authenticator import Authenticator, Caller
-from serve.auth.credentials import Credentials
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import Store
-from serve.auth.tokens import TokenShape, new_token
+from serve.auth.tokens import Credentials, TokenShape, new_token
 from tests.access.conftest import OWNER, Expire
 from tests.support.keys import bearer, credentials
 

@@ -21,9 +21,8 @@ import polars as pl
 import pytest
 
 from serve.query import rendered_table, rows_format, table_cache
-from serve.query.found import Found
 from serve.query.index_builder import IndexBuilder
-from serve.query.page_query import PageQuery
+from serve.query.page_query import Found, PageQuery
 from serve.query.rows_file import NotResident
 from serve.query.rows_folder import RowsFolder, open_folder
 from serve.query.rows_format import FORMAT, RowsWriter

@@ -11,10 +11,10 @@ import pytest
 from tests.support.processes import REPOSITORY
 
 BOUNDS = {
-    "finished body": (21, 48),
-    "cut from rows": (34, 86),
-    "from Parquet": (47, 186),
-    "metrics, cold": (56, 352),
+    "finished body": (19, 43),
+    "cut from rows": (30, 84),
+    "from Parquet": (40, 184),
+    "metrics, cold": (52, 347),
 }
 """Request -> files it may touch, and moves between them: a file and a tenth more than were measured, for what a thread beside
 it may add."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from serve.auth.admin import open_administration
-from serve.auth.credentials import Credentials
 from serve.auth.settings import AccessSettings
+from serve.auth.tokens import Credentials
 from serve.http.request import by_name
 
 WIDE: Final = "per_second=100000,per_minute=1000000,per_day=10000000,monthly=null"

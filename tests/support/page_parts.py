@@ -17,9 +17,8 @@ from serve.http.answer import PageEndpoint
 from serve.http.params import parse_query
 from serve.http.request import Request
 from serve.query.engine import BookPages, CurvePages, Pages, TablePages
-from serve.query.found import Found, Rows
 from serve.query.ledgers import Ledgers
-from serve.query.page_query import PageQuery
+from serve.query.page_query import Found, PageQuery, Rows
 from serve.query.reader import Reader
 from serve.query.rebalances import RebalanceIndexes
 from serve.query.rows_folder import RowsFolder

@@ -11,6 +11,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from schemas.errors import ApiError
 from serve.cache.bodies import JOINED_BYTES
 from serve.http.middleware import AS_SENT
+from serve.http.protocol.connections import Outlet
 from serve.http.protocol.head import (
     END,
     Head,
@@ -21,7 +22,6 @@ from serve.http.protocol.head import (
     judge_part,
     malformed,
 )
-from serve.http.protocol.outlet import Outlet
 from serve.http.protocol.timed import TimedConnection
 from serve.http.request import SCOPE
 from serve.http.responses import Response
