@@ -9,12 +9,10 @@ from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from schemas.errors import ApiError
-
-if TYPE_CHECKING:
-    from serve.http.request import Request
+from serve.http.request import ANSWERED, Request
 
 T = TypeVar("T")
 FULL: Final = "full"
@@ -115,15 +113,13 @@ class ComputeQueue:
         """Wait for what is being computed, and let the threads go."""
         self._executor.shutdown()
 
-    async def run(self, work: Callable[[], T], request: Request | None) -> T:
-        """Run work on a thread, in the turn of the request's key.
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run work on a thread, in the turn of the key whose request is being answered.
 
         Parameters
         ----------
         work
             Called on a thread.
-        request
-            What it is for; None when it is for nobody in particular.
 
         Raises
         ------
@@ -132,6 +128,7 @@ class ComputeQueue:
         CallerLeft
             When the caller left while the call waited.
         """
+        request = ANSWERED.get()
         key = "" if request is None else request.key_id or request.client or ""
         share = self._shares.get(key)
         if share is None:

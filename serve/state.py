@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 
 from datasets.cache.copies import Cache
 from datasets.file_digests import DIGESTS
@@ -24,7 +23,6 @@ from serve.compute import ComputeQueue
 from serve.downloads.links import checked_public_url
 from serve.downloads.views import TableViews
 from serve.http.protocol.limits import open_tables
-from serve.http.request import ANSWERED
 from serve.luck.service import LuckAnswers
 from serve.market_data import MarketData
 from serve.object_signing import ObjectSigner, checked_endpoint, parse_bucket
@@ -48,7 +46,6 @@ from serve.runtime import cache_bytes
 from serve.settings import Settings, compute_threads
 from serve.source_archive import SourceArchives
 
-T = TypeVar("T")
 SOON_SECONDS: Final = 0.1
 """How long after everything is open the rest begins to load: the port opens meanwhile, and does not wait for it."""
 _MAX_REQUESTED_PAGES: Final = 10_000
@@ -125,6 +122,8 @@ class ServerState:
         self.computing = ComputeQueue(
             compute_threads(settings), settings.max_waiting_answers, settings.max_wait_seconds
         )
+        self.compute = self.computing.run
+        """Runs work on a compute thread, in the turn of the key whose request is being answered."""
 
     async def __aenter__(self) -> Self:
         """Open the access store and start following the catalogue."""
@@ -178,10 +177,6 @@ class ServerState:
         if alpha_id == LISTING:
             return edition == self.snapshots.listing.edition
         return self.snapshots.reads(alpha_id, edition)
-
-    async def compute(self, work: Callable[[], T]) -> T:
-        """Run work on a compute thread in the turn of the caller's key; errors as of :meth:`ComputeQueue.run`."""
-        return await self.computing.run(work, ANSWERED.get())
 
 
 def open_datasets(settings: Settings) -> Storage:

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,13 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def call(queue: ComputeQueue, key: str, work: Callable[[], Any]) -> asyncio.Task[Any]:
-    return asyncio.create_task(queue.run(work, Request(key, {}, key_id=key)))
+    return call_for(queue, Request(key, {}, key_id=key), work)
+
+
+def call_for(queue: ComputeQueue, request: Request, work: Callable[[], Any]) -> asyncio.Task[Any]:
+    context = copy_context()
+    context.run(requests.ANSWERED.set, request)
+    return asyncio.create_task(queue.run(work), context=context)
 
 
 def refusal(done: asyncio.Task[Any]) -> ApiError:
@@ -172,7 +179,7 @@ def test_nothing_is_computed_for_callers_who_left() -> None:
         with queued(1, 2, PATIENCE) as (queue, gate):
             tasks = [call(queue, "a", gate.work("a")), call(queue, "b", gate.work("b"))]
             asked = [Request(f"{n}", {}, key_id="a") for n in range(2)]
-            left = [asyncio.create_task(queue.run(gate.work("left"), request)) for request in asked]
+            left = [call_for(queue, request, gate.work("left")) for request in asked]
             await until(lambda: queue.waiting == 2)
             asked[0].left = asked[1].left = True
             stays = call(queue, "a", gate.work("stays"))  # there is room, for they left

@@ -25,9 +25,9 @@ from uvicorn.server import ServerState as ServerCounts
 
 from serve.app import create
 from serve.auth.settings import AccessSettings
+from serve.compute import ComputeQueue
 from serve.http.protocol.fast_path import FastConnection
 from serve.settings import Settings
-from serve.state import ServerState
 from tests.support import published
 from tests.support.application import started
 from tests.support.keys import issue_key
@@ -103,17 +103,13 @@ class _Transport(asyncio.Transport):
         pass
 
 
-class Traced:
-    """A connection to a running application, whose requests can be followed."""
+class Followed:
+    """The journey that is followed now, on whatever thread."""
 
-    def __init__(self, protocol: FastConnection, transport: _Transport, token: str) -> None:
-        self._protocol = protocol
-        self._transport = transport
-        self._token = token
+    def __init__(self) -> None:
         self.journey: Journey | None = None
-        """The one that is followed now."""
 
-    def following(self, work: Callable[[], T]) -> Callable[[], T]:
+    def on_a_thread(self, work: Callable[[], T]) -> Callable[[], T]:
         """Return work for another thread that is followed there."""
         journey = self.journey
 
@@ -126,12 +122,24 @@ class Traced:
 
         return followed_work
 
+
+class Traced:
+    """A connection to a running application, whose requests can be followed."""
+
+    def __init__(
+        self, protocol: FastConnection, transport: _Transport, token: str, followed: Followed
+    ) -> None:
+        self._protocol = protocol
+        self._transport = transport
+        self._token = token
+        self._followed = followed
+
     async def ask(self, path: str) -> Journey:
         """Send a request and follow it until it is answered."""
         journey = Journey()
         head = f"GET {path} HTTP/1.1\r\nHost: api\r\nAuthorization: Bearer {self._token}\r\n\r\n"
         self._transport.sent = b""
-        self.journey = journey
+        self._followed.journey = journey
         sys.setprofile(journey.record)
         try:
             self._protocol.data_received(head.encode())
@@ -141,34 +149,36 @@ class Traced:
                 await asyncio.sleep(0.001)
         finally:
             sys.setprofile(None)
-            self.journey = None
+            self._followed.journey = None
         assert self._transport.sent.startswith(b"HTTP/1.1 200"), self._transport.sent[:300]
         return journey
 
 
 @contextmanager
-def followed(root: Path) -> Iterator[dict[str, Journey]]:
+def journeys_over(root: Path) -> Iterator[dict[str, Journey]]:
     """Follow four requests to an application over the hand-made run, each by itself."""
     access = AccessSettings.from_environment({}, root)
-    app = create(Settings(datasets=str(root), threads=2, preload=0, refresh_seconds=60.0), access)
-    with started(app, access) as client, pytest.MonkeyPatch.context() as patch:
-        token = client.wait(issue_key(access))
-        yield client.wait(_follow(cast(Any, app), token, patch))
+    followed = Followed()
+    run = ComputeQueue.run
+
+    async def followed_run(queue: ComputeQueue, work: Callable[[], T]) -> T:
+        return await run(queue, followed.on_a_thread(work))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ComputeQueue, "run", followed_run)  # before the service takes it
+        app = create(Settings(datasets=str(root), threads=2, preload=0, refresh_seconds=60.0), access)
+        with started(app, access) as client:
+            token = client.wait(issue_key(access))
+            yield client.wait(_follow(cast(Any, app), token, followed))
 
 
-async def _follow(app: Any, token: str, patch: pytest.MonkeyPatch) -> dict[str, Journey]:
+async def _follow(app: Any, token: str, followed: Followed) -> dict[str, Journey]:
     config = uvicorn.Config(app, log_config=None, proxy_headers=False, ws="none", lifespan="off")
     config.load()
     protocol = FastConnection(config, ServerCounts(), {}, asyncio.get_running_loop())
     transport = _Transport()
     protocol.connection_made(transport)
-    traced = Traced(protocol, transport, token)
-    compute = ServerState.compute
-
-    async def followed_compute(service: ServerState, work: Callable[[], T]) -> T:
-        return await compute(service, traced.following(work))
-
-    patch.setattr(ServerState, "compute", followed_compute)
+    traced = Traced(protocol, transport, token, followed)
     await traced.ask(f"/v1/alphas/{published.ALPHA}/books")  # what is done once for a process and a snapshot
     cold = await traced.ask(f"{_WEEK}?limit=3")
     for number in range(200):  # until the table is rendered
@@ -189,7 +199,7 @@ def main() -> None:
         root = Path(folder) / "published"
         root.mkdir()
         published.publish(root, published.full())
-        with followed(root) as journeys:
+        with journeys_over(root) as journeys:
             if "--json" in sys.argv:
                 found = {name: (sorted(x.files), x.moves) for name, x in journeys.items()}
                 sys.stdout.write(json.dumps(found) + "\n")
