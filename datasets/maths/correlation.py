@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from datasets.maths.series import ROUNDING, Dates, Flags, Floats
+from datasets.maths.series import ROUNDING, Dates, Flags, Floats, is_constant
 from datasets.maths.unavailable import Unavailable, no_variation, too_few
 
 MIN_SESSIONS: Final = 10
@@ -62,16 +62,16 @@ def correlate_rows(series: Floats, rows: Floats) -> Floats:
         k correlations between -1 and 1, the sample covariance over the product of the sample deviations; NaN where either
         side varies by no more than rounding, and with fewer than two observations.
     """
-    if series.size < 2:
+    count = series.size
+    if count < 2 or is_constant(series):
         return np.full(rows.shape[0], np.nan)
-    deviations = series - series.mean()
-    others = rows - rows.mean(axis=1)[:, np.newaxis]
-    norm = np.sqrt(np.vecdot(deviations, deviations))
-    norms = np.sqrt(np.vecdot(others, others))
-    varies = ~constant_rows(rows) & ~constant_rows(series[np.newaxis])
+    # Sums over counts are what `mean` gives to the last bit, without its checks: small stretches come by the dozen.
+    deviations = series - np.add.reduce(series) / count
+    others = rows - (np.add.reduce(rows, axis=1) / count)[:, np.newaxis]
+    norms = np.sqrt(np.vecdot(others, others)) * np.sqrt(np.vecdot(deviations, deviations))
     found = np.full(rows.shape[0], np.nan)
-    np.divide(np.vecdot(others, deviations), norms * norm, out=found, where=varies)
-    clipped: Floats = np.clip(found, -1.0, 1.0)
+    np.divide(np.vecdot(others, deviations), norms, out=found, where=~constant_rows(rows))
+    clipped: Floats = np.minimum(np.maximum(found, -1.0), 1.0)
     return clipped
 
 
@@ -88,7 +88,7 @@ def constant_rows(rows: Floats) -> Flags:
     Flags
         One a row.
     """
-    low, high = rows.min(axis=1), rows.max(axis=1)
+    low, high = np.minimum.reduce(rows, axis=1), np.maximum.reduce(rows, axis=1)
     constant: Flags = high - low <= ROUNDING * np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
     return constant
 

@@ -244,9 +244,9 @@ class ReturnsMatrix:
         )
         for low, high in edges:
             if low < high:
-                edge, ones = self._values[:used, low:high], np.ones(high - low, np.float32)
-                sums[0] += edge @ ones
-                sums[1] += (edge * edge) @ ones
+                edge = self._values[:used, low:high]
+                sums[0] += np.einsum("ij->i", edge)
+                sums[1] += np.einsum("ij,ij->i", edge, edge)
         return sums[0], sums[1]
 
 

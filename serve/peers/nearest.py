@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 from datasets.maths.correlation import MIN_SESSIONS, common_days, correlate_rows, correlation
 from datasets.maths.rank_correlation import Integers
 from datasets.maths.series import Floats
-from datasets.maths.unavailable import Unavailable, no_variation
+from datasets.maths.unavailable import Unavailable
 from datasets.run_metrics.window import Window
 from serve.peers.estimates import Estimates, ReturnsMatrix
 from serve.peers.returns import DailyReturns, window_rows
@@ -124,39 +124,30 @@ def search(
     own = bisect_left(pool.names, without)
     others[own : own + (own < count and pool.names[own] == without)] = False
     few = others & (observations >= 0) & (observations < MIN_SESSIONS)
-    found.excluded[TOO_FEW] += int(few.sum())
+    found.excluded[TOO_FEW] += int(np.count_nonzero(few))
+    wanted, known = others & ~few, np.isfinite(error)
     score = -figure if farthest else figure
-    (open_places,) = np.nonzero(others & ~few & ~np.isfinite(error))
-    (sure,) = np.nonzero(others & ~few & np.isfinite(error))
-    found.compared = int(sure.size)
+    (open_places,) = np.nonzero(wanted & ~known)
+    (sure,) = np.nonzero(wanted & known)
     candidates = sure[_may_be_among(score[sure], error[sure], offset + limit)]
-    wanted = np.concatenate([candidates, open_places])
-    kept = [
-        entry
-        for entry in _exact(series, window, pool, wanted, stretches=(start, observations))
-        if _counted(found, entry, is_open=not np.isfinite(error[entry[0]]))
-    ]
-    sign = 1.0 if farthest else -1.0
-    kept.sort(key=lambda entry: (sign * float(entry[1]), entry[0]))  # type: ignore[arg-type]
+    places, exact, sessions = _exact(
+        series,
+        window,
+        pool,
+        np.concatenate([candidates, open_places]),
+        stretches=(start, observations),
+        found=found,
+    )
+    # Every estimate is of an alpha that varies; of the others nothing was known before.
+    found.compared = int(sure.size + np.count_nonzero(~known[places]))
+    order = np.lexsort((places, exact if farthest else -exact))[offset : offset + limit]
     found.page = [
-        Neighbour(pool.names[place], float(value), n)  # type: ignore[arg-type]
-        for place, value, n in kept[offset : offset + limit]
+        Neighbour(pool.names[place], value, n)
+        for place, value, n in zip(
+            places[order].tolist(), exact[order].tolist(), sessions[order].tolist(), strict=True
+        )
     ]
     return found
-
-
-_Entry = tuple[int, float | Unavailable, int]
-"""A place in the pool, its figure or the reason, and the common sessions."""
-
-
-def _counted(found: Nearest, entry: _Entry, *, is_open: bool) -> bool:
-    """Count an alpha of which nothing was known before; return whether it has a figure."""
-    _, value, _ = entry
-    if isinstance(value, Unavailable):
-        found.excluded[TOO_FEW if value.code == "insufficient_data" else NO_VARIATION] += 1
-        return False
-    found.compared += is_open
-    return True
 
 
 def _may_be_among(score: Floats, error: Floats, count: int) -> Integers:
@@ -175,35 +166,60 @@ def _exact(
     places: Integers,
     *,
     stretches: tuple[Integers, Integers],
-) -> Iterator[_Entry]:
-    """Compute correlations in double precision; of rows that share a stretch of the series many at a time.
+    found: Nearest,
+) -> tuple[Integers, Floats, Integers]:
+    """Compute correlations in double precision, and count the alphas that have none.
 
     Parameters
     ----------
     stretches
         By place, where the common sessions begin in the series and how many there are; -1 twice where they are no stretch.
+    found
+        Where they are counted.
+
+    Returns
+    -------
+    tuple
+        The places with a correlation, what it is, and the common sessions.
     """
-    start, count = stretches
-    shared: dict[tuple[int, int], list[int]] = {}
-    for place in places.tolist():
-        if start[place] < 0:
-            yield place, *_one(series, window, pool, pool.records[place])
-        else:
-            shared.setdefault((int(start[place]), int(count[place])), []).append(place)
-    if not shared:
-        return
+    start, count = (x[places] for x in stretches)
+    values, sessions = np.full(places.size, np.nan), count.copy()
+    (shared,) = np.nonzero(start >= 0)
+    if shared.size:
+        values[shared] = _in_stretches(series, pool, places[shared], start[shared], count[shared])
+    for at in np.flatnonzero(start < 0).tolist():
+        value, sessions[at] = _one(series, window, pool, pool.records[places[at]])
+        if not isinstance(value, Unavailable):
+            values[at] = value
+    has = ~np.isnan(values)
+    few = np.count_nonzero(sessions[~has] < MIN_SESSIONS)
+    found.excluded[TOO_FEW] += int(few)
+    found.excluded[NO_VARIATION] += int(np.count_nonzero(~has) - few)
+    return places[has], values[has], sessions[has]
+
+
+def _in_stretches(
+    series: DailyReturns, pool: Pool, places: Integers, start: Integers, count: Integers
+) -> Floats:
+    """Correlate the series with rows that have all common sessions side by side, those of one stretch many at a time."""
     assert pool.matrix is not None, "what is not in the matrix has no stretch"
-    order = np.concatenate([np.array(chosen) for chosen in shared.values()])
-    first_days = series.days[start[order]]
-    before = dict(zip(order.tolist(), pool.matrix.before(pool.rows[order], first_days).tolist(), strict=True))
-    for (begin, size), chosen in shared.items():
+    order = np.lexsort((count, start))
+    places, start, count = places[order], start[order], count[order]
+    before = pool.matrix.before(pool.rows[places], series.days[start])
+    (ends,) = np.nonzero((np.diff(start) != 0) | (np.diff(count) != 0))
+    values, low = np.empty(places.size), 0
+    for high in [*(ends + 1).tolist(), places.size]:
+        begin, size = int(start[low]), int(count[low])
         own = series.values[begin : begin + size]
-        for at in range(0, len(chosen), _ROWS_AT_ONCE):
-            part = chosen[at : at + _ROWS_AT_ONCE]
-            rows = np.empty((len(part), size))
-            pool.file.fill(rows, (pool.records[x] for x in part), (before[x] for x in part))
-            for place, value in zip(part, correlate_rows(own, rows).tolist(), strict=True):
-                yield place, no_variation("common sessions") if np.isnan(value) else value, size
+        for at in range(low, high, _ROWS_AT_ONCE):
+            part = slice(at, min(at + _ROWS_AT_ONCE, high))
+            rows = np.empty((part.stop - at, size))
+            pool.file.fill(rows, [pool.records[x] for x in places[part].tolist()], before[part].tolist())
+            values[part] = correlate_rows(own, rows)
+        low = high
+    found = np.empty(places.size)
+    found[order] = values
+    return found
 
 
 def _one(series: DailyReturns, window: Window, pool: Pool, record: Record) -> tuple[float | Unavailable, int]:

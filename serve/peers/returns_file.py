@@ -195,9 +195,10 @@ class ReturnsFile:
 
     def fill(self, rows: Floats, records: Iterable[Record], starts: Iterable[int]) -> None:
         """Read returns into the rows of an array, of each record from a session on; ReturnsDamaged when they are not there."""
-        for row, record, start in zip(rows, records, starts, strict=True):
-            if row.size:
-                self._fill(row.data.cast("B"), record.values_place + 8 * start)
+        width = rows.shape[1] * rows.itemsize
+        buffer = rows.data.cast("B") if rows.size else memoryview(b"")
+        for number, (record, start) in enumerate(zip(records, starts, strict=True)):
+            self._fill(buffer[number * width : (number + 1) * width], record.values_place + 8 * start)
 
     def _fill(self, buffer: memoryview, place: int) -> None:
         try:

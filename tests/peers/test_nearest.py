@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datasets.maths.correlation import common_days, correlation
 from datasets.maths.series import is_constant
 from datasets.run_metrics.window import Window
 from serve.peers.estimates import ReturnsMatrix
@@ -172,6 +173,25 @@ def test_no_estimate_is_further_from_the_truth_than_it_says(seed: int, length: i
             assert rows, "an estimate of what has no figure"
             assert abs(estimates.correlation[row] - rows[0][1]) <= estimates.error[row]
             assert estimates.error[row] < 0.05
+
+
+@check
+@given(st.integers(0, 2**32 - 1), st.integers(10, SPAN), st.integers(0, 120), st.booleans())
+def test_many_at_once_have_the_very_figures_of_each_alone(
+    seed: int, length: int, start: int, farthest: bool
+) -> None:
+    draw = np.random.default_rng(seed)
+    common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}
+    others = {f"A{n:02d}": alpha(KINDS[n % len(KINDS)], draw, common) for n in range(60)}
+    first = dt.date(1970, 1, 1) + dt.timedelta(days=FIRST + start)
+    window = Window(first, first + dt.timedelta(days=length))
+    own = alpha("plain", draw, common).within(window)
+    pool = pool_of(ReturnsFile(None), others, 10**8, narrow=False)
+    found = search(own, window, pool, without="", farthest=farthest, limit=100, offset=0)
+    for row in found.page:
+        other = others[row.alpha_id].within(window)
+        alone = correlation(*common_days(own.days, own.values, other.days, other.values))
+        assert row.figure == alone, "to the last bit"
 
 
 def test_alphas_that_are_alike_to_the_last_digit_come_by_address(tmp_path: Path) -> None:
