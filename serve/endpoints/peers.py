@@ -84,48 +84,48 @@ def neighbours(service: ServerState, request: Request) -> Pending[Answer]:
 
 
 async def _neighbours(service: ServerState, request: Request, named: tuple[Snapshot, ...] | None) -> Answer:
+    # One turn of a compute thread: what is quick for it would else wait for several.
+    answer = await service.compute(partial(_compared, service, request, named))
+    if not isinstance(answer, ReturnsStore):
+        return answer
+    patience = time.monotonic() + service.neighbours.patience_seconds
+    while not answer.was_ready and time.monotonic() < patience:  # noqa: ASYNC110 - what it waits for is a thread
+        await asyncio.sleep(_LOOK_SECONDS)
+    again = await service.compute(partial(_compared, service, request, named)) if answer.was_ready else answer
+    if isinstance(again, ReturnsStore):
+        raise _not_ready(again)
+    return again
+
+
+def _compared(
+    service: ServerState, request: Request, named: tuple[Snapshot, ...] | None
+) -> Answer | ReturnsStore:
+    """Return the answer, or the store that has not read the returns of all yet."""
     question, snapshot, values = asked(request, request.values["by"]), request.the_snapshot, request.values
     order = Order(values["order"] == "farthest", values["limit"], values["offset"])
-    if not await service.compute(partial(_holds_data, snapshot, question)):
+    if not _holds_data(snapshot, question):
         return _page(service, request, question, Neighbours(), (kind_missing(question.table),))
     if named is None and question.by == "returns":
-        return await _among_all(service, request, question, order)
-    others = _readable_runs(service, request) if named is None else named
-
-    def compared() -> Answer:
+        store = service.neighbours.of(question.book)
+        if not store.was_ready:
+            return store
+        try:
+            found = among_all(
+                store, service.returns, snapshot, question, allowed=request.the_caller.runs, order=order
+            )
+        except ReturnsDamaged:
+            store.damaged()
+            raise _not_ready(store) from None
+    else:
+        others = _readable_runs(service, request) if named is None else named
         found = among_few(service.reader, service.returns, (snapshot, *others), question, order)
-        return _page(service, request, question, found)
-
-    return await service.compute(compared)
+    return _page(service, request, question, found)
 
 
 def _holds_data(snapshot: Snapshot, question: Question) -> bool:
     if question.compared_book is not None:
         holds_book(snapshot, question.table, question.compared_book, raw=question.raw)
     return question.has_rows(snapshot)
-
-
-async def _among_all(service: ServerState, request: Request, question: Question, order: Order) -> Answer:
-    store = await service.compute(partial(service.neighbours.of, question.book))
-    patience = time.monotonic() + service.neighbours.patience_seconds
-    while not store.was_ready and time.monotonic() < patience:  # noqa: ASYNC110 - what it waits for is a thread
-        await asyncio.sleep(_LOOK_SECONDS)
-    if not store.was_ready:
-        raise _not_ready(store)
-    work = partial(
-        among_all,
-        store,
-        service.returns,
-        request.the_snapshot,
-        question,
-        allowed=request.the_caller.runs,
-        order=order,
-    )
-    try:
-        return _page(service, request, question, await service.compute(work))
-    except ReturnsDamaged:
-        store.damaged()
-        raise _not_ready(store) from None
 
 
 def _not_ready(store: ReturnsStore) -> ApiError:

@@ -21,7 +21,7 @@ from serve.auth.tokens import Credentials
 from serve.cache.bodies import JOINED_BYTES, Body, coded
 from serve.compute import CallerLeft
 from serve.http import envelope
-from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Pending
+from serve.http.answer import Answer, EndpointFunction, Page, PageEndpoint, Pending
 from serve.http.encoding import IDENTITY, JOINABLE, negotiate
 from serve.http.errors import as_api_error
 from serve.http.params import parse_query, refusal
@@ -242,7 +242,9 @@ class EndpointHandler:
     def _answered(self, request: Request, answer: Answer) -> _Step:
         coding = negotiate(request.headers.get(b"accept-encoding"))
         respond = partial(object_response, request, self.endpoint, answer, coding)
-        if coding == IDENTITY or self.endpoint.public:  # a probe never waits for a thread
+        if (
+            coding == IDENTITY or self.endpoint.public or _is_small(answer)
+        ):  # a probe never waits for a thread
             return respond()
         return Pending(partial(self._service.compute, respond))
 
@@ -339,6 +341,11 @@ class EndpointHandler:
         # a body that goes at once leaves the processor's caches as they are.
         small = body.bytes <= JOINED_BYTES
         return (small or rows.rendered is None) and self._service.asked_again.note(tag)
+
+
+def _is_small(answer: Answer) -> bool:
+    """Whether an answer is a page so small that compressing it takes less than another turn of a thread."""
+    return isinstance(answer, Page) and isinstance(answer.rows, bytes) and len(answer.rows) <= JOINED_BYTES
 
 
 def _is_quick(rows: Rows, coding: str) -> bool:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from serve.compute import ComputeQueue
+from serve.http.request import Request
 from serve.peers import returns_file
 from tests.peers import catalogue
 from tests.peers.catalogue import Curve
@@ -61,6 +63,24 @@ def test_they_are_those_of_a_plain_loop_over_any_window(
         assert excluded["no_data"] == 1
         assert excluded["not_read"] == excluded["unreadable"] == 0
         assert {row["name"] for row in found["data"]} == {row[0] for row in rows}
+
+
+def test_a_search_waits_for_a_compute_thread_once(
+    api: ApiClient, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body(api, token, "Test_like_0")
+    turns: list[Request | None] = []
+    run = ComputeQueue.run
+
+    def count(self: ComputeQueue, work: Any, request: Request | None) -> Any:
+        turns.append(request)
+        return run(self, work, request)
+
+    monkeypatch.setattr(ComputeQueue, "run", count)
+    path = "/v1/alphas/Test_like_0/neighbours?to=2021-05-03"
+    answer = api.get(path, token, headers={"accept-encoding": "gzip"})
+    assert (answer.status_code, answer.headers["content-encoding"]) == (200, "gzip")
+    assert len(turns) == 1
 
 
 def test_pages_cover_them_once_in_order(api: ApiClient, token: str, market: Published) -> None:
