@@ -11,21 +11,22 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import http.client
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import click
-import httpx
 import numpy as np
 
-from benchmarks.catalogue import _GRANTS, REPOSITORY, _command, cpu_seconds, figures, make_pointer
+from benchmarks.catalogue import _GRANTS, REPOSITORY, _command, figures, make_pointer
 from datasets.layout import pointer_path
 from datasets.storage import open_storage
 from serve.peers.returns import DailyReturns
@@ -72,8 +73,8 @@ def prepare(folder: Path, alphas: int, sessions: int) -> np.ndarray[Any, np.dtyp
 
 
 @contextlib.contextmanager
-def serving(root: Path, returns: Path) -> Iterator[tuple[str, int]]:
-    """Run the service; give its address and its process."""
+def serving(root: Path, returns: Path) -> Iterator[tuple[int, int]]:
+    """Run the service; give its port and its process."""
     log = root.parent / "serve.log"
     with log.open("wb") as stream:
         process = subprocess.Popen(
@@ -97,17 +98,51 @@ def serving(root: Path, returns: Path) -> Iterator[tuple[str, int]]:
     try:
         while "http://127.0.0.1:" not in log.read_text():
             time.sleep(0.05)
-        address = "http://127.0.0.1:" + log.read_text().split("http://127.0.0.1:")[1].split('"')[0].split()[0]
-        yield f"{address.rstrip('/')}/v1", process.pid
+        port = log.read_text().split("http://127.0.0.1:")[1].split('"')[0].split()[0].rstrip("/")
+        yield int(port), process.pid
     finally:
         process.terminate()
         process.wait()
+
+
+class Caller:
+    """Asks over one connection that is kept, with as little between it and the socket as there can be.
+
+    Parameters
+    ----------
+    port
+        Of the service on this machine.
+    token
+        The key.
+    """
+
+    def __init__(self, port: int, token: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self._headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
+
+    def get(self, path: str, query: Mapping[str, str] | None = None) -> tuple[int, bytes]:
+        """Return status and body of an answer."""
+        self._connection.request("GET", f"/v1{path}?{urlencode(query or {})}", headers=self._headers)
+        answer = self._connection.getresponse()
+        return answer.status, answer.read()
 
 
 def resident_mib(pid: int) -> float:
     """Return the memory of a process that is its own: what is mapped from files is the system's."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("RssAnon:"))
+
+
+def processor_ms(pid: int) -> float:
+    """Return the processor time of a process and of all of its threads, to the nanosecond."""
+    # The scheduler's own count: that of /proc/<pid>/stat goes in steps of 10 ms.
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e6
+
+
+def kept(is_kept: bool) -> str:
+    """Say whether an aim is kept."""
+    return "YES" if is_kept else "NO"
 
 
 def windows(sessions: int, rounds: int) -> Iterator[dict[str, str]]:
@@ -155,35 +190,38 @@ def main(*, alphas: int, sessions: int, rounds: int) -> None:
         _command("accounts", "create", "--email", "b@example.org", "--ceiling-endpoints", "all", *where)
         grants = (*_GRANTS, *where)
         key = _command("keys", "issue", "--account", "b@example.org", "--name", "b", *grants)["token"]
-        with (
-            serving(root, folder / "returns") as (address, pid),
-            httpx.Client(headers={"authorization": f"Bearer {key}"}, timeout=60) as client,
-        ):
-            client.get(f"{address}/alphas/Test_asked_0/equity-curve").raise_for_status()
+        with serving(root, folder / "returns") as (port, pid):
+            caller = Caller(port, key)
+            status, _ = caller.get("/alphas/Test_asked_0/equity-curve")
+            assert status == 200, status
             time.sleep(2)
             before, began = resident_mib(pid), time.perf_counter()
-            while client.get(f"{address}/alphas/Test_asked_0/neighbours").status_code != 200:
+            while caller.get("/alphas/Test_asked_0/neighbours")[0] != 200:
                 time.sleep(0.1)
             told["first_answer_seconds"] = round(time.perf_counter() - began, 2)
-            times, cpu = [], cpu_seconds(pid)
+            times, spent = [], []
             for number, window in enumerate(windows(sessions, rounds)):
                 order = ("nearest", "farthest")[number % 3 == 0]
-                begin = time.perf_counter()
-                answer = client.get(
-                    f"{address}/alphas/Test_asked_{number % _REAL}/neighbours",
-                    params={**window, "order": order},
-                )
+                path = f"/alphas/Test_asked_{number % _REAL}/neighbours"
+                cpu, begin = processor_ms(pid), time.perf_counter()
+                status, body = caller.get(path, {**window, "order": order})
                 times.append((time.perf_counter() - begin) * 1e3)
-                assert answer.status_code == 200, answer.text
-                assert answer.json()["meta"]["excluded"]["not_read"] == 0
-            spent = (cpu_seconds(pid) - cpu) / rounds * 1e3
+                spent.append(processor_ms(pid) - cpu)
+                assert status == 200, body
+                assert json.loads(body)["meta"]["excluded"]["not_read"] == 0
+            p99 = sorted(times)[int(len(times) * 0.99)]
             told["GET /v1/alphas/{alpha}/neighbours"] = {
-                **figures(times, _AIM_MS),
-                "p99_met": sorted(times)[int(len(times) * 0.99)] < _AIM_MS,
-                "mean_cpu_ms_of_the_service": round(spent, 2),
+                **figures(times),
+                "p50_cpu_ms": round(float(np.median(spent)), 2),
+                "p99_below_ms": _AIM_MS,
+                "kept": kept(p99 < _AIM_MS),
             }
             memory = resident_mib(pid) - before
-            told["memory"] = {"mib": round(memory, 1), "aim_mib": _MOST_MIB, "met": memory < _MOST_MIB}
+            told["memory"] = {
+                "mib": round(memory, 1),
+                "at_most_mib": _MOST_MIB,
+                "kept": kept(memory <= _MOST_MIB),
+            }
         told["plain NumPy in double precision, in process"] = plain(returns, 20)
     print(json.dumps(told, indent=2))
 
