@@ -11,6 +11,7 @@ from pipeline.rule import MAX_EXAMPLES, Finding, Level, limited, rule
 from pipeline.seal.casting import CastProblem
 from pipeline.seal.engine_words import nearest
 from pipeline.seal.manifest import KeyProblem
+from pipeline.seal.parquet_structure import EXPANSION, FREE_BYTES
 from schemas.kinds import CLOCK_SKEW, EARLIEST, MAX_BYTES, MAX_ROWS
 from schemas.tables import TABLES
 
@@ -164,7 +165,9 @@ def seal_digest(kind: str, facts: Sequence[FileFact]) -> Finding | None:
 
 @rule(
     "table.columns",
-    "The file is Parquet, its required columns are there, and every declared column has its type "
+    "The file is Parquet, the numbers in it agree with each other and with its bytes, and it unpacks to at most "
+    f"{FREE_BYTES // 2**20} MiB, or {EXPANSION} times its bytes where that is more; its required columns are there, and "
+    "every declared column has its type "
     "(casts that change no value are made: whole numbers to doubles up to 2**53, timestamps at midnight to dates, "
     "aware timestamps of any precision to UTC microseconds when nothing is cut off, dictionary codes to text).",
     "Write the named columns with the declared type; instants need a zone (Parquet isAdjustedToUTC).",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
-from collections.abc import Collection
+import mmap
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import polars as pl
 
 from pipeline.seal.casting import POLARS_TYPES, CastProblem, beyond_calendar, cast_losslessly
 from pipeline.seal.engine_words import EXPECTED, nearest, stored_as
+from pipeline.seal.parquet_structure import EXPANSION, FREE_BYTES, inspect
 from schemas.kinds import MAX_ROWS
 from schemas.table import Column, Table
 
@@ -23,6 +26,9 @@ _UNREADABLE = (
     ValueError,
 )
 """What the engine raises on a file it cannot make sense of; a panic of it is not an Exception."""
+_UNPACKED = (
+    f"at most {FREE_BYTES // 2**20} MiB in memory, or {EXPANSION} times its own bytes where that is more"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +79,24 @@ def decode_table(
         column.name: column for column in table.sealed_columns if columns is None or column.name in columns
     }
     try:
+        if not rows:
+            # First of all: a few bytes may claim, or unpack to, more than any memory holds. Parts follow an empty one.
+            with _viewed(raw) as view:
+                structure = inspect(view, declared)
+            if structure.rows > MAX_ROWS:
+                return _unreadable(table, f"at most {MAX_ROWS:,} rows", f"{structure.rows:,} rows")
+            if structure.unpacked > structure.limit:
+                return _unreadable(table, _UNPACKED, f"{structure.unpacked:,} bytes or more in memory")
         stored = pl.read_parquet_schema(_source(raw))
         wanted = [name for name in declared if name in stored]
-        # The footer is asked first: a few bytes may claim more rows than any memory holds.
         height = _height(raw)
-        if height > MAX_ROWS:
-            return _unreadable(table, f"at most {MAX_ROWS:,} rows", f"{height:,} rows")
         if rows is None:
             frame = pl.read_parquet(_source(raw), columns=wanted)
             height = frame.height if wanted else height
         else:
             frame = pl.scan_parquet(_source(raw)).select(wanted).slice(rows.start, len(rows)).collect()
     except _UNREADABLE as error:
-        return _unreadable(table, "a Parquet file", _reason(error))
+        return _unreadable(table, "a Parquet file", f"unreadable ({_reason(error)})")
     taken: list[pl.Series] = []
     problems: list[CastProblem] = []
     known = {column.name for column in table.sealed_columns}
@@ -126,6 +137,20 @@ def _absent(column: Column, extra: tuple[str, ...]) -> list[CastProblem]:
     misspelt = nearest(column.name, extra)
     fix = "" if misspelt is None else f"did you mean it by {misspelt}?"
     return [CastProblem(column.name, EXPECTED[column.type], "absent", fix=fix)]
+
+
+@contextlib.contextmanager
+def _viewed(raw: bytes | Path) -> Iterator[memoryview]:
+    """Give the bytes of a file without having them in memory where they are not."""
+    if isinstance(raw, bytes):
+        yield memoryview(raw)
+        return
+    with (
+        raw.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+        memoryview(mapped) as view,
+    ):
+        yield view
 
 
 def _source(raw: bytes | Path) -> io.BytesIO | Path:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
 import signal
-import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -26,6 +26,7 @@ from pipeline.check_apart import Checker, answer
 from pipeline.rules import RULES
 from pipeline.seal.regular_file import NotRegular, TooLarge, read_regular
 from schemas.kinds import MAX_BYTES, MAX_ROWS
+from tests.support.forged_parquet import forge_footer, forge_page, put, put_values, set_rows
 from tests.support.pipeline_command import report
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, resign, rewrite
@@ -99,31 +100,41 @@ def nanoseconds(seal: Path) -> None:
     resign(seal)
 
 
+def _forge(seal: Path, kind: str, change: Callable[[bytes], bytes], **declared: Any) -> None:
+    path = seal / f"{kind}.parquet"
+    path.write_bytes(change(path.read_bytes()))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    _declare(seal, kind, sha256=digest, bytes=path.stat().st_size, **declared)
+
+
 def absurd_footer(seal: Path) -> None:
     """Claim more rows in the footer than there is memory for."""
-    path = seal / "rebalances.parquet"
-    frame = pl.read_parquet(io.BytesIO(path.read_bytes()))
-    raw = path.read_bytes()
-    size = struct.unpack("<I", raw[-8:-4])[0]
-    footer = raw[-8 - size : -8]
-    rows = _varint(frame.height * 2)
-    forged = footer.replace(rows, _varint(2**61))
-    assert forged != footer
-    path.write_bytes(raw[: -8 - size] + forged + struct.pack("<I", len(forged)) + b"PAR1")
-    _declare(seal, "rebalances", sha256=_digest(path), bytes=path.stat().st_size)
+    _forge(seal, "rebalances", partial(forge_footer, change=partial(set_rows, rows=2**60)))
 
 
-def _varint(value: int) -> bytes:
-    found = b""
-    while value > 0x7F:
-        found, value = found + bytes([value & 0x7F | 0x80]), value >> 7
-    return found + bytes([value])
+def more_rows_than_its_row_groups(seal: Path) -> None:
+    _forge(seal, "pnl", partial(forge_footer, change=put(3, 2**27)))
 
 
-def _digest(path: Path) -> str:
-    import hashlib  # noqa: PLC0415 - only here
+def page_of_less_than_nothing(seal: Path) -> None:
+    """Claim a negative number of values in a page: the engine's process ended of it."""
+    _forge(seal, "pnl", partial(forge_page, change=put_values(-1)))
 
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+def dictionary_of_billions(seal: Path) -> None:
+    """Claim more texts in a dictionary than there is memory for: the engine's process ended of it."""
+    _forge(seal, "pnl", partial(forge_page, change=put_values(2**31 - 1), dictionary=True))
+
+
+def equal_rows(seal: Path) -> None:
+    """Seal a few bytes that are twenty million rows."""
+    rows = 20_000_000
+    frame = pl.select(
+        date=pl.repeat(0, rows, dtype=pl.Int32).cast(pl.Date), week_status=pl.repeat("traded", rows)
+    )
+    file = io.BytesIO()
+    frame.write_parquet(file)
+    _forge(seal, "rebalances", lambda _: file.getvalue(), rows=rows)
 
 
 HOSTILE: dict[Callable[[Path], None], str] = {
@@ -139,6 +150,10 @@ HOSTILE: dict[Callable[[Path], None], str] = {
     absurd_rows: "seal.size",
     nanoseconds: "table.columns",
     absurd_footer: "table.columns",
+    more_rows_than_its_row_groups: "table.columns",
+    page_of_less_than_nothing: "table.columns",
+    dictionary_of_billions: "table.columns",
+    equal_rows: "table.columns",
 }
 
 

@@ -1,0 +1,82 @@
+"""Parquet files that say of themselves what is not so, or unpack to far more than they are."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+
+from tests.support.compact_thrift import Field, Struct, read_struct, write_struct
+
+Change = Callable[[Struct], None]
+_MAGIC = b"PAR1"
+
+
+def footer_of(raw: bytes) -> tuple[bytes, Struct]:
+    """Return what stands before the footer, and the footer."""
+    (size,) = struct.unpack("<I", raw[-8:-4])
+    return raw[: -8 - size], read_struct(raw[-8 - size : -8])[0]
+
+
+def with_footer(pages: bytes, footer: Struct) -> bytes:
+    """Return the file of these pages and this footer."""
+    written = write_struct(footer)
+    return pages + written + struct.pack("<I", len(written)) + _MAGIC
+
+
+def forge_footer(raw: bytes, change: Change) -> bytes:
+    """Change the footer of a file."""
+    pages, footer = footer_of(raw)
+    change(footer)
+    return with_footer(pages, footer)
+
+
+def forge_page(raw: bytes, change: Change, *, dictionary: bool = False) -> bytes:
+    """Change the header of the first page of data of the first column, or of its dictionary; what lies behind moves along."""
+    pages, footer = footer_of(raw)
+    column = next(iter(columns_of(footer)))
+    at = column[11 if dictionary else 9].value
+    header, end = read_struct(pages, at)
+    change(header)
+    written = write_struct(header)
+    grown = len(written) - (end - at)
+    for chunk in columns_of(footer):
+        for number in (9, 10, 11):
+            if number in chunk and chunk[number].value > at:
+                chunk[number].value += grown
+    column[7].value += grown
+    return with_footer(pages[:at] + written + pages[end:], footer)
+
+
+def columns_of(footer: Struct) -> Iterator[Struct]:
+    """Yield the metadata of every column chunk."""
+    for group in footer[4].value:
+        for chunk in group[1].value:
+            yield chunk[3].value
+
+
+def set_rows(footer: Struct, rows: int) -> None:
+    """Claim a number of rows everywhere a footer says it."""
+    footer[3].value = rows
+    for group in footer[4].value:
+        group[3].value = rows
+    for column in columns_of(footer):
+        column[5].value = rows
+
+
+def put(number: int, value: int) -> Change:
+    """Give an integer field of a struct another value."""
+
+    def change(struct_: Struct) -> None:
+        struct_[number] = Field(struct_[number].type, value)
+
+    return change
+
+
+def put_values(values: int) -> Change:
+    """Give the header of a page, whichever it is, another number of values."""
+
+    def change(header: Struct) -> None:
+        inner = next(header[number] for number in (5, 7, 8) if number in header)
+        put(1, values)(inner.value)
+
+    return change
