@@ -12,6 +12,8 @@ from serve.query.rendered_rows import SplitRows
 
 JOINED_BYTES: Final = 1 << 17
 """Bytes up to which pieces are put together: handing each over costs more than copying them."""
+MAX_CUT_BYTES: Final = 1 << 19
+"""Bytes up to which the body of a page that is cut from rendered rows is cached: copying a larger one is most of its cost."""
 _OVERHEAD: Final = 400
 """What an entry takes besides its body."""
 

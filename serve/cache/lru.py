@@ -121,12 +121,20 @@ class SizedLRUCache(Generic[V]):
             with self._lock:
                 del self._loading[key]
 
-    def put(self, owner: SnapshotKey, name: Hashable, value: V, size: int) -> bool:
-        """Cache a value and evict others until all fit; False when it is larger than the bound by itself."""
+    def put(self, owner: SnapshotKey, name: Hashable, value: V, size: int, *, evict: bool = True) -> bool:
+        """Cache a value, and return whether it was; one that is larger than the bound by itself never is.
+
+        Parameters
+        ----------
+        evict
+            Whether others go until all fit; otherwise the value is cached only where there is room.
+        """
         if size > self._limit:
             return False
         with self._lock:
             self._remove((owner, name))
+            if not evict and self._is_over(size, self._entries):
+                return False
             self._evict(size, self._entries)
             self._values[owner, name] = (value, size)
             self._names.setdefault(owner, set()).add(name)
@@ -155,10 +163,12 @@ class SizedLRUCache(Generic[V]):
                 self._remove((owner, name))
 
     def _evict(self, size: int, entries: int | None = None) -> None:
-        while self._values and (
-            self._bytes + size > self._limit or (entries is not None and len(self._values) >= entries)
-        ):
+        while self._values and self._is_over(size, entries):
             self._remove(next(iter(self._values)))
+
+    def _is_over(self, size: int, entries: int | None) -> bool:
+        """Whether one value more of so many bytes is too much."""
+        return self._bytes + size > self._limit or (entries is not None and len(self._values) >= entries)
 
     def _remove(self, key: tuple[SnapshotKey, Hashable]) -> None:
         found = self._values.pop(key, None)

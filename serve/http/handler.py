@@ -18,11 +18,11 @@ from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, Snapsho
 from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
 from serve.auth.allow_list import Mode
 from serve.auth.tokens import Credentials
-from serve.cache.bodies import JOINED_BYTES, Body, coded
+from serve.cache.bodies import MAX_CUT_BYTES, Body, coded
 from serve.compute import CallerLeft
 from serve.http import envelope
-from serve.http.answer import Answer, EndpointFunction, Page, PageEndpoint, Pending
-from serve.http.encoding import IDENTITY, JOINABLE, negotiate
+from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Pending
+from serve.http.encoding import IDENTITY, IMMEDIATE_BYTES, JOINABLE, negotiate
 from serve.http.errors import as_api_error
 from serve.http.params import parse_query, refusal
 from serve.http.request import ANSWERED, Request
@@ -33,6 +33,7 @@ from serve.http.responses import (
     left_unanswered,
     matches,
     not_modified,
+    object_body,
     object_response,
     page_response,
     quoted,
@@ -241,10 +242,13 @@ class EndpointHandler:
 
     def _answered(self, request: Request, answer: Answer) -> _Step:
         coding = negotiate(request.headers.get(b"accept-encoding"))
-        respond = partial(object_response, request, self.endpoint, answer, coding)
+        pieces = object_body(request, self.endpoint, answer)
+        respond = partial(object_response, request, self.endpoint, answer, pieces, coding)
         if (
-            coding == IDENTITY or self.endpoint.public or _is_small(answer)
-        ):  # a probe never waits for a thread
+            coding == IDENTITY
+            or sum(map(len, pieces)) <= IMMEDIATE_BYTES
+            or self.endpoint.public  # a probe never waits for a thread
+        ):
             return respond()
         return Pending(partial(self._service.compute, respond))
 
@@ -277,7 +281,8 @@ class EndpointHandler:
         def work() -> Response:
             try:
                 rows = source.load(query, made_from) if found is None else found
-                return self._of_found(request, function, (query, tag, coding), rows, in_memory=False)
+                named = query, tag, coding
+                return self._of_found(request, function, named, rows, in_memory=found is not None)
             except RowsDamaged:  # they are not used a second time
                 rows = source.load(query, made_from)
                 return self._of_found(request, function, (query, tag, coding), rows, in_memory=False)
@@ -326,29 +331,22 @@ class EndpointHandler:
         pieces = envelope.page(query, found, function.meta(request, query, found), array)
         name = tag_of_body(b"".join(pieces)) if function.tag_by_body else tag
         body = coded(pieces, coding, quoted(name, coding), split)
-        if self._is_cached(found.rows, body, tag, in_memory=in_memory):
-            self._service.bodies.put(query.snapshot, (tag, coding), body.copied(), body.bytes)
+        again = self._service.asked_again.note(tag)
+        if not in_memory or (again and _is_worth_caching(found.rows, body)):
+            # What is asked once takes room that is free; only what is asked again pushes others out.
+            self._service.bodies.put(query.snapshot, (tag, coding), body.copied(), body.bytes, evict=again)
         headers = request.the_caller.headers
         response = page_response(body, headers)
         wanted = request.headers.get(b"if-none-match")
         return response if wanted is None else unless_unchanged(response, wanted, headers)
 
-    def _is_cached(self, rows: Rows, body: Body, tag: str, *, in_memory: bool) -> bool:
-        """Whether a body is worth its memory."""
-        if not in_memory:
-            return True
-        # Cut from rows in memory: what lies there already is not cached twice, and the rest when it is asked again, for
-        # a body that goes at once leaves the processor's caches as they are.
-        small = body.bytes <= JOINED_BYTES
-        return (small or rows.rendered is None) and self._service.asked_again.note(tag)
 
-
-def _is_small(answer: Answer) -> bool:
-    """Whether an answer is a page so small that compressing it takes less than another turn of a thread."""
-    return isinstance(answer, Page) and isinstance(answer.rows, bytes) and len(answer.rows) <= JOINED_BYTES
+def _is_worth_caching(rows: Rows, body: Body) -> bool:
+    """Whether a body of rows in memory is worth its own: what lies there already only while copying it costs little."""
+    return rows.rendered is None or body.bytes <= MAX_CUT_BYTES
 
 
 def _is_quick(rows: Rows, coding: str) -> bool:
     """Whether a body of these rows is compressed in no time: they mostly are already, or they are few."""
     joined = rows.rendered is not None and coding in JOINABLE
-    return joined or rows.size <= JOINED_BYTES
+    return joined or rows.size <= IMMEDIATE_BYTES

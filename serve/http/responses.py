@@ -98,39 +98,50 @@ def unless_unchanged(response: Response, if_none_match: bytes, headers: Mapping[
     return response
 
 
-def object_response(request: Request, endpoint: Endpoint, answer: Answer, coding: str) -> Response:
-    """Turn the answer of an endpoint that is not of cached pages into its response; large bodies are encoded here."""
+def object_body(request: Request, endpoint: Endpoint, answer: Answer) -> BodyChunks:
+    """Assemble the body of an answer of an endpoint that is not of cached pages, as it is before it is encoded."""
     if isinstance(answer, Page):
-        return _uncached_page(request, answer, coding)
-    shared = endpoint.shared
-    sent = {**({} if shared else request.answer_headers), "vary": "Accept-Encoding", "cache-control": PRIVATE}
+        values = request.values
+        return envelope.collection(
+            answer.rows,
+            returned=answer.returned,
+            total=answer.total,
+            limit=values["limit"],
+            offset=values["offset"],
+            meta=answer.meta,
+        )
     if isinstance(answer, Bare):
-        content = envelope.bare(answer.body)
-        sent["cache-control"] = "no-store"
-    else:
-        meta = dict(answer.meta)
-        if answer.warnings:
-            meta["warnings"] = list(answer.warnings)
-        request_id = None if shared else request.id
-        content = envelope.single(answer.data, request_id=request_id, source=answer.source, meta=meta)
-        sent["cache-control"] = answer.cache_control
-    packed = coded((content,), coding)
+        return (envelope.bare(answer.body),)
+    meta = dict(answer.meta)
+    if answer.warnings:
+        meta["warnings"] = list(answer.warnings)
+    request_id = None if endpoint.shared else request.id
+    return (envelope.single(answer.data, request_id=request_id, source=answer.source, meta=meta),)
+
+
+def object_response(
+    request: Request, endpoint: Endpoint, answer: Answer, pieces: BodyChunks, coding: str
+) -> Response:
+    """Return the response that carries such a body; large ones are encoded here.
+
+    Parameters
+    ----------
+    pieces
+        As :func:`object_body` assembled them of the same answer.
+    """
+    if isinstance(answer, Page):
+        return _uncached_page(request, pieces, coding)
+    shared = endpoint.shared
+    sent = {**({} if shared else request.answer_headers), "vary": "Accept-Encoding"}
+    sent["cache-control"] = "no-store" if isinstance(answer, Bare) else answer.cache_control
+    packed = coded(pieces, coding)
     if packed.coding != encoding.IDENTITY:
         sent["content-encoding"] = packed.coding
     return Response(200, packed.pieces, sent, shared=shared)
 
 
-def _uncached_page(request: Request, page: Page, coding: str) -> Response:
+def _uncached_page(request: Request, pieces: BodyChunks, coding: str) -> Response:
     """Return a page of which nothing was known beforehand: it is tagged by its bytes."""
-    values = request.values
-    pieces = envelope.collection(
-        page.rows,
-        returned=page.returned,
-        total=page.total,
-        limit=values["limit"],
-        offset=values["offset"],
-        meta=page.meta,
-    )
     etag = quoted(tag_of_body(b"".join(pieces)), coding)
     response = page_response(coded(pieces, coding, etag), request.answer_headers)
     wanted = request.headers.get(b"if-none-match")

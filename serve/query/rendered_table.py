@@ -95,15 +95,14 @@ class RenderedTable:
         RowsDamaged
             When the file is not what was written.
         """
-        index, limit, offset = self.index, query.limit, query.offset
+        index = self.index
         start, end = index.between(query.first, query.last)
         if index.is_stored_order(query):
-            first = min(start + offset, end)
-            last = min(first + limit, end)
+            first = min(start + query.offset, end)
+            last = min(first + query.limit, end)
             return Rows((), last - first, end - start, self.rows, first)
-        numbers = index.select(query, start, end)
-        page = numbers[offset : offset + limit]
-        return Rows(self.rows.take(page), len(page), len(numbers))
+        page, total = index.select(query, start, end)
+        return Rows(self.rows.take(page), len(page), total)
 
 
 def estimated_bytes(model: RowModel, rows: int) -> int:

@@ -6,16 +6,20 @@ import contextlib
 import datetime as dt
 import math
 import tempfile
+from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serve.query import index_builder
+from serve.query import index_builder, row_index
 from serve.query.index_builder import IndexBuilder, NotAscending
+from serve.query.page_query import DECISION, PageQuery
+from serve.query.sql import make_order_by
 
 FIRST = dt.date(2020, 1, 3)
 SCHEMA = {"date": pl.Date, "symbol": pl.String, "score": pl.Float64}
@@ -88,3 +92,53 @@ def test_days_that_do_not_ascend_are_refused(sorted_by: str | None) -> None:
 
     with pytest.raises(NotAscending):
         go_on()
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as connection:
+        yield connection
+
+
+@settings(max_examples=300)
+@given(
+    scores=st.sampled_from([[None, *range(-4, 5)], [None] * 19 + [0]]).flatmap(
+        lambda values: st.lists(st.sampled_from(values), min_size=40, max_size=60)
+    ),
+    offset=st.integers(0, 9) | st.integers(0, 70),
+    limit=st.integers(1, 6),
+    sort=st.sampled_from(["score", "direction", "symbol"]),
+    descending=st.booleans(),
+    direction=st.none() | st.just(1),
+    parted=st.booleans(),
+)
+def test_the_first_rows_of_a_week_are_those_of_the_engine(
+    engine: duckdb.DuckDBPyConnection,
+    scores: list[int | None],
+    offset: int,
+    limit: int,
+    sort: str,
+    direction: int | None,
+    *,
+    descending: bool,
+    parted: bool,
+) -> None:
+    # Many are tied, and some or nearly all have no value.
+    rows = [(FIRST, f"N{n:02d}", score, (score or 0) % 3 - 1) for n, score in enumerate(scores)]
+    week = pl.DataFrame(rows, schema=SCHEMA | {"direction": pl.Int64}, orient="row")
+    builder = IndexBuilder("date", "symbol", ["score", "direction"])
+    builder.add(week)
+    index, _ = builder.finish()
+    query = PageQuery(
+        ("a", "s"), "", "decisions", DECISION, raw=False, first=FIRST, last=FIRST,
+        direction=direction, sort=sort, descending=descending, limit=limit, offset=offset,
+    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_index, "_MIN_PARTED_ROWS", 0 if parted else 10**9)
+        found, total = index.select(query, 0, len(rows))
+
+    engine.register("week", week.with_row_index("n").to_arrow())
+    order = make_order_by((sort, descending), *([("symbol", False)] if sort != "symbol" else []))
+    kept = engine.sql("FROM week" if direction is None else "FROM week WHERE direction = 1")
+    assert total == len(kept)
+    assert found.tolist() == [row[0] for row in kept.order(order).limit(limit, offset).fetchall()]
