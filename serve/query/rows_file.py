@@ -12,7 +12,7 @@ import ctypes
 import mmap
 import os
 import time
-from typing import Any, Final, Generic, TypeVar, overload
+from typing import Any, Final, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,11 @@ _PAGES_A_ROW: Final = 40
 """Pages whose presence is found out in the time that one row is read in."""
 _ENDS_A_ROW: Final = 4096
 """Ends of rows that are read in the time of one read of two."""
+_STRETCH: Final = 1 << 20
+"""Bytes whose presence is asked for and remembered together; whole pages."""
+_BELIEVED_SECONDS: Final = 0.05
+"""How long a stretch that was in memory is taken to be there still: asking costs about as much as the page that is cut. What
+the system takes away within this time is waited for where nothing should wait, once."""
 
 # Without letting another thread in: the call takes microseconds.
 _mincore = ctypes.PyDLL(None, use_errno=True).mincore
@@ -44,6 +49,24 @@ class RowsDamaged(Exception):
     """A file of rendered rows is not what was written, or its disk fails."""
 
 
+class _Mapping(NamedTuple):
+    """A file mapped into memory; one value, as threads map a file at the same time.
+
+    Attributes
+    ----------
+    data
+        Keeps the mapping open as long as anything made of it is in use.
+    address
+        Of its first byte.
+    seen
+        When each stretch of it was found in memory.
+    """
+
+    data: npt.NDArray[np.uint8]
+    address: int
+    seen: npt.NDArray[np.float64]
+
+
 class RowsFile:
     """An open file of rendered rows; closed with the last reference to it.
 
@@ -57,10 +80,10 @@ class RowsFile:
 
     def __init__(self, descriptor: int, size: int) -> None:
         self._descriptor = descriptor
-        self._mapping: npt.NDArray[np.uint8] | None = None
+        self._mapping: _Mapping | None = None
         self.size: Final = size
         self.damaged = False
-        """Whether a read found it so."""
+        """Whether a read found it so; nothing more is read of it then."""
         self.used = True
         """Whether it was read since that was last written down."""
 
@@ -95,12 +118,15 @@ class RowsFile:
         Raises
         ------
         NotResident
-            When the bytes are not in memory and nothing may wait, or the file system cannot tell.
+            When the bytes are not in memory and nothing may wait, or the file system cannot tell; or the file is
+            damaged: who may wait finds out.
         RowsDamaged
-            When the file is shorter than it was, or its disk fails.
+            When the file is shorter than it was, or its disk fails, or that was found out before.
         """
         found = np.empty(size, np.uint8)
         self.used = True
+        if self.damaged:
+            raise RowsDamaged("it was found to be damaged") if wait else NotResident
         if not wait:
             try:
                 if os.preadv(self._descriptor, [found.data], offset, os.RWF_NOWAIT) == size:
@@ -126,25 +152,31 @@ class RowsFile:
     def mapped(self, *spans: tuple[int, int]) -> npt.NDArray[np.uint8] | None:
         """Return the file mapped into memory; None unless it is whole and all of some spans of it are in memory.
 
+        That they are is asked of the system, and then believed for a moment.
+
         Parameters
         ----------
         spans
             First byte, and the one after the last.
         """
-        if os.fstat(self._descriptor).st_size != self.size:
+        if self.damaged or os.fstat(self._descriptor).st_size != self.size:
             return None
-        if self._mapping is None:
-            # The array keeps the mapping open as long as anything made of it is in use.
-            self._mapping = np.frombuffer(
-                mmap.mmap(self._descriptor, self.size, prot=mmap.PROT_READ), np.uint8
-            )
-        address = self._mapping.ctypes.data
+        mapping = self._mapping
+        if mapping is None:
+            data = np.frombuffer(mmap.mmap(self._descriptor, self.size, prot=mmap.PROT_READ), np.uint8)
+            seen = np.full(-(-self.size // _STRETCH), -np.inf)
+            mapping = self._mapping = _Mapping(data, data.ctypes.data, seen)
+        now = time.monotonic()
         for start, end in spans:
-            first = start // _PAGE * _PAGE
-            present = np.empty(-(-(end - first) // _PAGE), np.uint8)
-            if _mincore(address + first, end - first, present.ctypes.data) or not (present & 1).all():
+            first, last = start // _STRETCH, -(-end // _STRETCH)
+            if mapping.seen[first:last].min() > now - _BELIEVED_SECONDS:
+                continue
+            begin, size = first * _STRETCH, min(last * _STRETCH, self.size) - first * _STRETCH
+            present = np.empty(-(-size // _PAGE), np.uint8)
+            if _mincore(mapping.address + begin, size, present.ctypes.data) or not (present & 1).all():
                 return None
-        return self._mapping
+            mapping.seen[first:last] = now
+        return mapping.data
 
 
 class FileColumn(Generic[N]):
