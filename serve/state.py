@@ -93,7 +93,7 @@ class ServerState:
         self.asked_again = AdmissionFilter(_MAX_REQUESTED_PAGES)
         self.indexes = RebalanceIndexes(self.reader, caches["rebalances"])
         self.ledgers = Ledgers(self.reader, caches["ledgers"])
-        self.rendered = TableCache(caches[ROWS], folder, settings.verify_seconds)
+        self.rendered = TableCache(caches[ROWS], self._is_read, folder, settings.verify_seconds)
         symbols = RunSymbols(self.reader, caches["symbols"])
         self.tables = TablePages(self.reader, self.rendered, self.indexes, symbols)
         self.pages = Pages(self.tables, CurvePages(self.ledgers), BookPages(self.reader))
@@ -165,7 +165,7 @@ class ServerState:
 
     def _catalogue_changed(self) -> None:
         """Drop what is cached of snapshots that nobody reads any more, and read those that came."""
-        self.rendered.drop_unread(self._is_read)
+        self.rendered.drop_unread()
         self.caches.drop_unread(self._is_read)
         self.table_views.drop_unread(self._is_read)
         self.damage.keep_served()

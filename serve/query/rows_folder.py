@@ -119,9 +119,13 @@ class RowsFolder:
         """How it did."""
         return FolderCounts(self._hits, self._misses, self._entries, self._bytes, self.limit, self._evictions)
 
-    def has_room(self, size: int) -> bool:
-        """Whether so many bytes fit without anything being removed, as of the last look."""
-        return self._bytes + size <= self.limit
+    def has_room(self, size: int, share: float) -> bool:
+        """Whether so many bytes fit into a share of the bound without anything being removed, as of the last look."""
+        return self._bytes + size <= self.limit * share
+
+    def holds_any(self, owner: SnapshotKey) -> bool:
+        """Whether any process rendered a table of a snapshot: without one, no table needs to be named to be looked for."""
+        return (self._root / snapshot_path(*owner)).is_dir()
 
     def open(self, owner: SnapshotKey, made_of: str) -> RowsReader | None:
         """Return a table's file; None when there is none. One that is damaged is removed.

@@ -79,6 +79,8 @@ class TableCache:
     ----------
     cache
         Where tables stay, or what is in memory of those in a folder.
+    is_read
+        Whether a snapshot is served or asked for: what was rendered of another is not kept.
     folder
         Where the rows of tables are; None for memory.
     verify_seconds
@@ -88,10 +90,12 @@ class TableCache:
     def __init__(
         self,
         cache: SizedLRUCache[RenderedTable],
+        is_read: Callable[[SnapshotKey], bool],
         folder: RowsFolder | None = None,
         verify_seconds: float = 86_400.0,
     ) -> None:
         self._cache = cache
+        self._is_read = is_read
         self._folder = folder
         self._verify_seconds = verify_seconds
         self.get: Final = cache.get
@@ -120,7 +124,7 @@ class TableCache:
     def has_room(self, size: int, share: float = 1.0) -> bool:
         """Whether so many bytes fit into a share of the bound without anything being removed."""
         if self._folder is not None:
-            return self._folder.counts.bytes + size <= self._folder.limit * share
+            return self._folder.has_room(size, share)
         return self._cache.bytes + size <= self._cache.limit * share
 
     def close(self) -> None:
@@ -135,13 +139,16 @@ class TableCache:
         table = self._cache.get(owner, name)
         if table is not None and not table.damaged:
             return table
-        if self._folder is None:
+        if table is not None:
+            _log.warning("rendered_rows_damaged", alpha=owner[0], reason="a read failed")
+            self._cache.remove(owner, name)
+        if self._folder is None or not self._folder.holds_any(owner):
             return None
         made_of = source.made_of
         if made_of is None:
             return None
         if table is not None:
-            self._discard(owner, name, made_of)
+            self._folder.discard(owner, made_of)
             return None
         return self._opened(owner, name, made_of)
 
@@ -176,14 +183,12 @@ class TableCache:
             with contextlib.suppress(CancelledError):  # the service is going down
                 rendering.result()
 
-    def drop_unread(self, is_read: Callable[[SnapshotKey], bool]) -> None:
-        """Remove the files of snapshots that nobody reads any more; to be called before they leave the cache."""
-        if self._folder is None:
-            return
+    def drop_unread(self) -> None:
+        """Remove the tables of snapshots that nobody reads any more, and their files."""
         for owner in self._cache.owners:
-            if not is_read(owner):
-                self._folder.drop(owner)
-        self._folder.drop_unread(is_read)
+            self._drop_if_unread(owner)
+        if self._folder is not None:
+            self._folder.drop_unread(self._is_read)
 
     def _begin(self, key: _Key, source: TableSource) -> Future[None] | None:
         """Have a table rendered, unless that was begun; None also when the service is going down."""
@@ -199,6 +204,8 @@ class TableCache:
 
     def _render(self, key: _Key, source: TableSource) -> None:
         try:
+            if not self._is_read(key[0]):  # replaced while it waited for its turn
+                return
             if self._folder is None or not self._rendered_to_file(self._folder, key, source):
                 self._render_into_memory(key, source)
         except (Exception, PanicException) as error:  # noqa: BLE001 - the files answer as before, and say what is wrong with them
@@ -213,7 +220,7 @@ class TableCache:
         made_of = source.made_of
         if made_of is None:
             return True
-        while self._opened(*key, made_of) is None:
+        while self._is_read(key[0]) and self._opened(*key, made_of) is None:
             try:
                 with folder.writer(key[0], made_of, source.size) as writer:
                     if writer is not None:
@@ -223,10 +230,13 @@ class TableCache:
             except NotRenderable:
                 return True
             except DiskUnavailable as error:
+                if not self._is_read(key[0]):  # its folder went while it was written
+                    break
                 self._not_cached(key, error)
                 return source.size > self._cache.limit
             if writer is None and self._closing.wait(_POLL_SECONDS):
                 return True
+        self._drop_if_unread(key[0])
         return True
 
     def _render_into_memory(self, key: _Key, source: TableSource) -> None:
@@ -237,7 +247,7 @@ class TableCache:
         release_arrow_memory()
         found = source.read()
         if found is not None:
-            self._cache.put(*key, found, found.bytes)
+            self._keep(*key, found)
             del found
         release_arrow_memory()
 
@@ -259,14 +269,21 @@ class TableCache:
             _log.warning("rendered_rows_damaged", alpha=owner[0], reason=str(error))
             self._folder.discard(owner, made_of)
             return None
-        self._cache.put(owner, name, table, table.bytes)
+        self._keep(owner, name, table)
         return table
 
-    def _discard(self, owner: SnapshotKey, name: Hashable, made_of: str) -> None:
-        assert self._folder is not None
-        _log.warning("rendered_rows_damaged", alpha=owner[0], reason="a read failed")
-        self._cache.remove(owner, name)
-        self._folder.discard(owner, made_of)
+    def _keep(self, owner: SnapshotKey, name: Hashable, table: RenderedTable) -> None:
+        """Cache a table, unless its snapshot was replaced while it was made."""
+        if self._is_read(owner):
+            self._cache.put(owner, name, table, table.bytes)
+        # Once more: what is replaced from now on is dropped by whoever replaces it, as it finds the table here.
+        self._drop_if_unread(owner)
+
+    def _drop_if_unread(self, owner: SnapshotKey) -> None:
+        if not self._is_read(owner):
+            self._cache.drop(owner)
+            if self._folder is not None:
+                self._folder.drop(owner)
 
     def _follow_files(self) -> None:
         """Write down now and then which files are used, and compare those that have not been for long with their checksums."""

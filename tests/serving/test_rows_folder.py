@@ -8,9 +8,11 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,10 +22,10 @@ import httpx
 import polars as pl
 import pytest
 
-from serve.query import rendered_table, rows_format, table_cache
+from serve.query import engine, rendered_table, rows_format, table_cache
 from serve.query.index_builder import IndexBuilder
 from serve.query.page_query import Found, PageQuery
-from serve.query.rows_file import NotResident
+from serve.query.rows_file import NotResident, RowsDamaged
 from serve.query.rows_folder import RowsFolder, open_folder
 from serve.query.rows_format import FORMAT, RowsWriter
 from tests.support import published
@@ -32,7 +34,7 @@ from tests.support.page_parts import Parts
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, environment
 from tests.support.server import served, token_for
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 LEDGER = "portfolio.ledger"
 RUN = f"/v1/alphas/{published.ALPHA}"
@@ -401,6 +403,116 @@ def test_the_files_of_a_snapshot_go_with_it(tmp_path: Path, place: Path) -> None
         )
         eventually(lambda: api.json(f"{RUN}/portfolio", token)["meta"]["snapshot"] != old)
         eventually(lambda: not any(old in str(file) for file in files(place)))
+
+
+@pytest.fixture
+def replaced(tmp_path: Path) -> Path:
+    """Return a root of its own, whose snapshot may be replaced."""
+    folder = tmp_path / "published"
+    folder.mkdir()
+    published.publish(folder, published.full())
+    return folder
+
+
+def replace(root: Path, parts: Parts) -> None:
+    rows = published.full() | {"portfolio": {"long_short": published.ledger("long_short")[:3]}}
+    published.publish(root, rows)
+    parts.follow()
+
+
+@pytest.mark.parametrize("in_folder", [True, False])
+def test_a_table_whose_snapshot_is_replaced_while_it_is_rendered_is_not_kept(
+    replaced: Path, place: Path, *, in_folder: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = Parts(replaced, ENOUGH, RowsFolder(place, ENOUGH, "root") if in_folder else None)
+    begun, go_on = threading.Event(), threading.Event()
+    name = "read_rows" if in_folder else "read_table"
+    read = getattr(engine, name)
+
+    def waits(*arguments: Any) -> Any:
+        found = read(*arguments)
+        begun.set()
+        assert go_on.wait(PATIENCE)
+        return found
+
+    monkeypatch.setattr(engine, name, waits)
+    try:
+        parts.follow()  # the folder was swept lately
+        parts.found(ledger(parts))
+        assert begun.wait(PATIENCE)
+        replace(replaced, parts)
+        go_on.set()
+    finally:
+        parts.close()  # waits for what is rendered
+    assert not parts.caches["rows"].owners
+    assert not files(place)
+    assert not files(place, ".part")
+
+
+@pytest.mark.parametrize("in_folder", [True, False])
+def test_a_table_whose_snapshot_is_replaced_as_it_is_cached_is_not_kept(
+    replaced: Path, place: Path, *, in_folder: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = Parts(replaced, ENOUGH, RowsFolder(place, ENOUGH, "root") if in_folder else None)
+    put, cached = parts.caches["rows"].put, threading.Event()
+
+    def replaced_before(*arguments: Any) -> bool:
+        replace(replaced, parts)
+        cached.set()
+        return put(*arguments)
+
+    monkeypatch.setattr(parts.caches["rows"], "put", replaced_before)
+    try:
+        parts.found(ledger(parts))
+        assert cached.wait(PATIENCE)
+    finally:
+        parts.close()
+    assert not parts.caches["rows"].owners
+    assert not files(place)
+
+
+def test_a_table_whose_snapshot_was_replaced_before_its_turn_is_not_rendered(
+    replaced: Path, place: Path
+) -> None:
+    parts = Parts(replaced, ENOUGH, RowsFolder(place, ENOUGH, "root"))
+    try:
+        replace(replaced, parts)
+        parts.found(ledger(parts))
+    finally:
+        parts.close()
+    assert counts(parts).misses == 0
+    assert not files(place)
+
+
+def test_damaged_rows_whose_folder_is_gone_leave_memory(
+    make: Callable[..., Parts], place: Path, root: Path
+) -> None:
+    parts = make()
+    query = ledger(parts)
+    parts.until_cached(query)
+    (table,) = parts.caches["rows"].values()
+    table.file.damaged = True
+    shutil.rmtree(files(place)[0].parent)
+    assert parts.found(query) == expected(root, query)
+    assert table not in parts.caches["rows"].values()
+
+
+def test_nothing_is_answered_at_once_from_rows_that_were_found_damaged(
+    make: Callable[..., Parts], place: Path, root: Path
+) -> None:
+    parts = make()
+    query = ledger(parts)
+    parts.until_cached(query)
+    (file,) = files(place)
+    flipped(100)(file)
+    (table,) = parts.caches["rows"].values()
+    with pytest.raises(RowsDamaged):
+        table.verify()
+    found = parts.pages.cached(query, parts.snapshot)
+    assert found is not None
+    with pytest.raises(NotResident):
+        _ = found.rows.pieces
+    assert parts.found(query) == expected(root, query)
 
 
 def test_the_bytes_of_rendered_rows_are_those_of_their_format(make: Callable[..., Parts]) -> None:

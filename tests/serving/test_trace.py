@@ -13,8 +13,8 @@ from tests.support.processes import REPOSITORY
 BOUNDS = {
     "finished body": (19, 43),
     "cut from rows": (30, 84),
-    "from Parquet": (40, 184),
-    "metrics, cold": (52, 347),
+    "from Parquet": (39, 160),
+    "metrics, cold": (52, 342),
 }
 """Request -> files it may touch, and moves between them: a file and a tenth more than were measured, for what a thread beside
 it may add."""

@@ -12,6 +12,7 @@ from datasets.catalogue import Catalogue
 from datasets.storage import open_storage
 from schemas.endpoints import ENDPOINTS
 from serve.app import ROUTES
+from serve.cache.lru import SnapshotKey
 from serve.cache.registry import CacheRegistry
 from serve.http.answer import PageEndpoint
 from serve.http.params import parse_query
@@ -43,9 +44,14 @@ class Parts:
     """The parts of a service that answer page queries, over a root of its own; nothing in it is made up."""
 
     def __init__(self, root: Path, limit: int, folder: RowsFolder | None = None) -> None:
+        self.catalogue = Catalogue(open_storage(str(root)))
+        self.catalogue.refresh()
+        snapshot = self.catalogue.resolve(published.ALPHA)
+        assert snapshot is not None
+        self.snapshot = snapshot
         self.reader = Reader()
         self.caches = caches = CacheRegistry(limit)
-        self.rendered = TableCache(caches["rows"], folder)
+        self.rendered = TableCache(caches["rows"], self.is_read, folder)
         indexes = RebalanceIndexes(self.reader, caches["rebalances"])
         symbols = RunSymbols(self.reader, caches["symbols"])
         self.pages = Pages(
@@ -53,11 +59,16 @@ class Parts:
             CurvePages(Ledgers(self.reader, caches["ledgers"])),
             BookPages(self.reader),
         )
-        catalogue = Catalogue(open_storage(str(root)))
-        catalogue.refresh()
-        snapshot = catalogue.resolve(published.ALPHA)
-        assert snapshot is not None
-        self.snapshot = snapshot
+
+    def is_read(self, owner: SnapshotKey) -> bool:
+        """Whether a snapshot is the one served."""
+        served = self.catalogue.resolve(owner[0])
+        return served is not None and served.key == owner
+
+    def follow(self) -> None:
+        """Look at the catalogue, and drop what nobody reads any more."""
+        self.catalogue.refresh()
+        self.rendered.drop_unread()
 
     def query(self, name: str, asked: dict[str, str], *, raw: bool) -> PageQuery:
         path = {"alpha": published.ALPHA, **{x: asked[x] for x in PLACES[name]}}
