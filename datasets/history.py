@@ -6,7 +6,6 @@ when, and what operators decided; whichever release moved it last, it says that 
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -66,28 +65,37 @@ def changes_of(pointer: Pointer) -> tuple[Change, ...]:
         again = (s for s in order if left[s] > at and first.get(s, at) <= at)
         snapshot = began.get(at) or next(again, pointer.snapshot)
         previous = ended.get(at)
-        decided = _decided(pointer, times[place - 1] if place else None, at)
-        shown = None if snapshot in nothing or "withdraw" in decided else snapshot
-        before = None if previous in nothing or "restore" in decided else previous
+        decided = _decided(pointer, times[place - 1] if place else None, at, snapshot, previous)
+        shown = None if snapshot in nothing or decided == "withdraw" else snapshot
+        before = None if previous in nothing or decided == "restore" else previous
         kind = _kind(pointer, shown, before, decided, known=place > 0)
         found.append(Change(at, kind, pointer.alpha_id, shown, before))
     return tuple(found)
 
 
-def _kind(
-    pointer: Pointer, snapshot: str | None, previous: str | None, decided: Collection[str], *, known: bool
-) -> str:
+def _kind(pointer: Pointer, snapshot: str | None, previous: str | None, decided: str, *, known: bool) -> str:
     if snapshot is None:
         return WITHDRAWN
     if previous is None:
-        return REPLACED if known and "restore" not in decided else PUBLISHED
-    return ROLLED_BACK if "rollback" in decided or previous in pointer.withdrawn else REPLACED
+        return REPLACED if known and decided != "restore" else PUBLISHED
+    return ROLLED_BACK if decided == "rollback" or previous in pointer.withdrawn else REPLACED
 
 
-def _decided(pointer: Pointer, since: datetime | None, at: datetime) -> frozenset[str]:
-    """Return what operators decided for the move at a moment: after the move before it."""
-    taken = ((x.act, _moment(x.at)) for x in pointer.notes.decisions)
-    return frozenset(act for act, when in taken if when <= at and (since is None or when > since))
+def _decided(
+    pointer: Pointer, since: datetime | None, at: datetime, snapshot: str, previous: str | None
+) -> str:
+    """Return what an operator decided for the move at a moment, empty where he decided nothing.
+
+    The last decision after the move before it; of a move that is not remembered any more, it was taken for another
+    snapshot than the one this move left or went to.
+    """
+    taken = ((_moment(x.at), x) for x in pointer.notes.decisions)
+    within = [x for when, x in taken if when <= at and (since is None or when > since)]
+    if not within:
+        return ""
+    last = within[-1]
+    fits = {"restore": last.snapshot == snapshot, "rollback": last.snapshot == previous}.get(last.act, True)
+    return last.act if fits else ""
 
 
 def empty_of(pointer: Pointer) -> frozenset[str]:

@@ -110,7 +110,9 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
         current = learned(storage, current)
         refuse_removed(current, final)
         require_whole(storage, files, len(manifest))
-        return _left(current, next_pointer(current, final), by.decision("rollback", current.snapshot))
+        # Taken before the move, so that whoever reads both finds which was whose.
+        decision = by.decision("rollback", current.snapshot)
+        return _left(current, next_pointer(current, final), decision)
 
     changed = compare_and_swap(storage, pointer.alpha_id, decide)
     return Published(pointer.alpha_id, pointer.snapshot, changed=changed is not None)

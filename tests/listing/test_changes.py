@@ -64,6 +64,31 @@ def test_a_pointer_remembers_every_move_in_its_order(tmp_path: Path) -> None:
     assert all(None not in move[2:] or move[1] in ("published", "withdrawn", "replaced") for move in moves)
 
 
+def test_what_is_built_after_a_rollback_is_no_rollback(tmp_path: Path) -> None:
+    first = publish(tmp_path)
+    publish(tmp_path, mark="x")
+    assert run_pipeline("rollback", tmp_path, ALPHA).exit_code == 0
+    third = publish(tmp_path, mark="xx")
+    assert remembered(tmp_path)[-1] == (ALPHA, "replaced", third, first)
+
+
+def test_an_alpha_that_was_withdrawn_twice_is_told_as_published_once_it_is_back(tmp_path: Path) -> None:
+    first = publish(tmp_path)
+    for _ in range(2):
+        assert run_pipeline("withdraw", tmp_path, ALPHA).exit_code == 0
+        assert remembered(tmp_path)[-1][1:3] == ("withdrawn", None)
+        assert run_pipeline("restore", tmp_path, ALPHA).exit_code == 0
+        assert remembered(tmp_path)[-1] == (ALPHA, "published", first, None)
+
+
+def test_a_build_is_told_when_gc_forgot_that_the_alpha_was_withdrawn(tmp_path: Path) -> None:
+    first = publish(tmp_path)
+    for command in (["withdraw", ALPHA], ["restore", ALPHA], ["gc", "--keep", "1", "--grace", "0s"]):
+        assert run_pipeline(command[0], tmp_path, *command[1:]).exit_code == 0
+    second = publish(tmp_path, mark="x")
+    assert remembered(tmp_path)[-1] == (ALPHA, "replaced", second, first)
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     for alpha in (ALPHA, "Test_b", "prod_c"):
