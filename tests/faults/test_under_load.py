@@ -22,6 +22,7 @@ import pytest
 from tests.market_data.conftest import parquet, prices
 from tests.support.checked_load import Ask, CheckedLoad
 from tests.support.deployment import SYMBOL, Deployment, deployed
+from tests.support.processes import hanging
 from tests.support.waiting import eventually
 
 CALLERS = 6
@@ -50,8 +51,7 @@ def postgres_killed(there: Deployment) -> Iterator[None]:
 
 
 def postgres_hung(there: Deployment) -> AbstractContextManager[object]:
-    assert there.postgres.process is not None
-    return there.stopped(there.postgres.process.pid, *there.postgres.children())
+    return there.postgres.hanging()
 
 
 @contextmanager
@@ -78,7 +78,7 @@ def redis_killed(there: Deployment) -> Iterator[None]:
 
 
 def redis_hung(there: Deployment) -> AbstractContextManager[object]:
-    return there.stopped(there.redis.pid)
+    return there.redis.hanging()
 
 
 def redis_says(there: Deployment, *command: str) -> None:
@@ -159,7 +159,7 @@ def rows_gone(there: Deployment) -> Iterator[None]:
 
 @contextmanager
 def a_worker_hung(there: Deployment) -> Iterator[None]:
-    with there.stopped(there.workers()[0]):
+    with hanging(there.workers()[0]):
         time.sleep(1.0)
         yield
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -16,13 +14,13 @@ import uvloop
 from schemas.errors import StorageUnavailable
 from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings
+from serve.auth.store import postgres
 from serve.auth.store.keys import Store, open_database
-from serve.auth.store.postgres import ANSWER_WAIT_SECONDS
 from tests.support import published
 from tests.support.callers import calling
 from tests.support.operators import operators
 from tests.support.postgres import PostgresServer, postgres_binaries
-from tests.support.processes import tasks
+from tests.support.processes import signalled, tasks
 from tests.support.server import served
 from tests.support.waiting import eventually
 
@@ -114,18 +112,11 @@ async def _ask_while_it_breaks(own_postgres: PostgresServer) -> Counter[type]:
             await asyncio.sleep(0.05)
             await asyncio.to_thread(own_postgres.start)
         else:  # one of its processes: the server then ends all connections, and recovers by itself
-            os.kill(backend(own_postgres), signal.SIGKILL)
+            signalled(backend(own_postgres), signal.SIGKILL)
     stop.set()
     await asyncio.gather(*callers)
     await store.close()
     return ended
-
-
-def signalled(processes: list[int], number: signal.Signals) -> None:
-    """Send a signal to each that is still there: one whose connection was just closed may be about to end."""
-    for pid in processes:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
 
 
 @pytest.mark.anyio
@@ -135,14 +126,10 @@ async def test_a_store_that_hangs_answers_none_of_many_callers_late(own_postgres
         await administration.accounts.create("o@example.org")
     store = Store(await open_database(settings, writable=False))
     assert await store.find("0" * 16) is None
-    stopped = [own_postgres.process.pid, *own_postgres.children()]  # type: ignore[union-attr]
-    signalled(stopped, signal.SIGSTOP)
-    try:
+    with own_postgres.hanging():
         # More than there are connections: the last of them does not wait for all before it.
         async with asyncio.timeout(60):
             found = await asyncio.gather(*[store.find("0" * 16) for _ in range(100)], return_exceptions=True)
-    finally:
-        signalled(stopped, signal.SIGCONT)
     assert {type(one) for one in found} == {StorageUnavailable}
     assert await store.find("0" * 16) is None
     await store.close()
@@ -150,20 +137,18 @@ async def test_a_store_that_hangs_answers_none_of_many_callers_late(own_postgres
 
 @pytest.mark.anyio
 async def test_a_call_over_a_connection_that_hangs_is_not_waited_for_twice(
-    own_postgres: PostgresServer,
+    own_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # As long that a machine which stands still for some seconds does not make of one wait two.
+    monkeypatch.setattr(postgres, "ANSWER_WAIT_SECONDS", 12.0)
     settings = AccessSettings(own_postgres.url())
     async with open_administration(settings, "tester") as administration:
         await administration.accounts.create("o@example.org")
     store = Store(await open_database(settings, writable=False))
     await asyncio.gather(*[store.find("0" * 16) for _ in range(6)])  # each has a connection by now
-    stopped = [own_postgres.process.pid, *own_postgres.children()]  # type: ignore[union-attr]
-    signalled(stopped, signal.SIGSTOP)
-    try:
+    with own_postgres.hanging():
         calls = {asyncio.create_task(store.find("0" * 16)) for _ in range(6)}
-        _, late = await asyncio.wait(calls, timeout=1.7 * ANSWER_WAIT_SECONDS)
-    finally:
-        signalled(stopped, signal.SIGCONT)
+        _, late = await asyncio.wait(calls, timeout=1.9 * postgres.ANSWER_WAIT_SECONDS)
     found = await asyncio.gather(*calls, return_exceptions=True)
     assert {type(one) for one in found} == {StorageUnavailable}
     assert not late

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support import plain_http, processes, published
+from tests.support import plain_http, published
 from tests.support.ports import free_port
-from tests.support.processes import REPOSITORY, command
+from tests.support.processes import REPOSITORY, command, workers
 from tests.support.redis import RedisServer
 from tests.support.server import served, token_for
 from tests.support.waiting import PATIENCE, eventually
@@ -165,8 +165,7 @@ def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_the
         assert port.value("request_seconds_count", endpoint="meta.me", status="2xx") == 24
         assert port.value("catalogue_alphas") == 1
 
-        os.kill(redis_server.pid, signal.SIGSTOP)
-        try:
+        with redis_server.hanging():
             eventually(lambda: port.ready() == (503, "unavailable"))
             assert port.asked("/live")[0] == 200
             # Each worker finds out for itself; the one that answers may be the later one.
@@ -176,27 +175,16 @@ def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_the
             assert plain_http.get(f"{base}/v1/me", headers=bearer(token), timeout=PATIENCE).status_code == 503
             eventually(lambda: port.value("access_unreachable_total", part="limiter") >= 1)
             assert port.value("errors_total", code="upstream_unavailable") >= 1
-        finally:
-            os.kill(redis_server.pid, signal.SIGCONT)
         eventually(lambda: port.ready() == (200, "ok"))
 
         # A worker that is killed takes its gauges with it, never what it counted.
         before = port.value("request_seconds_count", endpoint="meta.me")
-        worker = children(parent)[0]
+        worker = workers(parent)[0]
         os.kill(worker, signal.SIGKILL)
-        eventually(lambda: worker not in children(parent) and len(children(parent)) == 2)
+        eventually(lambda: worker not in workers(parent) and len(workers(parent)) == 2)
         eventually(lambda: port.ready() == (200, "ok"))
         assert port.value("request_seconds_count", endpoint="meta.me") == before
         assert plain_http.get(f"{base}/v1/me", headers=bearer(token), timeout=PATIENCE).status_code == 200
-
-
-def children(parent: int) -> list[int]:
-    """Return the serving processes below a parent."""
-    return [
-        pid
-        for pid in processes.children(parent)
-        if any("spawn_main" in line for line in processes.tasks(pid, "cmdline"))
-    ]
 
 
 def test_a_port_that_is_taken_is_refused_before_anything_is_served(here: Path) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +17,7 @@ import pytest
 from pipeline.build import build_seal
 from tests.support.operators import Operators, operators
 from tests.support.postgres import PostgresServer, postgres_binaries
-from tests.support.processes import children
+from tests.support.processes import workers
 from tests.support.redis import RedisServer, redis_running
 from tests.support.seals import make_seal
 from tests.support.server import served
@@ -78,27 +76,7 @@ class Deployment:
 
     def workers(self) -> list[int]:
         """Return the processes that answer."""
-        found = []
-        for pid in children(self.process.pid):
-            with suppress(OSError):
-                if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    found.append(pid)
-        return found
-
-    @contextmanager
-    def stopped(self, *pids: int) -> Iterator[None]:
-        """Let processes hang for the length of a block."""
-        _signal(pids, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            _signal(pids, signal.SIGCONT)
-
-
-def _signal(pids: tuple[int, ...], number: signal.Signals) -> None:
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, number)
+        return workers(self.process.pid)
 
 
 @contextmanager
@@ -107,7 +85,6 @@ def deployed(
     *,
     alphas: int = 2,
     runs: int = 1,
-    workers: int = 2,
     market: bytes | None = None,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Deployment]:
@@ -157,5 +134,5 @@ def deployed(
         run = stack.enter_context(operators(root, **given))
         run("accounts", "create", "--email", EMAIL, "--ceiling-endpoints", "all")
         log = folder / "server.log"
-        process, base = stack.enter_context(served(root, "--workers", str(workers), log=log, variables=given))
+        process, base = stack.enter_context(served(root, "--workers", "2", log=log, variables=given))
         yield Deployment(folder, root, prices, base, process, postgres, redis, run, log, seals)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import pwd
@@ -10,10 +9,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tests.support.daemons import SYSTEM, await_start
-from tests.support.processes import children
+from tests.support.processes import children, hanging_with_children, kill_with_children
 
 
 def postgres_binaries() -> Path | None:
@@ -92,6 +92,11 @@ class PostgresServer:
             self.process.wait()
             self.process = None
 
+    def hanging(self) -> AbstractContextManager[None]:
+        """Let it take connections and answer nothing for the length of a block, whoever connected before."""
+        assert self.process is not None
+        return hanging_with_children(self.process.pid)
+
     def children(self) -> list[int]:
         """Return the processes that it started."""
         assert self.process is not None
@@ -100,9 +105,8 @@ class PostgresServer:
     def kill(self) -> None:
         """End it as a lack of memory does: without a word, all at once, and what it wrote about itself left behind."""
         if self.process is not None:
-            for pid in (self.process.pid, *self.children()):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            # A process of it that is left for a moment would keep the next start from the shared memory.
+            kill_with_children(self.process.pid)
             self.process.wait()
             self.process = None
             (self.folder / "data" / "postmaster.pid").unlink()  # by it the start is awaited

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, eventually
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 
@@ -51,3 +53,71 @@ def children(pid: int) -> list[int]:
 def builds(pid: int) -> list[int]:
     """List the builds of a batch: they are forked from the one process that it started."""
     return [build for server in children(pid) for build in children(server)]
+
+
+def workers(pid: int) -> list[int]:
+    """List the serving processes below their parent: it started one more that watches over their shared memory."""
+    return [child for child in children(pid) if any("spawn_main" in line for line in tasks(child, "cmdline"))]
+
+
+def signalled(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process that may be gone by now."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def ended(pid: int) -> bool:
+    """Whether nothing of a process runs any more, whoever is to take note of its end."""
+    return _states(pid) <= {"Z", "X"}
+
+
+@contextlib.contextmanager
+def hanging(pid: int) -> Iterator[None]:
+    """Let one process hang for the length of a block; what it started goes on."""
+    _stop(pid)
+    try:
+        yield
+    finally:
+        signalled(pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def hanging_with_children(pid: int) -> Iterator[None]:
+    """Let a process and every process that it started hang for the length of a block."""
+    stopped: list[int] = []
+    try:
+        stopped += _stop_with_children(pid)
+        yield
+    finally:
+        for one in reversed(stopped or [pid]):
+            signalled(one, signal.SIGCONT)
+
+
+def kill_with_children(pid: int) -> None:
+    """Kill a process and every process that it started, all at once, and wait until nothing of them runs.
+
+    A child of this process remains to be waited for.
+    """
+    together = _stop_with_children(pid)
+    for one in together:
+        signalled(one, signal.SIGKILL)
+    eventually(lambda: all(ended(one) for one in together), "the end of what was killed")
+
+
+def _stop_with_children(pid: int) -> list[int]:
+    # The parent first: whatever it starts before it is stopped is on the list that is made afterwards.
+    _stop(pid)
+    below = children(pid)
+    return [pid, *(one for child in below for one in _stop_with_children(child))]
+
+
+def _stop(pid: int) -> None:
+    """Stop a process, and wait until it is: a signal that was sent may not have come yet."""
+    signalled(pid, signal.SIGSTOP)
+    eventually(lambda: _states(pid) <= {"T", "t", "Z", "X"}, f"the standstill of process {pid}")
+
+
+def _states(pid: int) -> set[str]:
+    """Return the states of a process's threads, as letters; none when it is gone."""
+    # The name before it is in parentheses, and may itself hold any character.
+    return {line.rpartition(")")[2].split()[0] for line in tasks(pid, "stat") if ")" in line}

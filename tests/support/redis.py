@@ -11,11 +11,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from tests.support.daemons import SYSTEM, await_start
+from tests.support.processes import hanging
 
 
 def redis_binaries() -> dict[str, str]:
@@ -72,10 +74,10 @@ class RedisServer:
             except OSError:
                 return False
 
-    @property
-    def pid(self) -> int:
+    def hanging(self) -> AbstractContextManager[None]:
+        """Let it take connections and answer nothing for the length of a block."""
         assert self.process is not None
-        return self.process.pid
+        return hanging(self.process.pid)
 
     def kill(self) -> None:
         if self.process is not None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from tests.support.ports import free_ports
+from tests.support.processes import hanging
 
 BINARIES: Final = ("radosgw", "radosgw-admin", "ceph-mon", "ceph-osd", "ceph", "monmaptool", "ceph-authtool")
 PATIENCE: Final = 90.0
@@ -150,15 +150,9 @@ class S3Server:
         daemon.kill()
         daemon.wait()
 
-    @contextlib.contextmanager
-    def hanging(self) -> Iterator[None]:
+    def hanging(self) -> contextlib.AbstractContextManager[None]:
         """Let the gateway take connections and answer nothing for the length of a block."""
-        daemon = self._daemons["radosgw"]
-        daemon.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            daemon.send_signal(signal.SIGCONT)
+        return hanging(self._daemons["radosgw"].pid)
 
     @contextlib.contextmanager
     def away(self) -> Iterator[None]:
