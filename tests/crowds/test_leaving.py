@@ -47,6 +47,6 @@ def test_callers_who_leave_are_no_errors(here: Path, token: str, way: str) -> No
             reset(metrics_port, b"" if n % 2 else b"GET /metr")
         with socket.create_connection(("127.0.0.1", metrics_port), PATIENCE) as idle:
             assert idle.recv(1) == b""  # closed without a word after a while
-        assert httpx.get(f"{base}/v1/health").status_code == 200
-        assert httpx.get(f"http://127.0.0.1:{metrics_port}/live").status_code == 200
+        assert httpx.get(f"{base}/v1/health", timeout=PATIENCE).status_code == 200
+        assert httpx.get(f"http://127.0.0.1:{metrics_port}/live", timeout=PATIENCE).status_code == 200
     assert [line for line in lines(log) if line["level"] in {"warning", "error", "critical"}] == []

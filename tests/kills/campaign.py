@@ -33,8 +33,8 @@ from tests.support.seals import make_seal
 
 ALPHA = "Test_killed"
 GRACE = 3
-ATTEMPTS = 10
 """Seconds that gc keeps what was replaced: as long as a reader may take from the pointer to the last byte."""
+ATTEMPTS = 10
 
 
 @dataclass

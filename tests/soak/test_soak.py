@@ -28,7 +28,7 @@ from tests.support import plain_http
 from tests.support.checked_load import Ask, CheckedLoad, Tally
 from tests.support.deployment import NARROW, SYMBOL, Deployment, deployed
 from tests.support.pipeline_command import run_pipeline
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 SECONDS = float(os.environ.get("ALPHA_RESULTS_TEST_SOAK", "40"))
 CALLERS = 6
@@ -38,6 +38,10 @@ AWAY = "503 upstream_unavailable"
 LIMITED = "429 rate_limit_second"
 FAULT_SECONDS = 12.0
 """Between two faults."""
+CALLS_AFTER_A_FAULT = 60
+"""Calls that must all be answered before what follows counts as undisturbed."""
+WARM_CALLS = 500
+"""Calls before memory and descriptors are expected to stay: on a slow machine they take longer than a third of the time."""
 
 
 @dataclass
@@ -128,6 +132,11 @@ def asks(there: Deployment) -> list[Ask]:
     ]
 
 
+def may(kind: str) -> set[str]:
+    """Return how calls of a kind may end while nothing is taken away."""
+    return {"limited": {"200", LIMITED}, "revoked": {"401 key_revoked"}}.get(kind, {"200"})
+
+
 class Beneath:
     """What happens beneath the callers, one thing after the other."""
 
@@ -154,7 +163,12 @@ class Beneath:
         made = build_seal(str(seal), self._there.root)
         self._model.sealed[made.snapshot] = seal
         wide = self._there.keys["wide"].token
-        eventually(lambda: self._answer(f"/v1/alphas/{alpha}", wide)[1]["meta"]["snapshot"] == made.snapshot)
+
+        def served() -> bool:
+            status, body = self._answer(f"/v1/alphas/{alpha}", wide)
+            return status == 200 and body["meta"]["snapshot"] == made.snapshot
+
+        eventually(served)
 
     def _collect(self) -> None:
         assert run_pipeline("gc", self._there.root, "--keep", "2", "--grace", "60s").exit_code == 0
@@ -175,9 +189,7 @@ class Beneath:
         server.kill()
         time.sleep(0.5)
         server.start()
-        wide = self._there.keys["wide"].token
-        eventually(lambda: all(self._answer("/v1/me", wide)[0] == 200 for _ in range(12)))
-        time.sleep(0.3)
+        self._load.settle(CALLS_AFTER_A_FAULT, may)
         self._load.phase = "calm"
         self.faults.append((begun - 1.0, time.monotonic()))
         self.done[f"{part} killed"] += 1
@@ -187,18 +199,6 @@ class Beneath:
             f"{self._there.base}{path}", headers={"authorization": f"Bearer {token}"}, timeout=120
         )
         return found.status_code, found.json()
-
-
-def overshoot(calls: list[tuple[float, float]], faults: list[tuple[float, float]]) -> int:
-    """Return how many times more calls than the limit were certainly allowed within a second, faults of Redis left out."""
-    calls = sorted(calls)
-    found = 0
-    for at in range(len(calls) - PER_SECOND):
-        window = calls[at : at + PER_SECOND + 1]
-        first, last = window[0][0], max(received for _, received in window)
-        hit = any(first < ended and begun < last + 1.0 for begun, ended in faults)
-        found += last - first < 1.0 and not hit
-    return found
 
 
 def sizes(there: Deployment) -> dict[str, int]:
@@ -222,30 +222,38 @@ def test_every_answer_is_right_while_everything_beneath_changes(there: Deploymen
         model.sealed[found.json()["meta"]["snapshot"]] = runs[0]
     load = CheckedLoad(there.base, asks(there), model.check)
     beneath = Beneath(there, load, model)
-    begun, measured = time.monotonic(), []
+    begun, warm = time.monotonic(), 0
+    measured: list[dict[str, int]] = []
     with load.running(CALLERS) as tally:
-        while time.monotonic() < begun + SECONDS:
+
+        def enough() -> bool:
+            called = sum(tally.count(phase) for phase in tally.phases())
+            limited = tally.count("calm", LIMITED, "limited") > 0
+            return called >= 3 * WARM_CALLS and limited and len(measured) > warm + 1
+
+        while time.monotonic() < begun + SECONDS or not enough():
             beneath.act()
             measured.append(sizes(there))
+            called = sum(tally.count(phase) for phase in tally.phases())
+            if time.monotonic() < begun + SECONDS / 3 or called < WARM_CALLS:
+                warm = len(measured)
+            assert time.monotonic() < begun + SECONDS + PATIENCE, (
+                "too few calls, or none was refused as one too many"
+            )
     tell(tally, beneath, model, measured)
     assert tally.wrong == []
     assert model.wrong_snapshots() == []
-    allowed = {
-        "limited": {"200", LIMITED},
-        "revoked": {"401 key_revoked"},
-    }
+    disturbed = tally.phases() - {"calm"}
     for kind in {ask.kind for ask in asks(there)}:
-        may = allowed.get(kind, {"200"})
-        assert tally.outcomes("calm", kind) <= may, kind
-        for phase in ("fault", "between"):
-            assert tally.outcomes(phase, kind) <= may | {AWAY}, (phase, kind)
+        assert tally.outcomes("calm", kind) <= may(kind), kind
+        for phase in disturbed:
+            assert tally.outcomes(phase, kind) <= may(kind) | {AWAY}, (phase, kind)
     narrow = there.keys["narrow"].token
-    assert overshoot(tally.allowed[narrow], beneath.faults) == 0
+    assert tally.overshoot(narrow, PER_SECOND, beneath.faults) == 0
     charged = A_DAY - tally.remaining[narrow]
-    unanswered = sum(tally.count(phase, AWAY, "limited") for phase in ("fault", "between"))
+    unanswered = sum(tally.count(phase, AWAY, "limited") for phase in disturbed)
     assert charged <= len(tally.allowed[narrow]) + unanswered, "a refused call is not charged"
-    assert tally.count("calm", LIMITED, "limited") > 0
-    settled = measured[len(measured) // 3 :]
+    settled = measured[warm:]
     first, last = settled[0], settled[-1]
     assert last["mb"] <= 1.25 * first["mb"] + 48, "memory grows"
     assert last["descriptors"] <= max(one["descriptors"] for one in settled[: len(settled) // 2 + 1]) + 24
@@ -264,7 +272,11 @@ def tell(tally: Tally, beneath: Beneath, model: Model, measured: list[dict[str, 
         "beneath": dict(beneath.done),
         "snapshots": len(model.seen),
         "pages compared": len(model.answered),
-        "slowest": {f"{when} {what}": round(spent, 2) for (when, what), spent in tally.slowest.items()},
+        "slowest": {
+            f"{when} {what}": round(spent, 2)
+            for (when, what), spent in tally.slowest.items()
+            if not when.startswith("settling")
+        },
         "first": measured[0],
         "last": measured[-1],
     }
@@ -272,7 +284,7 @@ def tell(tally: Tally, beneath: Beneath, model: Model, measured: list[dict[str, 
 
 
 def _rows(tally: Tally) -> list[tuple[str, str]]:
-    return sorted({(when, what) for when, what, _ in tally.ended})
+    return sorted({(when, what) for when, what, _ in tally.ended if not when.startswith("settling")})
 
 
 def _by(tally: Tally, when: str, what: str) -> Counter[str]:

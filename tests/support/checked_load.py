@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from typing import Any, Final
 
+from tests.support.waiting import eventually
+
 PATIENCE: Final = 120.0
 """Seconds after which a call has no answer: no bound of the service is nearly as long."""
 CALL_PAUSE: Final = 0.004
@@ -66,6 +68,22 @@ class Tally:
         with self.lock:
             return {how for (when, what, how), _ in self.ended.items() if (when, what) == (phase, kind)}
 
+    def phases(self) -> set[str]:
+        """Return the phases in which calls ended."""
+        with self.lock:
+            return {when for when, _, _ in self.ended}
+
+    def overshoot(self, token: str, per_second: int, faults: Sequence[tuple[float, float]] = ()) -> int:
+        """Return how many times more calls than the limit were certainly allowed within a second, those of faults left out."""
+        calls = sorted(self.allowed[token])
+        found = 0
+        for at in range(len(calls) - per_second):
+            window = calls[at : at + per_second + 1]
+            first, last = window[0][0], max(received for _, received in window)
+            hit = any(first < ended and begun < last + 1.0 for begun, ended in faults)
+            found += last - first < 1.0 and not hit
+        return found
+
     def count(self, phase: str, how: str | None = None, kind: str | None = None) -> int:
         """Return how many calls of a phase ended so."""
         with self.lock:
@@ -114,6 +132,22 @@ class CheckedLoad:
             self._stop.set()
             for thread in threads:
                 thread.join()
+
+    def settle(self, calls: int, may: Callable[[str], set[str]]) -> None:
+        """Go from phase to phase until in one, of so many calls, each kind was seen and ended as it may.
+
+        What a fault left behind, or a machine that stood still for a moment, is over by then; whoever waits for it in vain
+        fails.
+        """
+        kinds = {ask.kind for ask in self._asks}
+
+        def well() -> bool:
+            self.phase = f"settling at {time.monotonic()}"
+            eventually(lambda: self.tally.count(self.phase) >= calls)
+            found = {kind: self.tally.outcomes(self.phase, kind) for kind in kinds}
+            return all(found[kind] and found[kind] <= may(kind) for kind in kinds)
+
+        eventually(well, "a time in which all is well")
 
     def _call_on(self, number: int) -> None:
         draw = random.Random(number)

@@ -1,0 +1,91 @@
+"""One part taken away while callers ask without end: what it costs, and how soon it is over."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Final, NamedTuple
+
+from tests.support.checked_load import Ask, CheckedLoad
+from tests.support.deployment import Deployment
+from tests.support.waiting import eventually
+
+CALLERS: Final = 6
+CALLS: Final = 150
+"""Calls that must end within a fault before it is over."""
+OK: Final = "200"
+AWAY: Final = "503 upstream_unavailable"
+
+
+class Fault(NamedTuple):
+    """What is done, and how calls may end meanwhile.
+
+    Attributes
+    ----------
+    inject
+        Takes a part away for the length of a block.
+    may
+        How calls end meanwhile, by their kind; a kind that is not named is answered as before.
+    seen
+        A kind and an outcome that must be seen, or the fault was none.
+    calls
+        Calls that must end within the fault: few where each of them waits.
+    """
+
+    inject: Callable[[Deployment], AbstractContextManager[object]]
+    may: dict[str, set[str]]
+    seen: tuple[str, str] | None = None
+    calls: int = CALLS
+
+
+def as_ever(kind: str) -> str:
+    """Return how calls of a kind end while nothing is taken away."""
+    return "401 key_revoked" if kind == "revoked" else OK
+
+
+def endured(there: Deployment, name: str, fault: Fault, asks: Sequence[Ask]) -> None:
+    """Go through a fault under load; afterwards all is as before without a restart."""
+    load = CheckedLoad(there.base, asks)
+    kinds = [ask.kind for ask in asks]
+    with load.running(CALLERS) as tally:
+        load.settle(CALLS, lambda kind: {as_ever(kind)})
+        with contextlib.ExitStack() as stack:
+            load.phase = "injecting"
+            begun = time.monotonic()
+            stack.enter_context(fault.inject(there))
+            if fault.seen is not None:
+                kind, how = fault.seen
+                eventually(lambda: tally.count("injecting", how, kind) > 0, f"{kind} answered with {how}")
+            noticed = time.monotonic() - begun
+            time.sleep(0.5)  # calls that were sent before it end
+            load.phase = "fault"
+            eventually(lambda: tally.count("fault") >= fault.calls, "calls that end during the fault")
+            load.phase = "recovering"
+        begun = time.monotonic()
+        eventually(lambda: all(tally.count("recovering", as_ever(kind), kind) > 0 for kind in kinds))
+        recovered = time.monotonic() - begun
+        load.settle(CALLS // 2, lambda kind: {as_ever(kind)})
+    slowest = {kind: round(tally.slowest.get(("fault", kind), 0.0), 2) for kind in kinds}
+    told = f"{name}: noticed {noticed:.2f} s, answered again {recovered:.2f} s, slowest {slowest}"
+    sys.stdout.write(f"\n{told}\n")
+    for kind in kinds:
+        allowed = fault.may.get(kind, {as_ever(kind)})
+        if kind == "revoked":
+            allowed = allowed | {as_ever(kind)}
+        assert tally.outcomes("fault", kind) <= allowed, (kind, tally.outcomes("fault", kind))
+        for phase in ("injecting", "fault", "recovering"):
+            outcomes = tally.outcomes(phase, kind)
+            assert "500 internal_error" not in outcomes, (phase, kind)
+            assert kind != "revoked" or OK not in outcomes, "nobody is let in who was not"
+    assert tally.wrong == []
+    assert there.process.poll() is None
+
+
+def require_nothing_unforeseen(there: Deployment) -> None:
+    """Find no failure in the log that nobody thought of."""
+    text = there.log.read_text()
+    assert '"unforeseen_failure"' not in text
+    assert "Traceback" not in text
