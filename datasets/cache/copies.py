@@ -203,7 +203,7 @@ class Cache:
         for attempt in range(_TRIES):
             with self._room.reserve(size, path) as draft:
                 try:
-                    storage.download(relative, draft)
+                    storage.download(relative, draft, size)
                 except FileNotFoundError as error:
                     raise SnapshotCorrupt(
                         f"{storage.url(relative)} is missing; verify the snapshot"

@@ -100,8 +100,9 @@ class LocalStorage(Storage):
         except FileNotFoundError:
             return Version(None)
 
-    def download(self, relative: str, target: Path) -> None:
+    def download(self, relative: str, target: Path, size: int = 0) -> None:
         """Copy a file to another path; FileNotFoundError when it does not exist."""
+        del size
         path = self._path(relative)
         with reading(path), path.open("rb") as source, writing(target), target.open("wb") as sink:
             shutil.copyfileobj(source, sink)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from datasets.layout import STAGING
 from datasets.storage import failures
+from datasets.storage.answer_time import ANSWER_SECONDS, LONG_ANSWER_SECONDS, seconds_for
 from datasets.storage.circuit_breaker import CircuitBreaker
 from datasets.storage.disk import writing
 from datasets.storage.lock import DistributedLock, acquire_object_lock
@@ -114,7 +115,8 @@ class ObjectStorage(Storage):
     def read(self, relative: str) -> bytes:
         """Return a file's bytes; FileNotFoundError when it does not exist."""
         with self.translate_errors(relative):
-            data: bytes = self.fs.cat_file(self.full(relative), **self.read_options)
+            path, options = self.full(relative), self.read_options
+            data: bytes = self.fs.cat_file(path, timeout=LONG_ANSWER_SECONDS, **options)
             return data
 
     def read_many(self, relatives: Sequence[str]) -> dict[str, bytes | None]:
@@ -123,9 +125,8 @@ class ObjectStorage(Storage):
         for start in range(0, len(relatives), BATCH):
             batch = {self.full(relative): relative for relative in relatives[start : start + BATCH]}
             with self.translate_errors(relatives[start]):
-                answers = self.fs.cat(
-                    list(batch), on_error="return", batch_size=CONCURRENT_READS, **self.read_options
-                )
+                options = {**self.read_options, "timeout": LONG_ANSWER_SECONDS}
+                answers = self.fs.cat(list(batch), on_error="return", batch_size=CONCURRENT_READS, **options)
                 # Of a list of one path the answer is that file's alone.
                 contents = answers if isinstance(answers, dict) else {next(iter(batch)): answers}
                 for path, data in contents.items():
@@ -143,11 +144,13 @@ class ObjectStorage(Storage):
         except FileNotFoundError:
             return Version(None)
 
-    def download(self, relative: str, target: Path) -> None:
+    def download(self, relative: str, target: Path, size: int = 0) -> None:
         """Copy a file in pieces to a local path, which is not flushed; FileNotFoundError when it does not exist."""
         with self.translate_errors(relative):
             try:
-                self.fs.get_file(self.full(relative), str(target), **self.read_options)
+                self.fs.get_file(
+                    self.full(relative), str(target), timeout=seconds_for(size), **self.read_options
+                )
             except OSError as error:
                 if failures.error_code(error) is None:
                     with writing(target):
@@ -167,7 +170,7 @@ class ObjectStorage(Storage):
         with self.translate_errors(relative):
             self.fs.invalidate_cache()
             try:
-                found: Mapping[str, Any] = self.fs.info(self.full(relative))
+                found: Mapping[str, Any] = self.fs.info(self.full(relative), timeout=ANSWER_SECONDS)
             except (FileNotFoundError, NotADirectoryError):
                 return None
             return found
@@ -192,7 +195,8 @@ class ObjectStorage(Storage):
         with self.translate_errors(relative):
             self.fs.invalidate_cache()
             try:
-                found: list[Mapping[str, Any]] = self.fs.ls(self.full(relative), detail=True)
+                path = self.full(relative)
+                found: list[Mapping[str, Any]] = self.fs.ls(path, detail=True, timeout=LONG_ANSWER_SECONDS)
             except FileNotFoundError as error:
                 if failures.names_missing_bucket(error):
                     raise

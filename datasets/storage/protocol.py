@@ -149,8 +149,16 @@ class Storage(ABC):
         return None if tag and found.tag == tag else found
 
     @abstractmethod
-    def download(self, relative: str, target: Path) -> None:
-        """Copy a file to a local path, which is not flushed; FileNotFoundError when it does not exist."""
+    def download(self, relative: str, target: Path, size: int = 0) -> None:
+        """Copy a file to a local path, which is not flushed; FileNotFoundError when it does not exist.
+
+        Parameters
+        ----------
+        relative, target
+            From where, and to where.
+        size
+            Bytes it is to have, by which a remote store's time for it is measured; 0 when that is not known.
+        """
 
     @abstractmethod
     def exists(self, relative: str) -> bool:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from datasets.storage import object_store
+from datasets.storage.answer_time import ANSWER_SECONDS
 from datasets.storage.failures import error_code
 from datasets.storage.object_store import ObjectStorage
 from datasets.storage.probe import ConditionsUnknown
@@ -58,7 +59,7 @@ class S3Storage(ObjectStorage):
     def _read_tagged(self, relative: str) -> tuple[bytes, str]:
         from fsspec.asyn import sync  # noqa: PLC0415 - loaded with s3fs
 
-        data, tag = sync(self.fs.loop, _get, self.fs, self.full(relative))
+        data, tag = sync(self.fs.loop, _get, self.fs, self.full(relative), timeout=ANSWER_SECONDS)
         return data, tag
 
     def read_changed(self, relative: str, tag: str | None) -> Version | None:
@@ -69,7 +70,9 @@ class S3Storage(ObjectStorage):
         try:
             with self.translate_errors(relative):
                 try:
-                    return Version(*sync(self.fs.loop, _get, self.fs, self.full(relative), **condition))
+                    limit = ANSWER_SECONDS
+                    found = sync(self.fs.loop, _get, self.fs, self.full(relative), timeout=limit, **condition)
+                    return Version(*found)
                 except Exception as error:
                     if error_code(error) != _NOT_MODIFIED:
                         raise

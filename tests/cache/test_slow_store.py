@@ -1,0 +1,34 @@
+"""A store that sends a few bytes at a time keeps within every limit between two of them: the whole of an answer has its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from datasets.cache.copies import Cache
+from datasets.storage import answer_time
+from schemas.errors import StorageUnavailable
+from tests.support.remote_root import Remote, copies
+from tests.support.slow_line import slow_line
+
+
+def test_a_file_that_trickles_in_counts_as_a_store_that_does_not_answer(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_time, "ANSWER_SECONDS", 1.0)
+    cache = Cache(tmp_path / "cache", 100_000_000)
+    with slow_line(remote.url.replace("web://", "http://")) as line:
+        remote.url = line.endpoint.replace("http://", "web://")
+        snapshot = remote.snapshot(cache)
+        assert snapshot.manifest.snapshot == snapshot.id  # the small documents are here
+        with line.slow(0.1, 8), pytest.raises(StorageUnavailable, match="did not answer"):
+            snapshot.file("decisions")
+        assert not copies(cache)
+        monkeypatch.undo()
+        assert Path(snapshot.file("decisions")).is_file()
+
+
+def test_a_large_file_may_take_as_long_as_its_size_asks_for() -> None:
+    assert answer_time.seconds_for(1 << 30) > 100 * answer_time.seconds_for(1 << 20)
+    assert answer_time.seconds_for(1) < answer_time.seconds_for(0), "of an unknown size it may be large"
