@@ -15,9 +15,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from click.testing import CliRunner, Result
 from polars.testing import assert_frame_equal
 
 import datasets
+from datasets.__main__ import cli
 from datasets.sql_views import script
 from pipeline.build import build_seal
 from schemas.errors import KindNotPublished, SettingsError, SnapshotCorrupt
@@ -45,7 +47,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "published"
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+def command(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, arguments)
+
+
+def process(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a shell does, where what is asked about is the process or a file that another has open."""
     return subprocess.run(
         [sys.executable, "-m", "datasets", *arguments],
         cwd=REPOSITORY, env=environment(), capture_output=True, text=True, check=False,
@@ -184,7 +191,7 @@ def test_a_root_that_is_not_there_or_is_something_else_is_an_error(root: Path, t
 def test_the_views_hold_every_alpha_of_the_root(root: Path, tmp_path: Path) -> None:
     file = tmp_path / "alphas.duckdb"
     done = command("sql", str(root), "--into", str(file), "--json")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     result = json.loads(done.stdout)
     opened = datasets.open(root)
     with duckdb.connect(str(file), read_only=True) as connection:
@@ -215,14 +222,14 @@ def test_the_views_hold_every_alpha_of_the_root(root: Path, tmp_path: Path) -> N
 def test_views_follow_what_is_published_when_they_are_made_again(tmp_path: Path) -> None:
     root, file = tmp_path / "published", str(tmp_path / "a.duckdb")
     build_seal(str(make_seal(tmp_path / "1", alpha_id=ONE)), root)
-    assert command("sql", str(root), "--into", file).returncode == 0
+    assert command("sql", str(root), "--into", file).exit_code == 0
     build_seal(str(make_seal(tmp_path / "2", alpha_id=ONE, seed=3, without_kinds={"positions"}, started_at="2026-02-05T06:00:00Z",
                              sealed_at="2026-02-05T07:00:00Z")), root)  # fmt: skip
     with duckdb.connect(file, read_only=True) as connection:
         before = {
             name for (name,) in connection.execute("SELECT DISTINCT snapshot FROM decisions").fetchall()
         }
-    assert command("sql", str(root), "--into", file).returncode == 0
+    assert command("sql", str(root), "--into", file).exit_code == 0
     with duckdb.connect(file, read_only=True) as connection:
         after = {name for (name,) in connection.execute("SELECT DISTINCT snapshot FROM decisions").fetchall()}
         views = {
@@ -237,7 +244,7 @@ def test_views_follow_what_is_published_when_they_are_made_again(tmp_path: Path)
 
 def test_what_is_printed_makes_the_same_views(root: Path) -> None:
     printed = command("sql", str(root))
-    assert printed.returncode == 0
+    assert printed.exit_code == 0
     assert printed.stdout == script(datasets.open(root))
     with duckdb.connect() as connection:
         connection.execute(printed.stdout)
@@ -247,25 +254,25 @@ def test_what_is_printed_makes_the_same_views(root: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [["list"], ["sql"]])
 def test_a_command_on_a_root_that_is_not_there_leaves_with_two(arguments: list[str], tmp_path: Path) -> None:
-    plain = command(*arguments, str(tmp_path / "nowhere"))
+    plain = process(*arguments, str(tmp_path / "nowhere"))
     assert plain.returncode == 2
     assert "nowhere" in plain.stderr
     as_json = command(*arguments, str(tmp_path / "nowhere"), "--json")
     result: dict[str, Any] = json.loads(as_json.stdout)
-    assert (as_json.returncode, result["error"]) == (2, "SettingsError")
+    assert (as_json.exit_code, result["error"]) == (2, "SettingsError")
 
 
 def test_a_file_that_is_in_use_or_is_no_database_costs_nothing(root: Path, tmp_path: Path) -> None:
     other = tmp_path / "notes.txt"
     other.write_text("mine" * 2000)
     done = command("sql", str(root), "--into", str(other))
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "notes.txt" in done.stderr
     assert other.read_text() == "mine" * 2000
     with duckdb.connect(str(tmp_path / "own.duckdb")) as connection:
         connection.execute("CREATE TABLE positions (mine INTEGER)")
-        assert command("sql", str(root), "--into", str(tmp_path / "own.duckdb")).returncode == 2
-    assert command("sql", str(root), "--into", str(tmp_path / "own.duckdb")).returncode == 2
+        assert process("sql", str(root), "--into", str(tmp_path / "own.duckdb")).returncode == 2
+    assert command("sql", str(root), "--into", str(tmp_path / "own.duckdb")).exit_code == 2
     with duckdb.connect(str(tmp_path / "own.duckdb")) as connection:
         assert connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall() == []
 
@@ -275,5 +282,5 @@ def test_the_commands_list_alphas_and_units(root: Path) -> None:
     assert {row["alpha_id"] for row in listed} == {ONE, OTHER}
     assert ONE in command("list", str(root)).stdout
     assert "positions.weight  double" in command("units", "positions").stdout
-    assert command("units", "nothing").returncode == 2
+    assert command("units", "nothing").exit_code == 2
     assert "sql" in command("--help").stdout

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from datasets.__main__ import cli as datasets
 from tests.support.history import ALPHA, History
 from tests.support.pipeline_command import build, run_pipeline
-from tests.support.processes import REPOSITORY, environment
 from tests.support.seals import make_seal
 
 
@@ -37,11 +36,8 @@ def test_a_folder_that_is_no_root_is_refused(words: list[str], no_root: Path) ->
 
 @pytest.mark.parametrize("words", [["list"], ["sql"]])
 def test_the_commands_of_datasets_refuse_it_too(words: list[str], no_root: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "datasets", *words, str(no_root)],
-        cwd=REPOSITORY, env=environment(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (2, "")
+    done = CliRunner().invoke(datasets, [*words, str(no_root)])
+    assert (done.exit_code, done.stdout) == (2, "")
     assert "root of published alphas" in done.stderr
 
 
