@@ -18,6 +18,7 @@ import pytest
 
 from tests.support.daemons import SYSTEM, await_start
 from tests.support.processes import hanging
+from tests.support.waiting import PATIENCE
 
 
 def redis_binaries() -> dict[str, str]:
@@ -78,6 +79,15 @@ class RedisServer:
         """Let it take connections and answer nothing for the length of a block."""
         assert self.process is not None
         return hanging(self.process.pid)
+
+    def restart(self) -> None:
+        """End it as an operator does, with what it holds written down, and start it again over that."""
+        assert self.process is not None
+        with socket.socket(socket.AF_UNIX) as ending:
+            ending.connect(str(self.socket))
+            ending.sendall(b"SHUTDOWN SAVE\r\n")
+            assert self.process.wait(PATIENCE) == 0
+        self.start()
 
     def kill(self) -> None:
         if self.process is not None:

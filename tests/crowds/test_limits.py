@@ -1,0 +1,96 @@
+"""Sixty-four callers with two keys over two workers: no call beyond a limit, and none charged that was refused."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+
+from tests.support import plain_http
+from tests.support.checked_load import Ask, CheckedLoad, Tally
+from tests.support.deployment import Deployment, Key, deployed
+from tests.support.processes import signalled
+from tests.support.waiting import PATIENCE, eventually
+
+CALLERS = 64
+CALLS = 600
+"""Calls before, between and after what is done to the deployment."""
+PER_SECOND, PER_DAY = 5, 400
+A_DAY = 1_000_000
+AWAY = "503 upstream_unavailable"
+CUT = {"RemoteDisconnected", "ConnectionResetError", "BrokenPipeError", "IncompleteRead"}
+"""How a call ends whose worker is killed."""
+ANSWERED = {
+    "each second": {"200", "429 rate_limit_second"},
+    "each day": {"200", "429 rate_limit_day"},
+}
+
+
+def replaced(there: Deployment) -> None:
+    """Kill a worker, and wait until another was started in its place."""
+    before = there.workers()
+    signalled(before[0], signal.SIGKILL)
+    eventually(lambda: len(set(there.workers()) - {before[0]}) == len(before), "another worker")
+
+
+def charged(there: Deployment, key: Key) -> int:
+    """Return how many calls of a key were charged in its day, by a call that is allowed, and counts."""
+    left: list[int] = []
+
+    def asked() -> bool:
+        headers = {"authorization": f"Bearer {key.token}"}
+        found = plain_http.get(f"{there.base}/v1/me", headers=headers, timeout=PATIENCE)
+        if found.status_code == 200:
+            left.append(int(found.headers["x-ratelimit-remaining-day"]))
+        return bool(left)
+
+    eventually(asked, "a call that is allowed")
+    return A_DAY - left[0]
+
+
+def test_no_call_beyond_a_limit_is_allowed_and_none_charged_that_was_refused(tmp_path: Path) -> None:
+    with deployed(tmp_path, alphas=1) as there:
+        wide = "per_minute=1000000,monthly=null"
+        second = there.issue(f"per_second={PER_SECOND},per_day={A_DAY},{wide}")
+        day = there.issue(f"per_second=1000000,per_day={PER_DAY},{wide}")
+        keys = {"each second": second, "each day": day}
+        load = CheckedLoad(
+            there.base,
+            [
+                Ask("each second", lambda _: "/v1/me", lambda: second.token),
+                Ask("each day", lambda _: "/v1/me", lambda: day.token),
+            ],
+        )
+        with load.running(CALLERS) as tally:
+            load.settle(CALLS, ANSWERED.__getitem__)
+            load.phase = "a worker is replaced"
+            replaced(there)
+            load.settle(CALLS, ANSWERED.__getitem__)
+            load.phase = "Redis is restarted"
+            there.redis.restart()
+            load.settle(CALLS, ANSWERED.__getitem__)
+        ended = {kind: how_calls_ended(tally, kind) for kind in keys}
+        sys.stdout.write(json.dumps(ended) + "\n")
+        assert tally.wrong == []
+        for kind, how in ended.items():
+            assert set(how) <= ANSWERED[kind] | CUT | {AWAY}, kind
+            assert tally.outcomes("a worker is replaced", kind) <= ANSWERED[kind] | CUT, kind
+        # The windows stay as they are through both, so nothing is left out.
+        assert tally.overshoot(second.token, PER_SECOND) == 0
+        unknown = sum(n for how, n in ended["each second"].items() if how in CUT | {AWAY})
+        allowed = ended["each second"]["200"]
+        assert allowed + 1 <= charged(there, second) <= allowed + 1 + unknown
+        assert ended["each second"]["429 rate_limit_second"] > unknown, "a charge for these would show"
+        # Of a call that was cut off nobody knows whether it was allowed.
+        unknown = sum(n for how, n in ended["each day"].items() if how in CUT | {AWAY})
+        assert PER_DAY - unknown <= ended["each day"]["200"] <= PER_DAY
+
+
+def how_calls_ended(tally: Tally, kind: str) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for (_, what, how), number in tally.ended.items():
+        if what == kind:
+            found[how] += number
+    return found
