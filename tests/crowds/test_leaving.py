@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
-from tests.support import published
+from tests.support import plain_http, published
 from tests.support.ports import free_port
 from tests.support.raw_http import head
 from tests.support.server import served
@@ -47,6 +46,6 @@ def test_callers_who_leave_are_no_errors(here: Path, token: str, way: str) -> No
             reset(metrics_port, b"" if n % 2 else b"GET /metr")
         with socket.create_connection(("127.0.0.1", metrics_port), PATIENCE) as idle:
             assert idle.recv(1) == b""  # closed without a word after a while
-        assert httpx.get(f"{base}/v1/health", timeout=PATIENCE).status_code == 200
-        assert httpx.get(f"http://127.0.0.1:{metrics_port}/live", timeout=PATIENCE).status_code == 200
+        assert plain_http.get(f"{base}/v1/health", timeout=PATIENCE).status_code == 200
+        assert plain_http.get(f"http://127.0.0.1:{metrics_port}/live", timeout=PATIENCE).status_code == 200
     assert [line for line in lines(log) if line["level"] in {"warning", "error", "critical"}] == []

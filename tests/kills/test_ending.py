@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from serve.server import SAME_SECONDS
+from tests.support import plain_http
 from tests.support.ports import free_port
 from tests.support.redis import RedisServer
 from tests.support.server import served
@@ -24,7 +25,7 @@ ALPHA = "Test_hand"
 
 def refused(base: str) -> bool:
     try:
-        httpx.get(f"{base}/v1/health", timeout=PATIENCE)
+        plain_http.get(f"{base}/v1/health", timeout=PATIENCE)
     except (httpx.NetworkError, httpx.RemoteProtocolError):  # a connection taken and dropped is refused too
         return True
     return False
@@ -96,9 +97,9 @@ def test_a_node_says_that_it_ends_before_its_port_closes(
     with served(here, *arguments, variables=variables) as (process, base):
         process.send_signal(signal.SIGTERM)
         ready = f"http://127.0.0.1:{metrics}/ready"
-        eventually(lambda: httpx.get(ready, timeout=PATIENCE).json()["status"] == "draining")
+        eventually(lambda: plain_http.get(ready).json()["status"] == "draining")
         headers = {"authorization": f"Bearer {token}"}
-        assert httpx.get(f"{base}/v1/me", headers=headers, timeout=PATIENCE).status_code == 200
+        assert plain_http.get(f"{base}/v1/me", headers=headers, timeout=PATIENCE).status_code == 200
         assert process.wait(PATIENCE) in (0, -signal.SIGTERM)
         assert refused(base)
 

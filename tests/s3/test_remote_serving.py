@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from click.testing import CliRunner
 
@@ -20,6 +19,7 @@ from pipeline.__main__ import cli
 from pipeline.build import build_seal
 from schemas.errors import AlphaNotPublished, StorageUnavailable
 from tests.s3.node import node
+from tests.support import plain_http
 from tests.support.application import running
 from tests.support.bucket import Bucket
 from tests.support.pipeline_command import CommandResult
@@ -86,10 +86,10 @@ def test_a_run_in_a_bucket_from_its_seal_to_its_last_reader(
         pipeline("build", seals[1], "--force", *where)
         eventually_is(lambda: api.body(SCORES), new)
         data = api.get("alphas/Test_small/source/download").json()["data"]
-    fetched = httpx.get(data["url"])
+    fetched = plain_http.get(data["url"])
     assert fetched.status_code == 200
     assert hashlib.sha256(fetched.content).hexdigest() == data["sha256"]
-    assert httpx.get(data["url"][:-1] + ("0" if data["url"][-1] != "0" else "1")).status_code == 403
+    assert plain_http.get(data["url"][:-1] + ("0" if data["url"][-1] != "0" else "1")).status_code == 403
     assert there() == {first["snapshot"], second}
     assert pipeline("gc", "--keep", "1", "--grace", "0s", *where)["removed_snapshots"] == 1, (
         "its lease went with it"

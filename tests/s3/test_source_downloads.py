@@ -24,6 +24,7 @@ from pipeline.seal import Seal
 from schemas.errors import SettingsError
 from serve import source_archive
 from serve.source_archive import SourceArchives
+from tests.support import plain_http
 from tests.support.application import running
 from tests.support.bucket import Bucket
 from tests.support.client import ApiClient
@@ -87,7 +88,7 @@ def test_an_archive_is_signed_and_fetched(
     query = parse_qs(urlsplit(data["url"]).query)
     assert query["X-Amz-Algorithm"] == ["AWS4-HMAC-SHA256"]
     assert query["X-Amz-Expires"] == ["3600"]
-    fetched = httpx.get(data["url"])
+    fetched = plain_http.get(data["url"])
     assert fetched.status_code == 200
     assert fetched.headers["content-disposition"] == 'attachment; filename="Test_small.zip"'
     assert len(fetched.content) == data["size_bytes"]
@@ -95,7 +96,7 @@ def test_an_archive_is_signed_and_fetched(
     with zipfile.ZipFile(io.BytesIO(fetched.content)) as archive:
         assert "README.md" in archive.namelist()
         assert not [name for name in archive.namelist() if ".env" in name or "__pycache__" in name]
-    assert httpx.get(other["url"]).status_code == 200
+    assert plain_http.get(other["url"]).status_code == 200
     assert "source/download" in logged
     assert query["X-Amz-Signature"][0] not in logged, "a signed address is never logged"
 
@@ -119,15 +120,15 @@ def test_a_signed_address_opens_one_object_to_readers_only_until_it_expires(
         url.replace("Test_small.zip", "other.zip"),
     ):
         assert tampered != url
-        refused = httpx.get(tampered)
+        refused = plain_http.get(tampered)
         assert (refused.status_code, error_code(refused)) == (403, "SignatureDoesNotMatch")
-    assert httpx.get(url.split("?", maxsplit=1)[0]).status_code == 403
+    assert plain_http.get(url.split("?", maxsplit=1)[0]).status_code == 403
     assert httpx.put(url, content=b"evil").status_code == 403
     assert httpx.delete(url).status_code == 403
     time.sleep(3)
-    expired = httpx.get(short)
+    expired = plain_http.get(short)
     assert (expired.status_code, error_code(expired)) == (403, "AccessDenied")
-    assert httpx.get(url).status_code == 200
+    assert plain_http.get(url).status_code == 200
 
 
 def test_addresses_are_signed_for_the_place_where_callers_reach_the_store(run: Run) -> None:
@@ -137,9 +138,9 @@ def test_addresses_are_signed_for_the_place_where_callers_reach_the_store(run: R
     with running(run.root, archives=run.archives, archives_public_endpoint=public) as api:
         url = api.json(PATH, api.key())["data"]["url"]
     assert url.startswith(f"{public}/{run.bucket.name}/archives/Test_small/")
-    assert httpx.get(url).status_code == 200
+    assert plain_http.get(url).status_code == 200
     elsewhere = url.replace("localhost", "127.0.0.1")
-    assert httpx.get(elsewhere).status_code == 403, "the host is part of what is signed"
+    assert plain_http.get(elsewhere).status_code == 403, "the host is part of what is signed"
 
 
 def test_an_archive_that_is_not_ready_says_how_far_it_is(run: Run) -> None:

@@ -15,6 +15,7 @@ from alpha_results_client import Client
 
 from pipeline.build import build_seal
 from serve.object_signing import ObjectSigner
+from tests.support import plain_http
 from tests.support.application import running
 from tests.support.bucket import Bucket
 
@@ -42,9 +43,11 @@ def test_a_published_file_is_fetched_from_the_store_and_a_view_from_the_service(
                 data = api.json(f"{TABLES}/{row['table']}/download{query}", token)["data"]
                 parts = urlsplit(data["url"])
                 if data["url"].startswith(public):
-                    fetched = httpx.get(data["url"])
+                    fetched = plain_http.get(data["url"])
                     assert "X-Amz-Expires=300" in data["url"]
-                    assert httpx.get(data["url"].replace("Expires=300", "Expires=900")).status_code == 403
+                    assert (
+                        plain_http.get(data["url"].replace("Expires=300", "Expires=900")).status_code == 403
+                    )
                 else:
                     assert not raw
                     assert row["table"] in {"decisions", "weekly_signal", "books"}
@@ -93,7 +96,7 @@ def test_the_client_goes_on_where_a_connection_to_the_store_broke_and_shows_it_n
                 return httpx.Response(answer.status_code, content=answer.content)
             of_the_store.append(request)
             url = f"http://localhost:{port}{request.url.raw_path.decode()}"
-            answer = httpx.get(url, headers={**wanted, "accept-encoding": "identity"})
+            answer = plain_http.get(url, headers={**wanted, "accept-encoding": "identity"})
             content = broken(answer.content) if len(of_the_store) == 1 else answer.content
             return httpx.Response(answer.status_code, headers=answer.headers, content=content)
 

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import polars as pl
 import pytest
 
@@ -28,7 +27,7 @@ from serve.query.page_query import Found, PageQuery
 from serve.query.rows_file import NotResident, RowsDamaged
 from serve.query.rows_folder import RowsFolder, open_folder
 from serve.query.rows_format import FORMAT, RowsWriter
-from tests.support import published
+from tests.support import plain_http, published
 from tests.support.application import running
 from tests.support.page_parts import Parts
 from tests.support.ports import free_port
@@ -112,13 +111,13 @@ def tables_of_a_process(root: Path, place: Path, log: Path, token: str) -> dict[
     port = free_port()
 
     def counted() -> dict[str, float]:
-        text = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+        text = plain_http.get(f"http://127.0.0.1:{port}/metrics").text
         found = re.findall(r'rendered_rows_reads_total{result="(\w+)"} ([\d.]+)', text)
         return {result: float(count) for result, count in found}
 
     with served(root, "--rows", str(place), "--metrics-port", str(port), log=log) as (_, base):
         eventually(lambda: '"preloaded"' in log.read_text())
-        found = httpx.get(f"{base}{RUN}/scores?limit=7", headers={"authorization": f"Bearer {token}"})
+        found = plain_http.get(f"{base}{RUN}/scores?limit=7", headers={"authorization": f"Bearer {token}"})
         assert len(found.json()["data"]) == 7
         eventually(lambda: counted().get("hit", 0) > 0)
         return counted()
@@ -344,7 +343,7 @@ def test_without_a_folder_the_service_says_so_and_answers(root: Path, tmp_path: 
     token, log = token_for(root), tmp_path / "server.log"
     (tmp_path / "file").write_bytes(b"")
     with served(root, "--rows", str(tmp_path / "file"), log=log) as (_, base):
-        found = httpx.get(f"{base}{RUN}/portfolio?limit=3", headers={"authorization": f"Bearer {token}"})
+        found = plain_http.get(f"{base}{RUN}/portfolio?limit=3", headers={"authorization": f"Bearer {token}"})
         assert found.status_code == 200
     (line,) = [
         x for x in map(json.loads, log.read_text().splitlines()) if x["event"] == "rendered_rows_in_memory"

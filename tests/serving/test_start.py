@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from schemas.exit_codes import ExitCode
+from tests.support import plain_http
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, children, command, environment
 from tests.support.redis import RedisServer
@@ -60,7 +61,7 @@ def test_a_free_port_is_taken_and_told(root: Path) -> None:
         eventually(lambda: '"listening"' in log.read_text())
         (line,) = [json.loads(x) for x in log.read_text().splitlines() if '"listening"' in x]
         (address,) = line["addresses"]
-        assert httpx.get(f"{address}/v1/health", timeout=PATIENCE).status_code == 200
+        assert plain_http.get(f"{address}/v1/health", timeout=PATIENCE).status_code == 200
     finally:
         process.terminate()
         process.wait()
@@ -74,7 +75,7 @@ def test_localhost_is_served_on_every_address_it_has(root: Path) -> None:
         wait_for(server, port)
         for address in addresses:
             shown = f"[{address}]" if ":" in str(address) else address
-            assert httpx.get(f"http://{shown}:{port}/v1/health").status_code == 200
+            assert plain_http.get(f"http://{shown}:{port}/v1/health").status_code == 200
     finally:
         server.terminate()
         server.communicate(timeout=PATIENCE)
@@ -95,7 +96,7 @@ def wait_for(server: subprocess.Popen[str], port: int) -> None:
     while time.monotonic() < end:
         assert server.poll() is None, server.communicate()
         try:
-            httpx.get(f"http://127.0.0.1:{port}/v1/health")
+            plain_http.get(f"http://127.0.0.1:{port}/v1/health")
         except httpx.TransportError:
             time.sleep(0.05)
         else:
