@@ -98,7 +98,7 @@ kills-batch count="1000":
 kills count="200":
     ALPHA_RESULTS_TEST_KILLS={{ count }} pytest -q -s -p no:schemathesis tests/kills
 
-# PostgreSQL, Redis, the market data, the root, the rows and a worker: each taken away, hung, slowed or filled under load
+# PostgreSQL, Redis, the market data, the root, the object store, disks and a worker: each taken away, hung, slowed or filled under load
 faults:
     pytest -q -s -p no:schemathesis tests/faults
 

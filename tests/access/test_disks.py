@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from serve.auth.store.sqlite import SqliteDatabase
 from tests.support import plain_http, published
 from tests.support.operators import Operators, operators
 from tests.support.server import served
+from tests.support.small_disk import SmallDisk, small_disk
 
 EMAIL = "owner@example.org"
 
@@ -22,50 +22,29 @@ EMAIL = "owner@example.org"
 class Deployment:
     """A root with its store, on a small disk of its own."""
 
-    def __init__(self, disk: Path, run: Operators) -> None:
-        self.disk = disk
-        self.root = disk / "published"
+    def __init__(self, disk: SmallDisk, run: Operators) -> None:
+        self.fill, self.mount = disk.fill, disk.mount
+        self.folder = disk.folder
+        self.root = disk.folder / "published"
         self.run = run
 
     def issue(self) -> tuple[str, str]:
         made = self.run.json("keys", "issue", "--account", EMAIL, "--name", "n")
         return made["key_id"], made["token"]
 
-    def fill(self) -> None:
-        descriptor = os.open(self.disk / "filler", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-        try:
-            while True:
-                os.write(descriptor, bytes(4096))
-        except OSError:
-            pass
-        finally:
-            os.close(descriptor)
-        status = os.statvfs(self.disk)
-        assert status.f_bavail == 0
-
-    def mount(self, options: str) -> None:
-        subprocess.run(["mount", "-o", f"remount,{options}", str(self.disk)], check=True)
-
     def files(self) -> set[str]:
-        return {path.name for path in self.disk.iterdir()}
+        return {path.name for path in self.folder.iterdir()}
 
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = ["mount", "-t", "tmpfs", "-o", f"size={16 << 20}", "none", str(disk)]
-    if os.getuid() or subprocess.run(mounted, capture_output=True, check=False).returncode:
-        pytest.skip("only root may mount a disk")
-    try:
-        root = disk / "published"
+    with small_disk(tmp_path / "disk") as disk:
+        root = disk.folder / "published"
         root.mkdir()
         published.publish(root, published.full())
         with operators(root) as run:
             run("accounts", "create", "--email", EMAIL)
             yield Deployment(disk, run)
-    finally:
-        subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 def asked(base: str, token: str) -> str:

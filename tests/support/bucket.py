@@ -41,17 +41,22 @@ def s3_server() -> Iterator[S3Server]:
 
 @pytest.fixture
 def bucket(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    return made_bucket(s3_server, monkeypatch)
+
+
+def made_bucket(server: S3Server, patch: pytest.MonkeyPatch) -> Bucket:
+    """Make a bucket, and let this process's settings of AWS lead to its server."""
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3", "AWS_REGION"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in s3_server.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        patch.delenv(name, raising=False)
+    for name, value in server.environment.items():
+        patch.setenv(name, value)
+    patch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    patch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+    patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     client = botocore.session.get_session().create_client(
         "s3", config=Config(s3={"addressing_style": "path"}, retries={"total_max_attempts": 2})
     )
     S3FileSystem.clear_instance_cache()  # connections keep the credentials they were made with
     name = f"test-{uuid.uuid4().hex[:16]}"
     client.create_bucket(Bucket=name)
-    return Bucket(name, s3_server, client)
+    return Bucket(name, server, client)

@@ -86,6 +86,7 @@ def deployed(
     alphas: int = 2,
     runs: int = 1,
     market: bytes | None = None,
+    address: str | None = None,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Deployment]:
     """Run a deployment until the block is left; skips where PostgreSQL or Redis is not installed.
@@ -98,6 +99,8 @@ def deployed(
         How many are published, and how many different runs of each there are to seal anew.
     market
         The market data file; none without it.
+    address
+        A root elsewhere than on this disk.
     variables
         Further settings of the server.
     """
@@ -116,7 +119,7 @@ def deployed(
         for at, name in enumerate(names)
     }
     for made in seals.values():
-        build_seal(str(made[0]), root)
+        build_seal(str(made[0]), address or root)
     if market is not None:
         prices.write_bytes(market)
     with ExitStack() as stack:
@@ -134,5 +137,7 @@ def deployed(
         run = stack.enter_context(operators(root, **given))
         run("accounts", "create", "--email", EMAIL, "--ceiling-endpoints", "all")
         log = folder / "server.log"
-        process, base = stack.enter_context(served(root, "--workers", "2", log=log, variables=given))
+        process, base = stack.enter_context(
+            served(address or root, "--workers", "2", log=log, variables=given)
+        )
         yield Deployment(folder, root, prices, base, process, postgres, redis, run, log, seals)

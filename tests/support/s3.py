@@ -163,6 +163,15 @@ class S3Server:
         finally:
             self.start()
 
+    @contextlib.contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Refuse whatever the user asks for, with 403, for the length of a block."""
+        self._run("radosgw-admin", "user", "suspend", "--uid=tests")
+        try:
+            yield
+        finally:
+            self._run("radosgw-admin", "user", "enable", "--uid=tests")
+
     def _set_up(self) -> None:
         folder = self._folder
         fsid = str(uuid.uuid4())

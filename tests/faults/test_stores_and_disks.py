@@ -1,0 +1,179 @@
+"""An object store and the disks of a machine are taken away, hung, slowed, filled and closed while callers ask without end.
+
+What was copied to this machine is answered as before, what needs the store or the disk is refused with its code, and nobody is
+let in who was not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.faults.fault import AWAY, CALLERS, OK, Fault, endured, require_nothing_unforeseen
+from tests.support.bucket import made_bucket
+from tests.support.checked_load import Ask
+from tests.support.deployment import Deployment, deployed
+from tests.support.s3 import S3Server
+from tests.support.slow_line import SlowLine, slow_line
+from tests.support.small_disk import SmallDisk, small_disk
+
+COPIED = "Test_deployed0"
+
+
+@dataclass
+class Parts:
+    """What is taken away."""
+
+    gateway: S3Server
+    line: SlowLine
+    cache: SmallDisk
+    rows: SmallDisk
+    asked: int = 0
+    """Which alpha is asked for as one that was not copied yet; before the first fault it is one that was."""
+
+    def need_the_store(self) -> None:
+        """Let the callers ask for an alpha that nobody asked for before: neither memory nor this machine's disk has it."""
+        self.asked += 1
+
+
+@pytest.fixture(scope="module")
+def parts(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parts]:
+    folder = tmp_path_factory.mktemp("disks")
+    with (
+        small_disk(folder / "cache", 64 << 20) as cache,
+        small_disk(folder / "rows", 64 << 20) as rows,
+        slow_line(s3_server.endpoint) as line,
+    ):
+        yield Parts(s3_server, line, cache, rows)
+
+
+@pytest.fixture(scope="module")
+def there(parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    folder = tmp_path_factory.mktemp("faults")
+    with pytest.MonkeyPatch.context() as patch:
+        address = made_bucket(parts.gateway, patch).url("root")
+        variables = {
+            "AWS_ENDPOINT_URL": parts.line.endpoint,
+            "ALPHA_RESULTS_CACHE": str(parts.cache.folder / "copies"),
+            "ALPHA_RESULTS_ROWS": str(parts.rows.folder / "rows"),
+            "ALPHA_RESULTS_MAX_WAIT_SECONDS": "60",
+            "ALPHA_RESULTS_REFRESH_SECONDS": "0.5",
+            "ALPHA_RESULTS_PRELOAD": "0",
+        }
+        with deployed(folder, alphas=len(FAULTS) + 1, address=address, variables=variables) as found:
+            found.keys = {"wide": found.issue(), "revoked": found.issue()}
+            found.run("keys", "revoke", found.keys["revoked"].id)
+            yield found
+
+
+def asks(there: Deployment, parts: Parts) -> list[Ask]:
+    def wide() -> str:
+        return there.keys["wide"].token
+
+    def window(alpha: str, draw: random.Random) -> str:
+        first, last = sorted(draw.sample(range(1, 29), 2))
+        return (
+            f"/v1/alphas/{alpha}/metrics?from=2024-{draw.randint(1, 12):02}-{first:02}&to=2030-01-{last:02}"
+        )
+
+    return [
+        Ask("me", lambda _: "/v1/me", wide),
+        Ask("page", lambda draw: f"/v1/alphas/{COPIED}/scores?limit={draw.randint(1, 20)}", wide),
+        Ask("computed", lambda draw: window(COPIED, draw), wide),
+        Ask("fresh", lambda draw: window(f"Test_deployed{parts.asked}", draw), wide),
+        Ask("revoked", lambda _: "/v1/me", lambda: there.keys["revoked"].token),
+    ]
+
+
+@contextlib.contextmanager
+def killed(parts: Parts) -> Iterator[None]:
+    parts.gateway.kill()
+    parts.need_the_store()
+    yield
+    parts.gateway.start()
+
+
+@contextlib.contextmanager
+def hung(parts: Parts) -> Iterator[None]:
+    with parts.gateway.hanging():
+        parts.need_the_store()
+        yield
+
+
+@contextlib.contextmanager
+def refused(parts: Parts) -> Iterator[None]:
+    with parts.gateway.refusing():
+        parts.need_the_store()
+        yield
+
+
+@contextlib.contextmanager
+def slowed(parts: Parts) -> Iterator[None]:
+    with parts.line.slow(0.3):
+        parts.need_the_store()
+        yield
+
+
+@contextlib.contextmanager
+def trickling(parts: Parts) -> Iterator[None]:
+    """Answers come a few bytes at a time, and so never: what waits for each piece alone waits for ever."""
+    with parts.line.slow(1.0, 8):
+        parts.need_the_store()
+        yield
+
+
+@contextlib.contextmanager
+def cache_full(parts: Parts) -> Iterator[None]:
+    with parts.cache.full():
+        parts.need_the_store()
+        yield
+
+
+@contextlib.contextmanager
+def cache_read_only(parts: Parts) -> Iterator[None]:
+    with parts.cache.read_only():
+        parts.need_the_store()
+        yield
+
+
+@contextlib.contextmanager
+def rows_full(parts: Parts) -> Iterator[None]:
+    with parts.rows.full():
+        parts.need_the_store()
+        yield
+
+
+@contextlib.contextmanager
+def rows_read_only(parts: Parts) -> Iterator[None]:
+    with parts.rows.read_only():
+        parts.need_the_store()
+        yield
+
+
+NEEDED = {"fresh": {AWAY}}
+FAULTS = {
+    "the object store is killed": (killed, NEEDED, ("fresh", AWAY)),
+    "the object store hangs": (hung, NEEDED, ("fresh", AWAY)),
+    "the object store refuses": (refused, NEEDED, ("fresh", AWAY)),
+    "the object store is slow": (slowed, {}, ("fresh", OK)),
+    "the object store trickles": (trickling, NEEDED, ("fresh", AWAY)),
+    "the disk of the cache is full": (cache_full, NEEDED, ("fresh", AWAY)),
+    "the disk of the cache is read-only": (cache_read_only, NEEDED, ("fresh", AWAY)),
+    "the disk of the rendered rows is full": (rows_full, {}, ("fresh", OK)),
+    "the disk of the rendered rows is read-only": (rows_read_only, {}, ("fresh", OK)),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_store_or_disk_that_fails_costs_what_needs_it(there: Deployment, parts: Parts, name: str) -> None:
+    inject, may, seen = FAULTS[name]
+    calls = CALLERS if name in {"the object store hangs", "the object store trickles"} else 60
+    endured(there, name, Fault(lambda _: inject(parts), may, seen, calls), asks(there, parts))
+
+
+def test_nothing_unforeseen_is_in_the_log(there: Deployment) -> None:
+    require_nothing_unforeseen(there)

@@ -1,0 +1,69 @@
+"""A small disk of a test's own, to be filled and to be mounted read-only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.waiting import eventually
+
+
+class SmallDisk:
+    """A disk in memory; made by `small_disk`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def fill(self) -> None:
+        """Leave no room on it."""
+        descriptor = os.open(self.folder / "filler", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+        try:
+            while True:
+                os.write(descriptor, bytes(4096))
+        except OSError:
+            pass
+        finally:
+            os.close(descriptor)
+        assert os.statvfs(self.folder).f_bavail == 0
+
+    def mount(self, options: str) -> None:
+        """Mount it anew, for reading alone (``ro``) or for writing (``rw``)."""
+        # Refused as long as somebody has a file of it open for writing.
+        command = ["mount", "-o", f"remount,{options}", str(self.folder)]
+        eventually(lambda: subprocess.run(command, capture_output=True, check=False).returncode == 0, options)
+
+    @contextlib.contextmanager
+    def full(self) -> Iterator[None]:
+        """Leave no room for the length of a block."""
+        self.fill()
+        try:
+            yield
+        finally:
+            (self.folder / "filler").unlink()
+
+    @contextlib.contextmanager
+    def read_only(self) -> Iterator[None]:
+        """Let nothing be written for the length of a block."""
+        self.mount("ro")
+        try:
+            yield
+        finally:
+            self.mount("rw")
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, size: int = 16 << 20) -> Iterator[SmallDisk]:
+    """Mount a disk at a folder, which is made, until the block is left; the test is skipped where that is not permitted."""
+    folder.mkdir()
+    mounting = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
+    if os.getuid() or subprocess.run(mounting, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a disk")
+    try:
+        yield SmallDisk(folder)
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
