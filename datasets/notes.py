@@ -72,7 +72,7 @@ class Notes:
         When it became the served one for the first time, ISO-8601 UTC.
     rolled_back
         Snapshot that an operator rolled back from -> digest of its seal. With ``@`` and a version of the declarations
-        behind it: only what that version made of the seal.
+        behind it: only what that version made of the seal. ``@`` alone: only those files.
     earlier
         Snapshot -> what is known of it, for those that were served before.
     withdrawn

@@ -3,6 +3,7 @@
 A rollback is a judgement on a seal, not on the files that one build made of it: built again with other declarations or
 by another release of a library, the seal has another snapshot, and stays rolled back. Only when both snapshots are of
 one seal is it a judgement on the build: then the seal stays good, as the earlier version of the declarations built it.
+Where both have the same figures too, written by two releases of a library, it is one on those very files.
 """
 
 from __future__ import annotations
@@ -51,9 +52,16 @@ def was_rolled_back(pointer: Pointer, seal_digest: str, declared: str) -> bool:
 
 
 def make_mark(left: Pointer, wanted: Pointer) -> str:
-    """Return how a rollback from one snapshot to another is remembered: by seal, or by one build of it. Pure."""
-    seal, declared = left.made_of
-    return seal if seal != wanted.made_of[0] else f"{seal}{_VERSION}{declared}"
+    """Return how a rollback from one snapshot to another is remembered: by seal, by one build of it, or by its files alone. Pure."""
+    return _mark_beside(*left.made_of, wanted)
+
+
+def _mark_beside(seal: str, declared: str, wanted: Pointer) -> str:
+    other, declared_of_other = wanted.made_of
+    if seal != other:
+        return seal
+    # Of two writings with the same figures, what judges more than the files would judge the one that is served as well.
+    return _VERSION if same_declarations(declared, declared_of_other) else f"{seal}{_VERSION}{declared}"
 
 
 def lifted_by(current: Pointer, following: Pointer) -> frozenset[str]:
@@ -96,9 +104,7 @@ def learned(storage: Storage, pointer: Pointer) -> Pointer:
         )
         pointer = replace(pointer, notes=notes)
     learned_marks = {
-        snapshot: manifest.seal_digest
-        if manifest.seal_digest != pointer.made_of[0]
-        else f"{manifest.seal_digest}{_VERSION}{manifest.declared}"
+        snapshot: _mark_beside(manifest.seal_digest, manifest.declared, pointer)
         for snapshot, manifest in found.items()
         if snapshot in unmarked
     }

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 from datasets.layout import STAGING, alpha_path, snapshot_path
 from datasets.manifest import Pointer
+from datasets.publication.decisions import empty_snapshots
 from datasets.publication.made_of import learned
 from datasets.publication.pointers import compare_and_swap, served
 from datasets.storage import Storage, StoredFile
@@ -130,7 +131,10 @@ def decide(
         reverse=True,
     )
     # Of a withdrawn alpha nothing is kept for its own sake: it goes once nobody can be reading it.
-    numbered = set() if pointer.is_withdrawn else set(others[: max(0, policy.keep - 1)])
+    # What stands for a withdrawn alpha holds nothing to go back to, so it takes the place of none that does.
+    empty = empty_snapshots(pointer.alpha_id)
+    figures = [snapshot for snapshot in others if snapshot not in empty]
+    numbered = set() if pointer.is_withdrawn else set(figures[: max(0, policy.keep - 1)])
 
     def reason(one: StoredSnapshot) -> str | None:
         if one.snapshot == pointer.snapshot:

@@ -49,6 +49,11 @@ def rollback(
         pointer, manifest = intact(storage, alpha, target)
     except SnapshotCorrupt as error:
         raise SnapshotCorrupt(f"{error}; {current.snapshot} stays served") from error
+    if pointer.is_withdrawn:
+        raise AlphaNotPublished(
+            f"{alpha}: snapshot {target} is empty, it stood for the alpha while that was withdrawn; "
+            f"`python -m pipeline withdraw {alpha}` takes it out of the service"
+        )
     published = roll_back(storage, pointer, manifest, by)
     if as_json:
         print_json(asdict(published) | {"before": current.snapshot})

@@ -10,6 +10,7 @@ from rich.table import Column
 
 from datasets.layout import MANIFEST, snapshot_path
 from datasets.manifest import Manifest, Pointer
+from datasets.notes import NOTHING_SEALED
 from datasets.publication.pointers import served
 from datasets.publication.retention import StoredSnapshot, list_snapshots
 from datasets.storage import Storage
@@ -127,4 +128,6 @@ def _state(one: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | No
                 return state
     if manifest is None:
         return "unfinished"
+    if manifest.seal_digest == NOTHING_SEALED:
+        return "empty"
     return "replaced" if pointer is not None and one.snapshot in pointer.replaced else "never served"

@@ -250,3 +250,18 @@ def test_pointers_have_the_fields_and_ids_of_the_first_release(history: History)
     manifest = datasets.open(history.root)[ALPHA].manifest
     assert snapshot_id(manifest.seal_digest, manifest.schema_version) == manifest.snapshot
     assert Pointer.decode(history.pointer.encode(), "x") == history.pointer
+
+
+def test_going_back_between_two_writings_of_the_same_figures_judges_those_files_alone(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write, "COMPRESSION", "zstd")
+    other = build_seal(str(history.seals[2]), history.root, force=True).snapshot
+    assert history.run("rollback", ALPHA, "--to", history.snapshots[2]).exit_code == 0
+    monkeypatch.undo()
+    assert not build_seal(str(history.seals[2]), history.root).changed, (
+        "what is served was not rolled back from"
+    )
+    reply = history.run("build", "--from", str(history.seals[2]), "--json")
+    assert [seal["outcome"] for seal in reply.json["seals"]] == ["unchanged"]
+    assert history.pointer.withdrawn == (other,)

@@ -133,3 +133,28 @@ def test_the_first_release_neither_serves_it_nor_publishes_over_it(history: Hist
     assert result["name"] == ALPHA
     assert result["snapshot"] not in history.snapshots
     assert (history.place("manifest.json")).exists()
+
+
+def test_what_stood_for_it_while_it_was_withdrawn_is_nothing_to_keep_or_to_go_back_to(
+    history: History,
+) -> None:
+    history.run("withdraw", ALPHA)
+    empty = history.pointer.snapshot
+    history.run("restore", ALPHA)
+    states = {row["snapshot"]: row["state"] for row in history.run("show", ALPHA, "--json").json["snapshots"]}
+    assert states[empty] == "empty"
+    result = history.run("rollback", ALPHA, "--to", empty)
+    assert (result.exit_code, f"withdraw {ALPHA}" in result.output) == (9, True)
+    assert history.pointer.snapshot == history.snapshots[2]
+    history.run("gc", "--keep", "2", "--grace", "0s")
+    assert history.there() == set(history.snapshots[1:]), "it takes the place of no run"
+    assert history.run("rollback", ALPHA).exit_code == 0
+
+
+def test_one_that_was_withdrawn_when_nothing_was_served_is_restored_to_that(history: History) -> None:
+    history.run("withdraw", ALPHA)
+    history.run("gc", "--grace", "0s")
+    for _ in range(2):
+        result = history.run("restore", ALPHA, "--json")
+        assert (result.exit_code, result.json["served"]) == (0, False)
+        history.run("withdraw", ALPHA)
