@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from datasets.maths.price import price_curve
+from datasets.run_metrics.window import WHOLE_RUN, Window
 from schemas.errors import KindNotPublished, SettingsError
 from schemas.market_data import MARKET_DATA
 from schemas.metrics.statistic import SOURCES
@@ -34,19 +35,31 @@ def returns(run: Snapshot, book: str) -> pl.DataFrame:
 
 
 def metrics(
-    run: Snapshot, first: dt.date | None, last: dt.date | None, granularity: str, *, panel: bool
+    run: Snapshot,
+    first: dt.date | None,
+    last: dt.date | None,
+    granularity: str,
+    *,
+    panel: bool,
+    computed: bool = False,
 ) -> dict[str, Any]:
-    """Return the figures of a run as the interface answers them to a key that may call everything but raw columns."""
+    """Return the figures of a run as the interface answers them to a key that may call everything but raw columns.
+
+    With `computed` they are those of the window alone, where the interface gives what the run sealed of its whole.
+    """
     from datasets.run_metrics.assemble import MetricsQuery, assemble  # noqa: PLC0415 - slow to load beside the rest
     from datasets.run_metrics.reading import figures_of  # noqa: PLC0415 - as above
-    from datasets.run_metrics.window import Window  # noqa: PLC0415 - as above
 
     if granularity not in SCOPES:
         raise SettingsError(f"no granularity {granularity!r}; there are {', '.join(SCOPES)}")
     if first is not None and last is not None and first > last:
         raise SettingsError(f"the first day, {first}, is after the last, {last}")
     query = MetricsQuery(
-        frozenset(source.endpoint for source in SOURCES), Window(first, last), granularity, panel=panel
+        frozenset(source.endpoint for source in SOURCES),
+        Window(first, last),
+        granularity,
+        panel=panel,
+        computed=computed,
     )
     answer = assemble(figures_of(run), query)
     return {**answer.data, "warnings": list(answer.warnings)}
@@ -76,16 +89,25 @@ def factor(run: Snapshot, column: str) -> pd.Series:
 
 
 def benchmark(
-    run: Snapshot, market_data: str | os.PathLike[str] | None, symbol: str, book: str
+    run: Snapshot,
+    market_data: str | os.PathLike[str] | None,
+    symbol: str,
+    book: str,
+    window: Window = WHOLE_RUN,
 ) -> pl.DataFrame:
     """Return a benchmark over the sessions of a book, as the interface serves it with the same `from` and `to`.
+
+    Parameters
+    ----------
+    window
+        Of those sessions.
 
     Raises
     ------
     SettingsError
         When there is no market data, or it lacks a column or the symbol, or has two rows of one day.
     """
-    rows = prices(run, market_data, symbol, book)
+    rows = prices(run, market_data, symbol, book, window)
     curve = price_curve(rows["price"].to_numpy())
     return rows.select("date", "close").with_columns(
         pl.Series("period_return", curve.period_return, nan_to_null=True),
@@ -94,7 +116,13 @@ def benchmark(
     )
 
 
-def prices(run: Snapshot, market_data: str | os.PathLike[str] | None, symbol: str, book: str) -> pl.DataFrame:
+def prices(
+    run: Snapshot,
+    market_data: str | os.PathLike[str] | None,
+    symbol: str,
+    book: str,
+    window: Window = WHOLE_RUN,
+) -> pl.DataFrame:
     """Return `date`, `close` and `price` of a benchmark over the sessions of a book; errors as of :func:`benchmark`.
 
     The price is the adjusted close where every session has one, else the close.
@@ -113,11 +141,22 @@ def prices(run: Snapshot, market_data: str | os.PathLike[str] | None, symbol: st
         what = "holds no row" if rows.is_empty() else "holds two rows of one day"
         raise SettingsError(f"{place} {what} of {symbol.upper()}")
     sessions = (
-        run.scan("equity_curve", book).select(first=pl.col("date").min(), last=pl.col("date").max()).collect()
+        run.scan("equity_curve", book)
+        .filter(within(window))
+        .select(first=pl.col("date").min(), last=pl.col("date").max())
+        .collect()
     )
     rows = rows.filter(pl.col("date").is_between(sessions["first"].item(), sessions["last"].item()))
     price = "close" if rows[_ADJUSTED].null_count() else _ADJUSTED
     return rows.select("date", "close", price=pl.col(price))
+
+
+def within(window: Window) -> pl.Expr:
+    """Return the condition that a row's `date` lies within a window."""
+    day, found = pl.col("date"), pl.lit(True)
+    if window.first is not None:
+        found &= day >= window.first
+    return found if window.last is None else found & (day <= window.last)
 
 
 def default_symbol(market_data: str | os.PathLike[str] | None) -> str:

@@ -248,7 +248,7 @@ export function tQuantile(freedom) {
 }
 
 /** weekly: [{date, ic}] as panel.ic_weekly; span: weeks of the rolling mean; test: nwt.ic, or null. */
-export function weeklyIc({ weekly, span, test = null }, theme) {
+export function weeklyIc({ weekly, span, test = null, over = "Mean of the whole run" }, theme) {
   const x = weekly.map((week) => day(week.date));
   const ic = weekly.map((week) => week.ic);
   const rolling = ic.map((_, i) => (i + 1 < span ? null : neweyWest(ic.slice(i + 1 - span, i + 1))));
@@ -272,7 +272,7 @@ export function weeklyIc({ weekly, span, test = null }, theme) {
     line(label, x, mean, theme.series[1], { type: "line", order: 0, borderWidth: 2 }),
     line("Weekly IC", x, ic, faded(theme.series[0], 0.55), { type: "bar", order: 2, barPercentage: 0.9, categoryPercentage: 0.9 }),
     ...(test
-      ? [line("Mean of the whole run", x, ic.map(() => test.mean), theme.positive, { type: "line", order: 0, borderDash: DASH, borderWidth: 1.25 })]
+      ? [line(over, x, ic.map(() => test.mean), theme.positive, { type: "line", order: 0, borderDash: DASH, borderWidth: 1.25 })]
       : []),
   ];
   config.options.scales = {
@@ -285,7 +285,7 @@ export function weeklyIc({ weekly, span, test = null }, theme) {
   );
   return {
     title: "Weekly information coefficient",
-    about: `Rank correlation of score and forward return in ${weekly.length} weeks, with the rolling mean over ${span} weeks and its 95 % Newey-West interval.${test ? ` Mean of the whole run ${shown(test.mean)}, t ${shown(test.t_stat)}.` : ""}`,
+    about: `Rank correlation of score and forward return in ${weekly.length} weeks, with the rolling mean over ${span} weeks and its 95 % Newey-West interval.${test ? ` ${over} ${shown(test.mean)}, t ${shown(test.t_stat)}.` : ""}`,
     config,
     table: {
       columns: ["date", "ic (correlation)", `rolling_mean_${span} (correlation)`, "lower_95 (correlation)", "upper_95 (correlation)"],

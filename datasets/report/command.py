@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import tempfile
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import click
 from datasets.report.content import MEASURED_BOOK, Content, content
 from datasets.report.pdf import find_browser, print_page
 from datasets.root import Root
+from datasets.run_metrics.window import Window
 from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError
 from schemas.settings.options import option
@@ -40,6 +42,8 @@ def make_command(opened: Callable[[str], Root]) -> click.Command:
         "--pdf", is_flag=True, help="Print it to a PDF file beside it too, with Chromium or Chrome."
     )
     @click.option("--book", default=MEASURED_BOOK, show_default=True, help="Book whose curves are drawn.")
+    @click.option("--from", "first", metavar="DAY", help="First day shown, as YYYY-MM-DD.")
+    @click.option("--to", "last", metavar="DAY", help="Last day shown.")
     @option("market_data")
     @click.option(
         "--benchmark",
@@ -54,6 +58,8 @@ def make_command(opened: Callable[[str], Root]) -> click.Command:
         out: Path,
         pdf: bool,
         book: str,
+        first: str | None,
+        last: str | None,
         market_data: str | None,
         benchmark: str | None,
         as_json: bool,
@@ -68,8 +74,9 @@ def make_command(opened: Callable[[str], Root]) -> click.Command:
             raise SettingsError(f"give one to {MOST} alphas, each once")
         found = opened(root)
         runs = [found[alpha] for alpha in alphas]
-        sheets = [content(run, book, market_data, benchmark) for run in runs]
-        written = write(_page(sheets, runs, book), out, browser)
+        window = Window(_day("--from", first), _day("--to", last))
+        sheets = [content(run, book, market_data, benchmark, window) for run in runs]
+        written = write(_page(sheets, runs, book, window), out, browser)
         told = {
             "alphas": {sheet["alpha_id"]: sheet["snapshot"] for sheet in sheets},
             "html": str(written[0]),
@@ -80,11 +87,18 @@ def make_command(opened: Callable[[str], Root]) -> click.Command:
     return report
 
 
-def _page(sheets: list[Content], runs: list[Snapshot], book: str) -> str:
+def _day(flag: str, text: str | None) -> dt.date | None:
+    try:
+        return None if text is None else dt.datetime.strptime(text, "%Y-%m-%d").date()  # noqa: DTZ007 - a day has no zone
+    except ValueError:
+        raise SettingsError(f"{flag}: {text!r} is not a valid date; give one as YYYY-MM-DD") from None
+
+
+def _page(sheets: list[Content], runs: list[Snapshot], book: str, window: Window) -> str:
     from datasets.report.compared import compared  # noqa: PLC0415 - loaded when there is something to write
     from datasets.report.page import render  # noqa: PLC0415 - as above
 
-    return render(sheets, compared(runs, book) if len(runs) > 1 else None)
+    return render(sheets, compared(runs, book, window) if len(runs) > 1 else None)
 
 
 def write(page: str, out: Path, browser: str | None) -> list[Path]:

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from datasets.analysis import within
 from datasets.maths.alikeness import overlaps, rank_correlations
 from datasets.maths.correlation import common_days, correlation
 from datasets.maths.equal_weight import FIGURES, book_figures, equal_weight
@@ -19,6 +20,7 @@ from datasets.maths.rank_correlation import Integers
 from datasets.maths.series import Dates, Floats, null_if_nan
 from datasets.maths.unavailable import Unavailable, too_few
 from datasets.report.content import Content, withheld
+from datasets.run_metrics.window import WHOLE_RUN, Window
 from datasets.snapshot import Snapshot
 
 COMBINED: Final = "in equal parts"
@@ -43,7 +45,7 @@ class Matrix:
     observations: list[list[int]]
 
 
-def compared(runs: Sequence[Snapshot], book: str) -> Content:
+def compared(runs: Sequence[Snapshot], book: str, window: Window = WHOLE_RUN) -> Content:
     """Compare alphas.
 
     Parameters
@@ -52,6 +54,8 @@ def compared(runs: Sequence[Snapshot], book: str) -> Content:
         Two at least.
     book
         Whose returns and holdings.
+    window
+        Days that are compared.
 
     Returns
     -------
@@ -62,26 +66,35 @@ def compared(runs: Sequence[Snapshot], book: str) -> Content:
         "alphas": [run.alpha_id for run in runs],
         "book": book,
         "matrices": [
-            {"title": "Correlation of daily returns", **_ready(by_returns(runs, book))},
-            {"title": "Rank correlation of scores, mean of the common weeks", **_ready(by_scores(runs))},
-            {"title": "Overlap of holdings, mean of the common sessions", **_ready(by_holdings(runs, book))},
+            {"title": "Correlation of daily returns", **_ready(by_returns(runs, book, window))},
+            {
+                "title": "Rank correlation of scores, mean of the common weeks",
+                **_ready(by_scores(runs, window)),
+            },
+            {
+                "title": "Overlap of holdings, mean of the common sessions",
+                **_ready(by_holdings(runs, book, window)),
+            },
         ],
-        "together": together(runs, book),
+        "together": together(runs, book, window),
     }
 
 
-def together(runs: Sequence[Snapshot], book: str) -> Content:
+def together(runs: Sequence[Snapshot], book: str, window: Window = WHOLE_RUN) -> Content:
     """Return the curves of the alphas and of all in equal parts over their common sessions, and what each comes to."""
     lacking = [run.alpha_id for run in runs if not run.has_rows("equity_curve", book)]
     if lacking:
         return withheld(f"{', '.join(lacking)} sealed no daily ledger of {book}")
-    frames = [run.returns(book).drop_nulls().rename({"period_return": str(n)}) for n, run in enumerate(runs)]
+    frames = [
+        run.returns(book).filter(within(window)).drop_nulls().rename({"period_return": str(n)})
+        for n, run in enumerate(runs)
+    ]
     common = frames[0]
     for frame in frames[1:]:
         common = common.join(frame, on="date")
     common = common.sort("date")
     if common.is_empty():
-        return withheld("the alphas have no session in common")
+        return withheld("the alphas have no session of the window in common")
     returns = common.drop("date").to_numpy().T
     series = dict(
         zip([*(run.alpha_id for run in runs), COMBINED], [*returns, equal_weight(returns)], strict=True)
@@ -100,9 +113,9 @@ def together(runs: Sequence[Snapshot], book: str) -> Content:
     }
 
 
-def by_returns(runs: Sequence[Snapshot], book: str) -> Matrix:
+def by_returns(runs: Sequence[Snapshot], book: str, window: Window) -> Matrix:
     """Correlate the daily returns of each two alphas over the sessions that both have."""
-    series = [_returns(run, book) for run in runs]
+    series = [_returns(run, book, window) for run in runs]
 
     def measure(row: int, column: int) -> tuple[Figure, int]:
         one, other = series[row], series[column]
@@ -116,30 +129,30 @@ def by_returns(runs: Sequence[Snapshot], book: str) -> Matrix:
     return _every_pair(len(runs), measure)
 
 
-def by_scores(runs: Sequence[Snapshot]) -> Matrix:
+def by_scores(runs: Sequence[Snapshot], window: Window) -> Matrix:
     """Take the mean over the common weeks of the rank correlation of scores, over the names that both score."""
     total, count = np.zeros((len(runs), len(runs))), np.zeros((len(runs), len(runs)), np.int64)
-    for panel in _panels(runs, "decisions", None, "score", np.nan):
+    for panel in _panels(runs, ("decisions", None), "score", np.nan, window):
         _add(rank_correlations(panel), total, count)
     return _mean(total, count, "common weeks")
 
 
-def by_holdings(runs: Sequence[Snapshot], book: str) -> Matrix:
+def by_holdings(runs: Sequence[Snapshot], book: str, window: Window) -> Matrix:
     """Take the mean over the common sessions of the overlap of what two books hold."""
     total, count = np.zeros((len(runs), len(runs))), np.zeros((len(runs), len(runs)), np.int64)
-    for panel in _panels(runs, "positions", book, "weight", 0.0):
+    for panel in _panels(runs, ("positions", book), "weight", 0.0, window):
         _add(overlaps(panel), total, count)
     return _mean(total, count, "common sessions")
 
 
 def _panels(
-    runs: Sequence[Snapshot], table: str, book: str | None, column: str, absent: float
+    runs: Sequence[Snapshot], file: tuple[str, str | None], column: str, absent: float, window: Window
 ) -> Iterator[Floats]:
     """Yield a column of each day, of shape (alphas, names)."""
     frames = [
-        run.scan(table, book).select("date", "symbol", pl.lit(number).alias("run"), column)
+        run.scan(*file).filter(within(window)).select("date", "symbol", pl.lit(number).alias("run"), column)
         for number, run in enumerate(runs)
-        if run.has_rows(table, book)
+        if run.has_rows(*file)
     ]
     if not frames:
         return
@@ -179,10 +192,10 @@ def _every_pair(size: int, measure: Callable[[int, int], tuple[Figure, int]]) ->
     return Matrix(figures, observations)
 
 
-def _returns(run: Snapshot, book: str) -> tuple[Dates, Floats] | None:
+def _returns(run: Snapshot, book: str, window: Window) -> tuple[Dates, Floats] | None:
     if not run.has_rows("equity_curve", book):
         return None
-    rows = run.returns(book)
+    rows = run.returns(book).filter(within(window))
     return rows["date"].to_numpy(), rows["period_return"].fill_null(float("nan")).to_numpy()
 
 

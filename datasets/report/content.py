@@ -12,6 +12,8 @@ from datasets import analysis
 from datasets.maths.equity import compounded, make_sessions, summarised
 from datasets.maths.price import price_summary
 from datasets.maths.series import Floats
+from datasets.report.luck import luck
+from datasets.run_metrics.window import WHOLE_RUN, Window
 from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError
 from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX
@@ -26,6 +28,7 @@ NAMES: Final = 10
 """Best and worst names shown, of each."""
 MEASURED_BOOK: Final = CONDITIONED_BOOKS[0]
 """The book that the headline figures describe, whichever book is drawn."""
+NO_SESSION: Final = "no session of the run lies in the window"
 _CURVE: Final = (
     "date",
     "period_return",
@@ -37,7 +40,9 @@ _CURVE: Final = (
 )
 
 
-def content(run: Snapshot, book: str, market_data: str | None, symbol: str | None) -> Content:
+def content(
+    run: Snapshot, book: str, market_data: str | None, symbol: str | None, window: Window = WHOLE_RUN
+) -> Content:
     """Read everything that a tear sheet shows of an alpha.
 
     Parameters
@@ -50,6 +55,8 @@ def content(run: Snapshot, book: str, market_data: str | None, symbol: str | Non
         Prices of benchmarks; None when there are none.
     symbol
         The benchmark; None takes the only one there is, or SPY.
+    window
+        Days that everything is of but the description, the reconciliation and what was told of the seal.
 
     Returns
     -------
@@ -59,14 +66,17 @@ def content(run: Snapshot, book: str, market_data: str | None, symbol: str | Non
     Raises
     ------
     SettingsError
-        When the run has books, and none of that name; when a benchmark was asked for and cannot be read.
+        When the run has books, and none of that name; when a benchmark was asked for and cannot be read; when the window
+        ends before it begins.
     SnapshotCorrupt
         When a file is gone or damaged.
     """
     books = run.books("equity_curve")
     if books and book not in books:
         raise SettingsError(f"{run.alpha_id} has no book {book!r}; it has {', '.join(books)}")
-    metrics = run.metrics(granularity="yearly", panel=True)
+    metrics = analysis.metrics(
+        run, window.first, window.last, "yearly", panel=True, computed=not window.whole
+    )
     pointer, manifest = run.pointer, run.manifest
     return {
         "alpha_id": run.alpha_id,
@@ -80,13 +90,15 @@ def content(run: Snapshot, book: str, market_data: str | None, symbol: str | Non
         "equity_basis": manifest.equity_basis,
         "missing": list(manifest.missing),
         "book": book,
+        "window": None if window.whole else json_ready({"from": window.first, "to": window.last}),
         "description": run.description(),
         "metrics": metrics,
-        "weekly": weekly(run, metrics["nwt"]["ic"]),
-        "equity": equity(run, book),
-        "benchmark": benchmark(run, book, market_data, symbol),
-        "names": names(run, book),
-        "holdings": holdings(run, book),
+        "luck": luck(run, book, window),
+        "weekly": weekly(run, metrics["nwt"]["ic"], window),
+        "equity": equity(run, book, window),
+        "benchmark": benchmark(run, book, market_data, symbol, window),
+        "names": names(run, book, window),
+        "holdings": holdings(run, book, window),
         "reconciliation": reconciliation(run),
         "notices": [
             {"rule": notice["rule"], "message": notice["message"]}
@@ -96,17 +108,25 @@ def content(run: Snapshot, book: str, market_data: str | None, symbol: str | Non
     }
 
 
-def equity(run: Snapshot, book: str) -> Content:
+def equity(run: Snapshot, book: str, window: Window) -> Content:
     """Return the equity curve of a book as columns, and what the interface summarises of it."""
     if not run.has_rows("equity_curve", book):
         return withheld("the run sealed no daily ledger of this book")
-    rows = run.scan("equity_curve", book).collect()
+    rows = run.scan("equity_curve", book).filter(analysis.within(window)).collect()
+    if rows.is_empty():
+        return withheld(NO_SESSION)
     sessions = make_sessions(_floats(rows, "starting_equity"), _floats(rows, "ending_equity"))
-    summary = summarised(rows["date"].to_numpy(), sessions, compounded(sessions))
+    curve = compounded(sessions)
+    if not window.whole:
+        # What is stored is compounded from the first session of the run, and falls below a peak that may lie before.
+        rows = rows.with_columns(
+            pl.Series(name, getattr(curve, name)) for name in ("cumulative_return", "drawdown_pct")
+        )
+    summary = summarised(rows["date"].to_numpy(), sessions, curve)
     return {"columns": columns(rows.select(_CURVE)), "summary": json_ready(asdict(summary))}
 
 
-def weekly(run: Snapshot, test: Content | None) -> Content:
+def weekly(run: Snapshot, test: Content | None, window: Window) -> Content:
     """Return the weekly IC of the delivered score, and the Newey-West interval of its mean.
 
     Parameters
@@ -116,7 +136,9 @@ def weekly(run: Snapshot, test: Content | None) -> Content:
     """
     if not run.has_rows("weekly_signal"):
         return withheld("the run sealed no weekly cross-sections")
-    rows = run.scan("weekly_signal").select("date", "ic").drop_nulls().collect()
+    rows = (
+        run.scan("weekly_signal").filter(analysis.within(window)).select("date", "ic").drop_nulls().collect()
+    )
     if rows.is_empty():
         return withheld("no week has both scores and forward returns")
     return {
@@ -139,7 +161,9 @@ def interval(test: Content) -> Content:
     }
 
 
-def benchmark(run: Snapshot, book: str, market_data: str | None, symbol: str | None) -> Content:
+def benchmark(
+    run: Snapshot, book: str, market_data: str | None, symbol: str | None, window: Window
+) -> Content:
     """Return the benchmark over the sessions of a book, and what the interface summarises of it."""
     if market_data is None:
         if symbol is not None:
@@ -148,10 +172,12 @@ def benchmark(run: Snapshot, book: str, market_data: str | None, symbol: str | N
     if not run.has_rows("equity_curve", book):
         return withheld("the run sealed no daily ledger whose sessions it could be shown over")
     symbol = analysis.default_symbol(market_data) if symbol is None else symbol.upper()
-    prices = analysis.prices(run, market_data, symbol, book)
+    if run.scan("equity_curve", book).filter(analysis.within(window)).head(1).collect().is_empty():
+        return withheld(NO_SESSION)
+    prices = analysis.prices(run, market_data, symbol, book, window)
     if prices.is_empty():
         return withheld(f"the market data hold no price of {symbol} in the sessions of the run")
-    rows = analysis.benchmark(run, market_data, symbol, book)
+    rows = analysis.benchmark(run, market_data, symbol, book, window)
     summary = asdict(price_summary(prices["date"].to_numpy(), prices["price"].to_numpy()))
     # Closes as they are stored, whatever the returns are computed from.
     closes = {"first_close": prices["close"][0], "last_close": prices["close"][-1]}
@@ -162,18 +188,21 @@ def benchmark(run: Snapshot, book: str, market_data: str | None, symbol: str | N
     }
 
 
-def names(run: Snapshot, book: str) -> Content:
-    """Return what each name came to over the whole run, those that earned and lost most, and the total."""
+def names(run: Snapshot, book: str, window: Window) -> Content:
+    """Return what each name came to over the window, those that earned and lost most, and the total."""
     if not run.has_rows("pnl", book):
         return withheld("the run sealed no profit and loss by name of this book")
     money = ("net_pnl", "market_pnl", "execution_cost", "borrow_cashflow")
     by_name = (
         run.scan("pnl", book)
+        .filter(analysis.within(window))
         .group_by("symbol")
         .agg(*(pl.col(name).sum() for name in money), sessions=pl.len())
         .sort("net_pnl", "symbol", descending=[True, False])
         .collect()
     )
+    if by_name.is_empty():
+        return withheld(NO_SESSION)
     return {
         "columns": columns(by_name),
         "best": by_name.filter(pl.col("net_pnl") > 0).head(NAMES).to_dicts(),
@@ -182,12 +211,14 @@ def names(run: Snapshot, book: str) -> Content:
     }
 
 
-def holdings(run: Snapshot, book: str) -> Content:
-    """Return the largest positions at the last close of a book."""
+def holdings(run: Snapshot, book: str, window: Window) -> Content:
+    """Return the largest positions of a book at the last close at which it held any."""
     if not run.has_rows("positions", book):
         return withheld("the run sealed no positions of this book")
-    positions = run.scan("positions", book)
+    positions = run.scan("positions", book).filter(analysis.within(window))
     rows = positions.filter(pl.col("date") == pl.col("date").max()).collect()
+    if rows.is_empty():
+        return withheld("the book held nothing in the window")
     largest = rows.sort(pl.col("weight").abs(), "symbol", descending=[True, False]).head(2 * NAMES)
     return {
         "date": rows["date"][0].isoformat(),

@@ -21,7 +21,12 @@ _LABELS: Final = {
     "hit_rate": "Hit rate",
     "dispersion": "Deviation of the weekly IC",
     "coverage": "Coverage",
+    "sharpe": "Sharpe ratio",
+    "annualised_return": "Return a year",
+    "volatility": "Volatility a year",
 }
+_SHARES: Final = frozenset({"annualised_return", "volatility", "hit_rate"})
+"""Figures with a band that are written as per cent."""
 _UNITS: Final = {
     "ratio": "",
     "percentage_points": " %",
@@ -79,6 +84,23 @@ def entry(found: Mapping[str, Any]) -> Markup:
     shown = f"{value:,.{digits}f}" if digits is not None else written(value)
     unit = _UNITS.get(found["unit"], " " + found["unit"].replace("_", " "))
     return Markup('<data value="{}">{}</data>{}').format(repr(value), shown, unit)
+
+
+def banded(name: str, value: float) -> Markup:
+    """Return a figure of the bands as it is written elsewhere on the sheet."""
+    if name in _SHARES:
+        return percent(value)
+    return points(value) if name == "max_drawdown_pct" else number(value)
+
+
+def span(window: Mapping[str, str | None] | None) -> str:
+    """Return the days of a window in words; of the whole run where there is none."""
+    if window is None:
+        return "the whole run"
+    first, last = window["from"], window["to"]
+    if first is None:
+        return f"the days up to {last}"
+    return f"{first} to {last}" if last is not None else f"the days from {first} on"
 
 
 def withheld(reason: str | None) -> Markup:

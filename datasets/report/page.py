@@ -104,8 +104,10 @@ def _templates() -> Environment:
         "points": figures.points,
         "percent": figures.percent,
         "entry": figures.entry,
+        "span": figures.span,
         "withheld": figures.withheld,
     }
     made.filters.update(filters)
     made.globals["reason"] = figures.reason
+    made.globals["banded"] = figures.banded
     return made

@@ -24,7 +24,7 @@
         theme,
       ),
     weeklyIc: (sheet, theme) =>
-      charts.weeklyIc({ weekly: rows(sheet.weekly.columns), span: sheet.weekly.span, test: sheet.metrics.nwt.ic }, theme),
+      charts.weeklyIc({ weekly: rows(sheet.weekly.columns), span: sheet.weekly.span, test: sheet.metrics.nwt.ic, over: sheet.window ? "Mean of the window" : undefined }, theme),
     deciles: (sheet, theme) => charts.deciles({ buckets: sheet.metrics.ic_deciles.buckets }, theme),
     termStructure: (sheet, theme) => charts.termStructure({ points: sheet.metrics.panel.ic_term_structure }, theme),
     rankAutocorrelation: (sheet, theme) => charts.rankAutocorrelation({ points: sheet.metrics.panel.rank_autocorrelation }, theme),

@@ -54,7 +54,13 @@ def warn_of_unsealed(span: Span, entries: dict[str, Entry], warnings: Warnings) 
 
 
 def periods(
-    run: RunFigures, sources: Sources, window: Window, granularity: str, warnings: Warnings
+    run: RunFigures,
+    sources: Sources,
+    window: Window,
+    granularity: str,
+    warnings: Warnings,
+    *,
+    computed: bool = False,
 ) -> list[dict[str, Any]]:
     """Write the core statistics of every year or month that the window touches.
 
@@ -68,6 +74,8 @@ def periods(
         As asked for.
     granularity
         ``yearly`` or ``monthly``: the scope of the sealed records as well.
+    computed
+        Whether what was sealed is left aside.
 
     Returns
     -------
@@ -83,7 +91,9 @@ def periods(
         whole = sources.within(days)
         cut = window.cuts(days)
         rows = whole.within(window) if cut else whole
-        span = Span(sealed.of(granularity, period), whole, rows, run.equity_basis, period=period)
+        span = Span(
+            sealed.of(granularity, period), whole, rows, run.equity_basis, period=period, computed=computed
+        )
         core = core_statistics(span, warnings, "periods")
         if cut and any(sealed_value(statistic, span.records) for statistic in CORE):
             warnings.add(

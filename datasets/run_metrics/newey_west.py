@@ -53,6 +53,15 @@ def nwt_ic(whole: Sources, records: Records) -> Block | Unavailable:
     return _test(sections.ic, source=COMPUTED, source_kind=DERIVED, signal=Signal.CONDITIONED.value)
 
 
+def nwt_ic_computed(rows: Sources) -> Block | Unavailable:
+    """Test the weekly conditioned IC in the window, whatever the run sealed."""
+    if isinstance(rows.cross_sections, Unavailable):
+        return rows.cross_sections
+    return _test(
+        rows.cross_sections.ic, source=COMPUTED, source_kind=DERIVED, signal=Signal.CONDITIONED.value
+    )
+
+
 def nwt_ic_score_panel(rows: Sources) -> Block | Unavailable:
     """Test the weekly IC of the signal before smoothing, in the window."""
     if isinstance(rows.raw, Unavailable):

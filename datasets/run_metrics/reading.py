@@ -79,13 +79,19 @@ def figures_of(snapshot: Snapshot) -> RunFigures:
         When the manifest or any file that it needs is gone or cannot be read.
     """
 
-    def frames(dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
-        return snapshot.scan(dataset, book).select(columns).collect()
-
     def unread(error: SnapshotCorrupt) -> None:
         raise error
 
-    return read(frames, snapshot, unread)
+    return read(frames_of(snapshot), snapshot, unread)
+
+
+def frames_of(snapshot: Snapshot) -> Frames:
+    """Return what reads the files of a snapshot with Polars."""
+
+    def frames(dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
+        return snapshot.scan(dataset, book).select(columns).collect()
+
+    return frames
 
 
 def read(

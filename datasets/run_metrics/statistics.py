@@ -55,6 +55,8 @@ class Span:
         The year or month that the span is; None for the whole run.
     raw
         Whether the names of raw records may be shown.
+    computed
+        Whether what was sealed is left aside.
     """
 
     records: Records
@@ -64,6 +66,7 @@ class Span:
     unreadable: Unavailable | None = None
     period: str | None = None
     raw: bool = True
+    computed: bool = False
 
     @property
     def narrowed(self) -> bool:
@@ -136,7 +139,7 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
     if statistic.name == RATE_OF:
         made["risk_free_rate"], made["risk_free_rate_source"] = _risk_free(span, sealed=found is not None)
     if reason is not None:
-        known = "" if span.unreadable else f"{_not_sealed(statistic, span.records)}; "
+        known = "" if span.unreadable or span.computed else f"{_not_sealed(statistic, span.records)}; "
         made["withheld_reason"] = known + reason.text
     return made
 

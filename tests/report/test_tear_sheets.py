@@ -8,9 +8,10 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -93,8 +94,10 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-def written_page(root: Path, folder: Path, *alphas: str, market: Path | None = None) -> Page:
-    given = ["--market-data", market] if market else []
+def written_page(
+    root: Path, folder: Path, *alphas: str, market: Path | None = None, more: Sequence[str] = ()
+) -> Page:
+    given = [*(["--market-data", market] if market else []), *more]
     out = folder / "sheet.html"
     done = report(*alphas, "--datasets", root, "--out", out, *given, folder=folder)
     assert (done.exit_code, done.stderr) == (0, "")
@@ -132,6 +135,117 @@ def test_the_figures_in_a_sheet_are_those_of_the_interface(
     assert [row["symbol"] for row in sheet["names"]["best"]] == [
         name for name, value in sorted(pnl.items(), key=lambda x: -x[1])[:10] if value > 0
     ]
+
+
+def luck_of(api: ApiClient, alpha: str, query: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = api.json(f"/v1/alphas/{alpha}/luck?{query}", api.key())["data"]
+    return found
+
+
+@pytest.mark.parametrize("window", [[], ["--from", "2021-11-01", "--to", "2022-02-28"]])
+@pytest.mark.parametrize("alpha", [FULL, UNDECIDED, EMPTY])
+def test_luck_in_a_sheet_is_that_of_the_interface_and_is_shown(
+    root: Path, api: ApiClient, tmp_path: Path, alpha: str, window: list[str]
+) -> None:
+    page = written_page(root, tmp_path, alpha, more=window)
+    query = "&".join(
+        f"{name.removeprefix('--')}={day}" for name, day in zip(*[iter(window)] * 2, strict=True)
+    )
+    (sheet,) = json.loads(page.data)["sheets"]
+    assert sheet["luck"] == luck_of(api, alpha, query)
+    for reason in sheet["luck"]["withheld"].values():
+        assert reason in page.text
+    for band in sheet["luck"]["bands"].values():
+        assert band is None or {repr(band[end]) for end in ("estimate", "lower", "upper")} <= set(
+            page.numbers
+        )
+    shown = [
+        sheet["luck"]["deflated_sharpe"]["probability"],
+        sheet["luck"]["minimum_track_record"]["sessions"],
+    ]
+    assert {repr(x) for x in shown if x is not None} <= set(page.numbers)
+
+
+def test_trials_that_only_a_catalogue_could_count_are_withheld(
+    root: Path, api: ApiClient, tmp_path: Path
+) -> None:
+    page = written_page(root, tmp_path, PLAIN)
+    (sheet,) = json.loads(page.data)["sheets"]
+    found, theirs = sheet["luck"], luck_of(api, PLAIN)
+    assert theirs["deflated_sharpe"]["trials_from"] == "catalogue"
+    assert found["deflated_sharpe"]["trials"] is None
+    assert "not part of a sheet" in found["withheld"]["deflated_sharpe"]
+    assert found["withheld"]["deflated_sharpe"] in page.text
+    assert found["bands"] == theirs["bands"]
+
+
+def test_everything_in_a_sheet_of_a_window_is_of_that_window(
+    root: Path, market: Path, api: ApiClient, tmp_path: Path
+) -> None:
+    first, last = "2021-11-01", "2022-02-28"
+    page = written_page(root, tmp_path, FULL, market=market, more=["--from", first, "--to", last])
+    (sheet,) = json.loads(page.data)["sheets"]
+    key, window = api.key(), f"from={first}&to={last}"
+    curve = api.json(f"/v1/alphas/{FULL}/equity-curve?{window}&limit=5000", key)
+    for name, values in sheet["equity"]["columns"].items():
+        assert values == [row[name] for row in curve["data"]], name
+    summary = {name: value for name, value in curve["meta"]["summary"].items() if name != "book"}
+    assert sheet["equity"]["summary"] == summary
+    days = sheet["equity"]["columns"]["date"]
+    found = sheet["benchmark"]
+    answer = api.json(f"/v1/benchmarks/{found['symbol']}/daily?from={days[0]}&to={days[-1]}&limit=5000", key)
+    for name, values in found["columns"].items():
+        assert values == [row[name] for row in answer["data"]], name
+    rows: list[dict[str, Any]] = []
+    while (answer := api.json(f"/v1/alphas/{FULL}/pnl?{window}&limit=5000&offset={len(rows)}", key))["data"]:
+        rows += answer["data"]
+    assert sheet["names"]["total"]["net_pnl"] == pytest.approx(sum(row["net_pnl"] for row in rows))
+    assert first <= sheet["holdings"]["date"] <= last
+    assert all(first <= day <= last for day in sheet["weekly"]["columns"]["date"])
+    # What the run sealed is of its whole: the drawdown, the profit and the ratio are those of the curve shown.
+    core, bands = sheet["metrics"]["core"], luck_of(api, FULL, window)["bands"]
+    assert core["max_drawdown_pct"]["value"] == pytest.approx(summary["max_drawdown_pct"])
+    for name in ("information_ratio", "pnl", "turnover", "max_drawdown"):
+        assert core[name]["value"] == bands["sharpe" if name == "information_ratio" else name]["estimate"], (
+            name
+        )
+    ic = [x for x in sheet["weekly"]["columns"]["ic"] if x is not None]
+    assert core["ic"]["value"] == pytest.approx(sum(ic) / len(ic))
+    assert (sheet["metrics"]["nwt"]["ic"]["n"], sheet["metrics"]["nwt"]["ic"]["mean"]) == (
+        len(ic),
+        core["ic"]["value"],
+    )
+    assert "window_lifetime_only" not in page.text
+    assert f"Window: {first} to {last}." in page.text
+
+
+def test_a_comparison_of_a_window_is_that_of_the_interface(
+    root: Path, api: ApiClient, tmp_path: Path
+) -> None:
+    page = written_page(root, tmp_path, FULL, PLAIN, HIDDEN, more=["--from", "2021-12-01"])
+    compared, key = json.loads(page.data)["compared"], api.key()
+    for matrix, by in zip(compared["matrices"], ("returns", "scores", "holdings"), strict=True):
+        path = f"/v1/correlations?alphas={FULL},{PLAIN},{HIDDEN}&by={by}&from=2021-12-01"
+        answer = api.json(path, key)["data"]
+        assert matrix["observations"] == answer["observations"]
+        for row, other in zip(matrix["matrix"], answer["matrix"], strict=True):
+            assert row == pytest.approx(other, abs=1e-12)
+    answer = api.json(f"/v1/alphas/{FULL}/contribution?alphas={PLAIN},{HIDDEN}&from=2021-12-01", key)["data"]
+    together = compared["together"]["figures"][-1]
+    assert {name: together[name] for name in answer["with"]} == pytest.approx(answer["with"], rel=1e-9)
+    assert compared["together"]["first_date"] == answer["first_date"]
+    assert page.text.count("Window: the days from 2021-12-01 on.") == 4
+
+
+def test_a_window_without_a_session_says_so_everywhere(root: Path, market: Path, tmp_path: Path) -> None:
+    page = written_page(root, tmp_path, FULL, PLAIN, market=market, more=["--to", "1990-01-01"])
+    for sheet in json.loads(page.data)["sheets"]:
+        for part in ("equity", "benchmark", "names", "holdings", "weekly"):
+            assert sheet[part]["withheld"] in page.text
+        assert {
+            entry["value"] for name, entry in sheet["metrics"]["core"].items() if entry and "value" in entry
+        } == {None}
+    assert "None" not in page.text
 
 
 def test_the_benchmark_in_a_sheet_is_that_of_the_interface(
@@ -174,7 +288,9 @@ def test_what_cannot_be_shown_is_withheld_with_its_reason(root: Path, alpha: str
         for name, entry in sheet["metrics"]["core"].items()
         if name not in {"tenure", "sharpe", "max_drawdown"} and entry["value"] is None
     ]
-    reasons += [part["withheld"] for part in sheet.values() if isinstance(part, dict) and "withheld" in part]
+    parts = [part for name, part in sheet.items() if isinstance(part, dict) and name != "luck"]
+    reasons += [part["withheld"] for part in parts if "withheld" in part]
+    reasons += sheet["luck"]["withheld"].values()
     reasons += [warning["message"] for warning in sheet["metrics"]["warnings"]]
     for reason in reasons:
         assert " ".join(reason.split()) in page.text, reason
@@ -219,6 +335,12 @@ def test_the_same_snapshots_give_the_same_bytes(root: Path, market: Path, tmp_pa
         (["Test_nowhere"], 9, "publishes no alpha 'Test_nowhere'"),
         ([FULL, "--book", "sideways"], 2, "has no book 'sideways'; it has long_short, long_only"),
         ([FULL, FULL], 2, "give one to 6 alphas, each once"),
+        ([FULL, "--from", "2021-13-01"], 2, "'2021-13-01' is not a valid date; give one as YYYY-MM-DD"),
+        (
+            [FULL, "--from", "2022-01-02", "--to", "2022-01-01"],
+            2,
+            "the first day, 2022-01-02, is after the last, 2022-01-01",
+        ),
         ([FULL, "--benchmark", "SPY"], 2, "no market data to take SPY from"),
         ([FULL, "--market-data", "nowhere.parquet"], 2, "no Parquet file can be read there"),
         ([FULL, "--datasets", "nowhere"], 2, "there is no such folder"),
