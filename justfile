@@ -12,7 +12,7 @@ demo *args:
     @python -m serve demo {{ args }}
 
 # folders of tests with a recipe of their own; `test` leaves them out, and .ci/run runs every one
-apart := "access batch_kills browser client cluster compatibility contributing crowds deploy documents faults fuzz importers install interface_tools kills notebooks orchestrators readers s3 soak storage wire"
+apart := "access batch_kills browser client cluster compatibility contributing crowds deploy documents faults fuzz importers install interface_tools kills mutated_seals notebooks orchestrators readers s3 soak storage wire"
 in_parallel := "pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
 # the test-suite in a few minutes, or the files given; without what has a recipe of its own
@@ -97,6 +97,10 @@ kills-batch count="1000":
 # kill builds, publications, collections, cache fills and PostgreSQL at random moments; end servers in the midst of their work
 kills count="200":
     ALPHA_RESULTS_TEST_KILLS={{ count }} pytest -q -s -p no:schemathesis tests/kills
+
+# seals mutated in every way, each built in little memory and judged; `just mutated-seals 2` for two of a hundred, always the same
+mutated-seals share="all":
+    ALPHA_RESULTS_TEST_MUTATIONS={{ share }} pytest -q -s -p no:schemathesis tests/mutated_seals
 
 # PostgreSQL, Redis, the market data, the root, the object store, disks and a worker: each taken away, hung, slowed or filled under load
 faults:

@@ -75,7 +75,7 @@ class _Check:
             return False
         kind = "metrics" if violation.kind == METRICS.name else violation.kind
         if kind in self.seal.kinds:
-            violation = replace(violation, file=self.seal.kinds[kind].path)
+            violation = replace(violation, file=self.seal.kinds[kind].path or violation.file)
         rule = RULES[violation.rule]
         (self.warnings if rule.warns else self.violations).append(violation)
         if rule.voids:

@@ -262,7 +262,7 @@ def _instant(moment: datetime) -> str:
 
 def _short(value: Any) -> Any:
     """Cut what an engine wrote to a length a report can show."""
-    if value is None or isinstance(value, bool | int | float):
-        return value if not isinstance(value, int) or abs(value) < 2**63 else f"{value:.3e}"
+    if value is None or isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < 2**63):
+        return value
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -72,16 +72,22 @@ def inspect(view: memoryview, columns: Collection[str]) -> Structure:
     limit = max(FREE_BYTES, EXPANSION * len(view))
     rows = unpacked = 0
     pages = iter(range(MAX_PAGES))
+    types = [element.get(1) for element in _structs(footer, 2, "columns") if not element.get(5)]
     for group in _structs(footer, 4, "row groups"):
         height = _count(group, 3, "rows of a row group")
         rows += height
-        for chunk in _structs(group, 1, "columns"):
+        chunks = _structs(group, 1, "columns")
+        if len(chunks) != len(types):
+            raise Misstated(f"a row group has {len(chunks):,} columns, its schema {len(types):,}")
+        for chunk, type_ in zip(chunks, types, strict=True):
             column = chunk.get(3)
             if not isinstance(column, dict):
                 raise Misstated("a column has no metadata")
             path = _path(column)
             if path[0] not in columns or unpacked > limit:
                 continue
+            if column.get(1) != type_:
+                raise Misstated(f"the column {path[0]} has another type than its schema says")
             values = _count(column, 5, "values of a column")
             if len(path) == 1 and values != height:
                 raise Misstated(f"a column has {values:,} values, its row group {height:,} rows")
