@@ -12,7 +12,7 @@ demo *args:
     @python -m serve demo {{ args }}
 
 # folders of tests with a recipe of their own; `test` leaves them out, and .ci/run runs every one
-apart := "access batch_kills browser client cluster compatibility contributing crowds deploy documents faults fuzz importers install interface_tools kills mutated_seals notebooks orchestrators readers s3 soak storage wire"
+apart := "access batch_kills browser client cluster compatibility contributing crowds deploy documents faults fuzz importers install interface_tools kills mutated_seals notebooks orchestrators readers s3 soak state_machines storage wire"
 in_parallel := "pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
 # the test-suite in a few minutes, or the files given; without what has a recipe of its own
@@ -109,6 +109,10 @@ faults:
 # ten minutes of checked traffic over two workers, PostgreSQL and Redis, with publications, collections, revocations and kills beneath
 soak seconds="600":
     ALPHA_RESULTS_TEST_SOAK={{ seconds }} pytest -q -s -p no:schemathesis tests/soak
+
+# random histories of several alphas, releases and keys, each answer compared with a model's; it prints the seed that repeats them
+state-machines count="200":
+    ALPHA_RESULTS_TEST_STATE_MACHINES={{ count }} pytest -q -s -p no:schemathesis tests/state_machines
 
 # 200 made-up requests for each endpoint against a running server; `just fuzz 8` makes few, and always the same ones
 fuzz cases="200":
