@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
+import socket
 from collections.abc import Callable
 from typing import Any, Final
 
 import click
 
-from datasets.storage import open_storage
-from schemas.errors import SettingsError
 from schemas.settings import SETTINGS
 from schemas.settings.options import flag
 from serve import settings
-from serve.app import create
-from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
-from serve.http.protocol.connection import Connection
-from serve.http.protocol.fast_path import FastConnection
+from serve.cli.start_checks import check, check_apart
 from serve.http.protocol.limits import allow_descriptors
 from serve.observability import exported_alone, exported_by_parent, logging
 from serve.runtime import freeze_gc, unfreeze_gc
@@ -26,6 +21,8 @@ from serve.server import bind, closing, serve_alone, serve_with_workers
 from serve.settings import Settings
 
 _APP: Final = "serve.app:from_environment"
+_FAST_CONNECTION: Final = "serve.http.protocol.fast_path:FastConnection"
+_CONNECTION: Final = "serve.http.protocol.connection:Connection"
 _WORKER_SILENCE_SECONDS: Final = 60
 """How long a worker may stay silent before the parent replaces it."""
 _ACCESS: Final = {"access": "store", "limits_state": "state", "trusted_hops": "trusted_hops"}
@@ -62,11 +59,9 @@ def run(**flags: Any) -> None:
         },
     )
     logging.configure(program.log_level, program.log_format)
-    _require_root(program)
-    asyncio.run(_try(access))
-    sockets = bind(program.host, program.port)
-    allow_descriptors(program.max_connections)
     if program.workers > 1:
+        check_apart(program, access)
+        sockets = _open_port(program)
         # Workers are new processes: they read what they need from the environment, which shows in no list of
         # processes, unlike a command line.
         variables = {SETTINGS[name].variable: text for name, text in of_access.items() if text is not None}
@@ -77,10 +72,21 @@ def run(**flags: Any) -> None:
             serve_with_workers(_APP, _server(program), sockets, draining, program.drain_delay_seconds)
             unfreeze_gc()
     else:
+        # Not loaded by a parent of workers, which needs nothing of it.
+        from serve.app import create  # noqa: PLC0415
+
+        check(program, access)
+        sockets = _open_port(program)
         with exported_alone(program) as (instruments, draining):
             freeze_gc()
             application = create(program, access, instruments, closing)
             serve_alone(application, _server(program), sockets, draining, program.drain_delay_seconds)
+
+
+def _open_port(program: Settings) -> list[socket.socket]:
+    sockets = bind(program.host, program.port)
+    allow_descriptors(program.max_connections)
+    return sockets
 
 
 def _server(program: Settings) -> dict[str, Any]:
@@ -89,7 +95,8 @@ def _server(program: Settings) -> dict[str, Any]:
         "port": program.port,
         "workers": program.workers,
         "loop": "uvloop",
-        "http": FastConnection if program.fast_path == "on" else Connection,
+        # By name: whoever serves loads it.
+        "http": _FAST_CONNECTION if program.fast_path == "on" else _CONNECTION,
         "ws": "none",
         "lifespan": "on",
         # The caller's address behind proxies is worked out by counting hops, never by believing a header.
@@ -101,20 +108,3 @@ def _server(program: Settings) -> dict[str, Any]:
         # A worker that is starting, or starved of a processor, is slow rather than dead: killing it makes it worse.
         "timeout_worker_healthcheck": _WORKER_SILENCE_SECONDS,
     }
-
-
-def _require_root(program: Settings) -> None:
-    """Refuse a local root that is not there: more likely a typing error than an empty catalogue."""
-    if open_storage(program.datasets).missing:
-        raise SettingsError(
-            f"--datasets: there is no folder {program.datasets!r}; `python -m pipeline build` publishes into one"
-        )
-
-
-async def _try(access: AccessSettings) -> None:
-    """Open and close the stores of keys and of counts, so that what is wrong with either is said in one line."""
-    opened = await Authenticator.open(access)
-    try:
-        await opened.require_limiter()
-    finally:
-        await opened.close()

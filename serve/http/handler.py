@@ -18,7 +18,7 @@ from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, Snapsho
 from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
 from serve.auth.allow_list import Mode
 from serve.auth.tokens import Credentials
-from serve.cache.bodies import MAX_CUT_BYTES, Body, coded
+from serve.cache.bodies import MAX_CUT_BYTES, coded
 from serve.compute import CallerLeft
 from serve.http import envelope
 from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Pending
@@ -332,18 +332,14 @@ class EndpointHandler:
         name = tag_of_body(b"".join(pieces)) if function.tag_by_body else tag
         body = coded(pieces, coding, quoted(name, coding), split)
         again = self._service.asked_again.note(tag)
-        if not in_memory or (again and _is_worth_caching(found.rows, body)):
+        # Of rows that lie in memory already only what costs little to copy is cached.
+        if not in_memory or (again and (found.rows.rendered is None or body.bytes <= MAX_CUT_BYTES)):
             # What is asked once takes room that is free; only what is asked again pushes others out.
             self._service.bodies.put(query.snapshot, (tag, coding), body.copied(), body.bytes, evict=again)
         headers = request.the_caller.headers
         response = page_response(body, headers)
         wanted = request.headers.get(b"if-none-match")
         return response if wanted is None else unless_unchanged(response, wanted, headers)
-
-
-def _is_worth_caching(rows: Rows, body: Body) -> bool:
-    """Whether a body of rows in memory is worth its own: what lies there already only while copying it costs little."""
-    return rows.rendered is None or body.bytes <= MAX_CUT_BYTES
 
 
 def _is_quick(rows: Rows, coding: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from tests.support.redis import RedisServer
 from tests.support.server import served
 
 LATER: Final = {
@@ -46,3 +47,16 @@ def loaded(root: Path) -> set[str]:
 def test_a_start_does_not_load(library: str, loaded: set[str]) -> None:
     assert {"serve", "uvicorn", "sqlalchemy"} <= loaded, "the imports were written to the log"
     assert library not in loaded, f"{library} {LATER[library]}"
+
+
+def test_a_parent_of_workers_loads_nothing_of_what_serves(root: Path, redis_server: RedisServer) -> None:
+    variables = {"ALPHA_RESULTS_REDIS": redis_server.url}
+    libraries = {"numpy", "polars", "pyarrow", "sqlalchemy", "orjson", "uvloop"}
+
+    def mapped(pid: str) -> set[str]:
+        return libraries & set(re.findall(r"[a-z]+", Path(f"/proc/{pid}/maps").read_text()))
+
+    with served(root, "--workers", "2", variables=variables) as (process, _):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        assert set().union(*map(mapped, children)) == libraries, "a library is seen where it is loaded"
+        assert mapped(str(process.pid)) == set()
