@@ -24,7 +24,7 @@ it may add."""
 def journeys() -> dict[str, tuple[list[str], int]]:
     """Follow the requests in a process of its own: what other tests left in this one changes their way."""
     words = [sys.executable, "-m", "tests.support.trace", "--json"]
-    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=300)
     found: dict[str, tuple[list[str], int]] = json.loads(done.stdout.splitlines()[-1])
     return found
 
