@@ -119,7 +119,7 @@ def positions(seed: int) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=template.schema)
 
 
-def publish_alpha(root: Path, alpha: str, curve: Curve, number: int, **changes: Any) -> pl.DataFrame:
+def publish_alpha(root: Path | str, alpha: str, curve: Curve, number: int, **changes: Any) -> pl.DataFrame:
     """Publish an alpha, and return its ledger."""
     frame = ledger(curve)
     kinds: dict[str, Any] = {"portfolio": {BOOK: frame}}

@@ -175,7 +175,7 @@ def full() -> dict[str, pl.DataFrame | dict[str, pl.DataFrame]]:
 
 
 def publish(
-    root: Path,
+    root: Path | str,
     kinds: type_kinds,
     *,
     alpha_id: str = ALPHA,

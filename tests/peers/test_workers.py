@@ -1,0 +1,52 @@
+"""Neighbours served by two worker processes: one file of returns, in which each alpha is read once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from serve.peers.returns_file import ReturnsFile
+from tests.peers import catalogue
+from tests.peers.catalogue import Curve
+from tests.peers.test_neighbours import expected, shown
+from tests.support import plain_http
+from tests.support.redis import redis_running
+from tests.support.server import served, token_for
+from tests.support.waiting import eventually
+
+NAMES = ("Test_like_0", "Test_like_1", "Test_like_2", "Test_weekends")
+
+
+def test_two_workers_answer_alike_from_one_file_that_each_alpha_is_read_into_once(
+    tmp_path: Path,
+) -> None:
+    root, folder, returns = tmp_path / "published", tmp_path / "returns", dict[str, Curve]()
+    curves = catalogue.draw_returns()
+    for name in NAMES:
+        returns[name] = catalogue.returns_of(catalogue.publish_alpha(root, name, curves[name], 9))
+    headers = {"authorization": f"Bearer {token_for(root)}"}
+    flags = ("--workers", "2", "--refresh-seconds", "0.2", "--neighbours", str(folder))
+    with (
+        redis_running() as redis,
+        served(root, *flags, variables={"ALPHA_RESULTS_REDIS": redis.url}) as (_, base),
+    ):
+
+        def ask(_: int) -> Any:
+            return plain_http.get(f"{base}/v1/alphas/Test_like_0/neighbours", headers=headers)
+
+        def all_answer(wanted: Any) -> bool:
+            # A connection each, so that both workers are among those asked.
+            with ThreadPoolExecutor(8) as pool:
+                answers = list(pool.map(ask, range(24)))
+            assert {answer.status_code for answer in answers} <= {200, 503}
+            return all(x.status_code == 200 and shown(x.json()["data"]) == wanted for x in answers)
+
+        eventually(lambda: all_answer(expected(returns, "Test_like_0")))
+        new = catalogue.publish_alpha(root, "Test_new", curves["Test_late"], 9)
+        returns["Test_new"] = catalogue.returns_of(new)
+        eventually(lambda: all_answer(expected(returns, "Test_like_0")))
+    (file,) = folder.rglob("*.returns")
+    read = Counter(record.alpha_id for record, _ in ReturnsFile(file).read_on())
+    assert read == Counter(returns.keys())
