@@ -113,7 +113,7 @@ def together(runs: Sequence[Snapshot], book: str, window: Window = WHOLE_RUN) ->
     }
 
 
-def by_returns(runs: Sequence[Snapshot], book: str, window: Window) -> Matrix:
+def by_returns(runs: Sequence[Snapshot], book: str, window: Window = WHOLE_RUN) -> Matrix:
     """Correlate the daily returns of each two alphas over the sessions that both have."""
     series = [_returns(run, book, window) for run in runs]
 
@@ -129,7 +129,7 @@ def by_returns(runs: Sequence[Snapshot], book: str, window: Window) -> Matrix:
     return _every_pair(len(runs), measure)
 
 
-def by_scores(runs: Sequence[Snapshot], window: Window) -> Matrix:
+def by_scores(runs: Sequence[Snapshot], window: Window = WHOLE_RUN) -> Matrix:
     """Take the mean over the common weeks of the rank correlation of scores, over the names that both score."""
     total, count = np.zeros((len(runs), len(runs))), np.zeros((len(runs), len(runs)), np.int64)
     for panel in _panels(runs, ("decisions", None), "score", np.nan, window):
@@ -137,7 +137,7 @@ def by_scores(runs: Sequence[Snapshot], window: Window) -> Matrix:
     return _mean(total, count, "common weeks")
 
 
-def by_holdings(runs: Sequence[Snapshot], book: str, window: Window) -> Matrix:
+def by_holdings(runs: Sequence[Snapshot], book: str, window: Window = WHOLE_RUN) -> Matrix:
     """Take the mean over the common sessions of the overlap of what two books hold."""
     total, count = np.zeros((len(runs), len(runs))), np.zeros((len(runs), len(runs)), np.int64)
     for panel in _panels(runs, ("positions", book), "weight", 0.0, window):
