@@ -127,7 +127,8 @@ def _clone(template: Path, target: Path, number: int) -> Path:
         *(pl.col(name) * score for name in ("score", "unsmoothed_score") if name in decisions.columns),
         *(pl.col(name) * ahead for name in ("forward_return",) if name in decisions.columns),
     ).sort("date", "symbol")
-    _scale_books(tables, size, manifest.get("equity_basis") or 1.0)
+    _scale_books(tables, size)
+    manifest["equity_basis"] = size * (manifest.get("equity_basis") or 1.0)
     kinds: dict[str, Any] = {}
     for kind, entry in manifest["kinds"].items():
         if kind == "source":
@@ -146,40 +147,25 @@ def _clone(template: Path, target: Path, number: int) -> Path:
     return target
 
 
-def _scale_books(tables: dict[str, pl.DataFrame], size: float, basis: float) -> None:
-    """Run the books at a part of their size: every flow shrinks alike, and the rest of the equity is cash."""
+def _scale_books(tables: dict[str, pl.DataFrame], size: float) -> None:
+    """Run the books with another sum of money: every amount and quantity scales, and no weight, return or turnover changes."""
     col, key = pl.col, ["book", "date"]
-    was = tables["portfolio"]
-    start, end = (basis + size * (col(name) - basis) for name in ("starting_equity", "ending_equity"))
-    of_end, of_start = size * col("ending_equity") / end, size * col("starting_equity") / start
-    flows = ["market_pnl", "execution_cost", "borrow_cashflow", "cash_carry", "rounding_adjustment"]
-    flows += ["position_value_end", "gross_notional", "net_notional", "turnover_notional"]
-    parts = {
-        "gross_exposure": of_end,
-        "net_exposure": of_end,
-        "largest_abs_weight": of_end,
-        "turnover": of_start,
-    }
-    tables["portfolio"] = was.with_columns(
-        *(col(name) * size for name in flows if name in was.columns),
-        *((col(name) * part).alias(name) for name, part in parts.items() if name in was.columns),
-        (end - size * col("position_value_end")).alias("cash_end"),
-        (start - size * (col("starting_equity") - col("cash_start"))).alias("cash_start"),
-        starting_equity=start,
-        ending_equity=end,
-    )
-    equity = tables["portfolio"].select(*key, "ending_equity")
-    if "positions" in tables:
-        held = tables["positions"].with_columns(quantity=col("quantity") * size)
-        held = held.with_columns(signed_notional=col("quantity") * col("mark_price"))
-        held = held.join(equity, on=key, how="left", maintain_order="left")
-        held = held.with_columns(weight=col("signed_notional") / col("ending_equity")).drop("ending_equity")
-        tables["positions"] = held.sort(*key, "symbol", maintain_order=True)
-    if "pnl" in tables:
-        flows = ["market_pnl", "execution_cost", "borrow_cashflow"]
-        tables["pnl"] = tables["pnl"].with_columns(col(flows) * size).sort(*key, "symbol")
-    if "trades" in tables:
-        tables["trades"] = tables["trades"].with_columns(col("quantity", "fee", "execution_cost") * size)
+    money = {
+        "portfolio": [
+            "starting_equity", "ending_equity", "cash_start", "cash_end", "market_pnl", "execution_cost", "borrow_cashflow",
+            "cash_carry", "rounding_adjustment", "position_value_end", "gross_notional", "net_notional", "turnover_notional",
+        ],
+        "positions": ["quantity", "signed_notional"],
+        "pnl": ["market_pnl", "execution_cost", "borrow_cashflow"],
+        "trades": ["quantity", "fee", "execution_cost"],
+    }  # fmt: skip
+    for kind, amounts in money.items():
+        if kind in tables:
+            there = [name for name in amounts if name in tables[kind].columns]
+            tables[kind] = tables[kind].with_columns(col(there) * size)
+    for kind in ("positions", "pnl"):
+        if kind in tables:
+            tables[kind] = tables[kind].sort(*key, "symbol", maintain_order=True)
 
 
 def _for_peers(data: Path, alphas: int) -> None:
