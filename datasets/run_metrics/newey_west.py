@@ -50,7 +50,7 @@ def nwt_ic(whole: Sources, records: Records) -> Block | Unavailable:
         return Unavailable(
             _MISMATCH, f"the rebuilt weekly IC has a mean of {rebuilt:.9g}, but {sealed:.9g} was sealed"
         )
-    return _test(sections.ic, source=COMPUTED, source_kind=DERIVED, signal=Signal.CONDITIONED.value)
+    return nwt_ic_computed(whole)
 
 
 def nwt_ic_computed(rows: Sources) -> Block | Unavailable:
