@@ -1,4 +1,4 @@
-"""What a Parquet file says of itself, held against its bytes before an engine takes its word and memory for it.
+"""What a Parquet file says of itself, checked against its bytes before an engine takes its word and memory for it.
 
 The engine reserves memory for as many values as a header claims; where there is not so much, or the number is negative,
 its process ends. And a few bytes may lawfully stand for millions of equal values.

@@ -79,7 +79,9 @@ def decode_table(
         column.name: column for column in table.sealed_columns if columns is None or column.name in columns
     }
     try:
-        if not rows:
+        if rows:
+            height = _height(raw)
+        else:
             # First of all: a few bytes may claim, or unpack to, more than any memory holds. Parts follow an empty one.
             with _viewed(raw) as view:
                 structure = inspect(view, declared)
@@ -87,9 +89,9 @@ def decode_table(
                 return _unreadable(table, f"at most {MAX_ROWS:,} rows", f"{structure.rows:,} rows")
             if structure.unpacked > structure.limit:
                 return _unreadable(table, _UNPACKED, f"{structure.unpacked:,} bytes or more in memory")
+            height = structure.rows
         stored = pl.read_parquet_schema(_source(raw))
         wanted = [name for name in declared if name in stored]
-        height = _height(raw)
         if rows is None:
             frame = pl.read_parquet(_source(raw), columns=wanted)
             height = frame.height if wanted else height
