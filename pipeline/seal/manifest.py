@@ -18,7 +18,7 @@ from schemas.table import Bound
 MANIFEST_FILE: Final = "seal.json"
 FOLDER_KIND: Final = "source"
 
-_KEYS: Final = (
+KEYS: Final = (
     "seal_version",
     "alpha_id",
     "source_alpha_id",
@@ -30,6 +30,7 @@ _KEYS: Final = (
     "reconciliation",
     "kinds",
 )
+"""What a manifest may hold."""
 _INSTANT: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z", re.ASCII)
 _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -162,7 +163,7 @@ def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[KeyProblem, ...]]
         smoothing=smoothing,
         engine=engine,
         kinds=MappingProxyType(kinds),
-        unknown_keys=tuple(key for key in document if key not in _KEYS),
+        unknown_keys=tuple(key for key in document if key not in KEYS),
         declared=declared,
     )
     return manifest, ()

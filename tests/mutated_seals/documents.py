@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pipeline.seal.manifest import KEYS
 from tests.mutated_seals.mutation import HONEST, NO_SEAL, Mutation, Mutations, bytes_of, refused
 from tests.support.seals import rewrite
 
@@ -67,18 +68,7 @@ def mutations() -> Mutations:
             expected = HONEST if lenient else refused(rule, shows="(file)" if kind != "description" else "")
             yield Mutation(f"{kind}.json: {what}", _bytes(kind, change), expected)
     yield Mutation("seal.json: nothing in its place", lambda seal: (seal / "seal.json").unlink(), NO_SEAL)
-    for key in (
-        "seal_version",
-        "alpha_id",
-        "source_alpha_id",
-        "started_at",
-        "sealed_at",
-        "engine",
-        "equity_basis",
-        "smoothing",
-        "reconciliation",
-        "kinds",
-    ):
+    for key in KEYS:
         yield from _values("seal", (key,), "seal.json")
     for key in ("path", "sha256", "bytes", "rows"):
         yield from _values("seal", ("kinds", "pnl", key), "seal.json")
