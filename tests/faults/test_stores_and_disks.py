@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import pytest
@@ -90,89 +91,41 @@ def asks(there: Deployment, parts: Parts) -> list[Ask]:
 
 
 @contextlib.contextmanager
-def killed(parts: Parts) -> Iterator[None]:
-    parts.gateway.kill()
-    parts.need_the_store()
+def killed(gateway: S3Server) -> Iterator[None]:
+    gateway.kill()
     yield
-    parts.gateway.start()
-
-
-@contextlib.contextmanager
-def hung(parts: Parts) -> Iterator[None]:
-    with parts.gateway.hanging():
-        parts.need_the_store()
-        yield
-
-
-@contextlib.contextmanager
-def refused(parts: Parts) -> Iterator[None]:
-    with parts.gateway.refusing():
-        parts.need_the_store()
-        yield
-
-
-@contextlib.contextmanager
-def slowed(parts: Parts) -> Iterator[None]:
-    with parts.line.slow(0.3):
-        parts.need_the_store()
-        yield
-
-
-@contextlib.contextmanager
-def trickling(parts: Parts) -> Iterator[None]:
-    """Answers come a few bytes at a time, and so never: what waits for each piece alone waits for ever."""
-    with parts.line.slow(1.0, 8):
-        parts.need_the_store()
-        yield
-
-
-@contextlib.contextmanager
-def cache_full(parts: Parts) -> Iterator[None]:
-    with parts.cache.full():
-        parts.need_the_store()
-        yield
-
-
-@contextlib.contextmanager
-def cache_read_only(parts: Parts) -> Iterator[None]:
-    with parts.cache.read_only():
-        parts.need_the_store()
-        yield
-
-
-@contextlib.contextmanager
-def rows_full(parts: Parts) -> Iterator[None]:
-    with parts.rows.full():
-        parts.need_the_store()
-        yield
-
-
-@contextlib.contextmanager
-def rows_read_only(parts: Parts) -> Iterator[None]:
-    with parts.rows.read_only():
-        parts.need_the_store()
-        yield
+    gateway.start()
 
 
 NEEDED = {"fresh": {AWAY}}
-FAULTS = {
-    "the object store is killed": (killed, NEEDED, ("fresh", AWAY)),
-    "the object store hangs": (hung, NEEDED, ("fresh", AWAY)),
-    "the object store refuses": (refused, NEEDED, ("fresh", AWAY)),
-    "the object store is slow": (slowed, {}, ("fresh", OK)),
-    "the object store trickles": (trickling, NEEDED, ("fresh", AWAY)),
-    "the disk of the cache is full": (cache_full, NEEDED, ("fresh", AWAY)),
-    "the disk of the cache is read-only": (cache_read_only, NEEDED, ("fresh", AWAY)),
-    "the disk of the rendered rows is full": (rows_full, {}, ("fresh", OK)),
-    "the disk of the rendered rows is read-only": (rows_read_only, {}, ("fresh", OK)),
+FAULTS: dict[
+    str, tuple[Callable[[Parts], AbstractContextManager[None]], dict[str, set[str]], tuple[str, str]]
+] = {
+    "the object store is killed": (lambda parts: killed(parts.gateway), NEEDED, ("fresh", AWAY)),
+    "the object store hangs": (lambda parts: parts.gateway.hanging(), NEEDED, ("fresh", AWAY)),
+    "the object store refuses": (lambda parts: parts.gateway.refusing(), NEEDED, ("fresh", AWAY)),
+    "the object store is slow": (lambda parts: parts.line.slow(0.3), {}, ("fresh", OK)),
+    # Answers come a few bytes at a time, and so never: what waits for each piece alone waits for ever.
+    "the object store trickles": (lambda parts: parts.line.slow(1.0, 8), NEEDED, ("fresh", AWAY)),
+    "the disk of the cache is full": (lambda parts: parts.cache.full(), NEEDED, ("fresh", AWAY)),
+    "the disk of the cache is read-only": (lambda parts: parts.cache.read_only(), NEEDED, ("fresh", AWAY)),
+    "the disk of the rendered rows is full": (lambda parts: parts.rows.full(), {}, ("fresh", OK)),
+    "the disk of the rendered rows is read-only": (lambda parts: parts.rows.read_only(), {}, ("fresh", OK)),
 }
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_store_or_disk_that_fails_costs_what_needs_it(there: Deployment, parts: Parts, name: str) -> None:
-    inject, may, seen = FAULTS[name]
+    begin, may, seen = FAULTS[name]
+
+    @contextlib.contextmanager
+    def inject(_: Deployment) -> Iterator[None]:
+        with begin(parts):
+            parts.need_the_store()
+            yield
+
     calls = CALLERS if name in {"the object store hangs", "the object store trickles"} else 60
-    endured(there, name, Fault(lambda _: inject(parts), may, seen, calls), asks(there, parts))
+    endured(there, name, Fault(inject, may, seen, calls), asks(there, parts))
 
 
 def test_nothing_unforeseen_is_in_the_log(there: Deployment) -> None:
