@@ -176,7 +176,7 @@ class RowIndex:
         if query.descending:
             values = -values
         wanted = query.offset + query.limit
-        if _PARTED_SHARE * wanted <= len(rows):
+        if 0 < _PARTED_SHARE * wanted <= len(rows):
             # The rows up to the last one wanted, with all that are tied with it: sorting those alone orders them alike.
             last = np.partition(values, wanted - 1)[wanted - 1]
             (first,) = np.nonzero(values <= last)

@@ -126,6 +126,18 @@ def test_memory_and_file_answer_the_same_bytes(
         assert cached.until_cached(query) == expected
 
 
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize("sort", ["score", "rank", "weight", "symbol"])
+def test_a_skipped_week_is_empty_in_every_order(
+    uncached: Parts, cached: Parts, sort: str, order: str
+) -> None:
+    asked = {"sort": sort, "order": order, "limit": "5"}
+    full = cached.query("signals.rebalances.get", asked | {"date": "2020-01-03"}, raw=False)
+    assert cached.until_cached(full)
+    skipped = cached.query("signals.rebalances.get", asked | {"date": "2020-01-10"}, raw=False)
+    assert cached.found(skipped) == uncached.found(skipped)
+
+
 def test_what_is_not_cached_is_not_answered_at_once(uncached: Parts) -> None:
     for name, places in PLACES.items():
         asked = dict.fromkeys(places, "2020-01-03")
