@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,8 +19,14 @@ from tests.support.history import built, history  # noqa: F401
 from tests.support.remote_root import published_run, remote  # noqa: F401
 from tests.support.seals import make_seal
 
-# A slow machine is not a failure: nothing in this suite asserts a time.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A slow machine is not a failure: nothing in this suite asserts a time. Properties are tried on other examples in each run, but for
+# one that decides whether a change lands: there what fails is to be of the change, and to fail again.
+settings.register_profile(
+    "suite",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=os.environ.get("TEST_EXAMPLES") == "same",
+)
 settings.load_profile("suite")
 
 
