@@ -21,6 +21,8 @@ _ROOM: Final = 1.1
 """How much longer the rows to come may be than those written so far before the buffer has to grow."""
 _MAX_JOINED: Final = 128
 """Rows up to which joining them one by one is quicker than calling for it to be done at once."""
+_MAX_ENDS: Final = 4096
+"""Rows up to which one read of all their ends costs less than a read of the first and one of the last."""
 _LINE_FEED: Final = ord("\n")
 _COMMA: Final = ord(",")
 
@@ -73,7 +75,15 @@ class RenderedRows:
 
     def size(self, first: int, end: int) -> int:
         """Return the bytes of neighbouring rows; parameters and errors as of :meth:`between`."""
-        return int(self._ends[end] - self._ends[first])
+        start, stop = self._span(first, end)
+        return stop - start
+
+    def _span(self, first: int, end: int) -> tuple[int, int]:
+        """Return where the text of neighbouring rows begins and ends: of a file by one read, unless they are many."""
+        if end - first > _MAX_ENDS:
+            return int(self._ends[first]), int(self._ends[end])
+        ends = self._ends[first : end + 1]
+        return int(ends[0]), int(ends[-1])
 
     def between(self, first: int, end: int) -> BodyChunks:
         """Return the JSON array of neighbouring rows; those in memory are not copied.
@@ -90,7 +100,8 @@ class RenderedRows:
         """
         if end <= first:
             return (b"[]",)
-        return (b"[", self._text[int(self._ends[first]) : int(self._ends[end]) - 1], b"]")
+        start, stop = self._span(first, end)
+        return (b"[", self._text[start : stop - 1], b"]")
 
     def split(self, first: int, end: int, coding: str) -> SplitRows | None:
         """Return the same rows with those in the middle as compressed blocks; None when there is no whole block.

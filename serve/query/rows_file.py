@@ -31,7 +31,12 @@ _ENDS_A_ROW: Final = 4096
 """Ends of rows that are read in the time of one read of two."""
 _STRETCH: Final = 1 << 20
 """Bytes whose presence is asked for and remembered together; whole pages."""
-_BELIEVED_SECONDS: Final = 0.05
+_READ_IN_A_ROW: Final = 8
+"""Missing pages that are read in, many together, in the time that one row is. Under pressure a system takes away a page here and
+there of a file in use: reading all rows one by one for that takes ten times as long."""
+_NEAR_PAGES: Final = 16
+"""Pages apart up to which those between are read too."""
+_BELIEVED_SECONDS: Final = 0.5
 """How long a stretch that was in memory is taken to be there still: asking costs about as much as the page that is cut. What
 the system takes away within this time is waited for where nothing should wait, once."""
 
@@ -149,7 +154,7 @@ class RowsFile:
             done += count
         return found
 
-    def mapped(self, *spans: tuple[int, int]) -> npt.NDArray[np.uint8] | None:
+    def mapped(self, *spans: tuple[int, int], read_in: int = 0) -> npt.NDArray[np.uint8] | None:
         """Return the file mapped into memory; None unless it is whole and all of some spans of it are in memory.
 
         That they are is asked of the system, and then believed for a moment.
@@ -158,6 +163,13 @@ class RowsFile:
         ----------
         spans
             First byte, and the one after the last.
+        read_in
+            Pages of a span that may be missing: they are waited for.
+
+        Raises
+        ------
+        RowsDamaged
+            When they cannot be read.
         """
         if self.damaged or os.fstat(self._descriptor).st_size != self.size:
             return None
@@ -173,10 +185,22 @@ class RowsFile:
                 continue
             begin, size = first * _STRETCH, min(last * _STRETCH, self.size) - first * _STRETCH
             present = np.empty(-(-size // _PAGE), np.uint8)
-            if _mincore(mapping.address + begin, size, present.ctypes.data) or not (present & 1).all():
+            if _mincore(mapping.address + begin, size, present.ctypes.data):
                 return None
+            missing = np.flatnonzero(~present & 1)
+            if len(missing) > read_in:
+                return None
+            self._read_in(begin // _PAGE + missing)
             mapping.seen[first:last] = now
         return mapping.data
+
+    def _read_in(self, pages: npt.NDArray[np.int64]) -> None:
+        """Have the system read some pages into memory, close ones together."""
+        cuts = np.flatnonzero(np.diff(pages) > _NEAR_PAGES) + 1
+        for run in np.split(pages, cuts) if len(pages) else ():
+            start, end = int(run[0]) * _PAGE, min((int(run[-1]) + 1) * _PAGE, self.size)
+            for offset in range(start, end, _STRETCH):
+                self.read(offset, min(_STRETCH, end - offset), wait=True)
 
 
 class FileColumn(Generic[N]):
@@ -259,7 +283,8 @@ class FileText:
         if stop - start <= _SPAN_BYTES:
             return _taken(ends[first : end + 1] - start, text[start:stop], numbers - first)
         if (stop - start) // _PAGE <= _PAGES_A_ROW * len(numbers):
-            mapping = text.file.mapped(ends.span(first, end + 1), text.span(start, stop))
+            spans = ends.span(first, end + 1), text.span(start, stop)
+            mapping = text.file.mapped(*spans, read_in=_READ_IN_A_ROW * len(numbers) if text.wait else 0)
             if mapping is not None:
                 mapped = mapping[slice(*ends.span(0, len(ends)))].view(np.int64)
                 return _taken(mapped, mapping[slice(*text.span(0, len(text)))], numbers)

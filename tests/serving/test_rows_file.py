@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 import os
 import threading
@@ -19,7 +20,7 @@ from tests.support.waiting import PATIENCE
 STRETCH = 1 << 20
 SIZE = 3 * STRETCH + 5
 SPAN = (10, 2 * STRETCH - 7)
-MOMENT = 0.06
+MOMENT = 0.6
 """Seconds after which nothing is believed any more."""
 
 
@@ -29,12 +30,15 @@ class Memory:
     def __init__(self) -> None:
         self.asked = 0
         self.present = True
+        self.missing: set[int] = set()
         self.now = 100.0
 
     def mincore(self, address: int, size: int, found: int) -> int:
         self.asked += 1
         assert address % mmap.PAGESIZE == 0
         ctypes.memset(found, self.present, -(-size // mmap.PAGESIZE))
+        for page in self.missing:
+            ctypes.memset(found + page, False, 1)
         return 0
 
     def monotonic(self) -> float:
@@ -90,6 +94,41 @@ def test_what_left_memory_is_not_read_after_a_moment(memory: Memory, path: Path)
     assert file.mapped(SPAN) is None
     memory.present = True
     assert file.mapped(SPAN) is not None, "that it was away is not remembered"
+
+
+def test_pages_that_are_missing_here_and_there_are_read_in_where_that_may_be_waited_for(
+    memory: Memory, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, read, page = opened(path), [], mmap.PAGESIZE
+    memory.missing = {0, 3, 500, 501}
+
+    def noted(offset: int, size: int, *, wait: bool) -> Any:
+        assert wait
+        read.append((offset, size))
+
+    monkeypatch.setattr(file, "read", noted)
+    assert file.mapped(SPAN) is None
+    assert file.mapped(SPAN, read_in=3) is None, "more than the rows are worth"
+    assert not read
+    found = file.mapped(SPAN, read_in=4)
+    assert found is not None
+    assert found.tobytes() == path.read_bytes()
+    assert read == [(0, 4 * page), (500 * page, 2 * page)]
+    assert file.mapped(SPAN) is not None, "they are in memory now"
+
+
+def test_a_page_that_cannot_be_read_in_is_damage(
+    memory: Memory, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> int:
+        raise OSError(errno.EIO, "the disk fails")
+
+    file = opened(path)
+    memory.missing = {0}
+    monkeypatch.setattr(os, "preadv", broken)
+    with pytest.raises(RowsDamaged):
+        file.mapped(SPAN, read_in=1)
+    assert file.damaged
 
 
 def test_a_file_that_was_shortened_is_not_read_within_the_moment_either(memory: Memory, path: Path) -> None:
