@@ -22,7 +22,7 @@ from typing import Any, Final
 import click
 from rich.console import Console
 
-from benchmarks import further, report
+from benchmarks import further, paired, report
 from benchmarks.alphas import prepare
 from benchmarks.load import Connection, LoadFailed
 from benchmarks.measure import Plan, bodies, turn
@@ -44,7 +44,6 @@ from benchmarks.workload import QUERIES, Ask, Workload
 _HERE: Final = Path(__file__).resolve().parent
 _PACKAGES: Final = {
     "alpha-results": ("duckdb", "litestar", "uvicorn", "uvloop", "polars", "orjson"),
-    "earlier": (),
     "constant": ("litestar", "uvicorn", "uvloop"),
     "constant, Granian": ("granian", "uvloop"),
     "PostgreSQL": ("asyncpg", "starlette", "uvicorn", "uvloop"),
@@ -91,7 +90,7 @@ _ONLY: Final = {"frames_tuned": frozenset({"Q1"})}
 @click.option(
     "--earlier",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Another checkout of this project, with its own environment: measured in the same rounds, as a ratio.",
+    help="Another checkout of this project, with its own environment: driven by turns with this one, as a ratio.",
 )
 @click.option("--servers", default="", help="Only these, as words of their names separated by commas.")
 @click.option("--queries", default="", help="Only these, separated by commas: Q1,Q4.")
@@ -155,8 +154,11 @@ def main(
     tell("our answers, to compare with")
     answers = bodies(ours, plan, data / "bodies")
     entered = _entrants(data, ours, tell, servers)
+    turns = []
     if earlier is not None:
-        entered.insert(1 if ours in entered else 0, Earlier(earlier, data / "root"))
+        before = Earlier(earlier, data / "root")
+        _check(before, answers, tell)
+        turns = paired.measure(ours, before, plan, rounds * paired.TURNS)
     loads = _rounds(entered, answers, plan, rounds)
     try:
         beyond = further.measure(data, plan, rounds) if further_ones and not quick else {}
@@ -178,6 +180,7 @@ def main(
         "servers": {server.name: server.about for server in entered},
         "sizes": {query: len(found[0][1]) for query, found in answers.items()},
         "loads": loads,
+        "earlier": turns,
         "further": beyond,
     }
     _tell_results(results, None if quick else _HERE / "results.json", out)
@@ -238,7 +241,7 @@ def _entrants(data: Path, ours: Ours, tell: Any, words: str) -> list[Server]:
 
 def _check(server: Server, answers: dict[str, list[tuple[Ask, bytes]]], tell: Any) -> None:
     """Have a peer answer what we answered, and compare the rows."""
-    if isinstance(server, Ours | Constant):
+    if isinstance(server, Constant) or type(server) is Ours:
         return
     with server.running() as up:
         connection = Connection(up.port, up.headers)

@@ -111,32 +111,32 @@ def _first_touches(
 
 def _warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> list[dict[str, Any]]:
     if isinstance(server, Constant):
-        loads = {("constant", 16): _drive(up, [Request(f"/{query}")], plan, 16, again=True)}
+        loads = {("constant", 16): drive_again(up, [Request(f"/{query}")], plan, 16)}
     else:
         loads = {}
         asks = map(server.request, plan.workload.distinct(query, seed))
-        rate = _prepare(server, up, plan, asks)
+        rate = warm_up(server, up, plan, asks)
         for connections in CONNECTIONS:
             # So long that each of several connections has a few answers of the slowest.
             seconds = max(plan.seconds, min(6.0, 2 * connections / rate))
             # The pilot asked singly, and from a slower client.
             enough = int(rate * seconds * (4 if connections == 1 else 16)) + 500
-            loads["miss", connections] = _missing(up, asks, enough, plan, connections, seconds)
+            loads["miss", connections] = drive_missing(up, asks, enough, connections, seconds)
         for state, accepted in CODINGS.items():
             wanting = replace(up, headers={**up.headers, "accept-encoding": accepted})
             if _compresses(wanting, next(asks)):
-                loads[state, 16] = _missing(
-                    wanting, asks, int(rate * plan.seconds * 16) + 500, plan, 16, plan.seconds
+                loads[state, 16] = drive_missing(
+                    wanting, asks, int(rate * plan.seconds * 16) + 500, 16, plan.seconds
                 )
         if isinstance(server, Ours):
-            repeated = _repeated(server, plan, query)
+            requests = repeated(server, plan, query)
             connection = Connection(up.port, up.headers)
-            for request in repeated + repeated:
+            for request in requests + requests:
                 connection.ask(request)
             connection.close()
             up.settle()
             for connections in CONNECTIONS:
-                loads["hit", connections] = _drive(up, repeated, plan, connections, again=True)
+                loads["hit", connections] = drive_again(up, requests, plan, connections)
     return [
         {"state": state, "connections": connections, **asdict(load)}
         for (state, connections), load in loads.items()
@@ -151,24 +151,31 @@ def _compresses(up: Running, request: Request) -> bool:
     return connection.coding is not None
 
 
-def _missing(
-    up: Running, asks: Iterator[Request], enough: int, plan: Plan, connections: int, seconds: float
+def drive_missing(
+    up: Running, asks: Iterator[Request], enough: int, connections: int, seconds: float
 ) -> Load:
     """Drive with requests never sent before; when they were too few, with others and more of them."""
     while True:
         try:
-            return _drive(up, list(itertools.islice(asks, enough)), plan, connections, seconds=seconds)
+            return drive(
+                up.port,
+                list(itertools.islice(asks, enough)),
+                connections=connections,
+                seconds=seconds,
+                headers=up.headers,
+            )
         except TooFewRequests:
             enough *= 4
 
 
-def _repeated(server: Server, plan: Plan, query: str) -> list[Request]:
+def repeated(server: Server, plan: Plan, query: str) -> list[Request]:
+    """Return the requests that are asked over and over in the state of hits."""
     asks = plan.workload.distinct(query, "hit")
     count = plan.workload.pages * plan.workload.alphas if query == "Q7" else _REPEATED
     return [server.request(ask) for ask in itertools.islice(asks, count)]
 
 
-def _prepare(server: Server, up: Running, plan: Plan, asks: Any) -> float:
+def warm_up(server: Server, up: Running, plan: Plan, asks: Any) -> float:
     """Ask for a while, so that whatever the server warms is warm; return requests a second of the quickest at its end."""
     connection = Connection(up.port, up.headers)
     least = plan.workload.alphas * _WARM_ROUNDS if isinstance(server, Ours) else 3
@@ -186,22 +193,10 @@ def _prepare(server: Server, up: Running, plan: Plan, asks: Any) -> float:
     return 1e3 / min(late)
 
 
-def _drive(
-    up: Running,
-    requests: Sequence[Request],
-    plan: Plan,
-    connections: int,
-    *,
-    again: bool = False,
-    seconds: float | None = None,
-) -> Load:
+def drive_again(up: Running, requests: Sequence[Request], plan: Plan, connections: int) -> Load:
+    """Drive with requests asked over and over."""
     return drive(
-        up.port,
-        requests,
-        connections=connections,
-        seconds=plan.seconds if seconds is None else seconds,
-        headers=up.headers,
-        again=again,
+        up.port, requests, connections=connections, seconds=plan.seconds, headers=up.headers, again=True
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.further import ALLOWED_BESIDE, HOUR
+from benchmarks.turns import medians
 from benchmarks.whole_tables import BY_PAGES, ratios_of
 from benchmarks.workload import QUERIES
 
@@ -21,6 +22,8 @@ OTHER_FLOOR: Final = "constant, Granian"
 EARLIER: Final = "earlier"
 NO_LOSS: Final = 0.97
 """Part of an earlier release's speed that a change has to keep."""
+NO_MORE_TIME: Final = 1.03
+"""What a change may make of an earlier release's processor time."""
 SPECIAL: Final = ("Polars, tuned",)
 """Made for one query, and of no use for the others: told beside the peers, which answer whatever is asked."""
 COLUMNS: Final = (
@@ -89,9 +92,7 @@ class Figures:
     def __init__(self, results: dict[str, Any]) -> None:
         self.results = results
         self.queries = list(results["sizes"])
-        self.peers = [
-            name for name in results["servers"] if name not in {OURS, EARLIER, FLOOR, OTHER_FLOOR, *SPECIAL}
-        ]
+        self.peers = [name for name in results["servers"] if name not in {OURS, FLOOR, OTHER_FLOOR, *SPECIAL}]
 
     def of(self, server: str, query: str, state: str, connections: int, field: str) -> float | None:
         """Return the median of a figure over the rounds; None where it was not measured."""
@@ -114,21 +115,21 @@ class Figures:
 
 def ratios(figures: Figures) -> Iterator[Ratio]:
     """Yield every comparison whose parts were measured."""
+    yield from _since(figures.results.get("earlier") or ())
     for query in figures.queries:
-        yield from _since(figures, query)
         yield from _of_query(figures, query)
         yield from _compressed(figures, query)
     yield from _further(figures.results.get("further") or {})
 
 
-def _since(figures: Figures, query: str) -> Iterator[Ratio]:
+def _since(turns: Sequence[dict[str, Any]]) -> Iterator[Ratio]:
     """Compare with an earlier checkout, where one took part."""
-    for state in ("miss", "hit"):
-        now, then = (figures.of(server, query, state, 16, "rate") for server in (OURS, EARLIER))
-        if now and then:
-            yield Ratio(
-                query, f"{state}, requests/s at 16 connections / earlier", now / then, EARLIER, least=NO_LOSS
-            )
+    for query, state, figure, value in medians(turns):
+        if figure == "rates":
+            what = f"{state}, requests/s at 16 connections / earlier"
+            yield Ratio(query, what, value, EARLIER, least=NO_LOSS)
+        else:
+            yield Ratio(query, f"{state}, processor time / earlier", value, EARLIER, most=NO_MORE_TIME)
 
 
 def _of_query(figures: Figures, query: str) -> Iterator[Ratio]:

@@ -252,8 +252,10 @@ class Earlier(Ours):
         return [*self._serve(), *super().command(port)[3:]]
 
     def environment(self) -> dict[str, str]:
-        """Return what makes that checkout's own code the one that runs."""
-        return {**super().environment(), "PYTHONPATH": str(self._checkout)}
+        """Return what makes that checkout's own code the one that runs, beside this one."""
+        counted = self.store.with_suffix(".limits.sqlite3")
+        own = {"PYTHONPATH": str(self._checkout), "ALPHA_RESULTS_LIMITS_STATE": str(counted)}
+        return {**super().environment(), **own}
 
     @property
     def folder(self) -> Path:
