@@ -94,4 +94,9 @@ def mean_or_null(series: Floats) -> float | None:
         ``None`` when nothing is measured.
     """
     values = measured(series)
-    return float(values.mean()) if values.size else None
+    if not values.size:
+        return None
+    with np.errstate(over="ignore"):
+        mean = float(values.mean())
+    # The sum of large values may be more than a double holds, which their mean never is.
+    return mean if math.isfinite(mean) else float((values / values.size).sum())

@@ -133,7 +133,8 @@ def decile_spread(deciles: pl.DataFrame) -> pl.DataFrame:
 def _mean_by_group(values: Floats, group: Integers, size: Integers) -> Floats:
     """Mean of what is known in each group, summed row by row; NaN for a group that knows nothing.
 
-    Not a grouped mean of Polars, whose partial sums may depend on the number of threads.
+    Not a grouped mean of Polars, whose partial sums may depend on the number of threads. Values whose sum a double cannot hold
+    are divided first.
     """
     known = ~np.isnan(values)
     count = size
@@ -143,4 +144,7 @@ def _mean_by_group(values: Floats, group: Integers, size: Integers) -> Floats:
     total = np.bincount(group, weights=values, minlength=size.size)
     means = np.full(size.size, np.nan)
     np.divide(total, count, out=means, where=count > 0)
+    large = ~np.isfinite(total)
+    if large.any():
+        means[large] = np.bincount(group, weights=values / count[group], minlength=size.size)[large]
     return means

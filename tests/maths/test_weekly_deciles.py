@@ -8,6 +8,7 @@ from alphalens.performance import factor_information_coefficient, mean_return_by
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datasets.maths.series import mean_or_null
 from pipeline.maths.cross_section import cross_section
 from pipeline.maths.deciles import decile_spread, weekly_deciles
 from pipeline.maths.information_coefficient import weekly_ic
@@ -158,3 +159,16 @@ def test_weekly_ic_and_bucket_returns_are_those_of_alphalens() -> None:
     )
     ours = deciles.sort("bucket", "date")["mean_forward_return"].to_list()
     assert by_week["1D"].sort_index().to_list() == pytest.approx(ours, abs=1e-12)
+
+
+def test_scores_whose_sum_no_double_holds_have_a_mean() -> None:
+    large = weekly_deciles(one_week(60).with_columns(pl.col("raw_score") * 2.0**1017))
+    assert large["mean_score"].to_list() == pytest.approx(
+        (weekly_deciles(one_week(60))["mean_score"] * 2.0**1017).to_list(), rel=1e-15
+    )
+    assert large["mean_score"].is_finite().all()
+
+
+def test_a_mean_over_weeks_is_finite_where_their_sum_is_not() -> None:
+    assert mean_or_null(np.array([1e308, np.nan, 1.5e308])) == 1.25e308
+    assert mean_or_null(np.array([np.nan])) is None
