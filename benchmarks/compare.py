@@ -154,11 +154,11 @@ def main(
     tell("our answers, to compare with")
     answers = bodies(ours, plan, data / "bodies")
     entered = _entrants(data, ours, tell, servers)
+    before = [] if earlier is None else [Earlier(earlier, data / "root")]
     turns = []
-    if earlier is not None:
-        before = Earlier(earlier, data / "root")
-        _check(before, answers, tell)
-        turns = paired.measure(ours, before, plan, rounds * paired.TURNS)
+    for server in before:
+        _check(server, answers, tell)
+        turns = paired.measure(ours, server, plan, rounds * paired.TURNS)
     loads = _rounds(entered, answers, plan, rounds)
     try:
         beyond = further.measure(data, plan, rounds) if further_ones and not quick else {}
@@ -177,7 +177,7 @@ def main(
         "rounds": rounds,
         "machine": machine(),
         "versions": versions(entered),
-        "servers": {server.name: server.about for server in entered},
+        "servers": {server.name: server.about for server in [*entered, *before]},
         "sizes": {query: len(found[0][1]) for query, found in answers.items()},
         "loads": loads,
         "earlier": turns,
@@ -203,7 +203,8 @@ def _rounds(
     loads: list[dict[str, Any]] = []
     try:
         for server in entered:
-            _check(server, answers, plan.tell)
+            if not isinstance(server, Ours | Constant):
+                _check(server, answers, plan.tell)
         for round_ in range(rounds):
             for server in entered:
                 loads += turn(server, plan, round_)
@@ -241,8 +242,6 @@ def _entrants(data: Path, ours: Ours, tell: Any, words: str) -> list[Server]:
 
 def _check(server: Server, answers: dict[str, list[tuple[Ask, bytes]]], tell: Any) -> None:
     """Have a peer answer what we answered, and compare the rows."""
-    if isinstance(server, Constant) or type(server) is Ours:
-        return
     with server.running() as up:
         connection = Connection(up.port, up.headers)
         compared = 0

@@ -119,22 +119,13 @@ def _warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> lis
         for connections in CONNECTIONS:
             # So long that each of several connections has a few answers of the slowest.
             seconds = max(plan.seconds, min(6.0, 2 * connections / rate))
-            # The pilot asked singly, and from a slower client.
-            enough = int(rate * seconds * (4 if connections == 1 else 16)) + 500
-            loads["miss", connections] = drive_missing(up, asks, enough, connections, seconds)
+            loads["miss", connections] = drive_missing(up, asks, rate, connections, seconds)
         for state, accepted in CODINGS.items():
             wanting = replace(up, headers={**up.headers, "accept-encoding": accepted})
             if _compresses(wanting, next(asks)):
-                loads[state, 16] = drive_missing(
-                    wanting, asks, int(rate * plan.seconds * 16) + 500, 16, plan.seconds
-                )
+                loads[state, 16] = drive_missing(wanting, asks, rate, 16, plan.seconds)
         if isinstance(server, Ours):
-            requests = repeated(server, plan, query)
-            connection = Connection(up.port, up.headers)
-            for request in requests + requests:
-                connection.ask(request)
-            connection.close()
-            up.settle()
+            requests = ask_again(server, up, plan, query)
             for connections in CONNECTIONS:
                 loads["hit", connections] = drive_again(up, requests, plan, connections)
     return [
@@ -152,9 +143,16 @@ def _compresses(up: Running, request: Request) -> bool:
 
 
 def drive_missing(
-    up: Running, asks: Iterator[Request], enough: int, connections: int, seconds: float
+    up: Running, asks: Iterator[Request], rate: float, connections: int, seconds: float
 ) -> Load:
-    """Drive with requests never sent before; when they were too few, with others and more of them."""
+    """Drive with requests never sent before; when they were too few, with others and more of them.
+
+    Parameters
+    ----------
+    rate
+        Requests a second of one caller, as of :func:`warm_up`: it asked singly, and from a slower client.
+    """
+    enough = int(rate * seconds * (4 if connections == 1 else 16)) + 500
     while True:
         try:
             return drive(
@@ -168,11 +166,17 @@ def drive_missing(
             enough *= 4
 
 
-def repeated(server: Server, plan: Plan, query: str) -> list[Request]:
-    """Return the requests that are asked over and over in the state of hits."""
+def ask_again(server: Server, up: Running, plan: Plan, query: str) -> list[Request]:
+    """Ask what is asked over and over in the state of hits, twice, and return it."""
     asks = plan.workload.distinct(query, "hit")
     count = plan.workload.pages * plan.workload.alphas if query == "Q7" else _REPEATED
-    return [server.request(ask) for ask in itertools.islice(asks, count)]
+    requests = [server.request(ask) for ask in itertools.islice(asks, count)]
+    connection = Connection(up.port, up.headers)
+    for request in requests + requests:
+        connection.ask(request)
+    connection.close()
+    up.settle()
+    return requests
 
 
 def warm_up(server: Server, up: Running, plan: Plan, asks: Any) -> float:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from functools import partial
 from typing import Any, Final
 
-from benchmarks.load import Connection
-from benchmarks.measure import Plan, drive_again, drive_missing, repeated, warm_up
+from benchmarks.measure import Plan, ask_again, drive_again, drive_missing, warm_up
 from benchmarks.servers import Ours, Running
 from benchmarks.turns import Turn, compare
 
@@ -38,14 +36,9 @@ def measure(ours: Ours, earlier: Ours, plan: Plan, turns: int) -> list[dict[str,
 
 def _missing(server: Ours, up: Running, plan: Plan, query: str) -> Turn:
     asks = map(server.request, plan.workload.distinct(query, "by turns"))
-    enough = int(warm_up(server, up, plan, asks) * plan.seconds * CONNECTIONS) + 500
-    return partial(drive_missing, up, asks, enough, CONNECTIONS, plan.seconds)
+    rate = warm_up(server, up, plan, asks)
+    return partial(drive_missing, up, asks, rate, CONNECTIONS, plan.seconds)
 
 
 def _hitting(server: Ours, up: Running, plan: Plan, query: str) -> Turn:
-    requests = repeated(server, plan, query)
-    with contextlib.closing(Connection(up.port, up.headers)) as connection:
-        for request in requests + requests:
-            connection.ask(request)
-    up.settle()
-    return partial(drive_again, up, requests, plan, CONNECTIONS)
+    return partial(drive_again, up, ask_again(server, up, plan, query), plan, CONNECTIONS)

@@ -92,7 +92,9 @@ class Figures:
     def __init__(self, results: dict[str, Any]) -> None:
         self.results = results
         self.queries = list(results["sizes"])
-        self.peers = [name for name in results["servers"] if name not in {OURS, FLOOR, OTHER_FLOOR, *SPECIAL}]
+        self.peers = [
+            name for name in results["servers"] if name not in {OURS, EARLIER, FLOOR, OTHER_FLOOR, *SPECIAL}
+        ]
 
     def of(self, server: str, query: str, state: str, connections: int, field: str) -> float | None:
         """Return the median of a figure over the rounds; None where it was not measured."""

@@ -32,9 +32,12 @@ def compare(pair: Sequence[tuple[Timed, Turn]], turns: int) -> dict[str, list[fl
         For each turn the ratio of ``rates``, answers a second, and of ``processor`` time an answer.
     """
     rates, processor = [], []
+    first, second = pair
     for number in range(turns):
-        taken = [_take(*one) for one in (pair if number % 2 else reversed(pair))]
-        now, then = taken if number % 2 else reversed(taken)
+        if number % 2:
+            now, then = _take(*first), _take(*second)
+        else:
+            then, now = _take(*second), _take(*first)
         rates.append(now[0] / then[0])
         processor.append(now[1] / then[1])
     return {"rates": rates, "processor": processor}

@@ -190,14 +190,15 @@ class RowsFile:
             missing = np.flatnonzero(~present & 1)
             if len(missing) > read_in:
                 return None
-            self._read_in(begin // _PAGE + missing)
+            if len(missing):
+                self._read_in(begin // _PAGE + missing)
             mapping.seen[first:last] = now
         return mapping.data
 
     def _read_in(self, pages: npt.NDArray[np.int64]) -> None:
         """Have the system read some pages into memory, close ones together."""
         cuts = np.flatnonzero(np.diff(pages) > _NEAR_PAGES) + 1
-        for run in np.split(pages, cuts) if len(pages) else ():
+        for run in np.split(pages, cuts):
             start, end = int(run[0]) * _PAGE, min((int(run[-1]) + 1) * _PAGE, self.size)
             for offset in range(start, end, _STRETCH):
                 self.read(offset, min(_STRETCH, end - offset), wait=True)
