@@ -19,10 +19,10 @@ class RowsDiffer(RuntimeError):
 
 
 def rows_of(body: bytes) -> list[dict[str, Any]]:
-    """Return the rows of an answer: a list, or what stands under ``data``."""
+    """Return the rows of an answer: a list, or what stands under ``data``; figures are one row."""
     found = orjson.loads(body)
-    rows: list[dict[str, Any]] = found["data"] if isinstance(found, dict) else found
-    return rows
+    rows = found["data"] if isinstance(found, dict) else found
+    return [rows] if isinstance(rows, dict) else rows
 
 
 def require_same(ask: Ask, ours: bytes, theirs: bytes, peer: str) -> None:
@@ -52,4 +52,6 @@ def _require(wanted: dict[str, Any], found: dict[str, Any], where: str) -> None:
 def _same(wanted: Any, found: Any) -> bool:
     if isinstance(wanted, float) and isinstance(found, int | float):
         return math.isclose(wanted, found, rel_tol=_TOLERANCE, abs_tol=_ABSOLUTE)
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return wanted.keys() == found.keys() and all(_same(value, found[name]) for name, value in wanted.items())
     return bool(wanted == found)

@@ -91,6 +91,15 @@ def test_a_difference_is_shown(theirs: bytes, result: str) -> None:
         require_same(ASK, body({"a": 1.0, "b": True}), theirs, "peer")
 
 
+def test_figures_are_compared_one_by_one() -> None:
+    def figures(value: float) -> bytes:
+        return orjson.dumps({"data": {"headline": {"sharpe": value, "weeks": 3}}, "meta": {}})
+
+    require_same(ASK, figures(1.0), figures(1.0 + 1e-12), "peer")
+    with pytest.raises(RowsDiffer, match="headline is"):
+        require_same(ASK, figures(1.0), figures(1.001), "peer")
+
+
 def test_every_reader_of_a_whole_table_gets_the_same_values(data: Path) -> None:
     found = whole_tables(data / "few", alpha_id(0), 1, lambda _: None)
     expected = datasets.open(data / "few")[alpha_id(0)].scan("decisions").collect().height
