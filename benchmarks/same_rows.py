@@ -53,5 +53,7 @@ def _same(wanted: Any, found: Any) -> bool:
     if isinstance(wanted, float) and isinstance(found, int | float):
         return math.isclose(wanted, found, rel_tol=_TOLERANCE, abs_tol=_ABSOLUTE)
     if isinstance(wanted, dict) and isinstance(found, dict):
-        return wanted.keys() == found.keys() and all(_same(value, found[name]) for name, value in wanted.items())
+        return wanted.keys() == found.keys() and all(
+            _same(value, found[name]) for name, value in wanted.items()
+        )
     return bool(wanted == found)
