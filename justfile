@@ -12,12 +12,16 @@ demo *args:
     @python -m serve demo {{ args }}
 
 # folders of tests with a recipe of their own; `test` leaves them out, and .ci/run runs every one
-apart := "access batch_kills browser client cluster compatibility contributing crowds deploy documents faults fuzz importers install interface_tools kills mutated_seals notebooks orchestrators readers s3 soak state_machines storage wire"
+apart := "access batch batch_kills browser client cluster compatibility contributing crowds deploy documents faults fuzz importers install interface_tools kills mutated_seals notebooks orchestrators programs readers s3 soak state_machines storage wire"
 in_parallel := "pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
 # the test-suite in a few minutes, or the files given; without what has a recipe of its own
 test *args:
     {{ in_parallel }} {{ if args == "" { prepend("--ignore=tests/", apart) } else { args } }}
+
+# the server and the batch commands as processes: their start and end, signals, workers, figures for operators
+programs:
+    {{ in_parallel }} tests/programs tests/batch
 
 # keys, limits and their stores, on real PostgreSQL and Redis
 access:

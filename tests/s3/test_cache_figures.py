@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pipeline.build import build_seal
+from tests.programs.test_telemetry import Port
 from tests.s3.node import node
-from tests.serving.test_telemetry import Port
 from tests.support.bucket import Bucket
 from tests.support.ports import free_port
 from tests.support.s3_requests import asked
