@@ -33,7 +33,8 @@ from serve.peers.neighbours import ReturnsStores
 from serve.peers.returns import Returns
 from serve.query.alphas import AlphaPages
 from serve.query.change_log import ChangeLogs
-from serve.query.engine import BookPages, CurvePages, Pages, TablePages
+from serve.query.curve_pages import CurvePages
+from serve.query.engine import BookPages, Pages, TablePages
 from serve.query.ledgers import Ledgers
 from serve.query.prewarm import Prewarm
 from serve.query.reader import Reader
@@ -160,7 +161,7 @@ class ServerState:
 
     def _load_engine(self) -> None:
         """Load the query engine, which nothing needs before the first rows are asked for."""
-        self.reader.open()
+        _ = self.reader.engine
         gc.freeze()
 
     def _catalogue_changed(self) -> None:

@@ -46,6 +46,6 @@ class LuckAnswers:
         """
 
         def make() -> Luck:
-            return measure(read(partial(self._reader.dataset, snapshot), snapshot, query.book), query)
+            return measure(read(partial(self._reader.engine.dataset, snapshot), snapshot, query.book), query)
 
         return self._cache.get_or_load(snapshot.key, query, make, lambda _: _BYTES)

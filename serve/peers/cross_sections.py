@@ -99,7 +99,7 @@ def compare(
     days: list[int] = []
     for first, last in _stretches(runs, comparison.table, window):
         frames = [
-            reader.frame(_rows_between(snapshot.file(comparison.table, book), comparison, first, last))
+            reader.engine.frame(_rows_between(snapshot.file(comparison.table, book), comparison, first, last))
             for snapshot, book in runs
         ]
         days += frames[0]["date"].unique().sort().to_physical().to_list()

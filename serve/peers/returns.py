@@ -88,7 +88,7 @@ def read_returns(reader: Reader, snapshot: Snapshot, book: str) -> DailyReturns:
     StorageUnavailable
         When the store does not answer.
     """
-    frame = reader.frame(select_all(PUBLISHED_TABLES[TABLE], snapshot.file(TABLE, book), _COLUMNS))
+    frame = reader.engine.frame(select_all(PUBLISHED_TABLES[TABLE], snapshot.file(TABLE, book), _COLUMNS))
     days = frame["date"].to_physical().to_numpy().astype(np.int32)
     with np.errstate(all="ignore"):
         values = period_returns(*(frame[name].to_numpy().astype(np.float64) for name in _COLUMNS[1:]))

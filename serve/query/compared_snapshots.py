@@ -150,7 +150,7 @@ def _sections(
     if earlier.entry("decisions").sha256 == later.entry("decisions").sha256:
         return {name: [] for name in _SPANS}, {name: [] for name in _SPANS}
     columns = [x for x in _common(earlier, later, raw=raw) if x not in _KEY]
-    found = reader.frame(_compared(earlier.file("decisions"), later.file("decisions"), columns))
+    found = reader.engine.frame(_compared(earlier.file("decisions"), later.file("decisions"), columns))
     weeks, names = (found.filter(pl.col(key).is_not_null()) for key in _KEY)
     return _spans(weeks, "date", lambda x: x.isoformat()), _spans(names, "symbol", str)
 

@@ -50,7 +50,7 @@ def compile_page(query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | N
         When the file is gone or is not what was published.
     """
     table, model = TABLES[query.table], ROWS[query.row]
-    book = query.partition
+    book, filters_rows = query.partition, query.filters_rows
     present, file, n_rows = (
         snapshot.columns(query.table),
         snapshot.file(query.table, book),
@@ -63,7 +63,7 @@ def compile_page(query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | N
         constants=None if book is None else {"book": book},
     )
     stored = source(file)
-    span = None if query.filters_rows else _find_row_range(query, n_rows, index)
+    span = None if filters_rows else _find_row_range(query, n_rows, index)
     if span is not None and query.sort is None:
         first, total = span
         return row_range(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import duckdb
@@ -12,10 +12,12 @@ import polars as pl
 import pyarrow as pa
 from polars.exceptions import PanicException
 
+from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotUnreadable, StorageUnavailable
+from schemas.tables import PUBLISHED_TABLES
 from serve.query.json import to_json
 from serve.query.page_query import Rows
-from serve.query.sql import Paged, Statement
+from serve.query.sql import Paged, Statement, select_all
 
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     # Requests run side by side on a thread each; a query spread over all cores would only wait for the others.
@@ -72,6 +74,18 @@ class Engine:
             raise _translated(error) from error
         assert isinstance(found, pl.DataFrame)
         return found
+
+    def dataset(
+        self, snapshot: Snapshot, dataset: str, columns: Sequence[str], book: str | None = None
+    ) -> pl.DataFrame:
+        """Return columns of a whole dataset, or of its part of one book.
+
+        Raises
+        ------
+        SnapshotCorrupt, StorageUnavailable
+            When the file is not what was published, or as :meth:`frame`.
+        """
+        return self.frame(select_all(PUBLISHED_TABLES[dataset], snapshot.file(dataset, book), columns))
 
     @contextlib.contextmanager
     def parts(self, statement: Statement, rows: int) -> Iterator[Iterator[pl.DataFrame]]:

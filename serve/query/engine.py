@@ -7,16 +7,11 @@ import time
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-import numpy as np
-
-from datasets.manifest import FileEntry
 from datasets.snapshot import Snapshot
 from schemas.rows import ROWS
 from schemas.tables import TABLES
 from schemas.tables.books import BOOK_KINDS
 from serve.query.compile import compile_books, compile_page
-from serve.query.equity import Ledger, curve, summary_of_nothing
-from serve.query.ledgers import Ledgers
 from serve.query.page_query import (
     BOOK,
     DECISION,
@@ -35,7 +30,6 @@ from serve.query.rebalances import RebalanceIndex, RebalanceIndexes
 from serve.query.rendered_table import (
     ParquetSource,
     RenderedTable,
-    estimated_bytes,
     read_rows,
     read_table,
     view_source,
@@ -47,8 +41,8 @@ from serve.query.table_cache import NotRenderable, TableCache
 
 _MAX_ROWS: Final = 50_000
 """Rows that may be gone through on the event loop; more would keep other requests waiting."""
-_MAX_SESSIONS: Final = 5_000
-"""Sessions that may be measured there."""
+_BYTES_A_VALUE: Final = 28
+"""What a value takes as JSON with its name, by which a rendered table's size is estimated before it is made."""
 
 
 class Source(Protocol):
@@ -173,13 +167,18 @@ class TablePages:
         bool
             Whether there was room.
         """
-        source = _TableSource(self._reader, snapshot, view)
+        source = self._source(snapshot, view)
         if self._tables.load(snapshot.key, view, source) is not None:
             return True
         if not self._tables.has_room(source.size, share):
             return False
         self._tables.prewarm(snapshot.key, view, source)
         return True
+
+    def _source(self, snapshot: Snapshot, view: TableView) -> _TableSource:
+        rows = snapshot.entry(view.table, view.book).rows
+        size = rows * len(ROWS[view.row].columns) * _BYTES_A_VALUE
+        return _TableSource(self._reader, snapshot, view, size)
 
     def _index(self, query: PageQuery, snapshot: Snapshot) -> RebalanceIndex | None:
         """Return the rebalance index where the answer or its SQL is made with it."""
@@ -189,14 +188,14 @@ class TablePages:
 
     def _rows(self, query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | None) -> Rows:
         view = query.view
-        source = _TableSource(self._reader, snapshot, view)
+        source = self._source(snapshot, view)
         table = self._tables.load(query.snapshot, view, source)
         if table is not None:
             # A file that turns out to be damaged is read as if it were not there.
             with contextlib.suppress(RowsDamaged):
                 return table.waiting.cut(query)
         started = time.perf_counter()
-        rows = self._reader.page(compile_page(query, snapshot, index))
+        rows = self._reader.engine.page(compile_page(query, snapshot, index))
         self._tables.record_miss(query.snapshot, view, seconds=time.perf_counter() - started, source=source)
         return rows
 
@@ -208,15 +207,8 @@ class _TableSource:
     reader: Reader
     snapshot: Snapshot
     view: TableView
-
-    @property
-    def _entry(self) -> FileEntry:
-        return self.snapshot.entry(self.view.table, self.view.book)
-
-    @property
-    def size(self) -> int:
-        """Bytes it is estimated to take."""
-        return estimated_bytes(ROWS[self.view.row], self._entry.rows)
+    size: int
+    """Bytes it is estimated to take."""
 
     @property
     def made_of(self) -> str | None:
@@ -240,7 +232,7 @@ class _TableSource:
         writer.finish(found[1], self._name(source))
 
     def _name(self, source: ParquetSource) -> str:
-        return f"{self._entry.sha256} {source.made_of}"
+        return f"{self.snapshot.entry(self.view.table, self.view.book).sha256} {source.made_of}"
 
     def _file(self) -> str:
         return self.snapshot.file(self.view.table, self.view.book)
@@ -271,55 +263,6 @@ def _nothing(query: PageQuery, snapshot: Snapshot, week: Week | None) -> Found |
     return None if has_any else Found(NO_ROWS, missing=(query.table,), week=week)
 
 
-class CurvePages:
-    """Pages of equity curves: measured over the window before it is paged.
-
-    Parameters
-    ----------
-    ledgers
-        What they are made of.
-    """
-
-    def __init__(self, ledgers: Ledgers) -> None:
-        self._ledgers = ledgers
-
-    def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
-        """Measure a window that is not too long of a ledger in memory."""
-        book = query.book or ""
-        if not holds_book(snapshot, query.table, book, raw=query.raw):
-            return _no_curve(query)
-        ledger = self._ledgers.cached(snapshot, book)
-        if ledger is None:
-            return None
-        start, end = _window(query, ledger)
-        return None if end - start > _MAX_SESSIONS else _measured(query, ledger, start, end)
-
-    def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
-        """Measure a window."""
-        book = query.book or ""
-        if not holds_book(snapshot, query.table, book, raw=query.raw):
-            return _no_curve(query)
-        ledger = self._ledgers.load(snapshot, book)
-        return _measured(query, ledger, *_window(query, ledger))
-
-
-def _window(query: PageQuery, ledger: Ledger) -> tuple[int, int]:
-    """Return the number of the window's first session, and of the one after its last."""
-    days, first, last = ledger.dates, query.first, query.last
-    start = 0 if first is None else int(days.searchsorted(np.datetime64(first, "D"), "left"))
-    end = len(days) if last is None else int(days.searchsorted(np.datetime64(last, "D"), "right"))
-    return start, max(start, end)
-
-
-def _measured(query: PageQuery, ledger: Ledger, start: int, end: int) -> Found:
-    found = curve(ledger, query.book or "", (start, end), offset=query.offset, limit=query.limit)
-    return Found(Rows(found.rows, found.returned, found.total), summary=found.summary)
-
-
-def _no_curve(query: PageQuery) -> Found:
-    return Found(NO_ROWS, missing=(query.table,), summary=summary_of_nothing(query.book or ""))
-
-
 class BookPages:
     """Pages of the list of books, asked of the engine each time: it is short, and finished pages are cached.
 
@@ -341,7 +284,7 @@ class BookPages:
         books = _books(query, snapshot)
         if not books:
             return Found(NO_ROWS, missing=BOOK_KINDS)
-        return Found(self._reader.page(compile_books(query, snapshot, books)))
+        return Found(self._reader.engine.page(compile_books(query, snapshot, books)))
 
 
 def _books(query: PageQuery, snapshot: Snapshot) -> tuple[str, ...]:

@@ -44,6 +44,6 @@ class Ledgers:
 
         def read() -> Ledger:
             file = snapshot.file("portfolio", book)
-            return make_ledger(self._reader.frame(select_all(_TABLE, file, LEDGER_COLUMNS)))
+            return make_ledger(self._reader.engine.frame(select_all(_TABLE, file, LEDGER_COLUMNS)))
 
         return self._cache.get_or_load(snapshot.key, book, read, lambda ledger: ledger.bytes)

@@ -127,7 +127,7 @@ class RebalanceIndexes:
         def read() -> RebalanceIndex:
             present = snapshot.columns("rebalances")
             columns = [name for name in _COLUMNS if name in present]
-            frame = self._reader.frame(select_all(_TABLE, snapshot.file("rebalances"), columns))
+            frame = self._reader.engine.frame(select_all(_TABLE, snapshot.file("rebalances"), columns))
             symbols = frame["n_symbols"].to_list() if "n_symbols" in frame.columns else None
             return RebalanceIndex(frame["date"].to_list(), frame["week_status"].to_list(), symbols)
 

@@ -31,8 +31,6 @@ _PART_ROWS: Final = 20_000
 """Rows of a part that is read, rendered and freed: as many as the engine decodes at once, for that is how files are written."""
 _OPEN_FILE_BYTES: Final = 4096
 """What an open file takes in memory besides arrays, about."""
-_BYTES_A_VALUE: Final = 28
-"""What a value takes as JSON with its name, by which a dataset's size is estimated before it is read."""
 FIGURES: Final = (
     "direction",
     "score",
@@ -103,11 +101,6 @@ class RenderedTable:
             return Rows((), last - first, end - start, self.rows, first)
         page, total = index.select(query, start, end)
         return Rows(self.rows.take(page), len(page), total)
-
-
-def estimated_bytes(model: RowModel, rows: int) -> int:
-    """Estimate what a :class:`RenderedTable` will take."""
-    return rows * len(model.columns) * _BYTES_A_VALUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +247,7 @@ def read_rows(
         # Days that do not ascend may do so in the order of the file.
         with contextlib.suppress(_OutOfOrder, NotAscending):
             index, order = _index_rows(reader, file, stored, spool, sort=sort)
-            with reader.parts(stored.shown(file, sort=sort), _PART_ROWS) as parts:
+            with reader.engine.parts(stored.shown(file, sort=sort), _PART_ROWS) as parts:
                 return render(_arranged(parts, index, order), index.rows), index
     return None
 
@@ -265,7 +258,7 @@ def _index_rows(
     """Return the index, and the numbers of the rows in the order they are to have, None for theirs."""
     day, *name = stored.found_by
     builder = IndexBuilder(day, name[0] if name else None, stored.figures, stored.sorted_by, spool)
-    with reader.parts(stored.places(file, sort=sort), _PART_ROWS) as parts:
+    with reader.engine.parts(stored.places(file, sort=sort), _PART_ROWS) as parts:
         for rows in _numbered(parts, stored.rows):
             builder.add(rows)
     return builder.finish()

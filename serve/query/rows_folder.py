@@ -110,18 +110,16 @@ class RowsFolder:
             pass
         self._lock = threading.Lock()
         self._hits = self._misses = self._evictions = 0
-        self._entries = self._bytes = 0
+        self._entries = 0
+        self.bytes = 0
+        """Of all files, as of the last look."""
         self._swept = self._listed = float("-inf")
         self._make_room(0)
 
     @property
     def counts(self) -> FolderCounts:
         """How it did."""
-        return FolderCounts(self._hits, self._misses, self._entries, self._bytes, self.limit, self._evictions)
-
-    def has_room(self, size: int, share: float) -> bool:
-        """Whether so many bytes fit into a share of the bound without anything being removed, as of the last look."""
-        return self._bytes + size <= self.limit * share
+        return FolderCounts(self._hits, self._misses, self._entries, self.bytes, self.limit, self._evictions)
 
     def holds_any(self, owner: SnapshotKey) -> bool:
         """Whether any process rendered a table of a snapshot: without one, no table needs to be named to be looked for."""
@@ -199,7 +197,7 @@ class RowsFolder:
                 with self._lock:
                     self._misses += 1
                     self._entries += 1
-                    self._bytes += file.seek(0, os.SEEK_END)
+                    self.bytes += file.seek(0, os.SEEK_END)
 
     def drop_unread(self, is_read: Callable[[SnapshotKey], bool]) -> None:
         """Remove the files of every snapshot that nobody reads any more; most calls find that done lately."""
@@ -241,7 +239,7 @@ class RowsFolder:
         OSError
             When they do not fit all the same: the bound is smaller, or the disk.
         """
-        if self._bytes + size <= self.limit and time.monotonic() - self._listed < _LIST_SECONDS:
+        if self.bytes + size <= self.limit and time.monotonic() - self._listed < _LIST_SECONDS:
             self._require_space(size)
             return
         self._listed = time.monotonic()
@@ -259,7 +257,7 @@ class RowsFolder:
                     for parent in file.path.relative_to(self._all).parents[:-1]:
                         (self._all / parent).rmdir()
         with self._lock:
-            self._entries, self._bytes = entries, used
+            self._entries, self.bytes = entries, used
         self._require_space(size)
 
     def _require_space(self, size: int) -> None:

@@ -65,7 +65,9 @@ class RunSymbols:
         def read() -> _Symbols:
             parts = [(kind, book) for kind in kinds for book in books or (None,)]
             files = [snapshot.file(*part) for part in parts if snapshot.has(*part)]
-            return _Symbols().union(*(self._reader.frame(_select_symbols(file))["symbol"] for file in files))
+            return _Symbols().union(
+                *(self._reader.engine.frame(_select_symbols(file))["symbol"] for file in files)
+            )
 
         return self._cache.get_or_load(snapshot.key, books, read, lambda x: len(x) * _SYMBOL_BYTES)
 

@@ -123,9 +123,8 @@ class TableCache:
 
     def has_room(self, size: int, share: float = 1.0) -> bool:
         """Whether so many bytes fit into a share of the bound without anything being removed."""
-        if self._folder is not None:
-            return self._folder.has_room(size, share)
-        return self._cache.bytes + size <= self._cache.limit * share
+        held = self._cache if self._folder is None else self._folder
+        return held.bytes + size <= held.limit * share
 
     def close(self) -> None:
         """Begin no rendering any more, and wait for the one at work."""

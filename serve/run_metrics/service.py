@@ -99,7 +99,9 @@ class Metrics:
     def _run(self, snapshot: Snapshot) -> RunFigures:
         def read_figures() -> RunFigures:
             return read(
-                partial(self._reader.dataset, snapshot), snapshot, partial(self._unread, snapshot.pointer)
+                partial(self._reader.engine.dataset, snapshot),
+                snapshot,
+                partial(self._unread, snapshot.pointer),
             )
 
         return self._figures.get_or_load(

@@ -374,9 +374,9 @@ def test_a_file_that_is_what_was_published_but_cannot_be_decoded_is_told_from_a_
     path = tmp_path / "x.parquet"
     pl.DataFrame({"n": [1]}).write_parquet(path)
     with pytest.raises(SnapshotUnreadable):
-        reader.frame(Statement("SELECT absent FROM read_parquet(?)", (str(path),)))
+        reader.engine.frame(Statement("SELECT absent FROM read_parquet(?)", (str(path),)))
     with pytest.raises(Exception, match="syntax") as wrong:
-        reader.frame(Statement("SELEC 1"))
+        reader.engine.frame(Statement("SELEC 1"))
     assert not isinstance(wrong.value, SnapshotCorrupt)
     reader.close()
 
@@ -386,12 +386,12 @@ def test_an_engine_that_broke_down_is_replaced() -> None:
 
     reader = Reader()
     one = Statement("SELECT 1 AS n")
-    assert reader.frame(one).item() == 1
-    engine = reader.open()
+    assert reader.engine.frame(one).item() == 1
+    engine = reader.engine
     broken = engine._database  # noqa: SLF001 - nothing that is asked from outside breaks it
     engine._forget(duckdb.FatalException("database has been invalidated"))  # noqa: SLF001 - as above
     broken.close()
-    assert reader.frame(one).item() == 1
+    assert reader.engine.frame(one).item() == 1
     reader.close()
 
 

@@ -32,7 +32,9 @@ def test_threads_never_see_each_others_rows(numbered: list[Path]) -> None:
     def ask(job: int) -> set[int]:
         n = job % len(numbered)
         table = source(str(numbered[n]))
-        frame = reader.frame(Statement(f"SELECT n, row FROM {table.sql} ORDER BY row DESC", table.binds))
+        frame = reader.engine.frame(
+            Statement(f"SELECT n, row FROM {table.sql} ORDER BY row DESC", table.binds)
+        )
         return {n, *frame["n"].unique().to_list()}
 
     with ThreadPoolExecutor(8) as pool:
@@ -46,8 +48,8 @@ def test_a_failed_query_leaves_the_thread_able_to_ask_again(numbered: list[Path]
     good = Statement(f"SELECT n FROM {table.sql} LIMIT 1", table.binds)
     for bad in (source(str(tmp_path / "absent.parquet")), source(__file__)):
         with pytest.raises(SnapshotCorrupt):
-            reader.frame(Statement(f"SELECT * FROM {bad.sql}", bad.binds))
-        assert reader.frame(good).item() == 1
+            reader.engine.frame(Statement(f"SELECT * FROM {bad.sql}", bad.binds))
+        assert reader.engine.frame(good).item() == 1
     reader.close()
 
 
@@ -55,8 +57,10 @@ def test_the_engine_keeps_nothing_of_the_files_it_has_read(numbered: list[Path])
     reader = Reader()
     for path in numbered * 2:
         table = source(str(path))
-        reader.frame(Statement(f"SELECT n, row FROM {table.sql} ORDER BY row DESC", table.binds))
-    used = reader.frame(Statement("SELECT sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()")).item()
+        reader.engine.frame(Statement(f"SELECT n, row FROM {table.sql} ORDER BY row DESC", table.binds))
+    used = reader.engine.frame(
+        Statement("SELECT sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()")
+    ).item()
     assert used < 64 * 1024
     reader.close()
 
@@ -64,7 +68,7 @@ def test_the_engine_keeps_nothing_of_the_files_it_has_read(numbered: list[Path])
 def test_parts_are_all_the_rows_in_the_order_of_the_file(numbered: list[Path]) -> None:
     reader = Reader()
     table = source(str(numbered[2]))
-    with reader.parts(Statement(f"SELECT row FROM {table.sql}", table.binds), 7_000) as parts:
+    with reader.engine.parts(Statement(f"SELECT row FROM {table.sql}", table.binds), 7_000) as parts:
         heights, rows = zip(*((part.height, part["row"]) for part in parts), strict=True)
     assert heights == (7_000, 7_000, 6_000)
     assert pl.concat(rows).to_list() == list(range(20_000))
@@ -76,12 +80,12 @@ def test_parts_that_are_left_alone_leave_the_thread_able_to_ask_again(numbered: 
     table = source(str(numbered[1]))
     statement = Statement(f"SELECT n, row FROM {table.sql}", table.binds)
     for _ in range(3):
-        with reader.parts(statement, 1_000) as parts:
+        with reader.engine.parts(statement, 1_000) as parts:
             next(parts)
-            assert reader.frame(statement).height == 20_000
-        with pytest.raises(ZeroDivisionError), reader.parts(statement, 1_000) as parts:
+            assert reader.engine.frame(statement).height == 20_000
+        with pytest.raises(ZeroDivisionError), reader.engine.parts(statement, 1_000) as parts:
             assert next(parts).height / 0
-        assert reader.frame(statement).height == 20_000
+        assert reader.engine.frame(statement).height == 20_000
     reader.close()
 
 
@@ -97,13 +101,13 @@ def test_a_file_that_breaks_off_is_told_whole_and_in_parts(numbered: list[Path],
     for bad in (source(str(broken)), source(str(tmp_path / "absent.parquet")), source(__file__)):
         statement = Statement(f"SELECT * FROM {bad.sql}", bad.binds)
         with pytest.raises(SnapshotCorrupt, match="cannot be read"):
-            reader.frame(statement)
+            reader.engine.frame(statement)
         with (
             pytest.raises(SnapshotCorrupt, match="cannot be read"),
-            reader.parts(statement, 1_000) as parts,
+            reader.engine.parts(statement, 1_000) as parts,
         ):
             list(parts)
-        assert reader.frame(Statement(f"SELECT n FROM {good.sql} LIMIT 1", good.binds)).item() == 0
+        assert reader.engine.frame(Statement(f"SELECT n FROM {good.sql} LIMIT 1", good.binds)).item() == 0
     reader.close()
 
 
@@ -111,14 +115,14 @@ def test_the_last_page_tells_the_total_without_counting() -> None:
     reader = Reader()
     rows = Statement("SELECT * FROM range(?) t(n) LIMIT ? OFFSET ?", (10, 4, 8))
     impossible = Statement("SELECT error('counted')")
-    assert reader.page(Paged(rows, impossible, 4, 8)).total == 10
+    assert reader.engine.page(Paged(rows, impossible, 4, 8)).total == 10
     reader.close()
 
 
 def test_an_empty_page_past_the_end_counts() -> None:
     reader = Reader()
     rows = Statement("SELECT * FROM range(?) t(n) LIMIT ? OFFSET ?", (10, 4, 80))
-    found = reader.page(Paged(rows, Statement("SELECT count(*) FROM range(?)", (10,)), 4, 80))
+    found = reader.engine.page(Paged(rows, Statement("SELECT count(*) FROM range(?)", (10,)), 4, 80))
     assert (found.pieces, found.returned, found.total) == ((b"[]",), 0, 10)
     reader.close()
 
@@ -129,7 +133,7 @@ def test_queries_can_neither_load_code_nor_change_the_engines_settings() -> None
     reader = Reader()
     for sql in ("SET threads = 8", "SET autoinstall_known_extensions = true"):
         with pytest.raises((duckdb.Error, SnapshotCorrupt), match="locked"):
-            reader.frame(Statement(sql))
+            reader.engine.frame(Statement(sql))
     reader.close()
 
 

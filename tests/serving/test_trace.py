@@ -11,10 +11,10 @@ import pytest
 from tests.support.processes import REPOSITORY
 
 BOUNDS = {
-    "finished body": (19, 43),
+    "finished body": (19, 42),
     "cut from rows": (30, 84),
-    "from Parquet": (40, 170),
-    "metrics, cold": (52, 342),
+    "from Parquet": (38, 158),
+    "metrics, cold": (51, 342),
 }
 """Request -> files it may touch, and moves between them: up to two files and a sixth more than were measured, for what a timer or a thread beside
 it may add."""

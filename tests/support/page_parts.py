@@ -17,7 +17,8 @@ from serve.cache.registry import CacheRegistry
 from serve.http.answer import PageEndpoint
 from serve.http.params import parse_query
 from serve.http.request import Request
-from serve.query.engine import BookPages, CurvePages, Pages, TablePages
+from serve.query.curve_pages import CurvePages
+from serve.query.engine import BookPages, Pages, TablePages
 from serve.query.ledgers import Ledgers
 from serve.query.page_query import Found, PageQuery, Rows
 from serve.query.reader import Reader

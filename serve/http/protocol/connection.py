@@ -168,7 +168,8 @@ class Connection(TimedConnection):
     def on_message_complete(self) -> None:
         """Note the end of a request."""
         self.in_message = False
-        super().on_message_complete()
+        if self.cycle is not None:  # there is none before the server answered a request itself
+            super().on_message_complete()
 
     # The admission check
 

@@ -16,10 +16,6 @@ class FastConnection(Connection):
     else comes (other methods, bodies, connections to be closed, answers that have to be waited for) is the server's.
     """
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._answered = False
-
     def answer(self) -> None:
         """Answer a request if that can be done at once."""
         if not self._is_plain():
@@ -32,15 +28,7 @@ class FastConnection(Connection):
         if response is None:
             super().answer()
             return
-        self._answered = True
         self.complete(response, scope[SCOPE].id)
-
-    def on_message_complete(self) -> None:
-        """Note the end of a request."""
-        if self._answered:
-            self._answered = self.in_message = False
-        else:
-            super().on_message_complete()
 
     def _is_plain(self) -> bool:
         """Whether a request is a GET without a body on a connection that stays open."""
