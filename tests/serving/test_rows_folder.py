@@ -86,7 +86,7 @@ def without_engine(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("the engine was asked")
 
     for name in ("frame", "parts", "page"):
-        monkeypatch.setattr(parts.reader, name, fail)
+        monkeypatch.setattr(parts.reader.engine, name, fail)
 
 
 def expected(root: Path, query: PageQuery) -> Found:
