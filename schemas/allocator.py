@@ -1,6 +1,7 @@
-"""What the allocator of the GNU C library is told in a process that serves or builds; other C libraries ignore it.
+"""What the allocator of the GNU C library is told in a process that serves or builds, and BLAS in one that serves.
 
-One heap: otherwise each thread has its own, and each retains as much as its largest piece of work needed.
+Other C libraries ignore the first. One heap: otherwise each thread has its own, and each retains as much as its largest
+piece of work needed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ The thresholds: a body or a buffer of some hundred kilobytes is allocated and fr
 block goes back to the system each time, and every page of the next one has to be found and cleared again. With 120 MB for
 the cache and eight callers who read everything the peak is 373 to 380 MB, and 400 without these settings.
 """
+_ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1"}
+"""Requests run side by side on a thread each: a product spread over all cores would only wait for the others."""
 BUILDING: Final = {
     **SERVING,
     "MALLOC_TRIM_THRESHOLD_": str(4 << 20),
@@ -44,7 +47,7 @@ def restart_serving(arguments: list[str]) -> None:
         What follows the name of the program.
     """
     if arguments and arguments[0] in _SERVING_COMMANDS and not SERVING.keys() <= os.environ.keys():
-        os.execve(sys.executable, sys.orig_argv, {**SERVING, **os.environ})  # noqa: S606 - the same command
+        os.execve(sys.executable, sys.orig_argv, {**SERVING, **_ONE_THREAD, **os.environ})  # noqa: S606 - the same command
 
 
 def prepare_building() -> None:

@@ -145,10 +145,12 @@ class ReturnsMatrix:
     def before(self, rows: Integers, days: Days) -> Integers:
         """Return how many returns each of some rows has before its day."""
         columns = np.clip(weekday_numbers(days)[0] - self._first, 0, self.width)
-        flags = np.arange(self.width) < columns[:, np.newaxis]
-        found: Integers = np.bitwise_count(self._calendars[self._calendar[rows]] & _packed(flags)).sum(
-            axis=1, dtype=np.int64
-        )
+        # Most are of one calendar and ask about one day.
+        asked, each = np.unique(self._calendar[rows] * (self.width + 1) + columns, return_inverse=True)
+        calendars, limits = np.divmod(asked, self.width + 1)
+        flags = np.arange(self.width) < limits[:, np.newaxis]
+        counts = np.bitwise_count(self._calendars[calendars] & _packed(flags)).sum(axis=1, dtype=np.int64)
+        found: Integers = counts[each]
         return found
 
     @np.errstate(all="ignore")
@@ -184,7 +186,7 @@ class ReturnsMatrix:
         places, sums = self._of_calendars(columns, dense, begin, end)
         (observations, start), (x1, x2) = (x[calendar] for x in places), (x[calendar] for x in sums)
         y1, y2 = self._sums_between(begin, end, used)
-        xy = np.vecdot(self._values[:used, begin:end], dense.astype(np.float32)).astype(np.float64)
+        xy = (self._values[:used, begin:end] @ dense.astype(np.float32)).astype(np.float64)
         n = np.maximum(observations, 1)
         own_variance, variance = x2 - x1 * x1 / n, y2 - y1 * y1 / n
         own_share, share = x2 / own_variance, y2 / variance

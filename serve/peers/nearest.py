@@ -18,8 +18,8 @@ from serve.peers.estimates import Estimates, ReturnsMatrix
 from serve.peers.returns import DailyReturns, window_rows
 from serve.peers.returns_file import Record, ReturnsFile
 
-_ROWS_AT_ONCE: Final = 512
-"""Rows that are read in double precision at a time."""
+_ROWS_AT_ONCE: Final = 64
+"""Rows that are read in double precision at a time: with what is computed of them they stay in a core's own cache."""
 TOO_FEW: Final = "too_few"
 NO_VARIATION: Final = "no_variation"
 
@@ -47,6 +47,11 @@ class Pool:
     file: ReturnsFile
     matrix: ReturnsMatrix | None
     rows: Integers
+    places: Integers = field(init=False)
+    """Where the first return of each is in the file."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "places", np.array([x.values_place for x in self.records], np.int64))
 
 
 class Neighbour(NamedTuple):
@@ -214,7 +219,7 @@ def _in_stretches(
         for at in range(low, high, _ROWS_AT_ONCE):
             part = slice(at, min(at + _ROWS_AT_ONCE, high))
             rows = np.empty((part.stop - at, size))
-            pool.file.fill(rows, [pool.records[x] for x in places[part].tolist()], before[part].tolist())
+            pool.file.fill(rows, pool.places[places[part]] + 8 * before[part])
             values[part] = correlate_rows(own, rows)
         low = high
     found = np.empty(places.size)
@@ -226,6 +231,6 @@ def _one(series: DailyReturns, window: Window, pool: Pool, record: Record) -> tu
     days = pool.file.days(record)
     cut = window_rows(days, window)
     values = np.empty((1, cut.stop - cut.start))
-    pool.file.fill(values, [record], [cut.start])
+    pool.file.fill(values, np.array([record.values_place + 8 * cut.start]))
     left, right = common_days(series.days, series.values, days[cut], values[0])
     return correlation(left, right), int(left.size)

@@ -157,3 +157,4 @@ def test_every_serving_process_starts_with_one_heap_and_with_what_the_operator_s
         for pid in (process.pid, *serving):
             allocator = {name: environment(pid)[name] for name in SERVING}
             assert allocator == {**SERVING, "MALLOC_TRIM_THRESHOLD_": "4096"}
+            assert environment(pid)["OPENBLAS_NUM_THREADS"] == "1"
