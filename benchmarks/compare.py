@@ -158,7 +158,7 @@ def main(
     turns = []
     for server in before:
         _check(server, answers, tell)
-        turns = paired.measure(ours, server, plan, rounds * paired.TURNS)
+        turns = paired.measure(ours, server, plan, rounds * paired.PAIRS)
     loads = _rounds(entered, answers, plan, rounds)
     try:
         beyond = further.measure(data, plan, rounds) if further_ones and not quick else {}

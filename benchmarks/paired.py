@@ -1,44 +1,58 @@
-"""The speed of an earlier checkout beside this one: both servers run, and are driven by turns."""
+"""The speed of an earlier checkout beside this one: both servers run, and are asked by turns."""
 
 from __future__ import annotations
 
-from functools import partial
+import contextlib
+import itertools
+from collections.abc import Iterator
 from typing import Any, Final
 
-from benchmarks.measure import Plan, ask_again, drive_again, drive_missing, warm_up
+from benchmarks.load import Connection, Request
+from benchmarks.measure import Plan, ask_again, warm_up
 from benchmarks.servers import Ours, Running
 from benchmarks.turns import Turn, compare
 
-TURNS: Final = 7
-"""Of each server, for a query in a state."""
-CONNECTIONS: Final = 16
+PAIRS: Final = 3
+"""Of fresh processes, for a round: where a process lies in memory and on which core it runs makes a tenth."""
+_SECONDS: Final = 3.0
+"""For a query in a state."""
 
 
-def measure(ours: Ours, earlier: Ours, plan: Plan, turns: int) -> list[dict[str, Any]]:
-    """Return for each query and state the ratios of the turns, ours divided by the earlier one's.
+def measure(ours: Ours, earlier: Ours, plan: Plan, pairs: int) -> list[dict[str, Any]]:
+    """Return for each query and state the ratios of each pair of processes, ours divided by the earlier one's.
 
     Returns
     -------
     list of dict
-        ``query``, ``state`` (``miss`` or ``hit``), ``rates`` of answers a second, and ``processor`` time an answer.
+        ``query``, ``state`` (``miss`` or ``hit``), and ``pairs`` of ratios as of :func:`benchmarks.turns.compare`.
     """
-    found: list[dict[str, Any]] = []
-    with ours.running() as now, earlier.running() as then:
-        for up in (now, then):
-            up.settle(90.0, 1.0)
-        for query in plan.queries:
-            plan.tell(f"{ours.name} and {earlier.name} by turns, {query}")
-            for state, make in (("miss", _missing), ("hit", _hitting)):
-                pair = [(up, make(server, up, plan, query)) for server, up in ((ours, now), (earlier, then))]
-                found.append({"query": query, "state": state, **compare(pair, turns)})
-    return found
+    found: dict[tuple[str, str], list[dict[str, float]]] = {}
+    for number in range(pairs):
+        with ours.running() as now, earlier.running() as then:
+            both = (ours, now), (earlier, then)
+            for _, up in both:
+                up.settle(90.0, 1.0)
+            for query in plan.queries:
+                plan.tell(f"{ours.name} and {earlier.name} by turns, {number + 1} of {pairs}, {query}")
+                for state, make in (("miss", _missing), ("hit", _hitting)):
+                    with contextlib.ExitStack() as opened:
+                        asks = [make(server, up, plan, query) for server, up in both]
+                        turns = [_turn(up, some, opened) for (_, up), some in zip(both, asks, strict=True)]
+                        compared = compare(list(zip((now, then), turns, strict=True)), _SECONDS)
+                    found.setdefault((query, state), []).append(compared)
+    return [{"query": query, "state": state, "pairs": ratios} for (query, state), ratios in found.items()]
 
 
-def _missing(server: Ours, up: Running, plan: Plan, query: str) -> Turn:
+def _missing(server: Ours, up: Running, plan: Plan, query: str) -> Iterator[Request]:
     asks = map(server.request, plan.workload.distinct(query, "by turns"))
-    rate = warm_up(server, up, plan, asks)
-    return partial(drive_missing, up, asks, rate, CONNECTIONS, plan.seconds)
+    warm_up(server, up, plan, asks)
+    return asks
 
 
-def _hitting(server: Ours, up: Running, plan: Plan, query: str) -> Turn:
-    return partial(drive_again, up, ask_again(server, up, plan, query), plan, CONNECTIONS)
+def _hitting(server: Ours, up: Running, plan: Plan, query: str) -> Iterator[Request]:
+    return itertools.cycle(ask_again(server, up, plan, query))
+
+
+def _turn(up: Running, asks: Iterator[Request], opened: contextlib.ExitStack) -> Turn:
+    connection = opened.enter_context(contextlib.closing(Connection(up.port, up.headers)))
+    return lambda: connection.ask(next(asks))[1]

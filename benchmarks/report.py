@@ -20,10 +20,8 @@ OURS: Final = "alpha-results"
 FLOOR: Final = "constant"
 OTHER_FLOOR: Final = "constant, Granian"
 EARLIER: Final = "earlier"
-NO_LOSS: Final = 0.97
-"""Part of an earlier release's speed that a change has to keep."""
 NO_MORE_TIME: Final = 1.03
-"""What a change may make of an earlier release's processor time."""
+"""What a change may make of an earlier checkout's time."""
 SPECIAL: Final = ("Polars, tuned",)
 """Made for one query, and of no use for the others: told beside the peers, which answer whatever is asked."""
 COLUMNS: Final = (
@@ -126,12 +124,9 @@ def ratios(figures: Figures) -> Iterator[Ratio]:
 
 def _since(turns: Sequence[dict[str, Any]]) -> Iterator[Ratio]:
     """Compare with an earlier checkout, where one took part."""
+    what = {"time": "time of an answer at one connection", "processor": "processor time"}
     for query, state, figure, value in medians(turns):
-        if figure == "rates":
-            what = f"{state}, requests/s at 16 connections / earlier"
-            yield Ratio(query, what, value, EARLIER, least=NO_LOSS)
-        else:
-            yield Ratio(query, f"{state}, processor time / earlier", value, EARLIER, most=NO_MORE_TIME)
+        yield Ratio(query, f"{state}, {what[figure]} / earlier", value, EARLIER, most=NO_MORE_TIME)
 
 
 def _of_query(figures: Figures, query: str) -> Iterator[Ratio]:

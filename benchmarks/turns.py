@@ -1,18 +1,19 @@
-"""Turns of two servers next to each other, so that both meet the machine's moods.
+"""Two servers that are asked by turns, so that both meet the machine's moods.
 
 A machine that others use too answers twice as fast in one minute as in the next: two servers measured one after the other
-differ by that, whatever their code is. Neighbouring turns differ little, and the median over them less.
+differ by that, whatever their code is. Requests a millisecond apart do not.
 """
 
 from __future__ import annotations
 
+import itertools
 import statistics
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
-from benchmarks.load import Load
-
-Turn = Callable[[], Load]
+Turn = Callable[[], float]
+"""Asks once and returns the milliseconds it took; StopIteration when there is nothing left to ask."""
 
 
 class Timed(Protocol):
@@ -23,35 +24,33 @@ class Timed(Protocol):
         ...
 
 
-def compare(pair: Sequence[tuple[Timed, Turn]], turns: int) -> dict[str, list[float]]:
-    """Let both take their turns, the one that begins changing, and divide the first by the second.
+def compare(pair: Sequence[tuple[Timed, Turn]], seconds: float) -> dict[str, float]:
+    """Ask both by turns, the one that begins changing, and divide the first's by the second's.
 
     Returns
     -------
     dict
-        For each turn the ratio of ``rates``, answers a second, and of ``processor`` time an answer.
+        The ratio of the median ``time`` of an answer, and of the ``processor`` time of all.
     """
-    rates, processor = [], []
-    first, second = pair
-    for number in range(turns):
-        if number % 2:
-            now, then = _take(*first), _take(*second)
-        else:
-            then, now = _take(*second), _take(*first)
-        rates.append(now[0] / then[0])
-        processor.append(now[1] / then[1])
-    return {"rates": rates, "processor": processor}
+    before = [server.cpu() for server, _ in pair]
+    spent: tuple[list[float], list[float]] = [], []
+    end = time.monotonic() + seconds
+    for number in itertools.count():
+        try:
+            for one in (0, 1) if number % 2 else (1, 0):
+                spent[one].append(pair[one][1]())
+        except StopIteration:
+            break
+        if time.monotonic() > end:
+            break
+    used = [server.cpu() - start for (server, _), start in zip(pair, before, strict=True)]
+    now, then = map(statistics.median, spent)
+    return {"time": now / then, "processor": used[0] / used[1]}
 
 
 def medians(found: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str, str, float]]:
-    """Yield query, state, figure and the median of its ratios."""
+    """Yield query, state, figure and the median of its ratios, one a pair of processes."""
     for entry in found:
-        for figure in ("rates", "processor"):
-            yield entry["query"], entry["state"], figure, statistics.median(entry[figure])
-
-
-def _take(server: Timed, turn: Turn) -> tuple[float, float]:
-    """Return answers a second, and processor seconds of the server for each."""
-    before = server.cpu()
-    load = turn()
-    return load.rate, (server.cpu() - before) / load.answers
+        for figure in ("time", "processor"):
+            ratios = [ratio[figure] for ratio in entry["pairs"]]
+            yield entry["query"], entry["state"], figure, statistics.median(ratios)

@@ -11,7 +11,6 @@ import pytest
 
 import datasets
 from benchmarks.alphas import alpha_id, prepare
-from benchmarks.load import Load
 from benchmarks.same_rows import RowsDiffer, require_same
 from benchmarks.turns import compare, medians
 from benchmarks.whole_tables import ratios_of, whole_tables
@@ -108,29 +107,28 @@ def test_every_reader_of_a_whole_table_gets_the_same_values(data: Path) -> None:
     assert len(list(ratios_of(found))) == 2
 
 
-def test_two_servers_take_their_turns_next_to_each_other_and_each_begins_half_of_them() -> None:
+def test_two_servers_are_asked_by_turns_and_each_begins_half_of_them() -> None:
     order: list[str] = []
 
     class Up:
-        def __init__(self, name: str, rate: float, spent: float) -> None:
-            self.name, self.rate, self.spent, self.used = name, rate, spent, 0.0
+        def __init__(self, name: str, took: float, spent: float) -> None:
+            self.name, self.took, self.spent, self.used, self.left = name, took, spent, 0.0, 5
 
         def cpu(self) -> float:
             return self.used
 
-        def turn(self) -> Load:
+        def turn(self) -> float:
+            if self.left == 0:
+                raise StopIteration
+            self.left -= 1
             order.append(self.name)
-            mood = len(order)  # the machine is quicker from turn to turn
-            self.used += 10 * self.spent
-            return Load(rate=self.rate * mood, p50_ms=0.0, p99_ms=0.0, bytes_a_second=0.0, answers=10)
+            self.used += self.spent
+            return self.took * (1 + len(order) / 1000)  # the machine is a little slower from turn to turn
 
-    now, then = Up("now", 200.0, 1.0), Up("then", 100.0, 4.0)
-    found = compare([(now, now.turn), (then, then.turn)], 4)
-    assert order == ["then", "now", "now", "then"] * 2
-    assert found["processor"] == [0.25] * 4
-    assert found["rates"] == [2 * 2 / 1, 2 * 3 / 4, 2 * 6 / 5, 2 * 7 / 8]
-    entry = {"query": "Q1", "state": "miss", **found}
-    assert list(medians([entry])) == [
-        ("Q1", "miss", "rates", pytest.approx(2.075)),
-        ("Q1", "miss", "processor", 0.25),
-    ]
+    now, then = Up("now", 3.0, 1.0), Up("then", 2.0, 4.0)
+    found = compare([(now, now.turn), (then, then.turn)], 60.0)
+    assert order == ["then", "now", "now", "then"] * 2 + ["then", "now"]
+    assert found == {"time": pytest.approx(1.5, rel=0.01), "processor": 0.25}
+    slower = {"time": 2.0, "processor": 0.75}
+    entry = {"query": "Q1", "state": "miss", "pairs": [found, slower, slower]}
+    assert list(medians([entry])) == [("Q1", "miss", "time", 2.0), ("Q1", "miss", "processor", 0.75)]
