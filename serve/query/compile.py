@@ -8,7 +8,7 @@ from typing import Final
 
 from datasets.snapshot import Snapshot
 from schemas.rows import ROWS
-from schemas.table import Column, Table
+from schemas.table import Column
 from schemas.tables import TABLES
 from schemas.tables.books import BOOK_KINDS
 from schemas.units import Type
@@ -63,13 +63,18 @@ def compile_page(query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | N
         constants=None if book is None else {"book": book},
     )
     stored = source(file)
+    if query.sort is None:
+        order = stored_order(table)
+    else:
+        terms = [(query.sort, query.descending), ("symbol", False)]
+        order = make_order_by(*(terms[:1] if query.sort == "symbol" else terms))
     span = None if filters_rows else _find_row_range(query, n_rows, index)
     if span is not None and query.sort is None:
         first, total = span
         return row_range(
             columns,
             stored,
-            stored_order(table),
+            order,
             first=first,
             total=total,
             limit=query.limit,
@@ -80,7 +85,7 @@ def compile_page(query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | N
         columns,
         stored,
         _conditions(query),
-        _order(query, table),
+        order,
         limit=query.limit,
         offset=query.offset,
         total=total_known,
@@ -154,10 +159,3 @@ def _midnight(day: dt.date) -> dt.datetime:
 
 def _is_in(name: str, values: Sequence[str]) -> Statement:
     return Statement(f"{quoted(name)} IN ({', '.join('?' * len(values))})", tuple(values))
-
-
-def _order(query: PageQuery, table: Table) -> str:
-    if query.sort is None:
-        return stored_order(table)
-    terms = [(query.sort, query.descending), ("symbol", False)]
-    return make_order_by(*(terms[:1] if query.sort == "symbol" else terms))

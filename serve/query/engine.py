@@ -127,7 +127,8 @@ class TablePages:
             index = self._indexes.cached(snapshot)
             if index is None:
                 return None
-            week = _week(query, index)
+            assert query.first is not None, "a cross-section is of one day"
+            week = index.week(query.first)
         if table is None or (week is not None and week.symbols is None):
             # A table that is cached has rows, and the key may read them.
             return _nothing(query, snapshot, week)
@@ -144,8 +145,14 @@ class TablePages:
 
     def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
         """Cut a page from a rendered table, or run its SQL."""
-        index = self._index(query, snapshot)
-        week = None if index is None or query.row != DECISION else _week(query, index)
+        index, week = None, None
+        days = query.first is not None or query.last is not None
+        wanted = query.row == DECISION or (query.table == "decisions" and days)
+        if wanted and snapshot.has_rows("rebalances"):
+            index = self._indexes.load(snapshot)
+            if query.row == DECISION:
+                assert query.first is not None, "a cross-section is of one day"
+                week = index.week(query.first)
         nothing = _nothing(query, snapshot, week)
         if nothing is not None:
             return nothing
@@ -179,12 +186,6 @@ class TablePages:
         rows = snapshot.entry(view.table, view.book).rows
         size = rows * len(ROWS[view.row].columns) * _BYTES_A_VALUE
         return _TableSource(self._reader, snapshot, view, size)
-
-    def _index(self, query: PageQuery, snapshot: Snapshot) -> RebalanceIndex | None:
-        """Return the rebalance index where the answer or its SQL is made with it."""
-        days = query.first is not None or query.last is not None
-        wanted = query.row == DECISION or (query.table == "decisions" and days)
-        return self._indexes.load(snapshot) if wanted and snapshot.has_rows("rebalances") else None
 
     def _rows(self, query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | None) -> Rows:
         view = query.view
@@ -236,11 +237,6 @@ class _TableSource:
 
     def _file(self) -> str:
         return self.snapshot.file(self.view.table, self.view.book)
-
-
-def _week(query: PageQuery, index: RebalanceIndex) -> Week:
-    assert query.first is not None, "a cross-section is of one day"
-    return index.week(query.first)
 
 
 def _nothing(query: PageQuery, snapshot: Snapshot, week: Week | None) -> Found | None:

@@ -12,8 +12,8 @@ from tests.support.processes import REPOSITORY
 
 BOUNDS = {
     "finished body": (19, 42),
-    "cut from rows": (30, 84),
-    "from Parquet": (38, 158),
+    "cut from rows": (30, 81),
+    "from Parquet": (38, 141),
     "metrics, cold": (51, 342),
 }
 """Request -> files it may touch, and moves between them: up to two files and a sixth more than were measured, for what a timer or a thread beside

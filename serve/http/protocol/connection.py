@@ -134,7 +134,9 @@ class Connection(TimedConnection):
         self._since = self.loop.time()
         if self._leaving:
             self._leave()
-        elif not self._advancing and not self.transport.is_closing():
+            return
+        to_do = self._waiting or self._ending or self.flow.read_paused
+        if to_do and not self._advancing and not self.transport.is_closing():
             self.loop.call_soon(self._advance)
 
     # What the parser calls
