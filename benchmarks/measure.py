@@ -111,7 +111,7 @@ def _first_touches(
 
 def _warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> list[dict[str, Any]]:
     if isinstance(server, Constant):
-        loads = {("constant", 16): drive_again(up, [Request(f"/{query}")], plan, 16)}
+        loads = {("constant", 16): _drive_again(up, [Request(f"/{query}")], plan, 16)}
     else:
         loads = {}
         asks = map(server.request, plan.workload.distinct(query, seed))
@@ -119,15 +119,15 @@ def _warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> lis
         for connections in CONNECTIONS:
             # So long that each of several connections has a few answers of the slowest.
             seconds = max(plan.seconds, min(6.0, 2 * connections / rate))
-            loads["miss", connections] = drive_missing(up, asks, rate, connections, seconds)
+            loads["miss", connections] = _drive_missing(up, asks, rate, connections, seconds)
         for state, accepted in CODINGS.items():
             wanting = replace(up, headers={**up.headers, "accept-encoding": accepted})
             if _compresses(wanting, next(asks)):
-                loads[state, 16] = drive_missing(wanting, asks, rate, 16, plan.seconds)
+                loads[state, 16] = _drive_missing(wanting, asks, rate, 16, plan.seconds)
         if isinstance(server, Ours):
             requests = ask_again(server, up, plan, query)
             for connections in CONNECTIONS:
-                loads["hit", connections] = drive_again(up, requests, plan, connections)
+                loads["hit", connections] = _drive_again(up, requests, plan, connections)
     return [
         {"state": state, "connections": connections, **asdict(load)}
         for (state, connections), load in loads.items()
@@ -142,7 +142,7 @@ def _compresses(up: Running, request: Request) -> bool:
     return connection.coding is not None
 
 
-def drive_missing(
+def _drive_missing(
     up: Running, asks: Iterator[Request], rate: float, connections: int, seconds: float
 ) -> Load:
     """Drive with requests never sent before; when they were too few, with others and more of them.
@@ -197,7 +197,7 @@ def warm_up(server: Server, up: Running, plan: Plan, asks: Any) -> float:
     return 1e3 / min(late)
 
 
-def drive_again(up: Running, requests: Sequence[Request], plan: Plan, connections: int) -> Load:
+def _drive_again(up: Running, requests: Sequence[Request], plan: Plan, connections: int) -> Load:
     """Drive with requests asked over and over."""
     return drive(
         up.port, requests, connections=connections, seconds=plan.seconds, headers=up.headers, again=True

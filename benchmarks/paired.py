@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from benchmarks.load import Connection, Request
@@ -35,12 +35,14 @@ def measure(ours: Ours, earlier: Ours, plan: Plan, pairs: int) -> list[dict[str,
             for query in plan.queries:
                 plan.tell(f"{ours.name} and {earlier.name} by turns, {number + 1} of {pairs}, {query}")
                 for state, make in (("miss", _missing), ("hit", _hitting)):
-                    with contextlib.ExitStack() as opened:
-                        asks = [make(server, up, plan, query) for server, up in both]
-                        turns = [_turn(up, some, opened) for (_, up), some in zip(both, asks, strict=True)]
-                        compared = compare(list(zip((now, then), turns, strict=True)), _SECONDS)
-                    found.setdefault((query, state), []).append(compared)
+                    asks = [(up, make(server, up, plan, query)) for server, up in both]
+                    found.setdefault((query, state), []).append(_by_turns(asks))
     return [{"query": query, "state": state, "pairs": ratios} for (query, state), ratios in found.items()]
+
+
+def _by_turns(asks: Sequence[tuple[Running, Iterator[Request]]]) -> dict[str, float]:
+    with contextlib.ExitStack() as opened:
+        return compare([(up, _turn(up, some, opened)) for up, some in asks], _SECONDS)
 
 
 def _missing(server: Ours, up: Running, plan: Plan, query: str) -> Iterator[Request]:

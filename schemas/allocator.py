@@ -11,21 +11,23 @@ import os
 import sys
 from typing import Final
 
+_ONE_HEAP: Final = {"MALLOC_ARENA_MAX": "1"}
 SERVING: Final = {
-    "MALLOC_ARENA_MAX": "1",
+    **_ONE_HEAP,
     "MALLOC_TRIM_THRESHOLD_": str(8 << 20),
     "MALLOC_MMAP_THRESHOLD_": str(8 << 20),
+    "OPENBLAS_NUM_THREADS": "1",
 }
 """Of a process that answers requests.
+
+One thread: requests run side by side on a thread each, and a product spread over all cores would only wait for the others.
 
 The thresholds: a body or a buffer of some hundred kilobytes is allocated and freed with every answer. By default such a
 block goes back to the system each time, and every page of the next one has to be found and cleared again. With 120 MB for
 the cache and eight callers who read everything the peak is 373 to 380 MB, and 400 without these settings.
 """
-_ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1"}
-"""Requests run side by side on a thread each: a product spread over all cores would only wait for the others."""
 BUILDING: Final = {
-    **SERVING,
+    **_ONE_HEAP,
     "MALLOC_TRIM_THRESHOLD_": str(4 << 20),
     "MALLOC_MMAP_THRESHOLD_": str(4 << 20),
 }
@@ -47,7 +49,7 @@ def restart_serving(arguments: list[str]) -> None:
         What follows the name of the program.
     """
     if arguments and arguments[0] in _SERVING_COMMANDS and not SERVING.keys() <= os.environ.keys():
-        os.execve(sys.executable, sys.orig_argv, {**SERVING, **_ONE_THREAD, **os.environ})  # noqa: S606 - the same command
+        os.execve(sys.executable, sys.orig_argv, {**SERVING, **os.environ})  # noqa: S606 - the same command
 
 
 def prepare_building() -> None:

@@ -336,8 +336,7 @@ class EndpointHandler:
         if not in_memory or (again and (found.rows.rendered is None or body.bytes <= MAX_CUT_BYTES)):
             # What is asked once takes room that is free; only what is asked again pushes others out.
             self._service.bodies.put(query.snapshot, (tag, coding), body.copied(), body.bytes, evict=again)
-        assert request.caller is not None
-        headers = request.caller.headers
+        headers = request.the_caller.headers
         response = page_response(body, headers)
         wanted = request.headers.get(b"if-none-match")
         return response if wanted is None else unless_unchanged(response, wanted, headers)

@@ -47,11 +47,6 @@ class Pool:
     file: ReturnsFile
     matrix: ReturnsMatrix | None
     rows: Integers
-    places: Integers = field(init=False)
-    """Where the first return of each is in the file."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "places", np.array([x.values_place for x in self.records], np.int64))
 
 
 class Neighbour(NamedTuple):
@@ -219,7 +214,7 @@ def _in_stretches(
         for at in range(low, high, _ROWS_AT_ONCE):
             part = slice(at, min(at + _ROWS_AT_ONCE, high))
             rows = np.empty((part.stop - at, size))
-            pool.file.fill(rows, pool.places[places[part]] + 8 * before[part])
+            pool.file.fill(rows, [pool.records[x] for x in places[part].tolist()], before[part].tolist())
             values[part] = correlate_rows(own, rows)
         low = high
     found = np.empty(places.size)
@@ -231,6 +226,6 @@ def _one(series: DailyReturns, window: Window, pool: Pool, record: Record) -> tu
     days = pool.file.days(record)
     cut = window_rows(days, window)
     values = np.empty((1, cut.stop - cut.start))
-    pool.file.fill(values, np.array([record.values_place + 8 * cut.start]))
+    pool.file.fill(values, [record], [cut.start])
     left, right = common_days(series.days, series.values, days[cut], values[0])
     return correlation(left, right), int(left.size)

@@ -28,7 +28,6 @@ from typing import Final, NamedTuple
 import numpy as np
 import structlog
 
-from datasets.maths.rank_correlation import Integers
 from datasets.maths.series import Floats
 from serve.peers.returns import DailyReturns, Days
 
@@ -190,33 +189,24 @@ class ReturnsFile:
 
     def days(self, record: Record) -> Days:
         """Read the days of a record; ReturnsDamaged when they are not there."""
-        found = np.empty(2 * -(-record.sessions // 2), np.int32)  # they are padded to whole words
-        self.fill(found.view(np.float64)[np.newaxis], np.array([record.place]))
-        return found[: record.sessions]
+        found = np.empty(record.sessions, np.int32)
+        self._fill(found.data.cast("B") if found.size else memoryview(b""), record.place)
+        return found
 
-    def fill(self, rows: Floats, places: Integers) -> None:
-        """Read neighbouring returns into each row of an array.
-
-        Parameters
-        ----------
-        places
-            Of the first of each row in the file.
-
-        Raises
-        ------
-        ReturnsDamaged
-            When they are not there.
-        """
-        if not rows.size:
-            return
+    def fill(self, rows: Floats, records: Iterable[Record], starts: Iterable[int]) -> None:
+        """Read returns into the rows of an array, of each record from a session on; ReturnsDamaged when they are not there."""
         width = rows.shape[1] * rows.itemsize
-        buffer, descriptor = rows.data.cast("B"), self._descriptor
+        buffer = rows.data.cast("B") if rows.size else memoryview(b"")
+        for number, (record, start) in enumerate(zip(records, starts, strict=True)):
+            self._fill(buffer[number * width : (number + 1) * width], record.values_place + 8 * start)
+
+    def _fill(self, buffer: memoryview, place: int) -> None:
         try:
-            for begin, place in zip(range(0, len(buffer), width), places.tolist(), strict=True):
-                if os.preadv(descriptor, [buffer[begin : begin + width]], place) != width:
-                    raise ReturnsDamaged("the file of daily returns ends too early")
+            read = os.preadv(self._descriptor, [buffer], place) if len(buffer) else 0
         except OSError as error:
             raise ReturnsDamaged(str(error)) from error
+        if read != len(buffer):
+            raise ReturnsDamaged("the file of daily returns ends too early")
 
     def rewrite(self, records: Iterable[Record]) -> tuple[ReturnsFile, list[Record]]:
         """Write some records alone to a new file in the place of this one; this one stays as it is for whoever reads it.
@@ -240,7 +230,7 @@ class ReturnsFile:
     def whole(self, record: Record) -> DailyReturns:
         """Read a record; ReturnsDamaged when it is not there."""
         values = np.empty((1, record.sessions))
-        self.fill(values, np.array([record.values_place]))
+        self.fill(values, [record], [0])
         return DailyReturns(self.days(record), values[0])
 
     def remove(self) -> None:

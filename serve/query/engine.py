@@ -127,7 +127,6 @@ class TablePages:
             index = self._indexes.cached(snapshot)
             if index is None:
                 return None
-            assert query.first is not None, "a cross-section is of one day"
             week = index.week(query.first)
         if table is None or (week is not None and week.symbols is None):
             # A table that is cached has rows, and the key may read them.
@@ -150,9 +149,7 @@ class TablePages:
         wanted = query.row == DECISION or (query.table == "decisions" and days)
         if wanted and snapshot.has_rows("rebalances"):
             index = self._indexes.load(snapshot)
-            if query.row == DECISION:
-                assert query.first is not None, "a cross-section is of one day"
-                week = index.week(query.first)
+            week = index.week(query.first) if query.row == DECISION else None
         nothing = _nothing(query, snapshot, week)
         if nothing is not None:
             return nothing

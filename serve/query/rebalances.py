@@ -45,14 +45,15 @@ class RebalanceIndex:
         ends = None if self.symbols is None else list(accumulate(self.symbols, initial=0))
         object.__setattr__(self, "_ends", ends)
 
-    def week(self, day: dt.date) -> Week:
-        """Return the week of a rebalance day.
+    def week(self, day: dt.date | None) -> Week:
+        """Return the week of a rebalance day, which every query of a cross-section has.
 
         Raises
         ------
         ApiError
             ``rebalance_not_found`` with the rebalance days around a day that is none.
         """
+        assert day is not None, "a cross-section is of one day"
         place = bisect_left(self.dates, day)
         if place < len(self.dates) and self.dates[place] == day:
             return Week(self.statuses[place], None if self.symbols is None else self.symbols[place])

@@ -97,6 +97,8 @@ class TableCache:
         self._cache = cache
         self._is_read = is_read
         self._folder = folder
+        self._bounded: Final = cache if folder is None else folder
+        """Where the rows are, in files or in memory."""
         self._verify_seconds = verify_seconds
         self.get: Final = cache.get
         """Return a table that is cached; None on a miss."""
@@ -123,8 +125,7 @@ class TableCache:
 
     def has_room(self, size: int, share: float = 1.0) -> bool:
         """Whether so many bytes fit into a share of the bound without anything being removed."""
-        held = self._cache if self._folder is None else self._folder
-        return held.bytes + size <= held.limit * share
+        return self._bounded.bytes + size <= self._bounded.limit * share
 
     def close(self) -> None:
         """Begin no rendering any more, and wait for the one at work."""
@@ -164,7 +165,7 @@ class TableCache:
             What the table is rendered of, on a thread of its own.
         """
         size, key = source.size, (owner, name)
-        if size > (self._cache.limit if self._folder is None else self._folder.limit):
+        if size > self._bounded.limit:
             return
         price = size / _RENDERED_BYTES_A_SECOND * (_SHARE_WHEN_FREE if self.has_room(size) else 1.0)
         with self._lock:

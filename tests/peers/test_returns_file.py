@@ -38,7 +38,7 @@ def test_what_one_process_appends_another_reads_on(tmp_path: Path) -> None:
         assert (found.values == returns(n).values).all()
         assert (reader.days(record) == returns(n).days).all()
         rows = np.empty((1, 7))
-        reader.fill(rows, np.array([record.values_place + 8 * 4]))
+        reader.fill(rows, [record], [4])
         assert (rows[0] == returns(n).values[4:11]).all()
     del writer
     assert reader.may_write(), "the next one writes when that one is gone"

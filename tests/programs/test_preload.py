@@ -18,10 +18,7 @@ PAGES = (f"{ALPHA}/scores?limit=7", f"{ALPHA}/portfolio?limit=3", f"{ALPHA}/equi
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "published"
-    folder.mkdir()
-    published.publish(folder, published.full())
-    return folder
+    return published.publish_below(tmp_path)
 
 
 def lines(root: Path, event: str) -> list[dict[str, Any]]:

@@ -390,9 +390,7 @@ def test_what_was_used_longest_ago_makes_room(place: Path) -> None:
 
 
 def test_the_files_of_a_snapshot_go_with_it(tmp_path: Path, place: Path) -> None:
-    folder = tmp_path / "published"
-    folder.mkdir()
-    published.publish(folder, published.full())
+    folder = published.publish_below(tmp_path)
     with running(folder, rows=str(place)) as api:
         token = api.key()
         old = api.json(f"{RUN}/portfolio", token)["meta"]["snapshot"]
@@ -407,10 +405,7 @@ def test_the_files_of_a_snapshot_go_with_it(tmp_path: Path, place: Path) -> None
 @pytest.fixture
 def replaced(tmp_path: Path) -> Path:
     """Return a root of its own, whose snapshot may be replaced."""
-    folder = tmp_path / "published"
-    folder.mkdir()
-    published.publish(folder, published.full())
-    return folder
+    return published.publish_below(tmp_path)
 
 
 def replace(root: Path, parts: Parts) -> None:

@@ -13,10 +13,7 @@ from tests.support.server import token_for
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a root of the hand-made run for processes of its own."""
-    folder = tmp_path_factory.mktemp("processes") / "published"
-    folder.mkdir()
-    published.publish(folder, published.full())
-    return folder
+    return published.publish_below(tmp_path_factory.mktemp("processes"))
 
 
 @pytest.fixture(scope="module")

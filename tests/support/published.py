@@ -174,6 +174,14 @@ def full() -> dict[str, pl.DataFrame | dict[str, pl.DataFrame]]:
     }
 
 
+def publish_below(parent: Path) -> Path:
+    """Publish the hand-made run into a new root in a folder, and return the root."""
+    folder = parent / "published"
+    folder.mkdir()
+    publish(folder, full())
+    return folder
+
+
 def publish(
     root: Path | str,
     kinds: type_kinds,
