@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from benchmarks import neighbours
 from benchmarks.alphas import alpha_id
 from benchmarks.batch import batch, copies
 from benchmarks.large_served import large
@@ -39,6 +40,9 @@ _WORKER_QUERIES: Final = ("Q1", "Q5")
 """A page of little work, and one that is computed."""
 _BATCH: Final = 400
 _TABLE_ROUNDS: Final = 7
+_NEIGHBOURS_AMONG: Final = 10_000
+_NEIGHBOURS_SESSIONS: Final = 1_500
+_NEIGHBOURS_ROUNDS: Final = 400
 _RESTART_QUERIES: Final = ("Q1", "Q3", "Q4")
 """Of three tables, each of which an alpha is asked for after a restart."""
 
@@ -51,6 +55,7 @@ def measure(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
         "memory": memory(data, plan),
         "batches": batches(plan),
         "large": large(data, plan),
+        "neighbours": _neighbours(plan),
         "tables": whole_tables(data / "few", alpha_id(0), _TABLE_ROUNDS, plan.tell),
     }
     binary = _redis()
@@ -151,6 +156,11 @@ def workers(
                     memory[count].append(up.shared_out())
     found = {query: _medians(measured) for query, measured in rates.items()}
     return found, _medians(memory)
+
+
+def _neighbours(plan: Plan) -> dict[str, Any]:
+    plan.tell(f"neighbours among {_NEIGHBOURS_AMONG:,} alphas")
+    return neighbours.measure(_NEIGHBOURS_AMONG, _NEIGHBOURS_SESSIONS, _NEIGHBOURS_ROUNDS)
 
 
 def _medians(measured: dict[int, list[float]]) -> dict[str, float]:

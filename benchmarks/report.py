@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.further import ALLOWED_BESIDE, HOUR
+from benchmarks.neighbours import MOST_MIB, MOST_MS
 from benchmarks.turns import medians
 from benchmarks.whole_tables import BY_PAGES, ratios_of
 from benchmarks.workload import QUERIES
@@ -231,6 +232,8 @@ def _further(found: dict[str, Any]) -> Iterator[Ratio]:
         )
     for what, ratio in ratios_of(found["tables"]) if "tables" in found else ():
         yield Ratio("table", what, ratio, OURS, least=10.0 if BY_PAGES in what else None)
+    if "neighbours" in found:
+        yield from _neighbours(found["neighbours"])
     if "batches" in found:
         yield Ratio(
             "batch", "small runs published a minute", found["batches"]["runs_a_minute"], "", least=300
@@ -240,6 +243,20 @@ def _further(found: dict[str, Any]) -> Iterator[Ratio]:
         allowed = part["bound_bytes"] + ALLOWED_BESIDE
         what = f"resident memory under random pages / ({part['bound_bytes'] / 1e6:.0f} + {ALLOWED_BESIDE / 1e6:.0f} MB)"
         yield Ratio("all", what, part["peak_bytes"] / allowed, "", most=1.0)
+
+
+def _neighbours(found: dict[str, Any]) -> Iterator[Ratio]:
+    among = f"of {found['alphas']:,} alphas with {found['sessions']:,} days"
+    for limit, part in found["limits"].items():
+        what = f"nearest {limit} {among}"
+        yield Ratio("neighbours", f"{what}, p99 in ms", part["p99_ms"], OURS, most=MOST_MS)
+        yield Ratio(
+            "neighbours",
+            f"{what}, p50 / plain NumPy's",
+            part["p50_ms"] / found["plain_numpy"]["p50_ms"],
+            "NumPy",
+        )
+    yield Ratio("neighbours", f"memory for the search {among}, MiB", found["mib"], "", most=MOST_MIB)
 
 
 def show(results: dict[str, Any], screen: Console) -> None:
@@ -361,6 +378,15 @@ def _told_further(found: dict[str, Any]) -> Iterator[str]:
             + "; ".join(f"{name} {x['wall_ms']:.0f} ms" for name, x in part["readers"].items())
             + ". Flight checks no key. Delta Sharing's server is no Python package, and Quack's comes from its makers' host alone."
         )
+    for limit, part in found.get("neighbours", {}).get("limits", {}).items():
+        yield (
+            f"- Nearest {limit} alphas, any window, one connection: p50 {part['p50_ms']:.1f} ms, of the service's processor "
+            f"{part['p50_cpu_ms']:.1f}; best {part['best_ms']:.1f}, p99 {part['p99_ms']:.1f}."
+        )
+    yield from _told_of_batches_and_memory(found)
+
+
+def _told_of_batches_and_memory(found: dict[str, Any]) -> Iterator[str]:
     if "batches" in found:
         part = found["batches"]
         yield f"- {part['runs']:,} small runs in one batch of {part['jobs']} jobs: {part['runs_a_minute']:,.0f} a minute."
