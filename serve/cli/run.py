@@ -21,7 +21,6 @@ from serve.server import bind, closing, serve_alone, serve_with_workers
 from serve.settings import Settings
 
 _APP: Final = "serve.app:from_environment"
-_FAST_CONNECTION: Final = "serve.http.protocol.fast_path:FastConnection"
 _CONNECTION: Final = "serve.http.protocol.connection:Connection"
 _WORKER_SILENCE_SECONDS: Final = 60
 """How long a worker may stay silent before the parent replaces it."""
@@ -96,7 +95,7 @@ def _server(program: Settings) -> dict[str, Any]:
         "workers": program.workers,
         "loop": "uvloop",
         # By name: whoever serves loads it.
-        "http": _FAST_CONNECTION if program.fast_path == "on" else _CONNECTION,
+        "http": _CONNECTION,
         "ws": "none",
         "lifespan": "on",
         # The caller's address behind proxies is worked out by counting hops, never by believing a header.

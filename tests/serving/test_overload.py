@@ -25,7 +25,7 @@ from schemas.errors import ApiError
 from serve.compute import EXPECTED, FULL, LEFT, WAITED, CallerLeft, ComputeQueue
 from serve.http import request as requests
 from serve.http.middleware import RequestMiddleware
-from serve.http.protocol.fast_path import FastConnection
+from serve.http.protocol.connection import Connection
 from serve.http.request import Request
 from tests.support import published
 from tests.support.application import running
@@ -319,7 +319,7 @@ def test_a_request_knows_when_its_caller_left() -> None:
         config.load()
         loop = asyncio.get_running_loop()
         server = await loop.create_server(
-            lambda: FastConnection(config, ServerCounts(), {}, loop), "127.0.0.1", 0
+            lambda: Connection(config, ServerCounts(), {}, loop), "127.0.0.1", 0
         )
         _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         writer.write(b"GET /v1/any HTTP/1.1\r\nHost: here\r\n\r\n")

@@ -26,7 +26,7 @@ from uvicorn.server import ServerState as ServerCounts
 from serve.app import create
 from serve.auth.settings import AccessSettings
 from serve.compute import ComputeQueue
-from serve.http.protocol.fast_path import FastConnection
+from serve.http.protocol.connection import Connection
 from serve.settings import Settings
 from tests.support import published
 from tests.support.application import started
@@ -126,9 +126,7 @@ class Followed:
 class Traced:
     """A connection to a running application, whose requests can be followed."""
 
-    def __init__(
-        self, protocol: FastConnection, transport: _Transport, token: str, followed: Followed
-    ) -> None:
+    def __init__(self, protocol: Connection, transport: _Transport, token: str, followed: Followed) -> None:
         self._protocol = protocol
         self._transport = transport
         self._token = token
@@ -175,7 +173,7 @@ def journeys_over(root: Path) -> Iterator[dict[str, Journey]]:
 async def _follow(app: Any, token: str, followed: Followed) -> dict[str, Journey]:
     config = uvicorn.Config(app, log_config=None, proxy_headers=False, ws="none", lifespan="off")
     config.load()
-    protocol = FastConnection(config, ServerCounts(), {}, asyncio.get_running_loop())
+    protocol = Connection(config, ServerCounts(), {}, asyncio.get_running_loop())
     transport = _Transport()
     protocol.connection_made(transport)
     traced = Traced(protocol, transport, token, followed)

@@ -77,10 +77,9 @@ class Peer(asyncio.Transport):
 
 @dataclass
 class Way:
-    """One of the two ways requests take: the application, and the kind of its connections."""
+    """One of the two ways requests take: the application, with the fast path or without it."""
 
     app: Any
-    kind: type[Connection]
     token: str
 
     def __post_init__(self) -> None:
@@ -99,7 +98,7 @@ class Way:
     def connect(self, *, reads: bool = True) -> Peer:
         """Begin a connection."""
         peer = Peer(reads=reads)
-        peer.protocol = self.kind(self.config, self.counts, {}, asyncio.get_running_loop())
+        peer.protocol = Connection(self.config, self.counts, {}, asyncio.get_running_loop())
         peer.protocol.access_log = False  # as the server is started; pytest listens to every log
         peer.protocol.connection_made(peer)
         return peer

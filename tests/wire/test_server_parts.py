@@ -13,7 +13,6 @@ from uvicorn.server import ServerState
 
 from serve.http.middleware import RequestMiddleware
 from serve.http.protocol.connection import Connection
-from serve.http.protocol.fast_path import FastConnection
 from serve.http.router import Router
 
 ATTRIBUTES = {
@@ -93,4 +92,3 @@ def test_the_protocol_gained_no_way_past_the_gate() -> None:
     public = {name for name in vars(httptools_impl.HttpToolsProtocol) if not name.startswith("_")}
     assert public == known
     assert set(OVERRIDDEN) <= set(vars(Connection))
-    assert issubclass(FastConnection, Connection)

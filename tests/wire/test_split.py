@@ -14,8 +14,6 @@ import pytest
 
 from serve.app import create
 from serve.auth.settings import AccessSettings
-from serve.http.protocol.connection import Connection
-from serve.http.protocol.fast_path import FastConnection
 from serve.settings import Settings
 from tests.support import published
 from tests.support.application import started
@@ -62,7 +60,7 @@ def pair(here: Path) -> Iterator[Pair]:
     """Return both ways over one root, with short bounds."""
     with ExitStack() as stack:
         ways: list[tuple[ApiClient, Way]] = []
-        for fast, kind in (("on", FastConnection), ("off", Connection)):
+        for fast in ("on", "off"):
             counts = here.parent / f"split-{fast}.limits"
             access = AccessSettings.from_environment({"ALPHA_RESULTS_LIMITS_STATE": str(counts)}, str(here))
             settings = Settings(
@@ -76,7 +74,7 @@ def pair(here: Path) -> Iterator[Pair]:
             app = create(settings, access)
             client = stack.enter_context(started(app, access))
             token = ways[0][1].token if ways else client.key(rate=RATE)
-            ways.append((client, Way(app, kind, token)))
+            ways.append((client, Way(app, token)))
         yield Pair(ways)
 
 

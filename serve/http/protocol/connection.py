@@ -6,25 +6,12 @@ import asyncio
 from typing import Any, Final
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from schemas.errors import ApiError
-from serve.cache.bodies import JOINED_BYTES
 from serve.http.middleware import AS_SENT
-from serve.http.protocol.connections import Outlet
-from serve.http.protocol.head import (
-    END,
-    Head,
-    is_one_plain_head,
-    is_plain,
-    judge,
-    judge_hosts,
-    judge_part,
-    malformed,
-)
-from serve.http.protocol.timed import TimedConnection
+from serve.http.protocol.answering import AnsweringConnection, is_one_plain_head, is_plain
+from serve.http.protocol.head import END, Head, judge, judge_hosts, judge_part, malformed
 from serve.http.request import SCOPE
-from serve.http.responses import Response
 
 _WITH_BODY: Final = frozenset({b"content-length", b"transfer-encoding"})
 _MAX_CONSECUTIVE_REQUESTS: Final = 32
@@ -36,7 +23,7 @@ _LEAVE_BYTES: Final = 2**20
 unread is reset, and the answer may be lost with it."""
 
 
-class Connection(TimedConnection):
+class Connection(AnsweringConnection):
     """The server's own protocol behind an admission check.
 
     The admission check hands the parser one head at a time, measured and judged, and the next one when the answer before is written
@@ -45,26 +32,19 @@ class Connection(TimedConnection):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._connections = self.app.connections
         self._searched = 0
         self._advancing = self._ending = False
-        self._parsed = self.plain = False
+        self._parsed = False
         self._asked: tuple[bytes, bytes | None] | None = None
         self._refused: ApiError | None = None
         self._host = b""
-        self.body_left: int | None = 0
         self._body_read = self._left_bytes = 0
 
     # What the event loop calls
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take up the connection, or tell the caller that it is one too many."""
-        super().connection_made(Outlet(transport))  # type: ignore[arg-type]
-        self._is_closing, self._write, self._writelines = (
-            transport.is_closing,
-            transport.write,
-            transport.writelines,
-        )
+        super().connection_made(transport)
         self._since = self.loop.time()
         why = self._connections.admit(self, self.client[0] if self.client else None)
         if why is not None:
@@ -162,10 +142,6 @@ class Connection(TimedConnection):
         if self._asked is not None:
             self.scope[AS_SENT] = self._asked  # type: ignore[typeddict-unknown-key]
         self.answer()
-
-    def answer(self) -> None:
-        """Begin to answer a request."""
-        super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """Note the end of a request."""
@@ -317,25 +293,3 @@ class Connection(TimedConnection):
         if not self.transport.is_closing():
             self.flow.resume_reading()
             self.transport.write_eof()
-
-    def complete(self, response: Response, request_id: str) -> None:
-        """Write a whole response, and go on with the request after it."""
-        self.write_response(response, request_id)
-        self.on_response_complete()
-
-    def write_response(self, response: Response, request_id: str, *, close: bool = False) -> None:
-        """Write a whole response at once."""
-        lines = "".join([f"{name}: {value}\r\n" for name, value in response.fields(request_id)])
-        common, connections = self.server_state.default_headers, self._connections
-        head = b"%b%b%b%b" % (
-            STATUS_LINE[response.status],
-            connections.dated_lines if common is connections.dated_for else connections.dated(common),
-            lines.encode("latin-1"),
-            b"connection: close\r\n\r\n" if close else b"\r\n",
-        )
-        if self._is_closing():  # the caller left
-            return
-        if response.size <= JOINED_BYTES:
-            self._write(b"".join((head, *response.body)))
-        else:
-            self._writelines((head, *response.body))

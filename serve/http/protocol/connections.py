@@ -1,11 +1,11 @@
-"""All connections of a process: how many there are, which of them take too long, and the writing end of each."""
+"""All connections of a process: how many there are, and which of them take too long."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
 from collections import Counter
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import structlog
 
@@ -142,43 +142,3 @@ def _network(address: str | None) -> str:
     if found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
     return str(ipaddress.ip_network((found.packed, _NETWORK_BITS), strict=False))
-
-
-class Outlet:
-    """A transport that drops what is written after its caller left, where the event loop's own raises.
-
-    Parameters
-    ----------
-    transport
-        Whatever is not about writing is its own.
-    """
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self.is_closing = transport.is_closing
-        self.close = transport.close
-        self._write = transport.write
-        self._writelines = transport.writelines
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def write(self, data: bytes) -> None:
-        """Write, or drop."""
-        if not self.is_closing():
-            self._write(data)
-
-    def writelines(self, pieces: tuple[bytes, ...]) -> None:
-        """Write, or drop."""
-        if not self.is_closing():
-            self._writelines(pieces)
-
-    def pause_reading(self) -> None:
-        """Pause, unless there is nothing to read from."""
-        if not self.is_closing():
-            self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        """Resume, unless there is nothing to read from."""
-        if not self.is_closing():
-            self._transport.resume_reading()

@@ -22,7 +22,6 @@ _REQUEST_LINE: Final = re.compile(
     rb"(?:GET|HEAD|OPTIONS|POST|PUT|PATCH|DELETE) (/[\x21-\x7e]*) HTTP/1\.[01]\r\n"
 )
 """A request line that the parser can be given as it is."""
-_PLAIN: Final = re.compile(rb"GET /[\x21\x22\x24-\x7e]* HTTP/1\.1\r\n")
 _ABSOLUTE: Final = re.compile(rb"https?://[^/?#\x80-\xff]+([/?][\x21-\x7e]*)?\Z", re.IGNORECASE)
 _HOST: Final = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=:%\[\]-]*\Z")
 _KNOWN_METHODS: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"POST", b"PUT", b"PATCH", b"DELETE"})
@@ -42,23 +41,6 @@ class Head(NamedTuple):
     for_parser: bytes
     method: bytes | None = None
     target: bytes | None = None
-
-
-def is_plain(data: bytes) -> bool:
-    """Whether a request is a GET of HTTP/1.1 for a path of this server."""
-    return _PLAIN.match(data) is not None
-
-
-def is_one_plain_head(data: bytes, limits: ConnectionLimits) -> bool:
-    """Whether this is such a request, its whole head and nothing after it, in any case within its bounds."""
-    line = _PLAIN.match(data)
-    return (
-        line is not None
-        and line.end() <= limits.max_target_bytes
-        and data.find(END, line.end() - 2) + len(END) == len(data)
-        and len(data) <= min(limits.max_header_line_bytes, limits.max_head_bytes)
-        and data.count(b"\r\n") - 2 <= limits.max_headers
-    )
 
 
 def malformed(rule: str) -> ApiError:
