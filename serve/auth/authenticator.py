@@ -17,7 +17,8 @@ from serve.auth.key_view import caller_with, key_row, make_link_holder
 from serve.auth.limits import Limiter
 from serve.auth.limits.clocks import wall_us
 from serve.auth.limits.in_memory import InMemoryLimiter
-from serve.auth.limits.policy import LimitStatus, RateLimit, Usage, rate_headers
+from serve.auth.limits.policy import RateLimit, Usage
+from serve.auth.limits.sliding_window import LimitStatus, rate_headers
 from serve.auth.link_holder import LinkHolder
 from serve.auth.refusals import NOT_A_KEY, endpoint_not_allowed, make_refusal, require_in_use
 from serve.auth.settings import AccessSettings

@@ -11,7 +11,8 @@ from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from serve.auth.allow_list import AllowList
 from serve.auth.client_address import UNKNOWN, IPAddress
-from serve.auth.limits.policy import LimitStatus, RateLimit, Usage
+from serve.auth.limits.policy import RateLimit, Usage
+from serve.auth.limits.sliding_window import LimitStatus
 from serve.auth.refusals import run_not_allowed
 
 

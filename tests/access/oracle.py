@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from schemas.limits import LIMIT_WINDOWS, LimitWindow
-from serve.auth.limits.policy import MAX_WINDOW_US, MONTH, ROLLING_US, SECOND_US, LimitStatus, RateLimit
+from serve.auth.limits.policy import MAX_WINDOW_US, MONTH, ROLLING_US, SECOND_US, RateLimit
+from serve.auth.limits.sliding_window import LimitStatus
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUTE_US = 60 * SECOND_US

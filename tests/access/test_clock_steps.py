@@ -14,11 +14,12 @@ import pytest
 import redis
 
 from schemas.limits import LimitWindow
-from serve.auth.limits.clocks import Clocks, Moment
+from serve.auth.limits.clocks import US, Clocks, Moment
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.journal import Journal
-from serve.auth.limits.policy import SECOND_US, LimitStatus, RateLimit
+from serve.auth.limits.policy import SECOND_US, RateLimit
 from serve.auth.limits.redis import SCRIPT, parse_status, question
+from serve.auth.limits.sliding_window import LimitStatus
 from tests.access.oracle import DAY_US, MINUTE_US, WINDOW
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +40,7 @@ class Machine:
 
     @property
     def clocks(self) -> Clocks:
-        return Clocks(lambda: self.passed + self.set_ahead, lambda: self.passed, self.boot)
+        return Clocks(lambda: (self.passed + self.set_ahead) * US, lambda: self.passed * US, self.boot)
 
     def wait(self, microseconds: int) -> None:
         self.passed += microseconds
@@ -147,7 +148,7 @@ async def test_a_machine_started_anew_goes_by_its_wall_clock(tmp_path: Path) -> 
 
 async def test_counts_of_an_earlier_release_go_on(tmp_path: Path) -> None:
     machine = Machine()
-    wall = machine.clocks.wall()
+    wall = machine.clocks.wall() // US
     with sqlite3.connect(tmp_path / "limits") as older:
         older.execute(
             "CREATE TABLE calls (key_id TEXT, at_us INTEGER, n INTEGER, PRIMARY KEY (key_id, at_us))"
@@ -166,11 +167,11 @@ async def test_counts_of_an_earlier_release_go_on(tmp_path: Path) -> None:
 
 def test_a_moment_of_an_unknown_boot_is_told_by_the_wall_clock() -> None:
     moment = Moment("", 100, 1000, 5000)
-    assert moment.resumed(Clocks(lambda: 1300, lambda: 700, "")) == 5300
-    assert moment.resumed(Clocks(lambda: 900, lambda: 700, "")) == 5000
+    assert moment.resumed(Clocks(lambda: 1300 * US, lambda: 700 * US, "")) == 5300
+    assert moment.resumed(Clocks(lambda: 900 * US, lambda: 700 * US, "")) == 5000
     known = Moment("x", 100, 1000, 5000)
-    assert known.resumed(Clocks(lambda: 1, lambda: 700, "x")) == 5600
-    assert known.resumed(Clocks(lambda: 1200, lambda: 50, "x")) == 5200
+    assert known.resumed(Clocks(lambda: 1 * US, lambda: 700 * US, "x")) == 5600
+    assert known.resumed(Clocks(lambda: 1200 * US, lambda: 50 * US, "x")) == 5200
 
 
 async def test_random_steps_of_the_wall_clock_never_let_a_call_more_through(tmp_path: Path) -> None:

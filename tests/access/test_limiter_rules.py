@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.limits import LIMIT_WINDOWS
-from serve.auth.limits.policy import MONTH, LimitStatus, RateLimit
+from serve.auth.limits.policy import MONTH, RateLimit
 from serve.auth.limits.redis import SCRIPT, parse_status, question
-from serve.auth.limits.sliding_window import CallLog, Month, decide
+from serve.auth.limits.sliding_window import CallLog, LimitStatus, Month, decide
 from tests.access.oracle import DAY_US, EPOCH, START, OfOneClock, Oracle, month_of, next_month, operations
 
 OPERATIONS = 100_000

@@ -18,11 +18,12 @@ from schemas.errors import ApiError, SettingsError, StorageUnavailable
 from schemas.limits import LIMIT_WINDOWS, LimitWindow
 from serve.auth.admin import open_administration
 from serve.auth.authenticator import Authenticator
-from serve.auth.limits.clocks import Clocks
+from serve.auth.limits.clocks import US, Clocks
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.journal import Journal
-from serve.auth.limits.policy import MONTH, LimitStatus, RateLimit
+from serve.auth.limits.policy import MONTH, RateLimit
 from serve.auth.limits.redis import RedisLimiter
+from serve.auth.limits.sliding_window import LimitStatus
 from serve.auth.settings import AccessSettings
 from tests.access.oracle import DAY_US, WINDOW
 from tests.support.keys import bearer
@@ -51,7 +52,7 @@ class Clock:
         """How far the wall clock was set ahead."""
 
     def clocks(self, boot: str = "this boot") -> Clocks:
-        return Clocks(lambda: self.now + self.ahead, lambda: self.now, boot)
+        return Clocks(lambda: (self.now + self.ahead) * US, lambda: self.now * US, boot)
 
 
 @pytest.mark.parametrize("window", WINDOWS)

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.limits import LIMIT_WINDOWS
-from serve.auth.limits.policy import LimitStatus, RateLimit, rate_headers, whole_seconds
+from serve.auth.limits.policy import RateLimit
+from serve.auth.limits.sliding_window import LimitStatus, rate_headers, whole_seconds
 
 RATE = RateLimit()
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from serve.auth.limits.policy import LimitStatus, RateLimit
+from serve.auth.limits.policy import RateLimit
+from serve.auth.limits.sliding_window import LimitStatus
 
 
 class Limiter(Protocol):

@@ -5,21 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-_MONOTONIC_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_STEADY: Final = partial(time.clock_gettime_ns, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 """Runs on while the machine sleeps, where the system has such a clock."""
+US: Final = 1000
+"""Nanoseconds of a microsecond, the unit that calls are counted in."""
 
 
 def wall_us() -> int:
     """Return the time in whole microseconds since 1970; may be set to anything at any moment."""
-    return time.time_ns() // 1000
-
-
-def steady_us() -> int:
-    """Return microseconds since the machine was started; nobody sets it, and it never goes back."""
-    return time.clock_gettime_ns(_MONOTONIC_CLOCK) // 1000
+    return time.time_ns() // US
 
 
 def boot_id() -> str:
@@ -32,20 +30,21 @@ def boot_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Clocks of one machine.
+    """Clocks of one machine, in nanoseconds as the system tells them: every call reads both.
 
     Attributes
     ----------
     wall
-        Microseconds since 1970 by the wall clock.
+        Since 1970, by the wall clock, which may be set to anything at any moment.
     steady
-        Microseconds since some moment, the same one for every process of the machine until it is started anew.
+        Since some moment, the same one for every process of the machine until it is started anew; nobody sets it, and it
+        never goes back.
     boot
         Names that start; empty when it is not known.
     """
 
-    wall: Callable[[], int] = wall_us
-    steady: Callable[[], int] = steady_us
+    wall: Callable[[], int] = time.time_ns
+    steady: Callable[[], int] = _STEADY
     boot: str = ""
 
     @classmethod
@@ -61,7 +60,7 @@ class Moment:
     Attributes
     ----------
     boot, steady_us, wall_us
-        As :class:`Clocks` tells them.
+        As :class:`Clocks` tells them, in whole microseconds.
     at_us
         On the timeline of a file of call counts, which goes on over restarts.
     """
@@ -77,7 +76,7 @@ class Moment:
         Until the machine is started anew the steady clock knows how long ago that was, whatever the wall clock was set
         to. After that only the wall clock can tell; when it is behind what it was, no time counts as passed.
         """
-        steady = clocks.steady()
+        steady = clocks.steady() // US
         if self.boot and self.boot == clocks.boot and steady >= self.steady_us:
             return self.at_us + steady - self.steady_us
-        return self.at_us + max(0, clocks.wall() - self.wall_us)
+        return self.at_us + max(0, clocks.wall() // US - self.wall_us)

@@ -12,10 +12,10 @@ from typing import Final
 
 import structlog
 
-from serve.auth.limits.clocks import Clocks, Moment
+from serve.auth.limits.clocks import US, Clocks, Moment
 from serve.auth.limits.journal import Journal
-from serve.auth.limits.policy import MAX_WINDOW_US, ROLLING_US, SECOND_US, LimitStatus, RateLimit
-from serve.auth.limits.sliding_window import CallLog, Month, decide
+from serve.auth.limits.policy import MAX_WINDOW_US, ROLLING_US, SECOND_US, RateLimit
+from serve.auth.limits.sliding_window import CallLog, LimitStatus, Month, decide
 
 WRITE_INTERVAL_SECONDS: Final = 0.5
 """Seconds between two writes: a crash loses the counts since the last one, never those of a second."""
@@ -45,9 +45,9 @@ class InMemoryLimiter:
         self._journal = journal
         self._clocks = clocks = clocks or Clocks.of_this_machine()
         self._steady, self._wall = clocks.steady, clocks.wall
-        self._month = Month.of(self._wall())
+        self._month = Month.of(self._wall() // US)
         self._logs = journal.load(now := journal.present(clocks))
-        self._ahead = now - self._steady()
+        self._ahead = now - self._steady() // US
         self._unsaved: list[tuple[str, int]] = []
         self._stop = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
@@ -85,11 +85,11 @@ class InMemoryLimiter:
         return self._decide(self._logs.get(key_id) or CallLog(), rate, charge=False)
 
     def _decide(self, log: CallLog, rate: RateLimit, *, charge: bool) -> LimitStatus:
-        wall = self._wall()
+        wall = self._wall() // US
         month = self._month
         if not month.start_us <= wall < month.end_us:
             month = self._month = Month.of(wall)
-        return decide(log, self._steady() + self._ahead, wall, month, rate, charge=charge)
+        return decide(log, self._steady() // US + self._ahead, wall, month, rate, charge=charge)
 
     async def save(self) -> None:
         """Write the calls admitted since the last time."""
@@ -101,8 +101,8 @@ class InMemoryLimiter:
             for key_id in dict.fromkeys(key_id for key_id, _ in unsaved)
             for month, calls in self._logs[key_id].months.items()
         ]
-        steady = self._steady()
-        moment = Moment(self._clocks.boot, steady, self._wall(), steady + self._ahead)
+        steady = self._steady() // US
+        moment = Moment(self._clocks.boot, steady, self._wall() // US, steady + self._ahead)
         try:
             await asyncio.to_thread(self._journal.append, unsaved, months, moment)
         except sqlite3.Error as error:
@@ -121,7 +121,7 @@ class InMemoryLimiter:
 
     async def forget(self) -> None:
         """Drop what no longer counts, in the file and of the keys that have gone quiet."""
-        now = self._steady() + self._ahead
+        now = self._steady() // US + self._ahead
         unsaved = {key_id for key_id, _ in self._unsaved}
         for key_id, log in list(self._logs.items()):
             if log.last <= now - _MAX_QUIET_US and key_id not in unsaved:

@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 
 from schemas.errors import SettingsError
-from serve.auth.limits.clocks import Clocks, Moment
+from serve.auth.limits.clocks import US, Clocks, Moment
 from serve.auth.limits.last_use import LastUseFile
 from serve.auth.limits.policy import MAX_WINDOW_US
 from serve.auth.limits.sliding_window import CallLog
@@ -109,7 +109,7 @@ class Journal:
         """
         (newest,) = self._connection.execute("SELECT max(at_us) FROM calls").fetchone()
         row = self._connection.execute("SELECT boot, steady_us, wall_us, at_us FROM written").fetchone()
-        return max(newest or 0, Moment(*row).resumed(clocks) if row else clocks.wall())
+        return max(newest or 0, Moment(*row).resumed(clocks) if row else clocks.wall() // US)
 
     def load(self, now_us: int) -> dict[str, CallLog]:
         """Return the calls of each key that can still count at `now_us` of the file's timeline."""

@@ -1,19 +1,20 @@
-"""The rules of the limiter, pure: no clock, no storage."""
+"""The rules of the limiter, pure: no clock, no storage; and how a caller is told what they come to."""
 
 from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from schemas.limits import LIMIT_WINDOWS, LimitWindow
-from serve.auth.limits.policy import MONTH, ROLLING_US, SECOND_US, LimitStatus, RateLimit
+from serve.auth.limits.policy import MONTH, ROLLING_US, SECOND_US, RateLimit, Usage
 
 _MAX_MONTHS: Final = 4
 """Months whose counts are remembered: the present one, past ones, and those of a clock that was ahead for a while."""
 _TRIM_CALLS: Final = 1024
 """Calls that have left every window before their memory is given back."""
+_HEADERS: Final = tuple(window.headers for window in LIMIT_WINDOWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,32 @@ class CallLog:
     heads: list[int] = field(default_factory=lambda: [0] * len(ROLLING_US))
     months: dict[int, int] = field(default_factory=dict)
     last: int = 0
+
+
+class LimitStatus(NamedTuple):
+    """What the limiter says of one key at one instant.
+
+    Attributes
+    ----------
+    used
+        Calls counted in each window, the one just admitted included.
+    reset_us
+        Microseconds until the count of each rolling window first falls, 0 when it is 0 already; for the
+        month, until the next one begins.
+    refused
+        The first window, in their order, that has no room; None when the call was admitted.
+    retry_us
+        Microseconds until every window would have room, if no other call is made; 0 when admitted.
+    """
+
+    used: tuple[int, ...]
+    reset_us: tuple[int, ...]
+    refused: LimitWindow | None = None
+    retry_us: int = 0
+
+    def usage(self, rate: RateLimit) -> Usage:
+        """Return the counts as the interface's `usage`, against `rate`."""
+        return Usage(self.used, rate)
 
 
 def decide(
@@ -139,3 +166,24 @@ def _trim(log: CallLog, month: int) -> None:
     if gone > _TRIM_CALLS and gone * 2 > len(log.times):
         del log.times[:gone]
         log.heads = [head - gone for head in log.heads]
+
+
+def whole_seconds(microseconds: int) -> int:
+    """Return the duration in seconds, rounded up, so that whoever waits that long has waited enough."""
+    return -(-microseconds // SECOND_US)
+
+
+def rate_headers(rate: RateLimit, status: LimitStatus) -> dict[str, str]:
+    """Return the ``X-RateLimit-*`` headers, and ``Retry-After`` when the call was refused.
+
+    A window without a limit has none to state, so its three headers are left out.
+    """
+    headers: dict[str, str] = {}
+    for names, limit, used, reset in zip(_HEADERS, rate.limits, status.used, status.reset_us, strict=True):
+        if limit is not None:
+            headers[names[0]] = str(limit)
+            headers[names[1]] = str(limit - used if used < limit else 0)
+            headers[names[2]] = str(-(-reset // SECOND_US))  # `whole_seconds`, spelled out for every call
+    if status.refused is not None:
+        headers["Retry-After"] = str(max(1, whole_seconds(status.retry_us)))
+    return headers
