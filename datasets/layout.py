@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from schemas.errors import AlphaNotPublished, KindNotPublished
@@ -37,6 +38,8 @@ SAVED_CATALOGUE: Final = "catalogue.json"
 
 _SNAPSHOT: Final = re.compile(r"[0-9a-f]{20}\Z")
 _Entry = TypeVar("_Entry")
+_MAX_PATHS: Final = 4096
+"""Folders of snapshots that are remembered: queries ask for the same ones again and again."""
 BOOK_NAME: Final = re.compile(rf"{PATTERNS[Bound.BOOK]}\Z")
 """A book's name: it stands in a path, so it is as plain as an alpha's."""
 
@@ -75,6 +78,7 @@ def alpha_path(alpha_id: str) -> str:
     return f"{ALPHAS}/alpha_id={_checked(alpha_id)}"
 
 
+@lru_cache(_MAX_PATHS)
 def snapshot_path(alpha_id: str, snapshot: str) -> str:
     """Return the folder of one snapshot."""
     if not is_snapshot_id(snapshot):
