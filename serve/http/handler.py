@@ -39,9 +39,9 @@ from serve.http.responses import (
     quoted,
     tag_of_body,
     tag_of_query,
-    unless_unchanged,
 )
-from serve.query.page_query import EMPTY_ARRAY, Found, Rows
+from serve.query.json import EMPTY_ARRAY, Rows
+from serve.query.page_query import Found
 from serve.query.readable_books import visible_books
 from serve.query.rows_file import NotResident, RowsDamaged
 
@@ -264,8 +264,7 @@ class EndpointHandler:
             return not_modified(quoted(tag, coding), headers)
         body = service.bodies.get(query.snapshot, (tag, coding))
         if body is not None:
-            response = page_response(body, headers)
-            return response if wanted is None else unless_unchanged(response, wanted, headers)
+            return page_response(body, headers, wanted)
 
         source = getattr(service, function.source)
         made_from = request.snapshot or request.listing
@@ -336,10 +335,7 @@ class EndpointHandler:
         if not in_memory or (again and (found.rows.rendered is None or body.bytes <= MAX_CUT_BYTES)):
             # What is asked once takes room that is free; only what is asked again pushes others out.
             self._service.bodies.put(query.snapshot, (tag, coding), body.copied(), body.bytes, evict=again)
-        headers = request.the_caller.headers
-        response = page_response(body, headers)
-        wanted = request.headers.get(b"if-none-match")
-        return response if wanted is None else unless_unchanged(response, wanted, headers)
+        return page_response(body, request.the_caller.headers, request.headers.get(b"if-none-match"))
 
 
 def _is_quick(rows: Rows, coding: str) -> bool:

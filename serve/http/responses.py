@@ -82,20 +82,14 @@ def not_modified(etag: str, headers: Mapping[str, str]) -> Response:
     return Response(304, (), sent)
 
 
-def page_response(body: Body, headers: Mapping[str, str]) -> Response:
-    """Return the response that carries a page's finished body."""
+def page_response(body: Body, headers: Mapping[str, str], if_none_match: bytes | None) -> Response:
+    """Return the response that carries a page's finished body, or the 304 for a caller who has it already."""
+    if if_none_match is not None and (matches(if_none_match, body.etag) or matches_any(if_none_match)):
+        return not_modified(body.etag, headers)
     sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE, "etag": body.etag}
     if body.coding != encoding.IDENTITY:
         sent["content-encoding"] = body.coding
     return Response(200, body.pieces, sent)
-
-
-def unless_unchanged(response: Response, if_none_match: bytes, headers: Mapping[str, str]) -> Response:
-    """Return the 304 in place of a page that the caller has already."""
-    etag = response.headers["etag"]
-    if matches(if_none_match, etag) or matches_any(if_none_match):
-        return not_modified(etag, headers)
-    return response
 
 
 def object_body(request: Request, endpoint: Endpoint, answer: Answer) -> BodyChunks:
@@ -143,9 +137,8 @@ def object_response(
 def _uncached_page(request: Request, pieces: BodyChunks, coding: str) -> Response:
     """Return a page of which nothing was known beforehand: it is tagged by its bytes."""
     etag = quoted(tag_of_body(b"".join(pieces)), coding)
-    response = page_response(coded(pieces, coding, etag), request.answer_headers)
     wanted = request.headers.get(b"if-none-match")
-    return response if wanted is None else unless_unchanged(response, wanted, request.answer_headers)
+    return page_response(coded(pieces, coding, etag), request.answer_headers, wanted)
 
 
 def failed(error: ApiError, request_id: str, headers: Mapping[str, str] | None = None) -> Response:

@@ -13,7 +13,8 @@ from datasets.listing import Listing
 from datasets.manifest import Pointer
 from serve.cache.lru import SnapshotKey
 from serve.query.alpha_figures import FiguresQuery, figures, select
-from serve.query.page_query import Found, Rows
+from serve.query.json import Rows
+from serve.query.page_query import Found
 
 _MAX_ALPHAS: Final = 20_000
 """Alphas that may be gone through on the event loop; more would keep other requests waiting."""

@@ -34,11 +34,15 @@ DAY_COLUMNS: Final = {
 """Table -> the column a window of days acts on: the day where there is one, else the instant."""
 
 
-def compile_page(query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | None = None) -> Paged:
+def compile_page(
+    query: PageQuery, book: str | None, snapshot: Snapshot, index: RebalanceIndex | None = None
+) -> Paged:
     """Return the SQL of a page of a stored table.
 
     Parameters
     ----------
+    book
+        The one whose file holds the rows; None where one file holds all.
     snapshot
         The one the query names; it has the table, and rows of it.
     index
@@ -50,7 +54,7 @@ def compile_page(query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | N
         When the file is gone or is not what was published.
     """
     table, model = TABLES[query.table], ROWS[query.row]
-    book, filters_rows = query.partition, query.filters_rows
+    filters = _filters(query)
     present, file, n_rows = (
         snapshot.columns(query.table),
         snapshot.file(query.table, book),
@@ -68,7 +72,7 @@ def compile_page(query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | N
     else:
         terms = [(query.sort, query.descending), ("symbol", False)]
         order = make_order_by(*(terms[:1] if query.sort == "symbol" else terms))
-    span = None if filters_rows else _find_row_range(query, n_rows, index)
+    span = None if filters else _find_row_range(query, n_rows, index)
     if span is not None and query.sort is None:
         first, total = span
         return row_range(
@@ -84,7 +88,7 @@ def compile_page(query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | N
     return paged(
         columns,
         stored,
-        _conditions(query),
+        [*window(DAY_COLUMNS[query.table], query.first, query.last), *filters],
         order,
         limit=query.limit,
         offset=query.offset,
@@ -120,8 +124,9 @@ def _find_row_range(query: PageQuery, rows: int, index: RebalanceIndex | None) -
     return index.rows_between(query.first, query.last)
 
 
-def _conditions(query: PageQuery) -> list[Statement]:
-    found = window(DAY_COLUMNS[query.table], query.first, query.last)
+def _filters(query: PageQuery) -> list[Statement]:
+    """Return the conditions that leave out rows of the days."""
+    found = []
     if query.symbols is not None:
         found.append(_is_in("symbol", query.symbols))
     if query.direction is not None:

@@ -8,8 +8,9 @@ import numpy as np
 
 from datasets.snapshot import Snapshot
 from serve.query.equity import Ledger, curve, summary_of_nothing
+from serve.query.json import NO_ROWS, Rows
 from serve.query.ledgers import Ledgers
-from serve.query.page_query import NO_ROWS, Found, PageQuery, Rows
+from serve.query.page_query import Found, PageQuery
 from serve.query.readable_books import holds_book
 
 _MAX_SESSIONS: Final = 5_000

@@ -15,8 +15,7 @@ from polars.exceptions import PanicException
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotUnreadable, StorageUnavailable
 from schemas.tables import PUBLISHED_TABLES
-from serve.query.json import to_json
-from serve.query.page_query import Rows
+from serve.query.json import Rows, to_json
 from serve.query.sql import Paged, Statement, select_all
 
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {

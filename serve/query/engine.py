@@ -12,18 +12,8 @@ from schemas.rows import ROWS
 from schemas.tables import TABLES
 from schemas.tables.books import BOOK_KINDS
 from serve.query.compile import compile_books, compile_page
-from serve.query.page_query import (
-    BOOK,
-    DECISION,
-    EQUITY,
-    NO_ROWS,
-    Found,
-    PageQuery,
-    Rows,
-    TableView,
-    UnknownSymbol,
-    Week,
-)
+from serve.query.json import NO_ROWS, Rows
+from serve.query.page_query import BOOK, DECISION, EQUITY, Found, PageQuery, TableView, UnknownSymbol, Week
 from serve.query.readable_books import holds_book, visible_books
 from serve.query.reader import Reader
 from serve.query.rebalances import RebalanceIndex, RebalanceIndexes
@@ -121,10 +111,10 @@ class TablePages:
 
     def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
         """Cut a page from a rendered table."""
-        table = self._tables.get(query.snapshot, query.view)
+        table = self._tables.get(query.snapshot, _view(query))
         week = None
         if query.row == DECISION and (table is not None or snapshot.has_rows("rebalances")):
-            index = self._indexes.cached(snapshot)
+            index = self._indexes.get(query.snapshot, None)
             if index is None:
                 return None
             week = index.week(query.first)
@@ -185,7 +175,7 @@ class TablePages:
         return _TableSource(self._reader, snapshot, view, size)
 
     def _rows(self, query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | None) -> Rows:
-        view = query.view
+        view = _view(query)
         source = self._source(snapshot, view)
         table = self._tables.load(query.snapshot, view, source)
         if table is not None:
@@ -193,7 +183,7 @@ class TablePages:
             with contextlib.suppress(RowsDamaged):
                 return table.waiting.cut(query)
         started = time.perf_counter()
-        rows = self._reader.engine.page(compile_page(query, snapshot, index))
+        rows = self._reader.engine.page(compile_page(query, view.book, snapshot, index))
         self._tables.record_miss(query.snapshot, view, seconds=time.perf_counter() - started, source=source)
         return rows
 
@@ -234,6 +224,11 @@ class _TableSource:
 
     def _file(self) -> str:
         return self.snapshot.file(self.view.table, self.view.book)
+
+
+def _view(query: PageQuery) -> TableView:
+    """Return what the rows of a query are rendered and cached as."""
+    return TableView(query.table, query.book if TABLES[query.table].partition else None, query.row, query.raw)
 
 
 def _nothing(query: PageQuery, snapshot: Snapshot, week: Week | None) -> Found | None:

@@ -1,12 +1,15 @@
-"""Frames as JSON rows: the one form numbers, days and instants have in every answer."""
+"""Rows as they are sent: frames as JSON, the one form numbers, days and instants have in every answer, and a page of them."""
 
 from __future__ import annotations
 
 import datetime as dt
 import io
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
+
+if TYPE_CHECKING:
+    from serve.query.rendered_rows import RenderedRows, SplitRows
 
 BodyChunks = tuple[bytes | memoryview, ...]
 """Buffers that are a JSON array when they are put one behind the other: a page is not copied before it is sent."""
@@ -17,6 +20,54 @@ _MAX_PYTHON_ROWS: Final = 1_000
 _A_SECOND: Final = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _MICROSECONDS: Final = 1_000_000
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - UTC, and written without saying so
+
+
+class Rows(NamedTuple):
+    """A page's rows as they are sent.
+
+    Attributes
+    ----------
+    chunks
+        Of a JSON array, put together for this page; nothing for a slice of rendered rows.
+    returned, total
+        Its length, and the rows of all pages.
+    rendered
+        The rendered rows these are a slice of: they are cached anyway, and are read when they are wanted. None for rows
+        that were put together for this page.
+    first
+        Number of the first of them there.
+    """
+
+    chunks: BodyChunks
+    returned: int
+    total: int
+    rendered: RenderedRows | None = None
+    first: int = 0
+
+    @property
+    def pieces(self) -> BodyChunks:
+        """The JSON array in pieces; errors as of :meth:`serve.query.rendered_rows.RenderedRows.between`."""
+        if self.rendered is None:
+            return self.chunks
+        return self.rendered.between(self.first, self.first + self.returned)
+
+    @property
+    def size(self) -> int:
+        """About the bytes of the array; errors as above."""
+        if self.rendered is None:
+            return sum(map(len, self.chunks))
+        return self.rendered.size(self.first, self.first + self.returned)
+
+    def split(self, coding: str) -> SplitRows | None:
+        """Return the rows with those in the middle compressed already; None when they are not, or too few; errors as above."""
+        if self.rendered is None:
+            return None
+        return self.rendered.split(self.first, self.first + self.returned, coding)
+
+
+NO_ROWS: Final = Rows((b"[]",), 0, 0)
+EMPTY_ARRAY: Final[BodyChunks] = (b"[", b"]")
+"""The brackets of a page's rows."""
 
 
 def to_json(frame: pl.DataFrame) -> bytes:

@@ -6,12 +6,10 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from schemas.tables import TABLES
-from serve.query.json import BodyChunks
+from serve.query.json import Rows
 
 if TYPE_CHECKING:
     from serve.cache.lru import SnapshotKey
-    from serve.query.rendered_rows import RenderedRows, SplitRows
 
 DECISION: Final = "decision"
 """The row of a weekly cross-section: the one whose rows are filtered by figures and sorted."""
@@ -86,16 +84,6 @@ class PageQuery(NamedTuple):
     offset: int = 0
 
     @property
-    def partition(self) -> str | None:
-        """The book whose file holds the rows; None where one file holds all."""
-        return self.book if TABLES[self.table].partition else None
-
-    @property
-    def view(self) -> TableView:
-        """What rows are rendered and cached as."""
-        return TableView(self.table, self.partition, self.row, self.raw)
-
-    @property
     def weight(self) -> str:
         """The column `min_abs_weight` bounds."""
         return weight_column(self.book or "")
@@ -109,54 +97,6 @@ class PageQuery(NamedTuple):
 def weight_column(book: str) -> str:
     """Name the target weight of a book."""
     return f"{book}_target_weight"
-
-
-class Rows(NamedTuple):
-    """A page's rows as they are sent.
-
-    Attributes
-    ----------
-    chunks
-        Of a JSON array, put together for this page; nothing for a slice of rendered rows.
-    returned, total
-        Its length, and the rows of all pages.
-    rendered
-        The rendered rows these are a slice of: they are cached anyway, and are read when they are wanted. None for rows
-        that were put together for this page.
-    first
-        Number of the first of them there.
-    """
-
-    chunks: BodyChunks
-    returned: int
-    total: int
-    rendered: RenderedRows | None = None
-    first: int = 0
-
-    @property
-    def pieces(self) -> BodyChunks:
-        """The JSON array in pieces; errors as of :meth:`serve.query.rendered_rows.RenderedRows.between`."""
-        if self.rendered is None:
-            return self.chunks
-        return self.rendered.between(self.first, self.first + self.returned)
-
-    @property
-    def size(self) -> int:
-        """About the bytes of the array; errors as above."""
-        if self.rendered is None:
-            return sum(map(len, self.chunks))
-        return self.rendered.size(self.first, self.first + self.returned)
-
-    def split(self, coding: str) -> SplitRows | None:
-        """Return the rows with those in the middle compressed already; None when they are not, or too few; errors as above."""
-        if self.rendered is None:
-            return None
-        return self.rendered.split(self.first, self.first + self.returned, coding)
-
-
-NO_ROWS: Final = Rows((b"[]",), 0, 0)
-EMPTY_ARRAY: Final[BodyChunks] = (b"[", b"]")
-"""The brackets of a page's rows."""
 
 
 class UnknownSymbol(NamedTuple):

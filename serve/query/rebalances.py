@@ -111,10 +111,8 @@ class RebalanceIndexes:
     def __init__(self, reader: Reader, cache: SizedLRUCache[RebalanceIndex]) -> None:
         self._reader = reader
         self._cache = cache
-
-    def cached(self, snapshot: Snapshot) -> RebalanceIndex | None:
-        """Return the index of a snapshot when it was read before."""
-        return self._cache.get(snapshot.key, None)
+        self.get: Final = cache.get
+        """Return the index of a snapshot when it was read before; its name there is None."""
 
     def load(self, snapshot: Snapshot) -> RebalanceIndex:
         """Return the index of a snapshot that has the table.
@@ -126,9 +124,9 @@ class RebalanceIndexes:
         """
 
         def read() -> RebalanceIndex:
-            present = snapshot.columns("rebalances")
+            file, present = snapshot.file("rebalances"), snapshot.columns("rebalances")
             columns = [name for name in _COLUMNS if name in present]
-            frame = self._reader.engine.frame(select_all(_TABLE, snapshot.file("rebalances"), columns))
+            frame = self._reader.engine.frame(select_all(_TABLE, file, columns))
             symbols = frame["n_symbols"].to_list() if "n_symbols" in frame.columns else None
             return RebalanceIndex(frame["date"].to_list(), frame["week_status"].to_list(), symbols)
 

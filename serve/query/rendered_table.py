@@ -17,7 +17,8 @@ from schemas.tables import TABLES
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.units import Type
 from serve.query.index_builder import IndexBuilder, NotAscending, RowNumbers, Spool
-from serve.query.page_query import DECISION, PageQuery, Rows, TableView
+from serve.query.json import Rows
+from serve.query.page_query import DECISION, PageQuery, TableView
 from serve.query.reader import Reader, engine_version
 from serve.query.rendered_rows import RenderedRows, render
 from serve.query.row_index import RowIndex

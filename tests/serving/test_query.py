@@ -43,7 +43,8 @@ class File:
 
 
 def compiled(query: PageQuery, index: RebalanceIndex | None = None, rows: int = 9) -> Paged:
-    return compile_page(query, cast(Any, File(query.table, rows)), index)
+    book = query.book if TABLES[query.table].partition else None
+    return compile_page(query, book, cast(Any, File(query.table, rows)), index)
 
 
 def week(**values: Any) -> str:

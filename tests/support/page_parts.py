@@ -19,8 +19,9 @@ from serve.http.params import parse_query
 from serve.http.request import Request
 from serve.query.curve_pages import CurvePages
 from serve.query.engine import BookPages, Pages, TablePages
+from serve.query.json import Rows
 from serve.query.ledgers import Ledgers
-from serve.query.page_query import Found, PageQuery, Rows
+from serve.query.page_query import Found, PageQuery
 from serve.query.reader import Reader
 from serve.query.rebalances import RebalanceIndexes
 from serve.query.rows_folder import RowsFolder
