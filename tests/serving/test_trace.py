@@ -10,27 +10,40 @@ import pytest
 
 from tests.support.processes import REPOSITORY
 
+Journeys = dict[str, tuple[list[str], int]]
 BOUNDS = {
-    "finished body": (19, 42),
-    "cut from rows": (30, 81),
-    "from Parquet": (38, 141),
-    "metrics, cold": (51, 342),
+    "finished body": (15, 38),
+    "cut from rows": (26, 70),
+    "from Parquet": (30, 120),
+    "metrics, cold": (46, 320),
 }
-"""Request -> files it may touch, and moves between them: up to two files and a sixth more than were measured, for what a timer or a thread beside
-it may add."""
+"""Request -> files it may touch, and moves between them: one file and less than a tenth more than were measured."""
 
 
-@pytest.fixture(scope="module")
-def journeys() -> dict[str, tuple[list[str], int]]:
+def follow() -> Journeys:
     """Follow the requests in a process of its own: what other tests left in this one changes their way."""
     words = [sys.executable, "-m", "tests.support.trace", "--json"]
     done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=300)
-    found: dict[str, tuple[list[str], int]] = json.loads(done.stdout.splitlines()[-1])
+    found: Journeys = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def is_short(name: str, journeys: Journeys) -> bool:
+    """Whether a request stays within its bounds."""
+    (most_files, most_moves), (files, moves) = BOUNDS[name], journeys[name]
+    return len(files) <= most_files and moves <= most_moves
+
+
+@pytest.fixture(scope="module")
+def journeys() -> Journeys:
+    """Follow the requests; twice where a timer that ran beside one may have added to it, and then the shorter way counts."""
+    found = follow()
+    if not all(is_short(name, found) for name in BOUNDS):
+        again = follow()
+        found = {name: min(found[name], again[name], key=lambda x: x[1]) for name in BOUNDS}
     return found
 
 
 @pytest.mark.parametrize("name", list(BOUNDS))
-def test_a_request_touches_few_files(journeys: dict[str, tuple[list[str], int]], name: str) -> None:
-    (most_files, most_moves), (files, moves) = BOUNDS[name], journeys[name]
-    assert len(files) <= most_files, files
-    assert moves <= most_moves
+def test_a_request_touches_few_files(journeys: Journeys, name: str) -> None:
+    assert is_short(name, journeys), journeys[name]
