@@ -8,6 +8,7 @@ import pytest
 
 from tests.support import published
 from tests.support.raw_http import Server, head
+from tests.support.waiting import eventually
 
 SCORES = f"/v1/alphas/{published.ALPHA}/scores"
 WEEK = f"/v1/alphas/{published.ALPHA}/rebalances/2020-01-03"
@@ -155,6 +156,6 @@ def test_what_is_refused_has_a_line_in_the_log_like_any_other(ways: list[Server]
         with server.connect() as wire:
             wire.send(CASES["a target without an end"].sent)
             assert wire.answer().status == 414
-        lines = [line for line in server.log.read_text().splitlines() if '"uri_too_long"' in line]
-        assert lines
+        # Written once the answer is.
+        eventually(lambda server=server: '"uri_too_long"' in server.log.read_text())  # type: ignore[misc]
         assert all(line.startswith("{") for line in server.log.read_text().splitlines())

@@ -9,7 +9,7 @@ import httptools
 
 from schemas.errors import ApiError
 from serve.http.middleware import AS_SENT
-from serve.http.protocol.answering import AnsweringConnection, is_one_plain_head, is_plain
+from serve.http.protocol.fast_path import AnsweringConnection, is_one_plain_head, is_plain
 from serve.http.protocol.head import END, Head, judge, judge_hosts, judge_part, malformed
 from serve.http.request import SCOPE
 

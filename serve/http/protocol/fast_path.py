@@ -1,4 +1,4 @@
-"""How a connection's requests are answered: plain ones as soon as they are read, in one write, all others by the server."""
+"""The fast path: plain requests are answered as soon as they are read, in one write, all others by the server."""
 
 from __future__ import annotations
 
