@@ -160,6 +160,8 @@ def main(
         _check(server, answers, tell)
         turns = paired.measure(ours, server, plan, rounds * paired.PAIRS)
     loads = _rounds(entered, answers, plan, rounds)
+    floors = [server for server in entered if type(server) is Constant]
+    beside = paired.beside(ours, floors[0], plan, rounds) if floors and ours in entered else []
     try:
         beyond = further.measure(data, plan, rounds) if further_ones and not quick else {}
     except LoadFailed as error:  # an hour's comparison is not thrown away for what comes after it
@@ -180,6 +182,7 @@ def main(
         "servers": {server.name: server.about for server in [*entered, *before]},
         "sizes": {query: len(found[0][1]) for query, found in answers.items()},
         "loads": loads,
+        "beside": beside,
         "earlier": turns,
         "further": beyond,
     }

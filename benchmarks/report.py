@@ -40,6 +40,14 @@ COLUMNS: Final = (
 """Heading, state, connections and field; plain milliseconds are those of one connection."""
 
 
+_BY_TURNS: Final = (
+    ("constant", "hit / constant body", FLOOR, 0.7, frozenset({"Q1", "Q4", "Q5", "Q8"})),
+    ("gzip", "miss, gzip / plain", OURS, 0.8, frozenset({"Q1", "Q2", "Q3", "Q4", "Q5"})),
+    ("any", "miss, every coding accepted / plain", OURS, 0.9, frozenset({"Q1", "Q2", "Q3", "Q4", "Q5"})),
+)
+"""State, what is divided by what, against whom, what it is to reach, and for which queries."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ratio:
     """A comparison.
@@ -117,9 +125,14 @@ class Figures:
 def ratios(figures: Figures) -> Iterator[Ratio]:
     """Yield every comparison whose parts were measured."""
     yield from _since(figures.results.get("earlier") or ())
+    beside = {
+        (entry["query"], entry["state"]): statistics.median(entry["pairs"])
+        for entry in figures.results.get("beside") or ()
+    }
     for query in figures.queries:
         yield from _of_query(figures, query)
         yield from _compressed(figures, query)
+        yield from _by_turns(beside, query)
     yield from _further(figures.results.get("further") or {})
 
 
@@ -181,9 +194,19 @@ def _floors(figures: Figures, query: str) -> Iterator[Ratio]:
     for floor in (FLOOR, OTHER_FLOOR):
         rate = figures.of(floor, query, "constant", 16, "rate")
         if hit and rate:
-            least = 0.7 if floor == FLOOR and query in {"Q1", "Q4", "Q5", "Q8"} else None
+            yield Ratio(query, "hit, requests/s at 16 connections / constant body", hit / rate, floor)
+
+
+def _by_turns(beside: dict[tuple[str, str], float], query: str) -> Iterator[Ratio]:
+    """Compare what was asked by turns: of requests a second at 16 connections, half is what else the machine does meanwhile."""
+    for state, what, against, least, queries in _BY_TURNS:
+        if (query, state) in beside:
             yield Ratio(
-                query, "hit, requests/s at 16 connections / constant body", hit / rate, floor, least=least
+                query,
+                f"{what}, answers a processor second, by turns",
+                beside[query, state],
+                against,
+                least=least if query in queries else None,
             )
 
 
@@ -191,16 +214,10 @@ def _compressed(figures: Figures, query: str) -> Iterator[Ratio]:
     """Compare answers in a coding with plain ones, and with what the peers' middleware sends."""
     plain = figures.of(OURS, query, "miss", 16, "rate")
     promised = query in {"Q1", "Q2", "Q3", "Q4", "Q5"}
-    for state, what, least in (("gzip", "gzip", 0.8), ("any", "every coding accepted", 0.9)):
+    for state, what in (("gzip", "gzip"), ("any", "every coding accepted")):
         coded = figures.of(OURS, query, state, 16, "rate")
         if coded and plain:
-            yield Ratio(
-                query,
-                f"miss, requests/s, {what} / plain",
-                coded / plain,
-                OURS,
-                least=least if promised else None,
-            )
+            yield Ratio(query, f"miss, requests/s, {what} / plain", coded / plain, OURS)
         best = figures.best(query, 16, "rate", state)
         if coded and best:
             tenfold = 10.0 if promised and state == "gzip" else None

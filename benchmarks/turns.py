@@ -48,6 +48,37 @@ def compare(pair: Sequence[tuple[Timed, Turn]], seconds: float) -> dict[str, flo
     return {"time": now / then, "processor": used[0] / used[1]}
 
 
+class Busy(Protocol):
+    """A server that tells what it used, exactly enough for a single answer."""
+
+    def busy(self) -> float:
+        """Return the processor seconds so far."""
+        ...
+
+
+def rate_beside(one: tuple[Busy, Turn], other: tuple[Busy, Turn], seconds: float) -> float:
+    """Ask for two things by turns, of one server or of two, and divide the first's answers a processor second by the second's.
+
+    A server that has more to do than its core can answers that many a second; asked one at a time, most of what is waited for
+    is the machine.
+    """
+    spent: tuple[list[float], list[float]] = [], []
+    end = time.monotonic() + seconds
+    for number in itertools.count():
+        try:
+            for which in (0, 1) if number % 2 else (1, 0):
+                server, ask = (one, other)[which]
+                before = server.busy()
+                ask()
+                spent[which].append(server.busy() - before)
+        except StopIteration:
+            break
+        if time.monotonic() > end:
+            break
+    first, second = map(statistics.median, spent)
+    return second / first
+
+
 def medians(found: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str, str, float]]:
     """Yield query, state, figure and the median of its ratios, one a pair of processes."""
     for entry in found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
@@ -12,7 +13,7 @@ import pytest
 import datasets
 from benchmarks.alphas import alpha_id, prepare
 from benchmarks.same_rows import RowsDiffer, require_same
-from benchmarks.turns import compare, medians
+from benchmarks.turns import compare, medians, rate_beside
 from benchmarks.whole_tables import ratios_of, whole_tables
 from benchmarks.workload import Ask, Workload
 from tests.support.seals import make_seal
@@ -132,3 +133,22 @@ def test_two_servers_are_asked_by_turns_and_each_begins_half_of_them() -> None:
     slower = {"time": 2.0, "processor": 0.75}
     entry = {"query": "Q1", "state": "miss", "pairs": [found, slower, slower]}
     assert list(medians([entry])) == [("Q1", "miss", "time", 2.0), ("Q1", "miss", "processor", 0.75)]
+
+
+def test_what_one_server_spends_on_two_kinds_of_answers_is_told_apart() -> None:
+    class Up:
+        used = 0.0
+
+        def busy(self) -> float:
+            return self.used
+
+    up = Up()
+
+    def answers(spent: list[float]) -> Iterator[float]:
+        for seconds in spent:
+            up.used += seconds
+            yield 1.0
+
+    gzip, plain = answers([0.2, 0.2, 9.0]), answers([0.1, 0.1, 0.1])
+    found = rate_beside((up, gzip.__next__), (up, plain.__next__), 60.0)
+    assert found == pytest.approx(0.5), "half as many in gzip, one slow answer or not"
