@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import polars as pl
 
@@ -45,10 +46,17 @@ from pipeline.seal.strict_json import NotJson
 from schemas.kinds import KINDS, OPTIONAL_KINDS, TABLE_KINDS
 from schemas.tables.pnl import ADJUSTMENTS
 
+T = TypeVar("T")
+
 _READERS: Final = 8
 """Threads that read and hash; hashing releases the interpreter, and an object store answers slowly."""
 _CHECKERS: Final = 2
 """Threads that apply rules: between the engine's parallel parts there are many that use one core."""
+_FEW_ROWS: Final = 50_000
+"""Rows of all tables together up to which rules are applied one after another: threads that wait for each other take
+a quarter more time than that, of every core."""
+_FEW_BYTES: Final = 4 * 2**20
+"""Bytes of all files of a local folder up to which they are read one after another, for the same reason."""
 
 
 @dataclass(slots=True)
@@ -122,11 +130,13 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: 
             return _check_in_parts(seal, step, figures=figures)
     state = _begun(seal, step)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
+    few = sum(frame.height for frame in state.frames.values()) <= _FEW_ROWS
     with ThreadPoolExecutor(_CHECKERS, thread_name_prefix="rule") as pool:
+        begin = _put_off if few else partial(_begin_on, pool)
         _note_all(
             state,
             [
-                (rule, pool.submit(copy_context().run, rule, kind, tables))
+                (rule, begin(partial(rule, kind, tables)))
                 for rule in RULES.values()
                 if rule.level is Level.TABLE
                 for kind in _tables_of(state, rule)
@@ -137,7 +147,7 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: 
         _note_all(
             state,
             [
-                (rule, pool.submit(copy_context().run, rule, sound))
+                (rule, begin(partial(rule, sound)))
                 for rule in RULES.values()
                 if rule.level is Level.RUN and _applies(state, rule, sound, doubled)
             ],
@@ -209,12 +219,14 @@ def _read_files(state: _Check) -> None:
             state.unusable[kind] = "failed seal.path"
         else:
             safe.append(kind)
+    few = seal.local and sum(seal.kinds[kind].bytes or 0 for kind in safe) <= _FEW_BYTES
     with ThreadPoolExecutor(_READERS, thread_name_prefix="seal") as pool:
-        reading = {kind: pool.submit(_read, state, kind) for kind in safe}
+        begin = _put_off if few else partial(_begin_on, pool)
+        reading = {kind: begin(partial(_read, state, kind)) for kind in safe}
         # Small files first: the large ones are hashed while those are decoded.
         for kind in sorted(safe, key=lambda kind: seal.kinds[kind].bytes or 0):
             state.on_step(seal.kinds[kind].path)
-            facts = reading[kind].result()
+            facts = reading[kind]()
             if all(fact.intact for fact in facts):
                 _decode(state, kind)
             else:
@@ -274,12 +286,22 @@ def _check_description(state: _Check) -> None:
         state.note(rule(document))
 
 
-def _note_all(state: _Check, begun: list[tuple[Rule[Any], Future[Violation | None]]]) -> None:
+def _begin_on(pool: ThreadPoolExecutor, work: Callable[[], T]) -> Callable[[], T]:
+    """Begin some work on a thread; return what waits for its result."""
+    return pool.submit(copy_context().run, work).result
+
+
+def _put_off(work: Callable[[], T]) -> Callable[[], T]:
+    """Leave some work until its result is asked for."""
+    return work
+
+
+def _note_all(state: _Check, begun: list[tuple[Rule[Any], Callable[[], Violation | None]]]) -> None:
     """Keep what rules find, in their order; they are pure, so they may run side by side."""
     for rule, finding in begun:
         state.on_step(rule.id)
         with contained(f"the rule {rule.id}"):
-            state.note(finding.result())
+            state.note(finding())
 
 
 def _tables_of(state: _Check, rule: Rule[Any]) -> Iterator[str]:

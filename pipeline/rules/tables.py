@@ -166,7 +166,10 @@ class Tables:
     def without(self, failed: Mapping[str, set[str]]) -> Tables:
         """Return the tables without columns that cannot be relied on; nothing is copied."""
         remaining = Tables(
-            {kind: frame.drop(failed.get(kind, ()), strict=False) for kind, frame in self._frames.items()},
+            {
+                kind: frame.drop(failed[kind], strict=False) if failed.get(kind) else frame
+                for kind, frame in self._frames.items()
+            },
             self.equity_basis,
             self.declared,
             self.part,
@@ -220,7 +223,9 @@ def find_runs(key: pl.DataFrame) -> Runs:
     begins = np.zeros(key.height - 1, np.bool_)
     # Column by column: a struct of them would be encoded row by row.
     for column in key.iter_columns():
-        begins |= column.slice(1).ne_missing(column.slice(0, key.height - 1)).to_numpy()
+        then, before = column.slice(1), column.slice(0, key.height - 1)
+        # Without nulls the plain comparison says the same, and is no query.
+        begins |= (then.ne_missing(before) if column.null_count() else then != before).to_numpy()
     starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(begins) + 1])
     lengths = np.diff(starts, append=key.height)
     return Runs(key[starts], starts, lengths)

@@ -73,7 +73,7 @@ def beyond_calendar(series: pl.Series) -> CastProblem | None:
         a_day = 1
     else:
         return None
-    days = series.to_physical()
+    days = series.cast(pl.Int64)
     beyond = (days < _FIRST_DAY * a_day) | (days >= (_LAST_DAY + 1) * a_day)
     if not beyond.any():
         return None

@@ -58,6 +58,8 @@ class Seal:
         Where it is, without user names or passwords.
     alpha_id, source_alpha_id, started_at, sealed_at, equity_basis, smoothing, declared, engine, kinds
         As in ``seal.json``; `source_alpha_id` is `alpha_id` where the manifest says null.
+    local
+        Whether it is a folder of this machine.
     in_parts
         Whether it is so large that its tables are copied to a temporary file and decoded in parts.
     digest
@@ -66,6 +68,7 @@ class Seal:
 
     def __init__(self, store: SealStore, manifest: Manifest, digest: str) -> None:
         self.address = store.name
+        self.local = store.local
         self.alpha_id: str = manifest.alpha_id
         self.source_alpha_id: str = manifest.source_alpha_id
         self.started_at: datetime = manifest.started_at

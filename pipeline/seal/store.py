@@ -56,6 +56,11 @@ class SealStore:
             raise SealUnreadable(printable(str(error))) from error
         self._storage = storage
 
+    @property
+    def local(self) -> bool:
+        """Whether it is a folder of this machine."""
+        return self._storage.folder is not None
+
     def is_file(self) -> bool:
         """Return whether the address is that of a local file, where a seal would be a folder."""
         try:

@@ -41,7 +41,7 @@ class DecodedTable:
         Declared columns that are of their type, in declared order; it has the file's rows even when no column
         is left, unless the file is not Parquet.
     rows
-        Rows of the file; None when it is not Parquet.
+        Rows of the file, or of the part of it that was asked for; None when it is not Parquet.
     problems
         Columns that are missing or of another type.
     extra
@@ -78,10 +78,9 @@ def decode_table(
     declared = {
         column.name: column for column in table.sealed_columns if columns is None or column.name in columns
     }
+    height = 0
     try:
-        if rows:
-            height = _height(raw)
-        else:
+        if not rows:
             # First of all: a few bytes may claim, or unpack to, more than any memory holds. Parts follow an empty one.
             with _viewed(raw) as view:
                 structure = inspect(view, declared)
@@ -97,6 +96,7 @@ def decode_table(
             height = frame.height if wanted else height
         else:
             frame = pl.scan_parquet(_source(raw)).select(wanted).slice(rows.start, len(rows)).collect()
+            height = frame.height if rows else height
     except _UNREADABLE as error:
         return _unreadable(table, "a Parquet file", f"unreadable ({_reason(error)})")
     taken: list[pl.Series] = []
@@ -157,8 +157,3 @@ def _viewed(raw: bytes | Path) -> Iterator[memoryview]:
 
 def _source(raw: bytes | Path) -> io.BytesIO | Path:
     return raw if isinstance(raw, Path) else io.BytesIO(raw)
-
-
-def _height(raw: bytes | Path) -> int:
-    counted: int = pl.scan_parquet(_source(raw)).select(pl.len()).collect().item()
-    return counted
