@@ -96,7 +96,7 @@ def _curve(ledger: pl.DataFrame) -> pl.DataFrame:
     curve = equity_curve(ledger["starting_equity"].to_numpy(), ledger["ending_equity"].to_numpy())
     names = ("period_return", "cumulative_return", "peak_equity", "drawdown", "drawdown_pct")
     # NaN is how the maths says null; a published NaN would be a number nobody can write as JSON.
-    figures = {name: pl.Series(name, getattr(curve, name)).fill_nan(None) for name in names}
+    figures = {name: pl.Series(name, getattr(curve, name), nan_to_null=True) for name in names}
     return ledger.with_columns(**figures).select(column.name for column in EQUITY_CURVE.stored_columns)
 
 

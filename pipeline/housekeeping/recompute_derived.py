@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 import polars as pl
@@ -92,6 +93,8 @@ def differences(
         if name not in again.columns or name not in published.columns:
             continue
         a, b = published[name], again[name]
+        if _same(a, b):
+            continue
         if a.dtype.is_float():
             pair = pl.DataFrame({"a": a, "b": b})
             # An absent figure is not a figure: one side alone being null differs.
@@ -103,3 +106,9 @@ def differences(
             off = int(a.ne_missing(b.cast(a.dtype)).sum())
         if off:
             yield f"has {off} values in {name} that do not follow from the run"
+
+
+def _same(a: pl.Series, b: pl.Series) -> bool:
+    """Return whether two columns are so plainly the same that they need not be compared closely."""
+    # No figure but a finite one is the same as itself.
+    return a.dtype == b.dtype and a.equals(b) and (not a.dtype.is_float() or math.isfinite(a.sum()))
