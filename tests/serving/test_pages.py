@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.endpoints import ENDPOINTS
@@ -61,19 +61,26 @@ def uncached(root: Path) -> Iterator[Parts]:
     parts.close()
 
 
-@pytest.fixture(scope="module", params=["memory", "folder"])
-def cached(
-    root: Path, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Parts]:
-    """Parts that render a table after its first answer from the file, some rows at a time."""
+@pytest.fixture(scope="module")
+def both(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Parts]]:
+    """Parts that render a table after its first answer from the file, some rows at a time: to memory, and to a folder."""
     place = tmp_path_factory.mktemp("rendered") / "rows"
-    folder = RowsFolder(place, 2**30, "root") if request.param == "folder" else None
     with pytest.MonkeyPatch.context() as patch:  # the only knobs, and no settings
         patch.setattr(table_cache, "_SHARE_WHEN_FREE", 0.0)
         patch.setattr(rendered_table, "_PART_ROWS", 7)
-        parts = Parts(root, 2**30, folder)
+        parts = {
+            "memory": Parts(root, 2**30),
+            "folder": Parts(root, 2**30, RowsFolder(place, 2**30, "root")),
+        }
         yield parts
-        parts.close()
+        for each in parts.values():
+            each.close()
+
+
+@pytest.fixture(params=["memory", "folder"])
+def cached(both: dict[str, Parts], request: pytest.FixtureRequest) -> Parts:
+    found: Parts = both[request.param]
+    return found
 
 
 def maybe(strategy: st.SearchStrategy[str]) -> st.SearchStrategy[str | None]:
@@ -108,23 +115,25 @@ def requests(draw: st.DrawFn) -> tuple[str, dict[str, str], bool]:
     return name, {key: value for key, value in asked.items() if value is not None}, draw(st.booleans())
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=400)
 @given(requests())
 def test_memory_and_file_answer_the_same_bytes(
-    uncached: Parts, cached: Parts, request_: tuple[str, dict[str, str], bool]
+    uncached: Parts, both: dict[str, Parts], request_: tuple[str, dict[str, str], bool]
 ) -> None:
     name, asked, raw = request_
     try:
         query = uncached.query(name, asked, raw=raw)
         expected = uncached.found(query)
     except ApiError as error:  # an empty window the wrong way round
-        with pytest.raises(ApiError, match=str(error)):
-            cached.found(cached.query(name, asked, raw=raw))
+        for cached in both.values():
+            with pytest.raises(ApiError, match=str(error)):
+                cached.found(cached.query(name, asked, raw=raw))
         return
-    assert cached.query(name, asked, raw=raw) == query, "a query is of the snapshot and the request alone"
-    assert cached.found(query) == expected
-    if asked.get("date") != "2020-01-10":  # the skipped week has no rows to be cached
-        assert cached.until_cached(query) == expected
+    for cached in both.values():
+        assert cached.query(name, asked, raw=raw) == query, "a query is of the snapshot and the request alone"
+        assert cached.found(query) == expected
+        if asked.get("date") != "2020-01-10":  # the skipped week has no rows to be cached
+            assert cached.until_cached(query) == expected
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
