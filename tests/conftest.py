@@ -38,6 +38,21 @@ def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_wait_for_the_disk() -> Iterator[None]:
+    """Let files be flushed no further than to the kernel: only a machine that loses power could tell, and no test is one.
+
+    Publishing a run flushes some seventy files, for which a build waits as long as for a third of its work.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", _flushed)
+        yield
+
+
+def _flushed(descriptor: int) -> None:
+    os.fstat(descriptor)  # what is no open file is an error, as ever
+
+
 @pytest.fixture(autouse=True)
 def logging_as_it_was() -> Iterator[None]:
     """Undo what a command run inside a test set up for its whole process: the next test listens to its own lines."""
