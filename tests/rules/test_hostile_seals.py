@@ -6,12 +6,10 @@ import hashlib
 import io
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import partial
-from multiprocessing.connection import Connection
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +20,11 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline.__main__ import cli
-from pipeline.check_apart import Checker, answer
+from pipeline.check_apart import Checker
 from pipeline.rules import RULES
 from pipeline.seal.regular_file import NotRegular, TooLarge, read_regular
 from schemas.kinds import MAX_BYTES, MAX_ROWS
+from tests.support.deadly_seal import dies_of_a_deadly_seal
 from tests.support.forged_parquet import forge_footer, forge_page, put, put_values, set_rows
 from tests.support.pipeline_command import report
 from tests.support.processes import REPOSITORY
@@ -126,15 +125,21 @@ def dictionary_of_billions(seal: Path) -> None:
     _forge(seal, "pnl", partial(forge_page, change=put_values(2**31 - 1), dictionary=True))
 
 
-def equal_rows(seal: Path) -> None:
-    """Seal a few bytes that are twenty million rows."""
-    rows = 20_000_000
+@cache
+def equal_weeks(rows: int) -> bytes:
+    """Return a few bytes that are so many rows; to write them takes a second."""
     frame = pl.select(
         date=pl.repeat(0, rows, dtype=pl.Int32).cast(pl.Date), week_status=pl.repeat("traded", rows)
     )
     file = io.BytesIO()
     frame.write_parquet(file)
-    _forge(seal, "rebalances", lambda _: file.getvalue(), rows=rows)
+    return file.getvalue()
+
+
+def equal_rows(seal: Path) -> None:
+    """Seal a few bytes that are twenty million rows."""
+    rows = 20_000_000
+    _forge(seal, "rebalances", lambda _: equal_weeks(rows), rows=rows)
 
 
 HOSTILE: dict[Callable[[Path], None], str] = {
@@ -234,25 +239,9 @@ def test_a_fault_of_the_program_is_a_failure_that_says_where(
     assert "report it" in entry["message"]
 
 
-def dies_of_the_second(pipe: Connection) -> None:
-    """Check as ever, but die when a seal of a certain name comes."""
-
-    class Watched:
-        def send(self, found: Any) -> None:
-            pipe.send(found)
-
-        def recv(self) -> str:
-            address: str = pipe.recv()
-            if address.endswith("deadly"):
-                os.kill(os.getpid(), signal.SIGKILL)
-            return address
-
-    answer(Watched())  # type: ignore[arg-type]
-
-
 def test_a_check_that_is_killed_costs_its_own_seal_only(tmp_path: Path) -> None:
     good = [str(make_seal(tmp_path, alpha_id=name, weeks=14)) for name in ("a", "b")]
-    checker = Checker(dies_of_the_second)
+    checker = Checker(dies_of_a_deadly_seal)
     try:
         found = [checker.check(address, lambda _: None) for address in (good[0], "/x/deadly", good[1])]
     finally:
