@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy.stats import rankdata
 
 Floats = npt.NDArray[np.float64]
 Record = dict[str, Any]
@@ -107,6 +106,8 @@ def _keeper(pattern: str | None, period: str | None) -> Callable[[pl.DataFrame],
 
 def _weekly_ic(decisions: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return `date, ic` for the weeks in which the correlation exists."""
+    from scipy.stats import rankdata  # noqa: PLC0415 - slow to load
+
     pairs = decisions.select("date", column, "forward_return").drop_nulls()
     dates, values = [], []
     for (date,), week in pairs.group_by("date", maintain_order=True):

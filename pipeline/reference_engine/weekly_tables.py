@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy.stats import rankdata
 
 from pipeline.reference_engine.market import Market
 from pipeline.reference_engine.sessions import opening_instants
@@ -124,6 +123,8 @@ def _following_entry(market: Market) -> int:
 
 def _ranks(scores: Floats) -> Floats:
     """Rank each week from the strongest, 1, averaging ties; NaN keeps its place."""
+    from scipy.stats import rankdata  # noqa: PLC0415 - slow to load
+
     return np.asarray(rankdata(-scores, axis=1, nan_policy="omit"), dtype=np.float64)
 
 
