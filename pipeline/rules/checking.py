@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import polars as pl
 
@@ -21,6 +19,7 @@ from pipeline.rules.in_parts import Undecided, find_warnings
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 from pipeline.rules.tables import Tables
+from pipeline.rules.threads import on_threads
 from pipeline.seal import Seal
 from pipeline.seal.description_shape import compare
 from pipeline.seal.document_rules import (
@@ -46,17 +45,14 @@ from pipeline.seal.strict_json import NotJson
 from schemas.kinds import KINDS, OPTIONAL_KINDS, TABLE_KINDS
 from schemas.tables.pnl import ADJUSTMENTS
 
-T = TypeVar("T")
-
 _READERS: Final = 8
 """Threads that read and hash; hashing releases the interpreter, and an object store answers slowly."""
 _CHECKERS: Final = 2
 """Threads that apply rules: between the engine's parallel parts there are many that use one core."""
 _FEW_ROWS: Final = 50_000
-"""Rows of all tables together up to which rules are applied one after another: threads that wait for each other take
-a quarter more time than that, of every core."""
+"""Rows of all tables together up to which rules are applied one after another."""
 _FEW_BYTES: Final = 4 * 2**20
-"""Bytes of all files of a local folder up to which they are read one after another, for the same reason."""
+"""Bytes of all files of a local folder up to which they are read one after another."""
 
 
 @dataclass(slots=True)
@@ -131,8 +127,7 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: 
     state = _begun(seal, step)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     few = sum(frame.height for frame in state.frames.values()) <= _FEW_ROWS
-    with ThreadPoolExecutor(_CHECKERS, thread_name_prefix="rule") as pool:
-        begin = _put_off if few else partial(_begin_on, pool)
+    with on_threads(_CHECKERS, "rule", few=few) as begin:
         _note_all(
             state,
             [
@@ -220,8 +215,7 @@ def _read_files(state: _Check) -> None:
         else:
             safe.append(kind)
     few = seal.local and sum(seal.kinds[kind].bytes or 0 for kind in safe) <= _FEW_BYTES
-    with ThreadPoolExecutor(_READERS, thread_name_prefix="seal") as pool:
-        begin = _put_off if few else partial(_begin_on, pool)
+    with on_threads(_READERS, "seal", few=few) as begin:
         reading = {kind: begin(partial(_read, state, kind)) for kind in safe}
         # Small files first: the large ones are hashed while those are decoded.
         for kind in sorted(safe, key=lambda kind: seal.kinds[kind].bytes or 0):
@@ -284,16 +278,6 @@ def _check_description(state: _Check) -> None:
         return
     for rule in DESCRIPTION_AS_A_WHOLE:
         state.note(rule(document))
-
-
-def _begin_on(pool: ThreadPoolExecutor, work: Callable[[], T]) -> Callable[[], T]:
-    """Begin some work on a thread; return what waits for its result."""
-    return pool.submit(copy_context().run, work).result
-
-
-def _put_off(work: Callable[[], T]) -> Callable[[], T]:
-    """Leave some work until its result is asked for."""
-    return work
 
 
 def _note_all(state: _Check, begun: list[tuple[Rule[Any], Callable[[], Violation | None]]]) -> None:
