@@ -38,7 +38,7 @@ from serve.http.router import Router
 from serve.observability import logging, make_instruments
 from serve.observability.sampling import both, sampling
 from serve.runtime import freeze_gc, unfreeze_gc
-from serve.server import closing
+from serve.server import closing, end_with_parent
 from serve.settings import Settings
 from serve.state import SOON_SECONDS, ServerState
 
@@ -125,6 +125,7 @@ def from_environment() -> Application:
     """Assemble the application of a worker process, whose parent left the settings in its environment."""
     program = settings.resolve(os.environ)
     logging.configure(program.log_level, program.log_format)
+    end_with_parent()
     freeze_gc()
     access = AccessSettings.from_environment(os.environ, program.datasets)
     return create(program, access, make_instruments(program), closing)

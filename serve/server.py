@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import multiprocessing
 import os
 import signal
 import socket
@@ -17,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing import connection
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -243,6 +245,19 @@ def serve_with_workers(
     _log.info("starting_workers", workers=options["workers"], addresses=_addresses(sockets))
     config = uvicorn.Config(factory, factory=True, **options)
     Supervisor(config, sockets, draining, delay_seconds).run()
+
+
+def end_with_parent() -> None:
+    """Have this worker end as at a SIGTERM once its parent is no more: nobody else would end it, and free its port."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_after, args=(parent.sentinel,), name="parent", daemon=True).start()
+
+
+def _end_after(parent: int) -> None:
+    connection.wait([parent])
+    _log.error("parent_ended")
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ import pytest
 from schemas.exit_codes import ExitCode
 from tests.support import plain_http
 from tests.support.ports import free_port
-from tests.support.processes import REPOSITORY, children, command, environment
+from tests.support.processes import REPOSITORY, children, command, environment, workers
 from tests.support.redis import RedisServer
 from tests.support.waiting import PATIENCE, eventually
 
@@ -135,3 +135,19 @@ def test_ctrl_c_while_a_server_loads_prints_no_traceback(root: Path) -> None:
     assert server.returncode == ExitCode.INTERRUPTED
     assert out == ""
     assert "Traceback" not in err
+
+
+def test_workers_end_with_a_parent_that_is_killed_and_free_the_port(
+    root: Path, redis_server: RedisServer
+) -> None:
+    port = free_port()
+    server = start(root, port, "--workers", "2", ALPHA_RESULTS_REDIS=redis_server.url)
+    wait_for(server, port)
+    assert len(workers(server.pid)) == 2
+    server.kill()
+    _, err = server.communicate(timeout=PATIENCE)  # ends when no process holds its end of the pipe
+    assert [json.loads(line)["event"] for line in err.splitlines()].count("parent_ended") == 2
+    again = start(root, port)
+    wait_for(again, port)
+    again.terminate()
+    again.communicate(timeout=PATIENCE)
