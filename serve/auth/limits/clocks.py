@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-_STEADY: Final = partial(time.clock_gettime_ns, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+_STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Runs on while the machine sleeps, where the system has such a clock."""
 US: Final = 1000
 """Nanoseconds of a microsecond, the unit that calls are counted in."""
@@ -43,14 +43,14 @@ class Clocks:
         Names that start; empty when it is not known.
     """
 
-    wall: Callable[[], int] = time.time_ns
-    steady: Callable[[], int] = _STEADY
+    wall: Callable[[], int]
+    steady: Callable[[], int]
     boot: str = ""
 
     @classmethod
     def of_this_machine(cls) -> Clocks:
         """Return the real ones."""
-        return cls(boot=boot_id())
+        return cls(time.time_ns, partial(time.clock_gettime_ns, _STEADY), boot_id())
 
 
 @dataclass(frozen=True, slots=True)
