@@ -40,9 +40,6 @@ _WORKER_QUERIES: Final = ("Q1", "Q5")
 """A page of little work, and one that is computed."""
 _BATCH: Final = 400
 _TABLE_ROUNDS: Final = 7
-_NEIGHBOURS_AMONG: Final = 10_000
-_NEIGHBOURS_SESSIONS: Final = 1_500
-_NEIGHBOURS_ROUNDS: Final = 400
 _RESTART_QUERIES: Final = ("Q1", "Q3", "Q4")
 """Of three tables, each of which an alpha is asked for after a restart."""
 
@@ -159,8 +156,8 @@ def workers(
 
 
 def _neighbours(plan: Plan) -> dict[str, Any]:
-    plan.tell(f"neighbours among {_NEIGHBOURS_AMONG:,} alphas")
-    return neighbours.measure(_NEIGHBOURS_AMONG, _NEIGHBOURS_SESSIONS, _NEIGHBOURS_ROUNDS)
+    plan.tell("neighbours among many alphas")
+    return neighbours.measure()
 
 
 def _medians(measured: dict[int, list[float]]) -> dict[str, float]:

@@ -27,6 +27,7 @@ import click
 import numpy as np
 
 from benchmarks.catalogue import _GRANTS, REPOSITORY, _command, figures, make_pointer
+from benchmarks.servers import busy_seconds
 from datasets.layout import pointer_path
 from datasets.storage import open_storage
 from serve.peers.returns import DailyReturns
@@ -35,6 +36,9 @@ from tests.peers import catalogue
 
 _REAL = 8
 """Alphas that are published in full, to be asked about."""
+_ALPHAS = 10_000
+_SESSIONS = 1_500
+_ROUNDS = 400
 LIMITS = (20, 500)
 """Neighbours asked for: as many as a reader looks at, and a page as long as pages are by default."""
 MOST_MS = 10.0
@@ -135,13 +139,6 @@ def resident_mib(pid: int) -> float:
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("RssAnon:"))
 
 
-def processor_ms(pid: int) -> float:
-    """Return the processor time of a process and of all of its threads, to the nanosecond."""
-    # The scheduler's own count: that of /proc/<pid>/stat goes in steps of 10 ms.
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e6
-
-
 def reached(is_reached: bool) -> str:
     """Say whether an aim is reached."""
     return "YES" if is_reached else "NO"
@@ -177,16 +174,16 @@ def _asked(caller: Caller, pid: int, sessions: int, rounds: int, limit: int) -> 
     times, spent = [], []
     for number, window in enumerate(windows(sessions, rounds)):
         asked = {**window, "order": ("nearest", "farthest")[number % 3 == 0], "limit": str(limit)}
-        cpu, begin = processor_ms(pid), time.perf_counter()
+        cpu, begin = busy_seconds(pid), time.perf_counter()
         status, body = caller.get(f"/alphas/Test_asked_{number % _REAL}/neighbours", asked)
         times.append((time.perf_counter() - begin) * 1e3)
-        spent.append(processor_ms(pid) - cpu)
+        spent.append((busy_seconds(pid) - cpu) * 1e3)
         assert status == 200, body
         assert json.loads(body)["meta"]["excluded"]["not_read"] == 0
     return {**figures(times), "p50_cpu_ms": round(float(np.median(spent)), 2)}
 
 
-def measure(alphas: int, sessions: int, rounds: int) -> dict[str, Any]:
+def measure(alphas: int = _ALPHAS, sessions: int = _SESSIONS, rounds: int = _ROUNDS) -> dict[str, Any]:
     """Return what the nearest of so many alphas with so many days cost."""
     told: dict[str, Any] = {"alphas": alphas, "sessions": sessions}
     with tempfile.TemporaryDirectory() as name:
@@ -213,9 +210,9 @@ def measure(alphas: int, sessions: int, rounds: int) -> dict[str, Any]:
 
 
 @click.command()
-@click.option("--alphas", default=10_000, show_default=True, help="How many alphas.")
-@click.option("--sessions", default=1_500, show_default=True, help="Days of each.")
-@click.option("--rounds", default=400, show_default=True, help="Requests that are measured.")
+@click.option("--alphas", default=_ALPHAS, show_default=True, help="How many alphas.")
+@click.option("--sessions", default=_SESSIONS, show_default=True, help="Days of each.")
+@click.option("--rounds", default=_ROUNDS, show_default=True, help="Requests that are measured.")
 def main(*, alphas: int, sessions: int, rounds: int) -> None:
     """Measure neighbours on this machine and print figures as JSON."""
     load = [round(load, 2) for load in os.getloadavg()]

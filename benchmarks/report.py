@@ -40,10 +40,12 @@ COLUMNS: Final = (
 """Heading, state, connections and field; plain milliseconds are those of one connection."""
 
 
+_COMPRESSED: Final = frozenset({"Q1", "Q2", "Q3", "Q4", "Q5"})
+"""Queries of whose answers in a coding something is promised."""
 _BY_TURNS: Final = (
     ("constant", "hit / constant body", FLOOR, 0.7, frozenset({"Q1", "Q4", "Q5", "Q8"})),
-    ("gzip", "miss, gzip / plain", OURS, 0.8, frozenset({"Q1", "Q2", "Q3", "Q4", "Q5"})),
-    ("any", "miss, every coding accepted / plain", OURS, 0.9, frozenset({"Q1", "Q2", "Q3", "Q4", "Q5"})),
+    ("gzip", "miss, gzip / plain", OURS, 0.8, _COMPRESSED),
+    ("any", "miss, every coding accepted / plain", OURS, 0.9, _COMPRESSED),
 )
 """State, what is divided by what, against whom, what it is to reach, and for which queries."""
 
@@ -213,14 +215,13 @@ def _by_turns(beside: dict[tuple[str, str], float], query: str) -> Iterator[Rati
 def _compressed(figures: Figures, query: str) -> Iterator[Ratio]:
     """Compare answers in a coding with plain ones, and with what the peers' middleware sends."""
     plain = figures.of(OURS, query, "miss", 16, "rate")
-    promised = query in {"Q1", "Q2", "Q3", "Q4", "Q5"}
     for state, what in (("gzip", "gzip"), ("any", "every coding accepted")):
         coded = figures.of(OURS, query, state, 16, "rate")
         if coded and plain:
             yield Ratio(query, f"miss, requests/s, {what} / plain", coded / plain, OURS)
         best = figures.best(query, 16, "rate", state)
         if coded and best:
-            tenfold = 10.0 if promised and state == "gzip" else None
+            tenfold = 10.0 if query in _COMPRESSED and state == "gzip" else None
             yield Ratio(
                 query, f"miss, requests/s, {what} / best peer's", coded / best[1], best[0], least=tenfold
             )

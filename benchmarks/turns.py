@@ -10,6 +10,7 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 Turn = Callable[[], float]
@@ -33,18 +34,8 @@ def compare(pair: Sequence[tuple[Timed, Turn]], seconds: float) -> dict[str, flo
         The ratio of the median ``time`` of an answer, and of the ``processor`` time of all.
     """
     before = [server.cpu() for server, _ in pair]
-    spent: tuple[list[float], list[float]] = [], []
-    end = time.monotonic() + seconds
-    for number in itertools.count():
-        try:
-            for one in (0, 1) if number % 2 else (1, 0):
-                spent[one].append(pair[one][1]())
-        except StopIteration:
-            break
-        if time.monotonic() > end:
-            break
+    now, then = _by_turns([turn for _, turn in pair], seconds)
     used = [server.cpu() - start for (server, _), start in zip(pair, before, strict=True)]
-    now, then = map(statistics.median, spent)
     return {"time": now / then, "processor": used[0] / used[1]}
 
 
@@ -62,21 +53,29 @@ def rate_beside(one: tuple[Busy, Turn], other: tuple[Busy, Turn], seconds: float
     A server that has more to do than its core can answers that many a second; asked one at a time, most of what is waited for
     is the machine.
     """
-    spent: tuple[list[float], list[float]] = [], []
+    first, second = _by_turns([partial(_spend, *one), partial(_spend, *other)], seconds)
+    return second / first
+
+
+def _spend(server: Busy, turn: Turn) -> float:
+    before = server.busy()
+    turn()
+    return server.busy() - before
+
+
+def _by_turns(turns: Sequence[Turn], seconds: float) -> tuple[float, float]:
+    """Take two turns again and again, the one that begins changing; return the median of what each returned."""
+    found: tuple[list[float], list[float]] = [], []
     end = time.monotonic() + seconds
     for number in itertools.count():
         try:
-            for which in (0, 1) if number % 2 else (1, 0):
-                server, ask = (one, other)[which]
-                before = server.busy()
-                ask()
-                spent[which].append(server.busy() - before)
+            for one in (0, 1) if number % 2 else (1, 0):
+                found[one].append(turns[one]())
         except StopIteration:
             break
         if time.monotonic() > end:
             break
-    first, second = map(statistics.median, spent)
-    return second / first
+    return statistics.median(found[0]), statistics.median(found[1])
 
 
 def medians(found: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str, str, float]]:

@@ -28,8 +28,8 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}\Z")
 class Catalogue:
     """Resolves an alpha to the snapshot that is served, and follows new pointers.
 
-    Reading never blocks on a refresh: each snapshot, and the list of all, is replaced in one step, so a request that
-    resolved a snapshot keeps it while another one is published.
+    Reading never blocks on a refresh: both views are replaced whole, so a request that resolved a snapshot keeps
+    it while another one is published.
 
     A refresh reads the pointers that changed, many at once; :mod:`datasets.change_hints` says how it finds them. With a
     cache of a remote root the pointers are cached too, so that a restart reads only what changed meanwhile, and has
@@ -48,8 +48,6 @@ class Catalogue:
         self._signatures: dict[str, Signature] = {}
         self._entries_seen: dict[str, Signature] = {}
         self._snapshots: dict[str, Snapshot] = {}
-        self.resolve: Final = self._snapshots.get
-        """Return the snapshot served under an address, None when there is none."""
         self.listing = Listing(())
         """Every pointer, as of the last refresh."""
         self._lock = threading.Lock()
@@ -174,10 +172,7 @@ class Catalogue:
         # Latest started first, the address as tiebreak: two stable sorts.
         pointers = sorted((s.pointer for s in snapshots.values()), key=lambda x: x.alpha_id)
         pointers.sort(key=lambda x: datetime.fromisoformat(x.started_at), reverse=True)
-        # One dictionary for good: readers on other threads hold on to it.
-        for alpha in self._snapshots.keys() - snapshots.keys():
-            del self._snapshots[alpha]
-        self._snapshots.update(snapshots)
+        self._snapshots = snapshots
         self._rows = {alpha: row for alpha, row in self._rows.items() if alpha in snapshots}
         self.listing = Listing(tuple(pointers), tuple(self._unserved.values()), self._rows)
 
@@ -185,6 +180,10 @@ class Catalogue:
     def withdrawn(self) -> Mapping[str, Pointer]:
         """Alpha id -> pointer of what operators withdrew: it is not served, but not lost either."""
         return {alpha: pointer for alpha, pointer in self._unserved.items() if pointer.notes.withdrawn}
+
+    def resolve(self, alpha_id: str) -> Snapshot | None:
+        """Return the snapshot served under an address, None when there is none."""
+        return self._snapshots.get(alpha_id)
 
     def learned(self, pointer: Pointer) -> Pointer:
         """Complete a pointer that another release moved; manifests are read where it does not say all."""

@@ -78,15 +78,18 @@ def _values(path: str, declared: Declared, rows: pl.DataFrame) -> Iterator[Fault
         values = rows[name]
         if not column.get("nullable") and values.null_count():
             yield Fault(path, "null", f"has {values.null_count()} nulls in {name}, which allows none")
-        # A sum is finite only when every term is; one that is not may be an overflow.
-        finite = not values.dtype.is_float() or math.isfinite(values.sum())
-        if not finite and not values.drop_nulls().is_finite().all():
+        if not plainly_finite(values) and not values.drop_nulls().is_finite().all():
             yield Fault(path, "finite", f"has values in {name} that are not finite numbers")
         vocabulary = column.get("vocabulary")
         if vocabulary and {*values.unique().cast(pl.String)} - {None, *vocabulary}:
             strange = values.drop_nulls().cast(pl.String).is_in(vocabulary).not_().sum()
             words = ", ".join(vocabulary)
             yield Fault(path, "vocabulary", f"has {strange} values in {name} that are none of {words}")
+
+
+def plainly_finite(values: pl.Series) -> bool:
+    """Whether all figures of a column are finite; False where that is not plain, of which the sum may be an overflow."""
+    return not values.dtype.is_float() or math.isfinite(values.sum())
 
 
 def _shown(columns: dict[str, pl.DataType]) -> str:

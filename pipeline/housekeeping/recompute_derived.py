@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 import polars as pl
 
 from pipeline.build import books, ledgers, signals
 from pipeline.build.decisions import published_decisions
+from pipeline.housekeeping.published_tables import plainly_finite
 from pipeline.rules.tolerance import differ
 
 Rebuilt = tuple[str, str | None, pl.DataFrame]
@@ -111,4 +111,4 @@ def differences(
 def _same(a: pl.Series, b: pl.Series) -> bool:
     """Return whether two columns are so plainly the same that they need not be compared closely."""
     # No figure but a finite one is the same as itself.
-    return a.dtype == b.dtype and a.equals(b) and (not a.dtype.is_float() or math.isfinite(a.sum()))
+    return a.dtype == b.dtype and a.equals(b) and plainly_finite(a)

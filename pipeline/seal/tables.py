@@ -78,7 +78,7 @@ def decode_table(
     declared = {
         column.name: column for column in table.sealed_columns if columns is None or column.name in columns
     }
-    height = 0
+    height = len(rows) if rows else 0
     try:
         if not rows:
             # First of all: a few bytes may claim, or unpack to, more than any memory holds. Parts follow an empty one.
@@ -96,7 +96,6 @@ def decode_table(
             height = frame.height if wanted else height
         else:
             frame = pl.scan_parquet(_source(raw)).select(wanted).slice(rows.start, len(rows)).collect()
-            height = frame.height if rows else height
     except _UNREADABLE as error:
         return _unreadable(table, "a Parquet file", f"unreadable ({_reason(error)})")
     taken: list[pl.Series] = []

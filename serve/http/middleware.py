@@ -76,7 +76,7 @@ class RequestMiddleware:
         as_sent = scope.pop(AS_SENT, None)
         is_target = as_sent is None or _restore(scope, *as_sent)
         pending: Pending[Response] | None = scope.pop(_BEGUN, None)
-        request = requests.begin(scope) if pending is None else scope[requests.SCOPE]
+        request = requests.begin(scope) if pending is None else requests.of(scope)
         self.in_flight += 1
         out = _Sender(send, request)
         try:

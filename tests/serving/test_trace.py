@@ -17,7 +17,7 @@ BOUNDS = {
     "from Parquet": (30, 120),
     "metrics, cold": (46, 320),
 }
-"""Request -> files it may touch, and moves between them: one file and less than a tenth more than were measured."""
+"""Request -> files it may touch, and moves between them: as many files as were measured, and a few moves more."""
 
 
 def follow() -> Journeys:

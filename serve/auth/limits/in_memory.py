@@ -45,9 +45,9 @@ class InMemoryLimiter:
         self._journal = journal
         self._clocks = clocks = clocks or Clocks.of_this_machine()
         self._steady, self._wall = clocks.steady, clocks.wall
-        self._month = Month.of(self._wall() // US)
+        self._month = Month.of(self._wall_us())
         self._logs = journal.load(now := journal.present(clocks))
-        self._ahead = now - self._steady() // US
+        self._ahead = now - self._steady_us()
         self._unsaved: list[tuple[str, int]] = []
         self._stop = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
@@ -85,11 +85,17 @@ class InMemoryLimiter:
         return self._decide(self._logs.get(key_id) or CallLog(), rate, charge=False)
 
     def _decide(self, log: CallLog, rate: RateLimit, *, charge: bool) -> LimitStatus:
-        wall = self._wall() // US
+        wall = self._wall_us()
         month = self._month
         if not month.start_us <= wall < month.end_us:
             month = self._month = Month.of(wall)
-        return decide(log, self._steady() // US + self._ahead, wall, month, rate, charge=charge)
+        return decide(log, self._steady_us() + self._ahead, wall, month, rate, charge=charge)
+
+    def _wall_us(self) -> int:
+        return self._wall() // US
+
+    def _steady_us(self) -> int:
+        return self._steady() // US
 
     async def save(self) -> None:
         """Write the calls admitted since the last time."""
@@ -101,8 +107,8 @@ class InMemoryLimiter:
             for key_id in dict.fromkeys(key_id for key_id, _ in unsaved)
             for month, calls in self._logs[key_id].months.items()
         ]
-        steady = self._steady() // US
-        moment = Moment(self._clocks.boot, steady, self._wall() // US, steady + self._ahead)
+        steady = self._steady_us()
+        moment = Moment(self._clocks.boot, steady, self._wall_us(), steady + self._ahead)
         try:
             await asyncio.to_thread(self._journal.append, unsaved, months, moment)
         except sqlite3.Error as error:
@@ -121,7 +127,7 @@ class InMemoryLimiter:
 
     async def forget(self) -> None:
         """Drop what no longer counts, in the file and of the keys that have gone quiet."""
-        now = self._steady() // US + self._ahead
+        now = self._steady_us() + self._ahead
         unsaved = {key_id for key_id, _ in self._unsaved}
         for key_id, log in list(self._logs.items()):
             if log.last <= now - _MAX_QUIET_US and key_id not in unsaved:
