@@ -1,6 +1,8 @@
 # Every recipe runs in the locked environment that `uv run just` made; nothing else has to be installed.
 
 export PATH := justfile_directory() / ".venv" / "bin" + ":" + env("PATH")
+# Empty is unset. Where it is set, each process that a test starts compiles every library again: 2.3 s instead of 0.9 for a server.
+export PYTHONDONTWRITEBYTECODE := ""
 
 # list the recipes
 default:
@@ -12,7 +14,7 @@ demo *args:
     @python -m serve demo {{ args }}
 
 # folders of tests with a recipe of their own; `test` leaves them out, and .ci/run runs every one
-apart := "access batch batch_kills browser client cluster compatibility contributing crowds deploy documents faults fuzz importers install interface_tools kills mutated_seals notebooks orchestrators programs readers s3 soak state_machines storage wire"
+apart := "access batch batch_kills browser client cluster compatibility contributing crowds damage deploy documents faults fuzz importers install interface_tools kills mutated_seals notebooks orchestrators programs readers real_runs s3 soak state_machines storage wire"
 in_parallel := "pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
 # the test-suite in a few minutes, or the files given; without what has a recipe of its own
@@ -55,9 +57,17 @@ cluster:
 compatibility:
     {{ in_parallel }} tests/compatibility
 
-# many callers at once, deaf callers, few file descriptors
+# many callers at once, callers that walk or are deaf, few file descriptors
 crowds:
     {{ in_parallel }} tests/crowds
+
+# published files with flipped bits, seals no engine should write, disks that are full or fail
+damage:
+    {{ in_parallel }} tests/damage
+
+# a real run, served and compared with what other libraries compute from its sealed files; where it lies beside the checkout
+real-runs:
+    {{ in_parallel }} tests/real_runs
 
 # every block of code of README and docs, run beside one demo; and the site that is made of them, looked at in pieces
 documents:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import io
-import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -27,12 +25,10 @@ from serve.query.page_query import Found, PageQuery
 from serve.query.rows_file import NotResident, RowsDamaged
 from serve.query.rows_folder import RowsFolder, open_folder
 from serve.query.rows_format import FORMAT, RowsWriter
-from tests.support import plain_http, published
+from tests.support import published
 from tests.support.application import running
 from tests.support.page_parts import Parts
-from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, environment
-from tests.support.server import served, token_for
 from tests.support.waiting import PATIENCE, eventually
 
 LEDGER = "portfolio.ledger"
@@ -95,32 +91,6 @@ def expected(root: Path, query: PageQuery) -> Found:
         return parts.found(query)
     finally:
         parts.close()
-
-
-def test_a_second_process_renders_nothing(root: Path, place: Path, tmp_path: Path) -> None:
-    token = token_for(root)
-    first = tables_of_a_process(root, place, tmp_path / "first.log", token)
-    second = tables_of_a_process(root, place, tmp_path / "second.log", token)
-    assert first["miss"] > 0
-    assert second["hit"] > 0
-    assert second["miss"] == 0
-
-
-def tables_of_a_process(root: Path, place: Path, log: Path, token: str) -> dict[str, float]:
-    """Start a process, ask it for a page, and return what its metrics say of tables found and rendered."""
-    port = free_port()
-
-    def counted() -> dict[str, float]:
-        text = plain_http.get(f"http://127.0.0.1:{port}/metrics").text
-        found = re.findall(r'rendered_rows_reads_total{result="(\w+)"} ([\d.]+)', text)
-        return {result: float(count) for result, count in found}
-
-    with served(root, "--rows", str(place), "--metrics-port", str(port), log=log) as (_, base):
-        eventually(lambda: '"preloaded"' in log.read_text())
-        found = plain_http.get(f"{base}{RUN}/scores?limit=7", headers={"authorization": f"Bearer {token}"})
-        assert len(found.json()["data"]) == 7
-        eventually(lambda: counted().get("hit", 0) > 0)
-        return counted()
 
 
 def test_two_processes_that_run_side_by_side_read_one_file(make: Callable[..., Parts], place: Path) -> None:
@@ -337,18 +307,6 @@ def test_a_folder_that_others_may_use_or_nobody_can_is_not_used(tmp_path: Path) 
     (tmp_path / "real").mkdir(mode=0o700)
     (tmp_path / "link").symlink_to(tmp_path / "real")
     assert open_folder(tmp_path / "link", ENOUGH, "root") is None
-
-
-def test_without_a_folder_the_service_says_so_and_answers(root: Path, tmp_path: Path) -> None:
-    token, log = token_for(root), tmp_path / "server.log"
-    (tmp_path / "file").write_bytes(b"")
-    with served(root, "--rows", str(tmp_path / "file"), log=log) as (_, base):
-        found = plain_http.get(f"{base}{RUN}/portfolio?limit=3", headers={"authorization": f"Bearer {token}"})
-        assert found.status_code == 200
-    (line,) = [
-        x for x in map(json.loads, log.read_text().splitlines()) if x["event"] == "rendered_rows_in_memory"
-    ]
-    assert line["folder"] == str(tmp_path / "file")
 
 
 def test_nobody_else_may_read_the_files_and_a_link_is_not_followed(

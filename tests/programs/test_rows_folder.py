@@ -1,0 +1,52 @@
+"""Rendered rows that processes share: the second renders nothing, and one without a folder says so and answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from tests.support import plain_http, published
+from tests.support.ports import free_port
+from tests.support.server import served, token_for
+from tests.support.waiting import eventually
+
+RUN = f"/v1/alphas/{published.ALPHA}"
+
+
+def test_a_second_process_renders_nothing(root: Path, tmp_path: Path) -> None:
+    token, place = token_for(root), tmp_path / "rows"
+    first = tables_of_a_process(root, place, tmp_path / "first.log", token)
+    second = tables_of_a_process(root, place, tmp_path / "second.log", token)
+    assert first["miss"] > 0
+    assert second["hit"] > 0
+    assert second["miss"] == 0
+
+
+def tables_of_a_process(root: Path, place: Path, log: Path, token: str) -> dict[str, float]:
+    """Start a process, ask it for a page, and return what its metrics say of tables found and rendered."""
+    port = free_port()
+
+    def counted() -> dict[str, float]:
+        text = plain_http.get(f"http://127.0.0.1:{port}/metrics").text
+        found = re.findall(r'rendered_rows_reads_total{result="(\w+)"} ([\d.]+)', text)
+        return {result: float(count) for result, count in found}
+
+    with served(root, "--rows", str(place), "--metrics-port", str(port), log=log) as (_, base):
+        eventually(lambda: '"preloaded"' in log.read_text())
+        found = plain_http.get(f"{base}{RUN}/scores?limit=7", headers={"authorization": f"Bearer {token}"})
+        assert len(found.json()["data"]) == 7
+        eventually(lambda: counted().get("hit", 0) > 0)
+        return counted()
+
+
+def test_without_a_folder_the_service_says_so_and_answers(root: Path, tmp_path: Path) -> None:
+    token, log = token_for(root), tmp_path / "server.log"
+    (tmp_path / "file").write_bytes(b"")
+    with served(root, "--rows", str(tmp_path / "file"), log=log) as (_, base):
+        found = plain_http.get(f"{base}{RUN}/portfolio?limit=3", headers={"authorization": f"Bearer {token}"})
+        assert found.status_code == 200
+    (line,) = [
+        x for x in map(json.loads, log.read_text().splitlines()) if x["event"] == "rendered_rows_in_memory"
+    ]
+    assert line["folder"] == str(tmp_path / "file")
