@@ -6,6 +6,7 @@ what `systemctl` is told to run is run as the units say, without their confineme
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shlex
@@ -130,7 +131,14 @@ def test_it_leads_to_a_served_alpha_behind_tls(tmp_path: Path) -> None:
     ignored = shutil.ignore_patterns(".git", ".venv", ".bench", ".demo", "__pycache__", "tests")
     shutil.copytree(REPOSITORY, tmp_path / "opt/alpha-results", ignore=ignored)
     (tmp_path / "opt/alpha-results/.venv").symlink_to(sys.prefix)
-    assert "uv sync" in program
+    # The environment is that of the tests; what is this project's own is compiled as printed.
+    install, own = program.split("--project /opt/alpha-results\n")
+    assert "uv sync" in install
+    assert "--compile-bytecode" in install, "the units may not write beside the libraries"
+    machine.run(own)
+    for package in ("schemas", "datasets", "pipeline", "serve"):
+        sources = (tmp_path / "opt/alpha-results" / package).rglob("*.py")
+        assert all(Path(importlib.util.cache_from_source(str(source))).exists() for source in sources)
     machine.run(folders)
     machine.run(seal)
     copying, waiting = units.split("systemctl daemon-reload\n")
