@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -140,6 +141,8 @@ def main(
         seconds = 1.0
     if shutil.which("wrk") is None:
         raise click.ClickException("wrk is not installed: `apt-get install wrk`")
+    # Ended from outside, it ends what it started: a server that is left keeps its lock, and the next run is refused.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     rounds = rounds or (1 if quick else 2)
     begin = time.monotonic()
     screen = Console(stderr=True)
