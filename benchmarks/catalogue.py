@@ -42,7 +42,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 _WRITERS = 16
 """Pointers written at once; more are no faster on two cores."""
 _PATIENCE = 120.0
-"""Seconds a service may take to its first healthy answer before the measurement is given up."""
+"""Seconds a service may take to its first answer before the measurement is given up."""
 _WORDS = ("momentum", "reversal", "quality", "value", "carry", "seasonality", "drift", "breadth")
 _GRANTS = ("--endpoints", "all", "--alphas", "all", "--runs", "all", "--rate", "per_second=100000,per_minute=1000000,per_day=10000000,monthly=null")  # fmt: skip
 
@@ -201,7 +201,7 @@ def _command(*arguments: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def serving(root: Path) -> Iterator[tuple[str, float, int]]:
-    """Run the service; give its address, the seconds from its start to its first healthy answer, and its process."""
+    """Run the service; give its address, the seconds from its start to its first answer about itself, and its process."""
     begin = time.perf_counter()
     log = root.parent / "serve.log"
     with log.open("wb") as stream:
@@ -217,12 +217,13 @@ def serving(root: Path) -> Iterator[tuple[str, float, int]]:
             told = re.search(r"http://127\.0\.0\.1:[1-9]\d*", log.read_text())
             if told is not None:
                 with contextlib.suppress(httpx.TransportError):
-                    if httpx.get(f"{told[0]}/v1/health").json()["status"] == "ok":
+                    # Whatever it says: soon "degraded", and rightly, for nothing is behind synthetic pointers.
+                    if httpx.get(f"{told[0]}/v1/health").status_code == 200:
                         break
             if process.poll() is not None:
                 raise SystemExit(f"the service ended by itself: {log.read_text()}")
             if time.perf_counter() - begin > _PATIENCE:
-                raise SystemExit(f"the service is not healthy: {log.read_text()}")
+                raise SystemExit(f"the service does not answer: {log.read_text()}")
             time.sleep(0.01)
         yield f"{told[0]}/v1", time.perf_counter() - begin, process.pid
     finally:
@@ -249,7 +250,7 @@ def served(root: Path, empty: Path, alphas: int) -> dict[str, Any]:
         with serving(root) as (_, started, pid):
             starts.append(started * 1e3)
             cpu = cpu_seconds(pid)
-    found["start_up"] = figures(starts, 3000) | {"cpu_seconds": cpu}
+    found["start_up"] = figures(starts, 1500) | {"cpu_seconds": cpu}
     with (
         serving(root) as (address, _, pid),
         httpx.Client(headers={"authorization": f"Bearer {key}"}) as client,
