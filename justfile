@@ -1,7 +1,7 @@
 # Every recipe runs in the locked environment that `uv run just` made; nothing else has to be installed.
 
 export PATH := justfile_directory() / ".venv" / "bin" + ":" + env("PATH")
-# Empty is unset. Where it is set, each process that a test starts compiles every library again: 2.3 s instead of 0.9 for a server.
+# Empty is unset. Where it is set, each process that a test starts compiles every library again: 2.3 s instead of 0.9 to load the server.
 export PYTHONDONTWRITEBYTECODE := ""
 
 # list the recipes

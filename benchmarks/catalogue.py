@@ -31,6 +31,7 @@ import httpx
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from benchmarks.servers import cpu_seconds
 from datasets.catalogue import Catalogue
 from datasets.layout import pointer_path
 from datasets.manifest import Pointer
@@ -229,12 +230,6 @@ def serving(root: Path) -> Iterator[tuple[str, float, int]]:
     finally:
         process.terminate()
         process.wait()
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the processor time a process has taken so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def served(root: Path, empty: Path, alphas: int) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import json
-import os
 import socket
 import statistics
 import subprocess
@@ -35,12 +34,12 @@ import httpx
 REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY))
 
-from pipeline.build import build_seal  # noqa: E402 - the repository is put on the path first
+from benchmarks.servers import cpu_seconds  # noqa: E402 - the repository is put on the path first
+from pipeline.build import build_seal  # noqa: E402 - as above
 from serve.auth.admin import open_administration  # noqa: E402 - as above
 from serve.auth.settings import AccessSettings  # noqa: E402 - as above
 
 QUESTION = "panel=1&doc=1&granularity=monthly"
-TICK = os.sysconf("SC_CLK_TCK")
 RATE = "per_second=100000,per_minute=1000000,per_day=10000000,monthly=null"
 
 
@@ -143,13 +142,6 @@ def wait_until_up(client: httpx.Client, process: subprocess.Popen[bytes]) -> Non
         else:
             return
     raise SystemExit("the server did not come up within a minute")
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return what a process has spent, of all its threads, user and system; in steps of the kernel's tick."""
-    text = Path(f"/proc/{pid}/stat").read_text()
-    fields = text[text.rindex(")") + 2 :].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ class Running:
 
     def cpu(self) -> float:
         """Return the CPU seconds of all its processes so far."""
-        return sum(_cpu_seconds(pid) for pid in family(self.pid))
+        return sum(cpu_seconds(pid) for pid in family(self.pid))
 
     def busy(self) -> float:
         """Return the CPU seconds of the threads that there are, to the nanosecond; of ended ones nothing is known."""
@@ -536,7 +536,8 @@ def _kb(pid: int, file: str, field: str) -> int:
     return 0
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
+    """Return what a process has spent, of all its threads, user and system, in steps of the kernel's tick; 0 once it is gone."""
     with contextlib.suppress(OSError):
         text = Path(f"/proc/{pid}/stat").read_text()
         fields = text[text.rindex(")") + 2 :].split()
