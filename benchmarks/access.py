@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import click
 import redis.asyncio
 import uvloop
 
@@ -23,17 +24,18 @@ from serve.auth.admin import open_administration
 from serve.auth.authenticator import Authenticator
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.settings import AccessSettings
+from serve.auth.tokens import Credentials
 from tests.support.postgres import PostgresServer, postgres_binaries
 from tests.support.redis import RedisServer, redis_binaries
 
 ROUNDS, CALLS = 400, 15  # short rounds: some of them fall between the interruptions of other work
 KEYS = 100  # calls of one key are then as far apart as those of a busy one
-HEADERS = [
-    (b"host", b"api.example.org"),
-    (b"user-agent", b"benchmark"),
-    (b"accept", b"application/json"),
-    (b"accept-encoding", b"zstd, br, gzip"),
-]
+HEADERS = {
+    b"host": b"api.example.org",
+    b"user-agent": b"benchmark",
+    b"accept": b"application/json",
+    b"accept-encoding": b"zstd, br, gzip",
+}
 
 
 async def cost(call: Callable[[], Awaitable[object]]) -> float:
@@ -57,11 +59,11 @@ async def measure(settings: AccessSettings, floor: Callable[[str], Callable[[], 
         await administration.accounts.create("owner@example.org", ceiling_endpoints="all")
         issued = [await administration.keys.issue("owner@example.org", "k", **grants) for _ in range(KEYS)]
     keys = itertools.cycle(
-        (x.record.id, [*HEADERS, (b"authorization", f"Bearer {x.token}".encode())]) for x in issued
+        (x.record.id, HEADERS | {b"authorization": f"Bearer {x.token}".encode()}) for x in issued
     )
     access = await Authenticator.open(settings)
     scores, rate = ENDPOINTS["signals.scores"], issued[0].record.rate
-    whole = await cost(lambda: access.authorize(next(keys)[1], "10.1.2.3", scores))
+    whole = await cost(lambda: access.authorize(Credentials.of(next(keys)[1]), "10.1.2.3", scores))
     lookup = await cost(lambda: access._store.find(next(keys)[0]))  # noqa: SLF001 - parts of the whole
     count = await cost(lambda: access._limiter.hit(next(keys)[0], rate))  # noqa: SLF001 - as above
     least = await cost(floor(issued[0].record.id))
@@ -105,13 +107,14 @@ async def shared(postgres: PostgresServer, server: RedisServer) -> None:
     await connection.close()
 
 
+@click.command()
 def main() -> None:
-    """Measure both deployments."""
+    """Measure what recognising a key and counting a call costs: with SQLite, then with PostgreSQL and Redis."""
     with tempfile.TemporaryDirectory() as folder:
         uvloop.run(embedded(Path(folder)))
     binaries = postgres_binaries()
     if binaries is None or not redis_binaries():
-        print("no PostgreSQL or no Redis here: the shared deployment is not measured")
+        click.echo("no PostgreSQL or no Redis here: the shared deployment is not measured")
         return
     postgres, server = PostgresServer(binaries), RedisServer(next(iter(redis_binaries().values())))
     try:

@@ -31,7 +31,7 @@ import httpx
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks.servers import cpu_seconds
+from benchmarks.processes import cpu_seconds
 from datasets.catalogue import Catalogue
 from datasets.layout import pointer_path
 from datasets.manifest import Pointer

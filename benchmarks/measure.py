@@ -183,7 +183,8 @@ def warm_up(server: Server, up: Running, plan: Plan, asks: Any) -> float:
     """Ask for a while, so that whatever the server warms is warm; return requests a second of the quickest at its end."""
     connection = Connection(up.port, up.headers)
     least = plan.workload.alphas * _WARM_ROUNDS if isinstance(server, Ours) else 3
-    begin, spent = time.monotonic(), []
+    begin = time.monotonic()
+    spent: list[float] = []
     while len(spent) < least or time.monotonic() - begin < _WARM_S:
         spent.append(connection.ask(next(asks))[1])
         if time.monotonic() - begin > 10:

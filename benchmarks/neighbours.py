@@ -27,7 +27,7 @@ import click
 import numpy as np
 
 from benchmarks.catalogue import _GRANTS, REPOSITORY, _command, figures, make_pointer
-from benchmarks.servers import busy_seconds
+from benchmarks.processes import busy_seconds
 from datasets.layout import pointer_path
 from datasets.storage import open_storage
 from serve.peers.returns import DailyReturns

@@ -297,7 +297,10 @@ def show(results: dict[str, Any], screen: Console) -> None:
 
 def _rows(figures: Figures, query: str) -> Iterator[list[str]]:
     for server in figures.results["servers"]:
-        cells = [_cell(figures.of(server, query, *column), column[-1]) for _, *column in COLUMNS]
+        cells = [
+            _cell(figures.of(server, query, state, connections, field), field)
+            for _, state, connections, field in COLUMNS
+        ]
         if any(cells):
             yield [query, server, *cells]
 

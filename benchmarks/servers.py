@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from benchmarks.load import Connection, LoadFailed, Request
 from benchmarks.peers import sql
+from benchmarks.processes import TICK, busy_seconds, cpu_seconds, family, memory_kb
 from benchmarks.workload import QUERIES, Ask
 from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings
@@ -30,7 +31,6 @@ from serve.auth.settings import AccessSettings
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 READY_S: Final = 180.0
 _RATE: Final = "per_second=10000000,per_minute=100000000,per_day=1000000000,monthly=1000000000"
-TICK: Final = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,15 @@ class Running:
 
     def resident(self) -> float:
         """Return the resident memory of all its processes in MB, pages they share counted once for each."""
-        return sum(_kb(pid, "status", "VmRSS:") for pid in family(self.pid)) * 1024 / 1e6
+        return sum(memory_kb(pid, "status", "VmRSS:") for pid in family(self.pid)) * 1024 / 1e6
 
     def shared_out(self) -> float:
         """Return the memory of all its processes in MB, pages they share counted once, those of files left out."""
         fields = ("Pss_Anon:", "Pss_Shmem:")
         return (
-            sum(_kb(pid, "smaps_rollup", field) for pid in family(self.pid) for field in fields) * 1024 / 1e6
+            sum(memory_kb(pid, "smaps_rollup", field) for pid in family(self.pid) for field in fields)
+            * 1024
+            / 1e6
         )
 
     def cpu(self) -> float:
@@ -78,13 +80,6 @@ class Running:
             time.sleep(step_s)
             if self.cpu() - before <= (2 if step_s > 0.1 else 0) / TICK:
                 return
-
-
-def busy_seconds(pid: int) -> float:
-    """Return the CPU seconds of a process, of the threads it has, to the nanosecond."""
-    # The scheduler's own count: that of /proc/<pid>/stat goes in steps of 10 ms.
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
 
 
 class Server:
@@ -516,30 +511,3 @@ def postgres_binaries() -> Path:
         if (folder / "initdb").exists():
             return folder
     raise LoadFailed("PostgreSQL is not installed: `apt-get install postgresql`")
-
-
-def family(pid: int) -> list[int]:
-    """Return a process and all that descend from it."""
-    found = [pid]
-    for parent in found:
-        with contextlib.suppress(OSError):
-            for task in Path(f"/proc/{parent}/task").iterdir():
-                found += [int(child) for child in (task / "children").read_text().split()]
-    return found
-
-
-def _kb(pid: int, file: str, field: str) -> int:
-    with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
-            if line.startswith(field):
-                return int(line.split()[1])
-    return 0
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return what a process has spent, of all its threads, user and system, in steps of the kernel's tick; 0 once it is gone."""
-    with contextlib.suppress(OSError):
-        text = Path(f"/proc/{pid}/stat").read_text()
-        fields = text[text.rindex(")") + 2 :].split()
-        return (int(fields[11]) + int(fields[12])) / TICK
-    return 0.0

@@ -99,7 +99,7 @@ def whole_tables(root: Path, alpha: str, rounds: int, tell: Callable[[str], None
 
 
 def _figures(taken: list[dict[str, Any]]) -> dict[str, float]:
-    found = {}
+    found: dict[str, float] = {}
     for what in ("wall", "cpu"):
         spent = [1e3 * x[f"{what}_s"] for x in taken]
         found |= {f"{what}_ms": statistics.median(spent), f"{what}_least_ms": min(spent)}

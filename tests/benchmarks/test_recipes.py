@@ -1,0 +1,36 @@
+"""Each benchmark starts in the environment of the suite; the peers of the comparison have one of their own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+COMMAND = re.compile(
+    r"^    (?:PYTHONPATH=\. )?python (?:benchmarks/(\w+)\.py|-m benchmarks\.(\w+))", re.MULTILINE
+)
+MODULES = [file or module for file, module in COMMAND.findall((REPOSITORY / "justfile").read_text())]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_benchmark_tells_its_options_without_the_peers(module: str) -> None:
+    # A module that is None cannot be imported, wherever the suite runs.
+    code = (
+        "import runpy, sys\n"
+        "sys.modules |= dict.fromkeys(['fastapi', 'starlette', 'chdb', 'datasette', 'granian'])\n"
+        f"sys.argv = ['{module}', '--help']\n"
+        f"runpy.run_module('benchmarks.{module}', run_name='__main__')"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("Usage:")
+
+
+def test_the_recipes_are_found() -> None:
+    assert {"access", "build", "catalogue", "neighbours", "overload"} <= set(MODULES)
