@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ MIN_SESSIONS: Final = 10
 """Common sessions below which a correlation of daily returns is withheld: two have one of 1 or -1 whatever they are."""
 
 
+_Number = TypeVar("_Number", np.float64, Floats)
 DayNumbers: TypeAlias = Dates | npt.NDArray[np.int32]
 """Days, or the numbers of days counted from any one."""
 
@@ -63,16 +64,28 @@ def correlate_rows(series: Floats, rows: Floats) -> Floats:
         side varies by no more than rounding, and with fewer than two observations.
     """
     count = series.size
-    if count < 2 or is_constant(series):
+    if count < 2:
         return np.full(rows.shape[0], np.nan)
     # Sums over counts are what `mean` gives to the last bit, without its checks: small stretches come by the dozen.
-    deviations = series - np.add.reduce(series) / count
-    others = rows - (np.add.reduce(rows, axis=1) / count)[:, np.newaxis]
-    norms = np.sqrt(np.vecdot(others, others)) * np.sqrt(np.vecdot(deviations, deviations))
+    mean, means = np.add.reduce(series) / count, np.add.reduce(rows, axis=1) / count
+    deviations, others = series - mean, rows - means[:, np.newaxis]
+    norm, norms = np.sqrt(np.vecdot(deviations, deviations)), np.sqrt(np.vecdot(others, others))
+    if norm <= _doubtful(count, mean, norm) and is_constant(series):
+        return np.full(rows.shape[0], np.nan)
+    constant = norms <= _doubtful(count, means, norms)
+    if constant.any():
+        constant[constant] = constant_rows(rows[constant])
     found = np.full(rows.shape[0], np.nan)
-    np.divide(np.vecdot(others, deviations), norms, out=found, where=~constant_rows(rows))
+    np.divide(np.vecdot(others, deviations), norms * norm, out=found, where=~constant)
     clipped: Floats = np.minimum(np.maximum(found, -1.0), 1.0)
     return clipped
+
+
+def _doubtful(count: int, mean: _Number, norm: _Number) -> _Number:
+    """Return the length of deviations up to which a series may be constant; one with more has a wider range, whatever it is."""
+    # The range is no less than the deviation, and no value is further from 0 than the mean and the length of them all.
+    found: _Number = 2 * ROUNDING * np.sqrt(count) * np.maximum(1.0, np.abs(mean) + norm)
+    return found
 
 
 def constant_rows(rows: Floats) -> Flags:

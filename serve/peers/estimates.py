@@ -1,11 +1,13 @@
-"""Correlations of one series with thousands, in single precision, each with a bound on its error.
+"""Correlations of one series with thousands, from rounded returns, each with a bound on its error.
 
-Reading every return of every alpha in double precision takes the memory's speed to its end several times over. Most of
-it can be spared: in single precision every correlation is known to some 1e-4, and only those that could be among the ones asked
-for need to be computed in double precision.
+Reading every return of every alpha in double precision takes the memory's speed to its end several times over. Nearly all of
+it can be spared: 8 bits a return tell every correlation to within some hundredths, which leaves a few hundred alphas that could
+be among those asked for; 16 bits tell theirs to within some 1e-4, and only what could still be among them is computed in double
+precision.
 
-A row is a series of returns on weekdays, a column a weekday. Where a row has no return there is a zero, which adds
-nothing to any sum, and its day is not in the calendar of the row.
+The bound: rounding moves the end of a series by the length of what it lost, which turns it by an angle of asin(lost / length)
+at most, also once both are taken less their means. A correlation is the cosine of the angle between two series, and a cosine
+changes by no more than its angle.
 """
 
 from __future__ import annotations
@@ -16,247 +18,221 @@ import numpy as np
 import numpy.typing as npt
 
 from datasets.maths.rank_correlation import Integers
-from datasets.maths.series import Flags, Floats
-from serve.peers.returns import DailyReturns, Days
+from datasets.maths.series import Floats
+from serve.peers.calendars import weekday_numbers
+from serve.peers.returns import DailyReturns
+from serve.peers.rounded_returns import BLOCK, EIGHT, LARGEST, SIXTEEN, RoundedReturns, in_steps
 
-_WORD: Final = 64
-"""Bits of a word of a calendar."""
-_BLOCK: Final = 32
-"""Columns after which the sums so far are known: what a window has beside whole blocks is summed for each request."""
-_UNIT: Final = 2.0**-24
-"""Largest relative error of rounding to single precision."""
-_SPARE: Final = 8
-"""One in so many rows is left free for alphas that come later."""
-_MIN_SPARE: Final = 256
-_MARGIN_DAYS: Final = 64
-"""Weekdays after the last that are left free for sessions to come."""
-_LARGEST: Final = 1e6
-_SMALLEST: Final = 1e-30
-"""Returns of other sizes are left to double precision: single precision would round them to nothing, or beyond itself."""
-_MIN_DEVIATION: Final = 1e-7
-"""Deviation above which a series varies by more than rounding, whatever its size up to `_LARGEST`."""
-_MAX_ERROR: Final = 0.05
-"""Error up to which its bound, of first order, holds with the room it is given."""
-_Words = npt.NDArray[np.uint64]
+_SHORT: Final = 128
+"""Columns up to which 8 bits are not worth the look: too much of the window lies beside whole blocks."""
+_ROWS_AT_ONCE: Final = 128
+"""Rows of 16 bits that are widened at a time: with them a core's own cache is filled."""
+_MIN_DEVIATION: Final = 2e-7
+"""Deviation above which a series varies by more than rounding, whatever its size up to `LARGEST`, and half of it does too."""
+_ROUNDING: Final = 1e-9
+"""More than double precision loses of a sum of squares, as a share of it."""
+_MAX_ERROR: Final = 0.5
+"""A series that is turned by less has more than half of its length left."""
 
 
-class Estimates(NamedTuple):
-    """One entry a row.
+class Estimated(NamedTuple):
+    """Correlations of some rows.
 
     Attributes
     ----------
     correlation
-        To within `error`; anything where that is infinite.
+        To within `error`; 0 where that is infinite.
     error
         Infinite where nothing is known, not even whether there is a correlation.
-    observations
-        Common sessions, exactly; -1 where that is not known.
-    start
-        Where the common sessions begin in the series, if they are neighbours in it and in the row; else -1.
     """
 
     correlation: Floats
     error: Floats
-    observations: Integers
-    start: Integers
 
 
-def weekday_numbers(days: Days) -> tuple[Integers, Flags]:
-    """Return the number of each day among weekdays, and which days are weekdays."""
-    week, day = np.divmod(days.astype(np.int64) + 3, 7)  # 1970-01-01 was a Thursday
-    return week * 5 + np.minimum(day, 4), day < 5
+class _Side(NamedTuple):
+    """The series as it is compared, by row where it depends on the common days.
+
+    Attributes
+    ----------
+    dense
+        One entry a column of the window, 0 where it has no return.
+    total, squares
+        Sum, and sum of squares less the mean, over the common days.
+    error
+        What its own rounding makes of a correlation at most; infinite where it may not vary, or the common days are no stretch.
+    """
+
+    dense: Floats
+    total: Floats
+    squares: Floats
+    error: Floats
 
 
-class ReturnsMatrix:
-    """Daily returns in single precision. Rows are added by one thread while others estimate.
-
-    Most rows have their returns on the very same days as many others: which days those are, their calendar, is compared with
-    those of a series once for all of them.
+class Estimates:
+    """One series beside the rows that there are.
 
     Parameters
     ----------
-    first, last
-        Days that the columns are to hold, at least.
-    rows
-        How many there will be about.
-    limit
-        Bytes it may take.
+    returns
+        The rows.
+    series
+        With as many days as the window has.
+
+    Attributes
+    ----------
+    observations
+        Common sessions of each row, exactly; -1 where that is not known.
+    start
+        Where the common sessions begin in the series, if they are neighbours in it and in the row; else -1.
     """
 
-    def __init__(self, first: int, last: int, rows: int, limit: int) -> None:
-        (begin, end), _ = weekday_numbers(np.array([first, last], np.int32))
-        self._first = int(begin)
-        self.width = -(-(int(end) - self._first + 1 + _MARGIN_DAYS) // _WORD) * _WORD
-        words, blocks = self.width // _WORD, self.width // _BLOCK
-        # A calendar of its own for each row at worst.
-        self.row_bytes = 4 * self.width + 2 * 8 * (blocks + 1) + 8 * words + 3 * 8
-        self.capacity = min(rows + max(_MIN_SPARE, rows // _SPARE), limit // self.row_bytes)
-        self._values = np.zeros((self.capacity, self.width), np.float32)
-        # Sums of returns and of their squares before each block, a block's of all rows side by side.
-        self._sums = np.zeros((2, blocks + 1, self.capacity))
-        self._calendar = np.zeros(self.capacity, np.int64)
-        self._calendars: _Words = np.zeros((self.capacity, words), np.uint64)
-        self._ends = np.zeros((2, self.capacity), np.int64)
-        self._numbers: dict[bytes, int] = {}
-        self.used = 0
-
-    @property
-    def nbytes(self) -> int:
-        """Memory taken by the rows there are; what is spare is not touched."""
-        return self.used * self.row_bytes
-
-    def add(self, returns: DailyReturns) -> int | None:
-        """Add a series and return its row; None when it does not fit: too many, other days, or unusual sizes."""
-        row = self.used
-        columns, weekday = weekday_numbers(returns.days)
-        columns = columns - self._first
-        size = np.abs(returns.values)
-        if (
-            row >= self.capacity
-            or columns.size == 0
-            or not weekday.all()
-            or columns[0] < 0
-            or columns[-1] >= self.width
-            or size.max() > _LARGEST
-            or (size[size > 0] < _SMALLEST).any()
-        ):
-            return None
-        dense = np.zeros(self.width)
-        dense[columns] = returns.values
-        blocks = dense.reshape(-1, _BLOCK)
-        self._values[row] = dense
-        self._sums[0, 1:, row] = np.cumsum(blocks.sum(axis=1))
-        self._sums[1, 1:, row] = np.cumsum(np.vecdot(blocks, blocks))
-        self._calendar[row] = self._number(columns)
-        self.used = row + 1
-        return row
-
-    def _number(self, columns: Integers) -> int:
-        """Return the number of a calendar, a new one where no row has it yet."""
-        bits = _packed(_flags(columns, self.width))
-        number = self._numbers.get(bits.tobytes())
-        if number is None:
-            number = len(self._numbers)
-            self._calendars[number] = bits
-            self._ends[:, number] = columns[0], columns[-1]
-            self._numbers[bits.tobytes()] = number
-        return number
-
-    def before(self, rows: Integers, days: Days) -> Integers:
-        """Return how many returns each of some rows has before its day."""
-        columns = np.clip(weekday_numbers(days)[0] - self._first, 0, self.width)
-        # Most are of one calendar and ask about one day.
-        asked, each = np.unique(self._calendar[rows] * (self.width + 1) + columns, return_inverse=True)
-        calendars, limits = np.divmod(asked, self.width + 1)
-        flags = np.arange(self.width) < limits[:, np.newaxis]
-        counts = np.bitwise_count(self._calendars[calendars] & _packed(flags)).sum(axis=1, dtype=np.int64)
-        found: Integers = counts[each]
-        return found
+    def __init__(self, returns: RoundedReturns, series: DailyReturns) -> None:
+        self._returns = returns
+        self._used = used = returns.used
+        columns, weekday = weekday_numbers(series.days)
+        columns = columns - returns.first_column
+        # Days that no row can have are common with none.
+        inside = weekday & (columns >= 0) & (columns < returns.width)
+        columns, own = columns[inside], series.values[inside]
+        self.observations = np.full(used, -1 if columns.size else 0)
+        self.start = np.full(used, -1)
+        self._possible = columns.size > 1 and bool(np.abs(own).max() <= LARGEST)
+        if not self._possible:
+            return
+        self._begin, self._end = int(columns[0]), int(columns[-1]) + 1
+        self._columns = columns - self._begin
+        self._deviations = own - own.mean()
+        self._size = float(np.abs(self._deviations).max())
+        self._calendar = returns.calendar[:used]
+        self._common = returns.calendars.common(columns)
+        self.observations = self._common.observations[self._calendar]
+        if inside.all():
+            self.start = self._common.start[self._calendar]
 
     @np.errstate(all="ignore")
-    def estimate(self, series: DailyReturns) -> Estimates:
-        """Estimate the correlation of a series with each row over the days that both have.
+    def of_all(self) -> Estimated:
+        """Estimate the correlation with every row from 8 bits; with none in a short window, in which 16 are as few."""
+        if not self._possible or self._end - self._begin <= _SHORT:
+            return _unknown(self._used)
+        rows, returns = np.s_[: self._used], self._returns
+        steps, lost = in_steps(self._deviations, self._size, EIGHT)
+        own = self._side(steps, self._size / EIGHT, lost, rows)
+        products = _products(returns.eight[rows, self._begin : self._end], own.dense)
+        n = self._counts(rows)
+        # Days beside whole blocks add anything between nothing and what the blocks have that they are in.
+        total, squares, beside = self._block_sums()
+        beside_days = -self._begin % BLOCK + self._end % BLOCK
+        beside_total = np.sqrt(beside_days * beside)
+        least = squares - (np.abs(total) + beside_total) ** 2 / n
+        most = squares + beside
+        covariance = products - own.total * total / n
+        spread = np.abs(own.total) * beside_total / n
+        longest, shortest = np.sqrt(own.squares * most), np.sqrt(own.squares * least)
+        low, high = covariance - spread, covariance + spread
+        low, high = np.minimum(low / longest, low / shortest), np.maximum(high / longest, high / shortest)
+        error = (high - low) / 2 + own.error + self._turned(EIGHT, rows, least, most)
+        return _known((high + low) / 2, error)
+
+    @np.errstate(all="ignore")
+    def of(self, rows: Integers) -> Estimated:
+        """Estimate the correlation with some rows from 16 bits."""
+        if not self._possible:
+            return _unknown(rows.size)
+        own = self._side(self._deviations / self._size, self._size, 0.0, rows)
+        products, total, squares = np.empty((3, rows.size))
+        pair = np.stack([own.dense, np.ones_like(own.dense)], axis=1)
+        for low in range(0, rows.size, _ROWS_AT_ONCE):
+            part = slice(low, low + _ROWS_AT_ONCE)
+            wide = self._returns.sixteen[rows[part], self._begin : self._end].astype(np.float64)
+            products[part], total[part] = (wide @ pair).T
+            squares[part] = np.vecdot(wide, wide)
+        n = self._counts(rows)
+        left = squares - total * total / n
+        correlation = (products - own.total * total / n) / np.sqrt(own.squares * left)
+        return _known(correlation, own.error + self._turned(SIXTEEN, rows, left, squares))
+
+    def _counts(self, rows: Integers | slice) -> Integers:
+        counts: Integers = np.maximum(self.observations[rows], 1)
+        return counts
+
+    def _side(self, values: Floats, step: float, lost: float, rows: Integers | slice) -> _Side:
+        """Take the series as it is compared: its values in steps so long, of which rounding lost so much."""
+        dense = np.zeros(self._end - self._begin)
+        dense[self._columns] = values
+        low, high, n = self._common.low, self._common.high, np.maximum(self._common.observations, 1)
+        # By calendar first: there are few of them.
+        total, whole = (
+            passed[high] - passed[low]
+            for passed in (np.concatenate([[0.0], np.cumsum(x)]) for x in (dense, dense * dense))
+        )
+        squares = whole - total * total / n
+        error = _error(lost, squares, whole, step, n)
+        error[self._common.start < 0] = np.inf
+        each = self._calendar[rows]
+        return _Side(dense, total[each], squares[each], error[each])
+
+    def _turned(self, steps: int, rows: Integers | slice, least: Floats, most: Floats) -> Floats:
+        """Return what the rounding of rows makes of a correlation at most.
 
         Parameters
         ----------
-        series
-            With as many days as the window has.
+        steps
+            `EIGHT` or `SIXTEEN`.
+        rows
+            Which.
+        least, most
+            Sums of squares in steps, less the mean and with it, or bounds of them.
         """
-        used = self.used
-        columns, weekday = weekday_numbers(series.days)
-        columns = columns - self._first
-        # Days that no row can have are common with none.
-        inside = weekday & (columns >= 0) & (columns < self.width)
-        columns, own = columns[inside], series.values[inside]
-        if columns.size < 2 or np.abs(own).max() > _LARGEST:
-            unknown = np.full(used, -1)
-            return Estimates(
-                np.zeros(used),
-                np.full(used, np.inf),
-                unknown if columns.size else np.zeros(used, np.int64),
-                unknown,
-            )
-        begin, end = int(columns[0]), int(columns[-1]) + 1
-        dense = np.zeros(end - begin)
-        dense[columns - begin] = own - own.mean()
-        # Correlations know no scale: one near 1 keeps single precision away from its ends.
-        scale = max(float(np.abs(dense).max()), float(np.finfo(np.float64).tiny))
-        dense /= scale
-        calendar = self._calendar[:used]
-        places, sums = self._of_calendars(columns, dense, begin, end)
-        (observations, start), (x1, x2) = (x[calendar] for x in places), (x[calendar] for x in sums)
-        y1, y2 = self._sums_between(begin, end, used)
-        xy = (self._values[:used, begin:end] @ dense.astype(np.float32)).astype(np.float64)
-        n = np.maximum(observations, 1)
-        own_variance, variance = x2 - x1 * x1 / n, y2 - y1 * y1 / n
-        own_share, share = x2 / own_variance, y2 / variance
-        correlation = (xy - x1 * y1 / n) / np.sqrt(own_variance * variance)
-        # Of first order: products and their sum, the row's sums beside whole blocks, those of the blocks; then some room.
-        error = 1.1 * (
-            (end - begin + 200) * _UNIT * np.sqrt(own_share * share)
-            + 150 * _UNIT * share
-            + 1e-9 * own_share
-            + 1e-10 * self._sums[1, -1, :used] / variance
-        )
-        sure = (
-            (start >= 0)
-            & (own_variance * scale**2 > n * _MIN_DEVIATION**2)
-            & (variance > n * _MIN_DEVIATION**2)
-            & (error < _MAX_ERROR)
-            & np.isfinite(correlation)
-        )
-        return Estimates(
-            np.where(sure, correlation, 0.0),
-            np.where(sure, error, np.inf),
-            observations,
-            start if inside.all() else np.full(used, -1),
-        )
+        lost = np.minimum(self._returns.lost[steps][rows], 0.5 * np.sqrt(self._end - self._begin))
+        return _error(lost, least, most, self._returns.size[rows] / steps, self._counts(rows))
 
-    def _of_calendars(
-        self, columns: Integers, dense: Floats, begin: int, end: int
-    ) -> tuple[tuple[Integers, Integers], tuple[Floats, Floats]]:
-        """Return of each calendar the common days, where they begin in the series, and its sum and sum of squares over them.
-
-        Where days are missing between its first and last, or there are others than the series has, all that is known is -1.
-        """
-        count = len(self._numbers)
-        first, last = begin // _WORD, -(-end // _WORD)
-        window = _packed(np.arange(self.width) >= begin) & _packed(np.arange(self.width) < end)
-        own = _packed(_flags(columns, self.width))[first:last]
-        known = self._calendars[:count, first:last] & window[first:last]
-        theirs = np.bitwise_count(known).sum(axis=1, dtype=np.int64)
-        both = np.bitwise_count(known & own).sum(axis=1, dtype=np.int64)
-        lows = np.clip(self._ends[0, :count], begin, end) - begin
-        highs = np.maximum(np.clip(self._ends[1, :count] + 1, begin, end) - begin, lows)
-        passed, one, two = (
-            np.concatenate([[0], np.cumsum(x)])
-            for x in (_flags(columns - begin, end - begin).astype(np.int64), dense, dense * dense)
-        )
-        start = passed[lows]
-        regular = (theirs == both) & (both == passed[highs] - start)
-        places = np.where(regular, both, -1), np.where(regular, start, -1)
-        return places, (one[highs] - one[lows], two[highs] - two[lows])
-
-    def _sums_between(self, begin: int, end: int, used: int) -> tuple[Floats, Floats]:
-        """Sum each row and its squares over a window: whole blocks are known, what is beside them is summed."""
-        first, last = -(-begin // _BLOCK), end // _BLOCK
-        edges = [(begin, end)] if first >= last else [(begin, first * _BLOCK), (last * _BLOCK, end)]
-        sums = (
-            np.zeros((2, used)) if first >= last else self._sums[:, last, :used] - self._sums[:, first, :used]
-        )
-        for low, high in edges:
-            if low < high:
-                edge = self._values[:used, low:high]
-                sums[0] += np.einsum("ij->i", edge)
-                sums[1] += np.einsum("ij,ij->i", edge, edge)
-        return sums[0], sums[1]
+    def _block_sums(self) -> tuple[Floats, Floats, Floats]:
+        """Return sums of rows and of their squares over whole blocks of the window, and of the squares in those it cuts."""
+        sums, used = self._returns.sums, self._used
+        first, last = -(-self._begin // BLOCK), self._end // BLOCK
+        inner = (sums[:, last, :used] - sums[:, first, :used]).astype(np.float64)
+        outer = sums[1, -(-self._end // BLOCK), :used] - sums[1, self._begin // BLOCK, :used]
+        return inner[0], inner[1], outer - inner[1]
 
 
-def _flags(columns: Integers, width: int) -> Flags:
-    flags = np.zeros(width, np.bool_)
-    flags[columns] = True
-    return flags
+def _known(correlation: Floats, error: Floats) -> Estimated:
+    """Leave out what is not sure."""
+    unsure = ~((error < _MAX_ERROR) & np.isfinite(correlation))
+    correlation[unsure], error[unsure] = 0.0, np.inf
+    return Estimated(correlation, error)
 
 
-def _packed(flags: Flags) -> _Words:
-    return np.packbits(flags, axis=-1, bitorder="little").view(np.uint64)
+def _error(lost: Floats | float, squares: Floats, whole: Floats, step: Floats | float, n: Integers) -> Floats:
+    """Return what rounding of one side makes of a correlation at most; infinite where that may not vary.
+
+    Parameters
+    ----------
+    lost
+        Root of the sum of squares of what was lost, in steps.
+    squares, whole
+        Sums of squares in steps, less the mean and with it.
+    step
+        Its length.
+    n
+        Common days.
+    """
+    length = np.sqrt(squares)
+    share = lost / length
+    # No less than the arc sine up to a half: what matters is below `_MAX_ERROR`, and the arc sine itself takes its time.
+    turned: Floats = share + 0.19 * share * share * share + _ROUNDING * whole / squares
+    turned[length * step <= np.sqrt(n) * _MIN_DEVIATION] = np.inf
+    return turned
+
+
+def _products(rows: npt.NDArray[np.int8], own: Floats) -> Floats:
+    """Multiply rows of 8 bits with a series of whole numbers no larger, exactly."""
+    # Loaded by the first search, in a few hundredths of a second that no other start pays.
+    from numkong import cdist  # noqa: PLC0415
+
+    found: Floats = np.asarray(cdist(rows, own.astype(np.int8)[np.newaxis], "dot"), np.float64)[:, 0]
+    return found
+
+
+def _unknown(count: int) -> Estimated:
+    return Estimated(np.zeros(count), np.full(count, np.inf))

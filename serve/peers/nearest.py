@@ -14,9 +14,10 @@ from datasets.maths.rank_correlation import Integers
 from datasets.maths.series import Floats
 from datasets.maths.unavailable import Unavailable
 from datasets.run_metrics.window import Window
-from serve.peers.estimates import Estimates, ReturnsMatrix
+from serve.peers.estimates import Estimates
 from serve.peers.returns import DailyReturns, window_rows
 from serve.peers.returns_file import Record, ReturnsFile
+from serve.peers.rounded_returns import RoundedReturns
 
 _ROWS_AT_ONCE: Final = 64
 """Rows that are read in double precision at a time: with what is computed of them they stay in a core's own cache."""
@@ -36,16 +37,16 @@ class Pool:
         Of each, where its returns are in the file; every one has some.
     file
         Where that is.
-    matrix
-        The same in single precision; None where there is none.
+    rounded
+        The same rounded, in memory; None where there is none.
     rows
-        Row of each in the matrix, -1 where it has none.
+        Row of each in that, -1 where it has none.
     """
 
     names: Sequence[str]
     records: Sequence[Record]
     file: ReturnsFile
-    matrix: ReturnsMatrix | None
+    rounded: RoundedReturns | None
     rows: Integers
 
 
@@ -111,36 +112,43 @@ def search(
     found = Nearest()
     count = len(pool.names)
     figure = np.full(count, np.nan)
-    observations = np.full(count, -1, np.int64)
     error = np.full(count, np.inf)
-    start = np.full(count, -1, np.int64)
+    observations, start = np.full((2, count), -1, np.int64)
     (there,) = np.nonzero(pool.rows >= 0)
-    if pool.matrix is not None and there.size:
-        estimates: Estimates = pool.matrix.estimate(series)
-        rows = pool.rows[there]
-        figure[there], error[there] = estimates.correlation[rows], estimates.error[rows]
+    estimates: Estimates | None = None
+    if pool.rounded is not None and there.size:
+        estimates, rows = Estimates(pool.rounded, series), pool.rows[there]
         observations[there], start[there] = estimates.observations[rows], estimates.start[rows]
+        every = estimates.of_all()
+        figure[there], error[there] = every.correlation[rows], every.error[rows]
     others = np.ones(count, np.bool_)
     own = bisect_left(pool.names, without)
     others[own : own + (own < count and pool.names[own] == without)] = False
     few = others & (observations >= 0) & (observations < MIN_SESSIONS)
     found.excluded[TOO_FEW] += int(np.count_nonzero(few))
-    wanted, known = others & ~few, np.isfinite(error)
-    score = -figure if farthest else figure
-    (open_places,) = np.nonzero(wanted & ~known)
-    (sure,) = np.nonzero(wanted & known)
-    candidates = sure[_may_be_among(score[sure], error[sure], offset + limit)]
+    wanted, sign = others & ~few, -1.0 if farthest else 1.0
+    # An estimate is of an alpha that varies; of the others nothing is known yet.
+    varies = wanted & np.isfinite(error)
+    sure, unsure = np.flatnonzero(varies), np.flatnonzero(wanted & ~varies)
+    if estimates is not None:
+        closer = np.concatenate(
+            [_first(sure, sign * figure, error, offset + limit), unsure[pool.rows[unsure] >= 0]]
+        )
+        figure[closer], error[closer] = estimates.of(pool.rows[closer])
+        known = np.isfinite(error[closer])
+        varies[closer] |= known
+        sure = closer[known]
+        unsure = np.concatenate([closer[~known], unsure[pool.rows[unsure] < 0]])
     places, exact, sessions = _exact(
         series,
         window,
         pool,
-        np.concatenate([candidates, open_places]),
+        np.concatenate([_first(sure, sign * figure, error, offset + limit), unsure]),
         stretches=(start, observations),
         found=found,
     )
-    # Every estimate is of an alpha that varies; of the others nothing was known before.
-    found.compared = int(sure.size + np.count_nonzero(~known[places]))
-    order = np.lexsort((places, exact if farthest else -exact))[offset : offset + limit]
+    found.compared = int(np.count_nonzero(varies) + np.count_nonzero(~varies[places]))
+    order = np.lexsort((places, -sign * exact))[offset : offset + limit]
     found.page = [
         Neighbour(pool.names[place], value, n)
         for place, value, n in zip(
@@ -150,12 +158,13 @@ def search(
     return found
 
 
-def _may_be_among(score: Floats, error: Floats, count: int) -> Integers:
-    """Return the places that may be among the first `count`, given how far each may lie from where it seems to be."""
-    if score.size <= count:
-        return np.arange(score.size)
-    at_least = np.partition(score - error, score.size - count)[score.size - count]
-    (found,) = np.nonzero(score + error >= at_least)
+def _first(places: Integers, score: Floats, error: Floats, count: int) -> Integers:
+    """Return those of some places that may be among the first `count`, given how far each may lie from where it seems to be."""
+    if places.size <= count:
+        return places
+    score, error = score[places], error[places]
+    at_least = np.partition(score - error, places.size - count)[places.size - count]
+    found: Integers = places[score + error >= at_least]
     return found
 
 
@@ -202,10 +211,10 @@ def _in_stretches(
     series: DailyReturns, pool: Pool, places: Integers, start: Integers, count: Integers
 ) -> Floats:
     """Correlate the series with rows that have all common sessions side by side, those of one stretch many at a time."""
-    assert pool.matrix is not None, "what is not in the matrix has no stretch"
+    assert pool.rounded is not None, "what has no row has no stretch"
     order = np.lexsort((count, start))
     places, start, count = places[order], start[order], count[order]
-    before = pool.matrix.before(pool.rows[places], series.days[start])
+    before = pool.rounded.before(pool.rows[places], series.days[start])
     (ends,) = np.nonzero((np.diff(start) != 0) | (np.diff(count) != 0))
     values, low = np.empty(places.size), 0
     for high in [*(ends + 1).tolist(), places.size]:

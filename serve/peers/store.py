@@ -1,7 +1,7 @@
 """The daily returns of one book of every alpha served, kept up to date for searching neighbours.
 
 A thread follows the catalogue: it reads what the file of this machine does not hold yet, one process for all of the machine,
-and holds the returns in single precision in memory, as far as they fit. Damage of the file costs reading again.
+and holds the returns rounded in memory, as far as they fit. Damage of the file costs reading again.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from datasets.listing import Listing
 from datasets.manifest import Pointer
 from datasets.snapshot import Snapshot
 from schemas.errors import StorageUnavailable
-from serve.peers.estimates import ReturnsMatrix
 from serve.peers.nearest import Pool
 from serve.peers.readable import Allowed, Readable
 from serve.peers.returns import DailyReturns
 from serve.peers.returns_file import Record, ReturnsDamaged, ReturnsFile, open_returns
+from serve.peers.rounded_returns import RoundedReturns
 
 _log = structlog.get_logger("serve.peers")
 _BATCH: Final = 64
@@ -85,7 +85,7 @@ class ReturnsStore:
         self._records: dict[_Key, Record] = {}
         self._rows: dict[_Key, int] = {}
         self._failed: dict[_Key, float] = {}
-        self._matrix: ReturnsMatrix | None = None
+        self._rounded: RoundedReturns | None = None
         self._file: ReturnsFile | None = None
         self._pools: dict[Hashable, tuple[Listing, int, Readable]] = {}
         self._version = 0
@@ -109,8 +109,8 @@ class ReturnsStore:
     @property
     def nbytes(self) -> int:
         """Memory that returns take or may come to take."""
-        matrix = self._matrix
-        return 0 if matrix is None else matrix.capacity * matrix.row_bytes
+        rounded = self._rounded
+        return 0 if rounded is None else rounded.capacity * rounded.row_bytes
 
     def readable(self, allowed: Allowed) -> Readable:
         """Return what a key can search of the alphas served now.
@@ -135,7 +135,7 @@ class ReturnsStore:
 
     def _make(self, listing: Listing, allowed: Allowed) -> Readable:
         with self._lock:
-            file, matrix, rows, records = self._file, self._matrix, self._rows, self._records
+            file, rounded, rows, records = self._file, self._rounded, self._rows, self._records
             if file is None:
                 raise ReturnsDamaged("the daily returns are being read again")
             wanted = [_key(x) for x in listing.pointers if allowed.allows(x.alpha_id)]
@@ -144,7 +144,7 @@ class ReturnsStore:
             unreadable = frozenset(key[0] for key in wanted if key in self._failed and key not in records)
             chosen = [(key, record) for key, record in found if record.sessions]
             places = np.array([rows.get(key, -1) for key, _ in chosen], np.int64)
-        pool = Pool([key[0] for key, _ in chosen], [x for _, x in chosen], file, matrix, places)
+        pool = Pool([key[0] for key, _ in chosen], [x for _, x in chosen], file, rounded, places)
         not_read = frozenset(key[0] for key in wanted if key not in records) - unreadable
         no_data = frozenset(key[0] for key, record in found if not record.sessions)
         return Readable(pool, not_read, unreadable, no_data)
@@ -260,7 +260,7 @@ class ReturnsStore:
         for record, returns in read:
             key = (record.alpha_id, record.snapshot)
             with self._lock:
-                row = None if self._matrix is None else self._matrix.add(returns)
+                row = None if self._rounded is None else self._rounded.add(returns)
                 if row is not None:
                     self._rows[key] = row
                 self._records[key] = record
@@ -276,7 +276,7 @@ class ReturnsStore:
             return
         with self._lock:
             # Until it is arranged, searches read the file: slower, and never twice the memory.
-            self._matrix, self._rows = None, {}
+            self._rounded, self._rows = None, {}
             self._version += 1
         if file.size > 2 * sum(12 * x.sessions for x in served) + _MIN_REWRITTEN and file.may_write():
             file = self._rewrite(file, served)
@@ -289,19 +289,19 @@ class ReturnsStore:
         """Hold returns in memory, in rows of one span of days, as far as they fit."""
         spans = np.array([file.days(record)[[0, -1]] for record in records])
         last, limit = int(spans[:, 1].max()), self._limit()
-        matrix = ReturnsMatrix(int(spans[:, 0].min()), last, len(records), limit)
-        if matrix.capacity < len(records):
+        rounded = RoundedReturns(int(spans[:, 0].min()), last, len(records), limit)
+        if rounded.capacity < len(records):
             # A few alphas with a long history must not leave the others without room.
-            matrix = ReturnsMatrix(int(np.quantile(spans[:, 0], 0.05)), last, len(records), limit)
+            rounded = RoundedReturns(int(np.quantile(spans[:, 0], 0.05)), last, len(records), limit)
         rows = {}
         for record in records:
-            row = matrix.add(file.whole(record))
+            row = rounded.add(file.whole(record))
             if row is not None:
                 rows[record.alpha_id, record.snapshot] = row
         with self._lock:
-            self._matrix, self._rows = matrix, rows
+            self._rounded, self._rows = rounded, rows
             self._version += 1
-        _log.info("daily_returns_loaded", book=self._book, alphas=len(records), bytes=matrix.nbytes)
+        _log.info("daily_returns_loaded", book=self._book, alphas=len(records), bytes=rounded.nbytes)
 
     def _rewrite(self, file: ReturnsFile, records: Sequence[Record]) -> ReturnsFile:
         """Write the file anew with some records alone; whoever searches still reads the old one."""
@@ -316,7 +316,7 @@ class ReturnsStore:
         """Forget all that was read, and remove the file when it is that which is damaged."""
         with self._lock:
             file, self._file = self._file, None
-            self._matrix, self._records, self._rows = None, {}, {}
+            self._rounded, self._records, self._rows = None, {}, {}
             self._version += 1
             self.was_ready = False
         if remove and file is not None:

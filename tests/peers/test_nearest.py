@@ -1,4 +1,4 @@
-"""The search in single precision and its refinement, against one plain loop over all pairs."""
+"""The search in rounded returns and its refinements, against one plain loop over all pairs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from datasets.maths.correlation import common_days, correlation
 from datasets.maths.series import is_constant
 from datasets.run_metrics.window import Window
-from serve.peers.estimates import ReturnsMatrix
+from serve.peers.estimates import Estimates
 from serve.peers.nearest import Nearest, Pool, search
 from serve.peers.returns import DailyReturns, iso
 from serve.peers.returns_file import ReturnsFile
+from serve.peers.rounded_returns import RoundedReturns
 from tests.maths.panels import check
 
 FIRST = int((np.datetime64("2019-12-30") - np.datetime64("1970-01-01")).astype(int))  # a Monday
@@ -101,9 +102,9 @@ def pool_of(file: ReturnsFile, others: dict[str, DailyReturns], limit: int, *, n
     names = sorted(others)
     records = [file.append(name, "s", others[name]) for name in names]
     first = FIRST + (40 if narrow else 0)
-    matrix = ReturnsMatrix(first, FIRST + SPAN, len(names), limit)
-    rows = [matrix.add(others[name]) for name in names]
-    return Pool(names, records, file, matrix, np.array([-1 if row is None else row for row in rows]))
+    rounded = RoundedReturns(first, FIRST + SPAN, len(names), limit)
+    rows = [rounded.add(others[name]) for name in names]
+    return Pool(names, records, file, rounded, np.array([-1 if row is None else row for row in rows]))
 
 
 @check
@@ -156,23 +157,53 @@ def test_no_estimate_is_further_from_the_truth_than_it_says(seed: int, length: i
     common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}
     scale = 10.0 ** draw.uniform(-3, 3)
     others = [alpha(KINDS[n % len(KINDS)], draw, common) for n in range(40)]
-    matrix = ReturnsMatrix(FIRST, FIRST + SPAN, 40, 10**8)
-    placed = [(row, x) for x in others if (row := matrix.add(x)) is not None]
+    rounded = RoundedReturns(FIRST, FIRST + SPAN, 40, 10**8)
+    placed = [(row, x) for x in others if (row := rounded.add(x)) is not None]
     base = alpha("plain", draw, common)
     first = dt.date(1970, 1, 1) + dt.timedelta(days=FIRST + start)
     window = Window(first, first + dt.timedelta(days=length))
     own = DailyReturns(base.days, base.values * scale + draw.choice([0.0, 0.3])).within(window)
-    estimates = matrix.estimate(own)
+    estimates = Estimates(rounded, own)
+    every = np.arange(rounded.used)
+    eight, sixteen = estimates.of_all(), estimates.of(every)
+    assert np.array_equal(estimates.of(every[::-1]).error[::-1], sixteen.error), "of any rows in any order"
     for row, series in placed:
         rows, excluded = oracle(own, {"": series}, window, farthest=False)
         if estimates.observations[row] >= 0:
             few = estimates.observations[row] < 10
             assert few == bool(excluded["too_few"])
             assert few or not rows or rows[0][2] == estimates.observations[row]
-        if np.isfinite(estimates.error[row]) and estimates.observations[row] >= 10:
-            assert rows, "an estimate of what has no figure"
-            assert abs(estimates.correlation[row] - rows[0][1]) <= estimates.error[row]
-            assert estimates.error[row] < 0.05
+        for known in (eight, sixteen):
+            if np.isfinite(known.error[row]) and estimates.observations[row] >= 10:
+                assert rows, "an estimate of what has no figure"
+                assert abs(known.correlation[row] - rows[0][1]) <= known.error[row]
+                assert known.error[row] < 0.5
+
+
+def test_estimates_are_close_enough_to_leave_few() -> None:
+    draw = np.random.default_rng(5)
+    common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}
+    rounded = RoundedReturns(FIRST, FIRST + SPAN, 200, 10**8)
+    for _ in range(200):
+        rounded.add(alpha("plain", draw, common))
+    estimates = Estimates(rounded, alpha("plain", draw, common))
+    eight, sixteen = estimates.of_all().error, estimates.of(np.arange(200)).error
+    assert eight.max() < 0.2, "of half a year, whose ends lie beside whole blocks"
+    assert sixteen.max() < 1e-4
+
+
+@pytest.mark.parametrize("size", [0.0, 5e-324, 1e-300, 1.0, 1e6, 1e12])
+def test_returns_of_any_size_are_ordered_as_a_plain_loop_orders_them(size: float) -> None:
+    draw = np.random.default_rng(6)
+    common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}
+    others = {f"A{n}": alpha("plain", draw, common) for n in range(6)}
+    odd = DailyReturns(others["A0"].days, others["A0"].values * size)
+    for own, beside in ((others["A1"], others | {"A9": odd}), (odd, others)):
+        pool = pool_of(ReturnsFile(None), beside, 10**8, narrow=False)
+        found = search(own, Window(), pool, without="", farthest=False, limit=3, offset=0)
+        rows, excluded = oracle(own, beside, Window(), farthest=False)
+        assert found.excluded == excluded
+        assert [x.figure for x in found.page] == pytest.approx([x for _, x, _ in rows[:3]], abs=1e-12)
 
 
 @check
