@@ -10,10 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from serve.query.row_index import RowIndex
+from serve.query.row_index import RowIndex, RowNumbers
 
-RowNumbers = npt.NDArray[np.int32]
-"""Numbers of rows, from 0; a file has fewer rows than four bytes count."""
 Spool = Callable[[], BinaryIO]
 """Makes a temporary file."""
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()

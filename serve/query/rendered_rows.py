@@ -123,7 +123,7 @@ class RenderedRows:
             text[int(starts[last]) : int(ends[end]) - 1],
         )
 
-    def take(self, numbers: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> BodyChunks:
+    def take(self, numbers: npt.NDArray[np.int32]) -> BodyChunks:
         """Return the JSON array of some rows, in the order given; nothing of no rows; errors as of :meth:`between`."""
         if not len(numbers):
             return (b"[]",)

@@ -16,12 +16,12 @@ from schemas.rows import ROWS, RowModel
 from schemas.tables import TABLES
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.units import Type
-from serve.query.index_builder import IndexBuilder, NotAscending, RowNumbers, Spool
+from serve.query.index_builder import IndexBuilder, NotAscending, Spool
 from serve.query.json import Rows
 from serve.query.page_query import DECISION, PageQuery, TableView
 from serve.query.reader import Reader, engine_version
 from serve.query.rendered_rows import RenderedRows, render
-from serve.query.row_index import RowIndex
+from serve.query.row_index import RowIndex, RowNumbers
 from serve.query.rows_file import RowsFile
 from serve.query.sql import Statement, projection, quoted, source
 

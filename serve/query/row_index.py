@@ -14,10 +14,8 @@ import numpy.typing as npt
 from serve.query.page_query import PageQuery
 from serve.query.rows_file import FileColumn
 
-RowNumbers = npt.NDArray[np.int64]
-"""Numbers of rows in stored order, from 0."""
-SortOrder = npt.NDArray[np.int32]
-"""The same, of the rows of one week; a file has fewer rows than four bytes count."""
+RowNumbers = npt.NDArray[np.int32]
+"""Numbers of rows in stored order, from 0; a file has fewer rows than four bytes count."""
 _MAX_ORDERS: Final = 2
 """Orders of all rows that may be remembered, week by week."""
 _MAX_ORDER_ROWS: Final = 500_000
@@ -30,7 +28,7 @@ _ORDER_BYTES: Final = 4
 _NAME_BYTES: Final = 128
 _DAY_BYTES: Final = 80
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()
-_NO_ROWS: Final = np.empty(0, np.int64)
+_NO_ROWS: Final = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +62,10 @@ class RowIndex:
     by_name: npt.NDArray[np.int32] | FileColumn[np.int32] = field(
         default_factory=lambda: np.empty(0, np.int32)
     )
-    name_ends: RowNumbers = field(default_factory=lambda: np.zeros(1, np.int64))
+    name_ends: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     figures: Mapping[str, npt.NDArray[np.float64] | FileColumn[np.float64]] = field(default_factory=dict)
     sorted_by: str | None = None
-    _orders: dict[tuple[int, int, str, bool], SortOrder] = field(
+    _orders: dict[tuple[int, int, str, bool], RowNumbers] = field(
         default_factory=dict, repr=False, compare=False
     )
 
@@ -115,14 +113,17 @@ class RowIndex:
         start, end
             As of :meth:`between`.
         """
-        parts = []
+        parts, whole = [], start <= 0 and end >= len(self.by_name)
+        # Of the type of what it is looked up in, which would else be converted each time.
+        stretch = np.array([start, end], np.int32)
         for symbol in symbols:
             code = self.names.get(symbol)
             if code is None:
                 continue
-            own = self.by_name[int(self.name_ends[code]) : int(self.name_ends[code + 1])].astype(np.int64)
-            if start > 0 or end < len(self.by_name):
-                own = own[own.searchsorted(start) : own.searchsorted(end)]
+            own = self.by_name[int(self.name_ends[code]) : int(self.name_ends[code + 1])]
+            if not whole:
+                first, last = own.searchsorted(stretch)
+                own = own[first:last]
             parts.append(own)
         if not parts:
             return _NO_ROWS
@@ -138,7 +139,7 @@ class RowIndex:
             and (query.sort is None or query.descending)
         )
 
-    def select(self, query: PageQuery, start: int, end: int) -> tuple[RowNumbers | SortOrder, int]:
+    def select(self, query: PageQuery, start: int, end: int) -> tuple[RowNumbers, int]:
         """Return the numbers of the page's rows in the order asked for, and how many rows the query is about.
 
         Parameters
@@ -157,7 +158,7 @@ class RowIndex:
         order = None if query.filters_rows or query.sort is None else self._order(query, start, end)
         if order is not None:
             return order[page], end - start
-        found = np.arange(start, end) if query.symbols is None else self.of(query.symbols, start, end)
+        found = _numbers(start, end) if query.symbols is None else self.of(query.symbols, start, end)
         if query.direction is not None:
             found = found[self.figures["direction"][start:end][found - start] == query.direction]
         if query.min_abs_weight is not None:
@@ -180,16 +181,15 @@ class RowIndex:
             # The rows up to the last one wanted, with all that are tied with it: sorting those alone orders them alike.
             last = np.partition(values, wanted - 1)[wanted - 1]
             (first,) = np.nonzero(values <= last)
-            if len(
-                first
-            ):  # none when the last one wanted has no value: NaN is the largest and is like nothing
+            # None when the last one wanted has no value: NaN is the largest and is like nothing.
+            if len(first):
                 rows, codes, values = rows[first], codes[first], values[first]
         if by_name:
             return rows[np.argsort(values, kind="stable")]
         # NaN goes last either way, and tied names ascend.
         return rows[np.lexsort((codes, values))]
 
-    def _order(self, query: PageQuery, start: int, end: int) -> SortOrder | None:
+    def _order(self, query: PageQuery, start: int, end: int) -> RowNumbers | None:
         """Return a whole week in some order, remembered: sorting a usual one takes as long as cutting the page does.
 
         None where that takes longer than it is worth: of a large week only the rows that come first are sorted.
@@ -201,8 +201,12 @@ class RowIndex:
             if end - start >= max(_MIN_PARTED_ROWS, _PARTED_SHARE * (query.offset + query.limit)):
                 return None
             every = query._replace(offset=0, limit=end - start)
-            order = self._sorted(np.arange(start, end), (start, end), every).astype(np.int32)
+            order = self._sorted(_numbers(start, end), (start, end), every)
             if sum(map(len, tuple(self._orders.values()))) + len(order) > self._max_order_rows:
                 self._orders.clear()
             self._orders[name] = order
         return order
+
+
+def _numbers(start: int, end: int) -> RowNumbers:
+    return np.arange(start, end, dtype=np.int32)

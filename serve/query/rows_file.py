@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 N = TypeVar("N", bound=np.generic)
-_Numbers = npt.NDArray[np.int64] | npt.NDArray[np.int32]
+_Numbers = npt.NDArray[np.int32]
 _PAGE: Final = mmap.PAGESIZE
 _MAX_READS: Final = 512
 """Rows that are read one by one where nothing may wait: some hundred microseconds."""
