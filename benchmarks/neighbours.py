@@ -180,7 +180,9 @@ def _asked(caller: Caller, pid: int, sessions: int, rounds: int, limit: int) -> 
         spent.append((busy_seconds(pid) - cpu) * 1e3)
         assert status == 200, body
         assert json.loads(body)["meta"]["excluded"]["not_read"] == 0
-    return {**figures(times), "p50_cpu_ms": round(float(np.median(spent)), 2)}
+    # Of a machine that others use, wall time holds what they take; the service's own time on its core does not.
+    p50, p99 = np.quantile(spent, [0.5, 0.99])
+    return {**figures(times), "p50_cpu_ms": round(float(p50), 2), "p99_cpu_ms": round(float(p99), 2)}
 
 
 def measure(alphas: int = _ALPHAS, sessions: int = _SESSIONS, rounds: int = _ROUNDS) -> dict[str, Any]:

@@ -268,6 +268,7 @@ def _neighbours(found: dict[str, Any]) -> Iterator[Ratio]:
     for limit, part in found["limits"].items():
         what = f"nearest {limit} {among}"
         yield Ratio("neighbours", f"{what}, p99 in ms", part["p99_ms"], OURS, most=MOST_MS)
+        yield Ratio("neighbours", f"{what}, p99 of processor time in ms", part["p99_cpu_ms"], OURS)
         yield Ratio(
             "neighbours",
             f"{what}, p50 / plain NumPy's",

@@ -78,6 +78,8 @@ class Estimates:
         The rows.
     series
         With as many days as the window has.
+    count
+        How many of the rows; all by default.
 
     Attributes
     ----------
@@ -87,9 +89,9 @@ class Estimates:
         Where the common sessions begin in the series, if they are neighbours in it and in the row; else -1.
     """
 
-    def __init__(self, returns: RoundedReturns, series: DailyReturns) -> None:
+    def __init__(self, returns: RoundedReturns, series: DailyReturns, count: int | None = None) -> None:
         self._returns = returns
-        self._used = used = returns.used
+        self._used = used = returns.used if count is None else count
         columns, weekday = weekday_numbers(series.days)
         columns = columns - returns.first_column
         # Days that no row can have are common with none.

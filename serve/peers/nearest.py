@@ -41,6 +41,8 @@ class Pool:
         The same rounded, in memory; None where there is none.
     rows
         Row of each in that, -1 where it has none.
+    places
+        Of each row the place of its alpha among the names, -1 where it is of none of them.
     """
 
     names: Sequence[str]
@@ -48,6 +50,33 @@ class Pool:
     file: ReturnsFile
     rounded: RoundedReturns | None
     rows: Integers
+    places: Integers = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Turn rows to places."""
+        places = np.full(self.rows.max(initial=-1) + 1, -1)
+        (there,) = np.nonzero(self.rows >= 0)
+        places[self.rows[there]] = there
+        object.__setattr__(self, "places", places)
+
+
+class _Candidates(NamedTuple):
+    """The alphas that may be among those asked for.
+
+    Attributes
+    ----------
+    places
+        Of their names.
+    start, observations
+        Where the common sessions begin in the series and how many there are; -1 twice where they are no stretch.
+    passed_over
+        How many others have a correlation.
+    """
+
+    places: Integers
+    start: Integers
+    observations: Integers
+    passed_over: int
 
 
 class Neighbour(NamedTuple):
@@ -110,44 +139,10 @@ def search(
         When the file is not what was written.
     """
     found = Nearest()
-    count = len(pool.names)
-    figure = np.full(count, np.nan)
-    error = np.full(count, np.inf)
-    observations, start = np.full((2, count), -1, np.int64)
-    (there,) = np.nonzero(pool.rows >= 0)
-    estimates: Estimates | None = None
-    if pool.rounded is not None and there.size:
-        estimates, rows = Estimates(pool.rounded, series), pool.rows[there]
-        observations[there], start[there] = estimates.observations[rows], estimates.start[rows]
-        every = estimates.of_all()
-        figure[there], error[there] = every.correlation[rows], every.error[rows]
-    others = np.ones(count, np.bool_)
-    own = bisect_left(pool.names, without)
-    others[own : own + (own < count and pool.names[own] == without)] = False
-    few = others & (observations >= 0) & (observations < MIN_SESSIONS)
-    found.excluded[TOO_FEW] += int(np.count_nonzero(few))
-    wanted, sign = others & ~few, -1.0 if farthest else 1.0
-    # An estimate is of an alpha that varies; of the others nothing is known yet.
-    varies = wanted & np.isfinite(error)
-    sure, unsure = np.flatnonzero(varies), np.flatnonzero(wanted & ~varies)
-    if estimates is not None:
-        closer = np.concatenate(
-            [_first(sure, sign * figure, error, offset + limit), unsure[pool.rows[unsure] >= 0]]
-        )
-        figure[closer], error[closer] = estimates.of(pool.rows[closer])
-        known = np.isfinite(error[closer])
-        varies[closer] |= known
-        sure = closer[known]
-        unsure = np.concatenate([closer[~known], unsure[pool.rows[unsure] < 0]])
-    places, exact, sessions = _exact(
-        series,
-        window,
-        pool,
-        np.concatenate([_first(sure, sign * figure, error, offset + limit), unsure]),
-        stretches=(start, observations),
-        found=found,
-    )
-    found.compared = int(np.count_nonzero(varies) + np.count_nonzero(~varies[places]))
+    sign = -1.0 if farthest else 1.0
+    candidates = _candidates(series, pool, found, without=without, sign=sign, count=offset + limit)
+    places, exact, sessions = _exact(series, window, pool, candidates, found)
+    found.compared = candidates.passed_over + places.size
     order = np.lexsort((places, -sign * exact))[offset : offset + limit]
     found.page = [
         Neighbour(pool.names[place], value, n)
@@ -158,44 +153,67 @@ def search(
     return found
 
 
-def _first(places: Integers, score: Floats, error: Floats, count: int) -> Integers:
-    """Return those of some places that may be among the first `count`, given how far each may lie from where it seems to be."""
-    if places.size <= count:
-        return places
-    score, error = score[places], error[places]
-    at_least = np.partition(score - error, places.size - count)[places.size - count]
-    found: Integers = places[score + error >= at_least]
+def _candidates(
+    series: DailyReturns, pool: Pool, found: Nearest, *, without: str, sign: float, count: int
+) -> _Candidates:
+    """Choose by estimates, and count the alphas with too few sessions; those without a row are all chosen."""
+    others = np.ones(len(pool.names), np.bool_)
+    own = bisect_left(pool.names, without)
+    others[own : own + (own < others.size and pool.names[own] == without)] = False
+    (outside,) = np.nonzero(others & (pool.rows < 0))
+    none = np.full(outside.size, -1)
+    if pool.rounded is None or not pool.places.size:
+        return _Candidates(outside, none, none, 0)
+    # By row from here on: to arrange by place what is known of thousands takes as long as to estimate it.
+    estimates = Estimates(pool.rounded, series, pool.places.size)
+    wanted = (pool.places >= 0) & others[pool.places]
+    few = wanted & (estimates.observations >= 0) & (estimates.observations < MIN_SESSIONS)
+    found.excluded[TOO_FEW] += int(np.count_nonzero(few))
+    wanted &= ~few
+    score, error = estimates.of_all()
+    score *= sign
+    # An estimate is of an alpha that varies; of the others nothing is known yet.
+    varies = np.isfinite(error)
+    sure, unsure = np.flatnonzero(wanted & varies), np.flatnonzero(wanted & ~varies)
+    closer = sure[_first(score[sure], error[sure], count)]
+    rows = np.concatenate([closer, unsure])
+    score, error = estimates.of(rows)
+    known, unknown = np.flatnonzero(np.isfinite(error)), np.flatnonzero(np.isinf(error))
+    chosen = known[_first(sign * score[known], error[known], count)]
+    passed_over = sure.size - closer.size + known.size - chosen.size
+    rows = rows[np.concatenate([chosen, unknown])]
+    return _Candidates(
+        np.concatenate([pool.places[rows], outside]),
+        np.concatenate([estimates.start[rows], none]),
+        np.concatenate([estimates.observations[rows], none]),
+        passed_over,
+    )
+
+
+def _first(score: Floats, error: Floats, count: int) -> Integers:
+    """Return which may be among the first `count`, given how far each may lie from where it seems to be."""
+    if score.size <= count:
+        return np.arange(score.size)
+    at_least = np.partition(score - error, score.size - count)[score.size - count]
+    found: Integers = np.flatnonzero(score + error >= at_least)
     return found
 
 
 def _exact(
-    series: DailyReturns,
-    window: Window,
-    pool: Pool,
-    places: Integers,
-    *,
-    stretches: tuple[Integers, Integers],
-    found: Nearest,
+    series: DailyReturns, window: Window, pool: Pool, candidates: _Candidates, found: Nearest
 ) -> tuple[Integers, Floats, Integers]:
     """Compute correlations in double precision, and count the alphas that have none.
-
-    Parameters
-    ----------
-    stretches
-        By place, where the common sessions begin in the series and how many there are; -1 twice where they are no stretch.
-    found
-        Where they are counted.
 
     Returns
     -------
     tuple
         The places with a correlation, what it is, and the common sessions.
     """
-    start, count = (x[places] for x in stretches)
-    values, sessions = np.full(places.size, np.nan), count.copy()
+    places, start, observations, _ = candidates
+    values, sessions = np.full(places.size, np.nan), observations.copy()
     (shared,) = np.nonzero(start >= 0)
     if shared.size:
-        values[shared] = _in_stretches(series, pool, places[shared], start[shared], count[shared])
+        values[shared] = _in_stretches(series, pool, places[shared], start[shared], observations[shared])
     for at in np.flatnonzero(start < 0).tolist():
         value, sessions[at] = _one(series, window, pool, pool.records[places[at]])
         if not isinstance(value, Unavailable):
