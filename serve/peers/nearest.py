@@ -59,6 +59,24 @@ class Pool:
         places[self.rows[there]] = there
         object.__setattr__(self, "places", places)
 
+    def place(self, name: str) -> int | None:
+        """Return the place of a name; None where it is none of them."""
+        at = bisect_left(self.names, name)
+        return at if at < len(self.names) and self.names[at] == name else None
+
+    def returns(self, name: str, snapshot: str) -> DailyReturns | None:
+        """Read the returns of an alpha; None unless they are those of the snapshot given.
+
+        Raises
+        ------
+        ReturnsDamaged
+            When the file is not what was written.
+        """
+        place = self.place(name)
+        if place is None or self.records[place].snapshot != snapshot:
+            return None
+        return self.file.whole(self.records[place])
+
 
 class _Candidates(NamedTuple):
     """The alphas that may be among those asked for.
@@ -158,8 +176,9 @@ def _candidates(
 ) -> _Candidates:
     """Choose by estimates, and count the alphas with too few sessions; those without a row are all chosen."""
     others = np.ones(len(pool.names), np.bool_)
-    own = bisect_left(pool.names, without)
-    others[own : own + (own < others.size and pool.names[own] == without)] = False
+    own = pool.place(without)
+    if own is not None:
+        others[own] = False
     (outside,) = np.nonzero(others & (pool.rows < 0))
     none = np.full(outside.size, -1)
     if pool.rounded is None or not pool.places.size:

@@ -225,6 +225,18 @@ def test_many_at_once_have_the_very_figures_of_each_alone(
         assert row.figure == alone, "to the last bit"
 
 
+def test_the_returns_of_a_name_are_those_of_the_snapshot_asked_for() -> None:
+    draw = np.random.default_rng(8)
+    others = {f"A{n}": alpha("plain", draw, dict.fromkeys(weekdays(), 0.0)) for n in range(3)}
+    pool = pool_of(ReturnsFile(None), others, 10**8, narrow=False)
+    found = pool.returns("A1", "s")
+    assert found is not None
+    assert np.array_equal(found.days, others["A1"].days)
+    assert np.array_equal(found.values, others["A1"].values)
+    assert pool.returns("A1", "another") is None
+    assert pool.returns("A", "s") is pool.returns("A9", "s") is None
+
+
 def test_alphas_that_are_alike_to_the_last_digit_come_by_address(tmp_path: Path) -> None:
     draw = np.random.default_rng(3)
     common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}

@@ -195,6 +195,7 @@ def test_what_is_published_is_compared_soon_after(
         returns |= {"Test_new": catalogue.returns_of(new), "Test_like_1": catalogue.returns_of(again)}
         wanted = expected(returns, "Test_like_0")
         eventually(lambda: shown(body(api, token, "Test_like_0")["data"]) == wanted)
+        assert shown(body(api, token, "Test_like_1")["data"]) == expected(returns, "Test_like_1")
         assert body(api, token, "Test_like_0")["meta"]["excluded"]["not_read"] == 0
 
 
