@@ -85,10 +85,17 @@ class Damage:
         if before is None or before.snapshot != pointer.snapshot:
             _log.error("snapshot_damaged", alpha=pointer.alpha_id, snapshot=pointer.snapshot, reason=reason)
 
-    def intact(self, pointer: Pointer) -> None:
-        """Take note that every file of a snapshot was found to be what its manifest says."""
-        known = self._damaged.get(pointer.alpha_id)
-        if known is not None and time.monotonic() >= known.until:
+    def intact(self, pointer: Pointer, known: Damaged) -> None:
+        """Take note that every file of a snapshot was found to be what its manifest says.
+
+        Parameters
+        ----------
+        pointer
+            Of the snapshot.
+        known
+            What was wrong with it when the look at its files began: what was found out since is not refuted by that.
+        """
+        if self._damaged.get(pointer.alpha_id) is known and time.monotonic() >= known.until:
             self._forget([pointer.alpha_id])
 
     def keep_served(self) -> None:

@@ -105,8 +105,9 @@ class Survey:
 
     def _look(self, snapshot: Snapshot) -> None:
         pointer = snapshot.pointer
+        known = self._damage.alphas.get(pointer.alpha_id)
         try:
-            reason = self._wrong(snapshot, pointer)
+            reason = self._wrong(snapshot, pointer, all_files=known is not None)
         except SnapshotError as error:
             reason = str(error)
         except StorageUnavailable as error:
@@ -115,18 +116,18 @@ class Survey:
             reason = str(error)
         if self._snapshots.resolve(pointer.alpha_id) is not snapshot or not self._snapshots.followed:
             return  # another one is served since, or the whole root went away
-        if reason is None:
-            self._damage.intact(pointer)
-        else:
+        if reason is not None:
             self._damage.found(pointer, reason)
+        elif known is not None:
+            self._damage.intact(pointer, known)
         self._looked_at.add(snapshot)
 
-    def _wrong(self, snapshot: Snapshot, pointer: Pointer) -> str | None:
-        """Say what is wrong with a publication, None when nothing is."""
+    def _wrong(self, snapshot: Snapshot, pointer: Pointer, *, all_files: bool) -> str | None:
+        """Say what is wrong with a publication, None when nothing is; its files are compared with their digests if asked for."""
         manifest, faults = check_manifest(self._storage, pointer)
         if faults or manifest is None:
             return "; ".join(f"{fault.file} {fault.message}" for fault in faults)
-        if pointer.alpha_id in self._damage.alphas:
+        if all_files:
             for entry in manifest.files:
                 snapshot.file(entry.dataset, entry.book)
         return self._incomplete(manifest, pointer) if self._storage.folder is not None else None

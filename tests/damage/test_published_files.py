@@ -7,6 +7,7 @@ import json
 import random
 import re
 import shutil
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,12 +18,13 @@ import pytest
 from polars.exceptions import PanicException
 
 from datasets.catalogue import Catalogue
-from datasets.storage import open_storage
+from datasets.storage import Storage, open_storage
 from pipeline.build import build_seal
 from schemas.endpoint import AllowListScope
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import SnapshotCorrupt, SnapshotError, SnapshotUnreadable, StorageUnavailable
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS
+from serve.observability import survey
 from serve.query.reader import Reader
 from serve.query.sql import Statement
 from tests.support import published
@@ -198,6 +200,34 @@ def test_a_bit_that_was_flipped_before_the_start_is_noticed_although_the_file_lo
                 require_right_or_withheld(asked, whole[asked], answer)
             assert now != whole
             assert health(api) == ("degraded", 1)
+
+
+def test_what_a_request_finds_is_not_forgotten_by_a_look_that_began_before(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = snapshot_folder(root) / "rebalances" / "part-0.parquet"
+    flip(path, path.stat().st_size // 3, 0)
+    looking, asked, looked_on = threading.Event(), threading.Event(), threading.Event()
+    size = Storage.size
+
+    def look(storage: Storage, path: str) -> int | None:
+        # Every size is as it should be: that says nothing of a bit within.
+        if threading.current_thread().name == "survey":
+            if ALPHA in path:
+                looking.set()
+                asked.wait(30)
+            elif asked.is_set():
+                looked_on.set()
+        return size(storage, path)
+
+    monkeypatch.setattr(Storage, "size", look)
+    monkeypatch.setattr(survey, "_REST_FACTOR", 0)
+    with running(root, memory_bytes=1, rows_bytes=0, preload=0) as api:
+        assert looking.wait(30)
+        assert api.get(f"{RUN}/rebalances", api.key()).status_code == 503
+        asked.set()
+        assert looked_on.wait(30)
+        assert health(api) == ("degraded", 1)
 
 
 @pytest.mark.parametrize(
