@@ -23,6 +23,7 @@ from typing import Any
 
 import click
 
+from benchmarks.processes import memory_kb
 from tests.support.seals import make_seal
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -41,10 +42,7 @@ def copies(template: Path, folder: Path, runs: int) -> None:
 
 def resident(pid: int) -> float:
     """Return the resident memory of a process in MiB, 0 when it has ended."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    return 0.0
+    return memory_kb(pid, "status", "VmRSS:") / 1024
 
 
 def batch(seals: Path, root: Path, jobs: int, runs: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ import httpx
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks.processes import cpu_seconds
+from benchmarks.processes import cpu_seconds, memory_kb
 from datasets.catalogue import Catalogue
 from datasets.layout import pointer_path
 from datasets.manifest import Pointer
@@ -267,9 +267,7 @@ def served(root: Path, empty: Path, alphas: int) -> dict[str, Any]:
 
             found[f"GET /v1/alphas?search= ({name})"] = timed(ask, 200, aim=5)
         found["GET /v1/alphas"] = timed(lambda: client.get(f"{address}/alphas"), 200)
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                found["resident_mib"] = round(int(line.split()[1]) / 1024, 1)
+        found["resident_mib"] = round(memory_kb(pid, "status", "VmRSS:") / 1024, 1)
     return found
 
 

@@ -27,7 +27,7 @@ import click
 import numpy as np
 
 from benchmarks.catalogue import _GRANTS, REPOSITORY, _command, figures, make_pointer
-from benchmarks.processes import busy_seconds
+from benchmarks.processes import busy_seconds, memory_kb
 from datasets.layout import pointer_path
 from datasets.storage import open_storage
 from serve.peers.returns import DailyReturns
@@ -135,8 +135,7 @@ class Caller:
 
 def resident_mib(pid: int) -> float:
     """Return the memory of a process that is its own: what is mapped from files is the system's."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("RssAnon:"))
+    return memory_kb(pid, "status", "RssAnon:") / 1024
 
 
 def reached(is_reached: bool) -> str:

@@ -1,4 +1,4 @@
-"""Which weekdays many series of returns are on: most share theirs with many others, and each calendar is held once.
+"""Which weekdays many series of returns are on: most share theirs with many others, and each calendar is stored once.
 
 A column is a weekday, a calendar a set of columns.
 """

@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from datasets.maths.rank_correlation import Integers
 from datasets.maths.series import Floats
-from serve.peers.calendars import weekday_numbers
 from serve.peers.returns import DailyReturns
 from serve.peers.rounded_returns import BLOCK, EIGHT, LARGEST, SIXTEEN, RoundedReturns, in_steps
 
@@ -92,8 +91,7 @@ class Estimates:
     def __init__(self, returns: RoundedReturns, series: DailyReturns, count: int | None = None) -> None:
         self._returns = returns
         self._used = used = returns.used if count is None else count
-        columns, weekday = weekday_numbers(series.days)
-        columns = columns - returns.first_column
+        columns, weekday = returns.columns(series.days)
         # Days that no row can have are common with none.
         inside = weekday & (columns >= 0) & (columns < returns.width)
         columns, own = columns[inside], series.values[inside]

@@ -2,7 +2,7 @@
 
 A row is a series of returns on weekdays, a column a weekday. Where a row has no return there is a zero, which adds
 nothing to any sum, and its day is not in the calendar of the row. Each row is rounded to whole steps of its own, as long as
-its largest return and the bits allow, and how much that lost is kept beside it.
+its largest return and the bits allow, and how much that lost is known of each.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datasets.maths.rank_correlation import Integers
-from datasets.maths.series import Floats
+from datasets.maths.series import Flags, Floats
 from serve.peers.calendars import WORD, Calendars, weekday_numbers
 from serve.peers.returns import DailyReturns, Days
 
@@ -46,8 +46,6 @@ class RoundedReturns:
 
     Attributes
     ----------
-    first_column
-        Number among weekdays of the first column.
     used
         How many rows there are.
     eight, sixteen
@@ -64,8 +62,8 @@ class RoundedReturns:
 
     def __init__(self, first: int, last: int, rows: int, limit: int) -> None:
         (begin, end), _ = weekday_numbers(np.array([first, last], np.int32))
-        self.first_column = int(begin)
-        self.width = -(-(int(end) - self.first_column + 1 + _MARGIN_DAYS) // WORD) * WORD
+        self._first = int(begin)
+        self.width = -(-(int(end) - self._first + 1 + _MARGIN_DAYS) // WORD) * WORD
         blocks = self.width // BLOCK
         # A calendar of its own for each row at worst.
         self.row_bytes = 3 * self.width + 2 * 4 * (blocks + 1) + self.width // 8 + 6 * 8
@@ -88,8 +86,7 @@ class RoundedReturns:
     def add(self, returns: DailyReturns) -> int | None:
         """Add a series and return its row; None when it does not fit: too many, other days, or too large returns."""
         row = self.used
-        columns, weekday = weekday_numbers(returns.days)
-        columns = columns - self.first_column
+        columns, weekday = self.columns(returns.days)
         size = float(np.abs(returns.values).max(initial=0.0))
         if (
             row >= self.capacity
@@ -110,9 +107,14 @@ class RoundedReturns:
         self.used = row + 1
         return row
 
+    def columns(self, days: Days) -> tuple[Integers, Flags]:
+        """Return the column of each day, there or not, and which days are weekdays."""
+        numbers, weekday = weekday_numbers(days)
+        return numbers - self._first, weekday
+
     def before(self, rows: Integers, days: Days) -> Integers:
         """Return how many returns each of some rows has before its day."""
-        columns = np.clip(weekday_numbers(days)[0] - self.first_column, 0, self.width)
+        columns = np.clip(self.columns(days)[0], 0, self.width)
         return self.calendars.before(self.calendar[rows], columns)
 
 
