@@ -107,6 +107,7 @@ class Estimates:
         self._calendar = returns.calendar[:used]
         self._common = returns.calendars.common(columns)
         self.observations = self._common.observations[self._calendar]
+        self._counts: Integers = np.maximum(self.observations, 1)
         if inside.all():
             self.start = self._common.start[self._calendar]
 
@@ -119,7 +120,7 @@ class Estimates:
         steps, lost = in_steps(self._deviations, self._size, EIGHT)
         own = self._side(steps, self._size / EIGHT, lost, rows)
         products = _products(returns.eight[rows, self._begin : self._end], own.dense)
-        n = self._counts(rows)
+        n = self._counts[rows]
         # Days beside whole blocks add anything between nothing and what the blocks have that they are in.
         total, squares, beside = self._block_sums()
         beside_days = -self._begin % BLOCK + self._end % BLOCK
@@ -147,14 +148,10 @@ class Estimates:
             wide = self._returns.sixteen[rows[part], self._begin : self._end].astype(np.float64)
             products[part], total[part] = (wide @ pair).T
             squares[part] = np.vecdot(wide, wide)
-        n = self._counts(rows)
+        n = self._counts[rows]
         left = squares - total * total / n
         correlation = (products - own.total * total / n) / np.sqrt(own.squares * left)
         return _known(correlation, own.error + self._turned(SIXTEEN, rows, left, squares))
-
-    def _counts(self, rows: Integers | slice) -> Integers:
-        counts: Integers = np.maximum(self.observations[rows], 1)
-        return counts
 
     def _side(self, values: Floats, step: float, lost: float, rows: Integers | slice) -> _Side:
         """Take the series as it is compared: its values in steps so long, of which rounding lost so much."""
@@ -185,7 +182,7 @@ class Estimates:
             Sums of squares in steps, less the mean and with it, or bounds of them.
         """
         lost = np.minimum(self._returns.lost[steps][rows], 0.5 * np.sqrt(self._end - self._begin))
-        return _error(lost, least, most, self._returns.size[rows] / steps, self._counts(rows))
+        return _error(lost, least, most, self._returns.size[rows] / steps, self._counts[rows])
 
     def _block_sums(self) -> tuple[Floats, Floats, Floats]:
         """Return sums of rows and of their squares over whole blocks of the window, and of the squares in those it cuts."""
