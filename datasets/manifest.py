@@ -81,6 +81,18 @@ class Manifest:
     reconciliation
         ``declared``: what the seal declares of its engine's ways; ``figures``: each of the run's own figures with its
         recomputed value and the convention that gives it. Empty in snapshots of earlier releases.
+    checks
+        One entry a rule, in the order of the rules: ``rule``; ``outcome``, which is ``pass``, ``notice`` (a warning) or
+        ``not_checked``; ``reason`` of what was not checked, else None; ``checked`` and ``of``, how many rows a rule
+        proved and of how many, None where it proves all or none.
+    notices
+        One entry a declared notice, in declared order, also of those that pass: ``notice`` (its id), ``outcome``,
+        ``figure``, ``value``, ``threshold``, ``unit``, ``reason``, ``message``, ``raw`` (made of raw columns or books)
+        and ``details``; other runs that an entry concerns are named in ``details["alphas"]``.
+    history
+        One entry an earlier seal of the alpha, oldest first: ``seal_digest``, ``sealed_at`` and ``snapshot``;
+        ``outcome``, which is ``extended`` or ``restated``; ``common_weeks``, ``restated_weeks`` by what was restated,
+        ``restated_since``, ``mean_ic_before`` and ``mean_ic_after``.
     """
 
     schema_version: str
@@ -102,6 +114,9 @@ class Manifest:
     rules: tuple[str, ...] = ()
     built_with: Mapping[str, str] = field(default_factory=dict)
     reconciliation: Mapping[str, Any] = field(default_factory=dict)
+    checks: tuple[Mapping[str, Any], ...] = ()
+    notices: tuple[Mapping[str, Any], ...] = ()
+    history: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def declared(self) -> str:
@@ -135,7 +150,7 @@ class Manifest:
             found = orjson.loads(data)
             found["files"] = tuple(FileEntry(**_known(FileEntry, entry)) for entry in found["files"])
             found["columns"] = {name: tuple(columns) for name, columns in found["columns"].items()}
-            for name in ("kinds", "missing", "warnings", "rules"):
+            for name in ("kinds", "missing", "warnings", "rules", "checks", "notices", "history"):
                 found[name] = tuple(found.get(name, ()))
             return cls(**_known(cls, found))
         except _UNREADABLE as error:
