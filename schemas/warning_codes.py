@@ -14,6 +14,8 @@ WARNING_CODES: Final[dict[str, str]] = {
     "insufficient_data": "The window holds too little for a block, which is null: a Newey-West test takes ten "
     "observations, `ic_deciles` and `panel` a week with enough scored names, `core.tenure` a date.",
     "nonpositive_variance": "The long-run variance of the series is not positive, so the Newey-West block is null.",
+    "nonpositive_equity": "The book opens sessions of the window with equity at or below 0. These have no return, so what is "
+    "made of the returns of the window is withheld.",
     "window_lifetime_only": "Sealed statistics describe the whole run; the requested window does not narrow them.",
     "block_error": "A block could not be computed; it is null and the rest of the answer is unaffected.",
     "ic_family_mismatch": "`nwt.ic` is null because the run has no cross-sections to rebuild the weekly IC from.",

@@ -14,7 +14,7 @@ from datasets.luck.reading import Evidence
 from datasets.maths import bands
 from datasets.maths.bands import Band, Bands, Figure, ledger_bands, weekly_bands
 from datasets.maths.conventions import SESSIONS_PER_YEAR
-from datasets.maths.equity import period_returns
+from datasets.maths.equity import period_returns, solvent_returns
 from datasets.maths.overfitting import Matrix, Overfitting, overfitting
 from datasets.maths.series import Floats, measured
 from datasets.maths.sharpe import (
@@ -114,7 +114,7 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
             return None
         return figure
 
-    moments = ledger if isinstance(ledger, Unavailable) else sharpe_moments(_returns(ledger))
+    moments = _moments(ledger)
     shown = {
         name: moments if isinstance(moments, Unavailable) else getattr(moments, name) * scale
         for name, scale in (("sharpe", ANNUAL), ("skewness", 1.0), ("kurtosis", 1.0))
@@ -210,6 +210,13 @@ def _closed(source: Source, query: LuckQuery) -> Unavailable | None:
     if source.endpoint in query.may_call:
         return None
     return Unavailable(ACCESS_LIMITED, f"the key may not call {source.endpoint}", source.kind)
+
+
+def _moments(ledger: Ledger | Unavailable) -> SharpeMoments | Unavailable:
+    if isinstance(ledger, Unavailable):
+        return ledger
+    returns = solvent_returns(ledger.starting, ledger.ending)
+    return returns if isinstance(returns, Unavailable) else sharpe_moments(returns)
 
 
 def _returns(ledger: Ledger) -> Floats:

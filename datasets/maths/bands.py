@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from datasets.maths import rank_ic, ratios
 from datasets.maths.conventions import SESSIONS_PER_YEAR, WEEKS_PER_YEAR
-from datasets.maths.equity import period_returns
+from datasets.maths.equity import solvent_returns
 from datasets.maths.series import ROUNDING, Floats, is_constant, measured
 from datasets.maths.stationary_bootstrap import Places, mean_block_length, resampled_places
 from datasets.maths.unavailable import Unavailable, no_variation, too_few
@@ -75,9 +75,12 @@ def volatility(starting: Floats, ending: Floats) -> Figure:
     Returns
     -------
     float or Unavailable
-        Ratio; withheld with fewer than two returns. 0 when they are all the same, which is a measurement.
+        Ratio; withheld with fewer than two returns, or when a session opens with equity not above 0. 0 when they are all the same, which is a measurement.
     """
-    returns = measured(period_returns(starting, ending))
+    returns = solvent_returns(starting, ending)
+    if isinstance(returns, Unavailable):
+        return returns
+    returns = measured(returns)
     if returns.size < 2:
         return too_few(int(returns.size), 2, "daily returns")
     return 0.0 if is_constant(returns) else float(returns.std(ddof=1)) * SESSIONS_PER_YEAR**0.5
@@ -97,7 +100,10 @@ def annualised_return(starting: Floats, ending: Floats) -> Figure:
         Ratio; the product of one plus each return, to the power of 252 over their number, less one. Withheld without a
         return, or when equity falls to 0 or below.
     """
-    returns = measured(period_returns(starting, ending))
+    returns = solvent_returns(starting, ending)
+    if isinstance(returns, Unavailable):
+        return returns
+    returns = measured(returns)
     if returns.size == 0:
         return too_few(0, 1, "daily returns")
     growth = 1.0 + returns
@@ -144,10 +150,13 @@ def ledger_bands(
     Returns
     -------
     Bands
-        Of every figure of :data:`LEDGER_FIGURES`. All are ``insufficient_data`` with fewer than 20 sessions and
-        ``nonpositive_variance`` when the returns do not vary.
+        Of every figure of :data:`LEDGER_FIGURES`. All are ``insufficient_data`` with fewer than 20 sessions,
+        ``nonpositive_variance`` when the returns do not vary, and ``nonpositive_equity`` when a session opens with
+        equity not above 0.
     """
-    returns = period_returns(starting, ending)
+    returns = solvent_returns(starting, ending)
+    if isinstance(returns, Unavailable):
+        return Bands(dict.fromkeys(LEDGER_FIGURES, returns))
     known = ~np.isnan(returns + risk_free + turnover)
     opening = float(starting[0]) if starting.size else 0.0
     rows = np.stack([returns[known], risk_free[known], turnover[known]])

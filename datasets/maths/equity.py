@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datasets.maths.series import Dates, Flags, Floats, null_if_nan
+from datasets.maths.unavailable import Unavailable, nonpositive_equity
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,11 @@ class Sessions:
     starting, ending
         Opening and closing equity.
     period_return
-        Ratio; null where the opening equity is null or zero, or the closing one is null.
+        Ratio; null where the opening equity is null or not above 0, or the closing one is null.
     unknown
         Where ``period_return`` is null.
     growth
-        One plus ``period_return``; 1 where that is null.
+        One plus ``period_return``; 1 where an equity is null, and null where the opening equity is not above 0.
     """
 
     starting: Floats
@@ -55,16 +56,17 @@ class EquityCurve:
     Attributes
     ----------
     period_return
-        Ratio; null where the opening equity is null or zero.
+        Ratio; null where the opening equity is null or not above 0.
     cumulative_return
-        Ratio; compounded from the first row of the window. A null period is null in its own row and leaves the
-        product of the rows after it unchanged.
+        Ratio; compounded from the first row of the window. A session with an equity that is null is null in its own row
+        and leaves the product of the rows after it unchanged; from a session on that opens with equity not above 0, no
+        row of the window has one.
     peak_equity
         Equity units; highest opening or closing equity so far in the window.
     drawdown
         Equity units, at least 0; peak less closing equity.
     drawdown_pct
-        Percentage points of the peak; null where the peak is not positive. Above 100 when equity is negative.
+        Percentage points of the peak; null where the peak is not above 0. Above 100 when equity is negative.
     """
 
     period_return: Floats
@@ -89,9 +91,10 @@ class EquitySummary:
     peak_equity
         Highest equity of the window, openings included.
     total_return
-        Ratio; ``ending_equity / starting_equity - 1``, null where the opening equity is null or zero.
+        Ratio; ``ending_equity / starting_equity - 1``, null where the opening equity is null or not above 0.
     cumulative_return_pct
-        Percentage points; the last compounded return that is known.
+        Percentage points; the last compounded return that is known. Null for a window in which a session opens with
+        equity not above 0.
     max_drawdown, max_drawdown_pct
         Deepest drawdown, in equity units and in percentage points of the peak. The two need not fall on the same
         session: the first is deepest in money, the second relative to the peak of its day.
@@ -123,11 +126,30 @@ def period_returns(starting: Floats, ending: Floats) -> Floats:
     Returns
     -------
     Floats
-        ``(ending - starting) / starting``; NaN where ``starting`` is null or zero, or ``ending`` is null.
+        ``(ending - starting) / starting``; NaN where ``starting`` is null or not above 0, or ``ending`` is null.
     """
     returns = np.full(starting.shape, np.nan)
-    np.divide(ending - starting, starting, out=returns, where=starting != 0)
+    np.divide(ending - starting, starting, out=returns, where=starting > 0)
     return returns
+
+
+def solvent_returns(starting: Floats, ending: Floats) -> Floats | Unavailable:
+    """Return of each session of a window over which ratios of returns have a meaning.
+
+    Parameters
+    ----------
+    starting, ending
+        Opening and closing equity by session, equally long.
+
+    Returns
+    -------
+    Floats or Unavailable
+        As :func:`period_returns`; ``nonpositive_equity`` when a session opens with equity not above 0: the sessions
+        with a return are then not the window, and a ratio of them alone would leave out what the book lost in debt.
+    """
+    if (starting <= 0).any():
+        return nonpositive_equity(int((starting <= 0).sum()), int(starting.size))
+    return period_returns(starting, ending)
 
 
 def make_sessions(starting: Floats, ending: Floats) -> Sessions:
@@ -145,7 +167,8 @@ def make_sessions(starting: Floats, ending: Floats) -> Sessions:
     """
     returns = period_returns(starting, ending)
     unknown = np.isnan(returns)
-    growth = np.where(unknown, 1.0, 1.0 + returns)
+    # A product over a book in debt means nothing from then on; a session that is not known only leaves it as it is.
+    growth = np.where(unknown & ~(starting <= 0), 1.0, 1.0 + returns)
     return Sessions(starting, ending, returns, unknown, growth)
 
 
@@ -234,7 +257,7 @@ def summarised(dates: Dates, sessions: Sessions, curve: EquityCurve) -> EquitySu
         ending_equity=null_if_nan(ending[-1]),
         peak_equity=null_if_nan(curve.peak_equity[-1]),
         total_return=null_if_nan(period_returns(starting[:1], ending[-1:])[0]),
-        cumulative_return_pct=last_known_pct(curve.cumulative_return),
+        cumulative_return_pct=None if (starting <= 0).any() else last_known_pct(curve.cumulative_return),
         max_drawdown=highest(curve.drawdown),
         max_drawdown_pct=highest(curve.drawdown_pct),
         max_drawdown_date=day_of_highest(dates, curve.drawdown_pct),

@@ -32,7 +32,7 @@ class PriceSummary:
     first_close, last_close
         Closes of those days, in the price's own unit.
     total_return
-        Ratio; ``last_close / first_close - 1``, null where the first close is null or zero.
+        Ratio; ``last_close / first_close - 1``, null where the first close is null or not above 0.
     cumulative_return_pct
         Percentage points; the last compounded return that is known.
     max_drawdown_pct

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from datasets.maths.conventions import SESSIONS_PER_YEAR
-from datasets.maths.equity import equity_curve, highest, period_returns
+from datasets.maths.equity import equity_curve, highest, solvent_returns
 from datasets.maths.series import Floats, is_constant, mean_or_null, measured
 from datasets.maths.unavailable import Unavailable, no_variation, too_few
 
@@ -21,14 +21,15 @@ def information_ratio(starting: Floats, ending: Floats) -> float | Unavailable:
     Returns
     -------
     float or Unavailable
-        Ratio, annualised with the square root of 252; withheld with fewer than two returns, or when they are all
-        the same. Sessions without a return are left out.
+        Ratio, annualised with the square root of 252; withheld with fewer than two returns, when they are all
+        the same, or when a session opens with equity not above 0. Sessions with an equity that is null are left out.
 
     References
     ----------
     Sharpe (1994), "The Sharpe Ratio", Journal of Portfolio Management 21, with a benchmark of zero.
     """
-    return _annualised(measured(period_returns(starting, ending)), "daily returns")
+    returns = solvent_returns(starting, ending)
+    return returns if isinstance(returns, Unavailable) else _annualised(measured(returns), "daily returns")
 
 
 def excess_sharpe(starting: Floats, ending: Floats, risk_free: Floats) -> float | Unavailable:
@@ -46,7 +47,10 @@ def excess_sharpe(starting: Floats, ending: Floats, risk_free: Floats) -> float 
     float or Unavailable
         As :func:`information_ratio`; a session without a rate is left out.
     """
-    return _annualised(measured(period_returns(starting, ending) - risk_free), "daily excess returns")
+    returns = solvent_returns(starting, ending)
+    if isinstance(returns, Unavailable):
+        return returns
+    return _annualised(measured(returns - risk_free), "daily excess returns")
 
 
 def pnl(starting: Floats, ending: Floats) -> float | Unavailable:

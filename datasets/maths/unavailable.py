@@ -58,3 +58,22 @@ def no_variation(what: str) -> Unavailable:
         With code ``nonpositive_variance``.
     """
     return Unavailable("nonpositive_variance", f"the {what} of the window do not vary")
+
+
+def nonpositive_equity(sessions: int, of: int) -> Unavailable:
+    """Withhold a ratio of returns because the book has no return on some sessions.
+
+    Parameters
+    ----------
+    sessions, of
+        Sessions that open with equity at or below 0, and all of the window.
+
+    Returns
+    -------
+    Unavailable
+        With code ``nonpositive_equity``.
+    """
+    return Unavailable(
+        "nonpositive_equity",
+        f"equity is not above 0 at the open of {sessions} of {of} sessions of the window, which have no return",
+    )

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict
 from typing import Any, Final
 
-from datasets.maths.equity import period_returns
+from datasets.maths.equity import solvent_returns
 from datasets.maths.newey_west import newey_west
 from datasets.maths.series import Floats, mean_or_null
 from datasets.maths.unavailable import Unavailable
@@ -76,7 +76,9 @@ def nwt_ir(rows: Sources) -> Block | Unavailable:
     """Test the daily return of the long_short book, in the window."""
     if isinstance(rows.ledger, Unavailable):
         return rows.ledger
-    returns = period_returns(rows.ledger.starting, rows.ledger.ending)
+    returns = solvent_returns(rows.ledger.starting, rows.ledger.ending)
+    if isinstance(returns, Unavailable):
+        return returns
     return _test(returns, source=LEDGER.kind, frequency=DAILY)
 
 

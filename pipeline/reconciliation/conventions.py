@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from datasets.maths import rank_ic, ratios
-from datasets.maths.equity import period_returns
+from datasets.maths.equity import solvent_returns
 from datasets.maths.series import Dates, Flags, Floats, is_constant, mean_or_null, measured
 from datasets.maths.unavailable import Unavailable
 
@@ -39,8 +39,9 @@ class Daily:
 
     @cached_property
     def returns(self) -> Floats:
-        """Return of each session."""
-        return period_returns(self.starting, self.ending)
+        """Return of each session; all null where one opens with equity not above 0, so that no ratio follows."""
+        returns = solvent_returns(self.starting, self.ending)
+        return np.full(self.starting.shape, np.nan) if isinstance(returns, Unavailable) else returns
 
     @cached_property
     def weeks(self) -> tuple[Floats, Floats, Floats]:

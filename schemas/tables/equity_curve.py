@@ -29,14 +29,14 @@ EQUITY_CURVE: Final = Table(
         _derived(
             "period_return",
             Unit.RATIO,
-            "Change of equity over the session relative to its start; null when the start is missing or 0.",
+            "Change of equity over the session relative to its start; null when the start is missing or not above 0.",
             nullable=True,
         ),
         _derived(
             "cumulative_return",
             Unit.RATIO,
             "Product of one plus each period return since the window's first row, its own included, less one: the base before that "
-            "row is 0.",
+            "row is 0. Null from a session on that starts with equity not above 0.",
             nullable=True,
         ),
         _derived("peak_equity", Unit.EQUITY, "Largest starting or ending equity so far."),

@@ -16,10 +16,12 @@ from datasets.maths.equity import (
     equity_curve,
     make_sessions,
     period_returns,
+    solvent_returns,
     summarised,
 )
 from datasets.maths.price import PriceSummary, price_curve, price_summary
 from datasets.maths.series import Dates, Floats
+from datasets.maths.unavailable import Unavailable
 from tests.maths.panels import check
 
 NULL = math.nan
@@ -58,7 +60,9 @@ def test_every_column_equals_the_loop_over_sessions(sessions: list[tuple[float, 
     curve = equity_curve(starting, ending)
     growth, peak = 1.0, NULL
     for i, (start, end) in enumerate(sessions):
-        period = (end - start) / start if start else NULL
+        period = (end - start) / start if start > 0 else NULL
+        if start <= 0:
+            growth = NULL
         if not math.isnan(period):
             growth *= 1 + period
         for equity in (start, end):
@@ -106,14 +110,35 @@ def test_a_window_of_sessions_is_measured_as_if_it_were_the_ledger(
         assert summary.max_drawdown_date is None
     else:
         assert summary.max_drawdown_date == dates[expected.drawdown_pct.tolist().index(deepest)].item()
-    compound = [x for x in expected.cumulative_return.tolist() if not math.isnan(x)]
+    in_debt = any(start <= 0 for start in starting[start:end])
+    compound = [x for x in expected.cumulative_return.tolist() if not math.isnan(x) and not in_debt]
     assert summary.cumulative_return_pct == (compound[-1] * 100 if compound else None)
 
 
-def test_a_session_that_opens_at_nothing_has_no_return_and_breaks_no_chain() -> None:
-    curve = equity_curve(series(1.0, NULL, 0.0, 1.0), series(1.1, 1.0, 1.0, 1.2))
-    assert curve.period_return == pytest.approx([0.1, NULL, NULL, 0.2], nan_ok=True)
-    assert curve.cumulative_return == pytest.approx([0.1, NULL, NULL, 0.32], nan_ok=True)
+def test_a_session_whose_opening_is_not_known_has_no_return_and_breaks_no_chain() -> None:
+    curve = equity_curve(series(1.0, NULL, 1.0), series(1.1, 1.0, 1.2))
+    assert curve.period_return == pytest.approx([0.1, NULL, 0.2], nan_ok=True)
+    assert curve.cumulative_return == pytest.approx([0.1, NULL, 0.32], nan_ok=True)
+
+
+@pytest.mark.parametrize("equity", [0.0, -2.0])
+def test_a_book_in_debt_has_no_return_and_no_compounded_one_from_then_on(equity: float) -> None:
+    curve = equity_curve(series(1.0, equity, 1.0), series(equity, 1.0, 1.2))
+    assert curve.period_return == pytest.approx([equity - 1.0, NULL, 0.2], nan_ok=True)
+    assert curve.cumulative_return == pytest.approx([equity - 1.0, NULL, NULL], nan_ok=True)
+    assert curve.drawdown == pytest.approx([1.0 - equity, 0.0, 0.0])
+
+
+def test_a_book_in_debt_that_sinks_does_not_earn() -> None:
+    equity = np.array([1.0, -1.0, -2.0, -4.0, -6.0])
+    starting, ending = equity[:-1], equity[1:]
+    assert period_returns(starting, ending) == pytest.approx([-2.0, NULL, NULL, NULL], nan_ok=True)
+    summary = summarise(days(4), starting, ending)
+    assert (summary.total_return, summary.cumulative_return_pct) == (-7.0, None)
+    assert (summary.max_drawdown, summary.max_drawdown_pct) == (7.0, 700.0)
+    withheld = solvent_returns(starting, ending)
+    assert isinstance(withheld, Unavailable)
+    assert (withheld.code, "3 of 4 sessions" in withheld.text) == ("nonpositive_equity", True)
 
 
 def test_opening_equity_counts_towards_the_peak() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.maths import rank_ic, ratios
+from datasets.maths import bands, rank_ic, ratios
 from datasets.maths.price import price_curve, price_summary
 from datasets.maths.series import Floats
 from datasets.maths.unavailable import Unavailable
@@ -83,6 +83,19 @@ def test_sessions_without_a_return_or_a_rate_are_left_out() -> None:
     rates = np.array([0.001, NULL, 0.001])
     expected = ratios.excess_sharpe(starting[[0, 2]], ending[[0, 2]], rates[[0, 2]])
     assert ratios.excess_sharpe(starting, ending, rates) == expected
+
+
+@check
+@given(varied, st.integers(0, 59), st.floats(-10.0, 0.0))
+def test_a_window_with_a_session_that_opens_in_debt_has_no_ratio(
+    per_mille: list[int], at: int, debt: float
+) -> None:
+    starting, ending = ledger([x / 1000 for x in per_mille])
+    starting[at % starting.size] = debt
+    assert reason(ratios.information_ratio(starting, ending)) == "nonpositive_equity"
+    assert reason(ratios.excess_sharpe(starting, ending, np.zeros(starting.size))) == "nonpositive_equity"
+    assert reason(bands.annualised_return(starting, ending)) == "nonpositive_equity"
+    assert reason(bands.volatility(starting, ending)) == "nonpositive_equity"
 
 
 @pytest.mark.parametrize("returns", [[], [0.01]])

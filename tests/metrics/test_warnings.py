@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 import re
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from datasets.run_metrics.figures import Ledger
+from datasets.run_metrics.window import Window
 from schemas.kinds import KINDS
 from schemas.metrics.core import REPRODUCTION_TOLERANCE
 from schemas.metrics_documentation import documentation
@@ -233,6 +236,29 @@ def test_nonpositive_variance() -> None:
     assert set(answer.data["nwt"].values()) == {None}
 
 
+def in_debt() -> Ledger:
+    """A ledger of a book that falls below nothing in the middle and goes on sinking."""
+    book = factories.ledger()
+    ending = book.ending.copy()
+    ending[100:] = -np.arange(1.0, 101.0)
+    return replace(book, starting=np.append(1.0, ending[:-1]), ending=ending)
+
+
+def test_nonpositive_equity() -> None:
+    answer = ask(factories.run(sealed=None, ledger=in_debt()))
+    assert codes(answer, "nwt.ir") == {"nonpositive_equity"}
+    assert answer.data["nwt"]["ir"] is None
+    core = answer.data["core"]
+    for name in ("information_ratio", "excess_sharpe", "sharpe"):
+        assert (core[name]["value"], core[name]["status"]) == (None, "not_measurable")
+        assert "equity is not above 0 at the open of 99 of 200 sessions" in core[name]["withheld_reason"]
+    assert core["pnl"]["value"] == -101.0
+    assert core["max_drawdown"]["value"] > 101.0
+    # The year before the debt is measured as ever.
+    before = ask(factories.run(sealed=None, ledger=in_debt().within(Window(None, dt.date(2020, 2, 1)))))
+    assert before.data["core"]["information_ratio"]["value"] is not None
+
+
 def test_window_lifetime_only() -> None:
     figures = complete()
     answer = ask(figures, first="2020-02-01")
@@ -320,6 +346,7 @@ def test_every_code_but_the_one_of_pages_is_given_by_some_run() -> None:
         ask(factories.run(sealed=None), last="2020-01-20"),
         ask(factories.run(ledger=replace(factories.ledger(), starting=np.ones(200), ending=np.ones(200)))),
         ask(broken),
+        ask(factories.run(ledger=in_debt())),
         ask(factories.run(sealed=sealed([replace(record("pnl", 0.1), reproduced=False)]))),
     ]
     given = {code for answer in answers for code in codes(answer)}
