@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -88,14 +90,39 @@ def factor(run: Snapshot, column: str) -> pd.Series:
     return pd.Series(rows[column].to_numpy(), index=index, name=column)
 
 
-def benchmark(
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """A benchmark over the sessions of a book.
+
+    Attributes
+    ----------
+    rows
+        `date`, `close` and `price` by session: the price is the adjusted close where every session has one, else the close.
+    previous_date, previous
+        The session before the book's first, and its price of the same kind; None and NaN where the market data hold none.
+    """
+
+    rows: pl.DataFrame
+    previous_date: dt.date | None
+    previous: float
+
+    @property
+    def curve(self) -> pl.DataFrame:
+        """Close, return, compounded return and drawdown by session, from the close before the first one on."""
+        curve = price_curve(self.rows["price"].to_numpy(), self.previous)
+        names = ("period_return", "cumulative_return", "drawdown_pct")
+        measured = [pl.Series(name, getattr(curve, name), nan_to_null=True) for name in names]
+        return self.rows.select("date", "close").with_columns(measured)
+
+
+def prices(
     run: Snapshot,
     market_data: str | os.PathLike[str] | None,
     symbol: str,
     book: str,
     window: Window = WHOLE_RUN,
-) -> pl.DataFrame:
-    """Return a benchmark over the sessions of a book, as the interface serves it with the same `from` and `to`.
+) -> Prices:
+    """Return a benchmark over the sessions of a book.
 
     Parameters
     ----------
@@ -107,26 +134,6 @@ def benchmark(
     SettingsError
         When there is no market data, or it lacks a column or the symbol, or has two rows of one day.
     """
-    rows = prices(run, market_data, symbol, book, window)
-    curve = price_curve(rows["price"].to_numpy())
-    return rows.select("date", "close").with_columns(
-        pl.Series("period_return", curve.period_return, nan_to_null=True),
-        pl.Series("cumulative_return", curve.cumulative_return, nan_to_null=True),
-        pl.Series("drawdown_pct", curve.drawdown_pct, nan_to_null=True),
-    )
-
-
-def prices(
-    run: Snapshot,
-    market_data: str | os.PathLike[str] | None,
-    symbol: str,
-    book: str,
-    window: Window = WHOLE_RUN,
-) -> pl.DataFrame:
-    """Return `date`, `close` and `price` of a benchmark over the sessions of a book; errors as of :func:`benchmark`.
-
-    The price is the adjusted close where every session has one, else the close.
-    """
     place, stored = _market_data(market_data)
     names = stored.collect_schema().names()
     adjusted = pl.col(_ADJUSTED) if _ADJUSTED in names else pl.lit(None)
@@ -136,9 +143,9 @@ def prices(
         pl.col("close").cast(pl.Float64),
         adjusted.cast(pl.Float64).alias(_ADJUSTED),
     ]
-    rows = stored.filter(wanted).select(columns).sort("date").collect()
-    if rows.is_empty() or rows["date"].is_duplicated().any():
-        what = "holds no row" if rows.is_empty() else "holds two rows of one day"
+    stored_rows = stored.filter(wanted).select(columns).sort("date").collect()
+    if stored_rows.is_empty() or stored_rows["date"].is_duplicated().any():
+        what = "holds no row" if stored_rows.is_empty() else "holds two rows of one day"
         raise SettingsError(f"{place} {what} of {symbol.upper()}")
     sessions = (
         run.scan("equity_curve", book)
@@ -146,9 +153,15 @@ def prices(
         .select(first=pl.col("date").min(), last=pl.col("date").max())
         .collect()
     )
-    rows = rows.filter(pl.col("date").is_between(sessions["first"].item(), sessions["last"].item()))
+    first, last = sessions["first"].item(), sessions["last"].item()
+    rows = stored_rows.filter(pl.col("date").is_between(first, last))
     price = "close" if rows[_ADJUSTED].null_count() else _ADJUSTED
-    return rows.select("date", "close", price=pl.col(price))
+    before = stored_rows.filter(pl.col("date") < first).tail(1).drop_nulls(price)
+    return Prices(
+        rows.select("date", "close", price=pl.col(price)),
+        None if before.is_empty() else before["date"].item(),
+        math.nan if before.is_empty() else before[price].item(),
+    )
 
 
 def within(window: Window) -> pl.Expr:

@@ -79,6 +79,9 @@ class AnalystMethods:
     ) -> pl.DataFrame:
         """Return a benchmark over the sessions of a book: close, return, compounded return and drawdown.
 
+        It counts from its close before the book's first session, as the book counts from the equity it opened with. Where the
+        market data hold no close before it, the first return is null and the benchmark counts from that session's close.
+
         Parameters
         ----------
         market_data
@@ -97,7 +100,7 @@ class AnalystMethods:
         """
         from datasets import analysis  # noqa: PLC0415 - as above
 
-        return analysis.benchmark(self._snapshot, market_data, symbol, book)
+        return analysis.prices(self._snapshot, market_data, symbol, book).curve
 
     def factor(self, column: str = "score") -> pd.Series:
         """Return a column of the cross-sections as alphalens takes a factor: by `date` and `asset`, without nulls.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +33,8 @@ class PriceSummary:
     first_close, last_close
         Closes of those days, in the price's own unit.
     total_return
-        Ratio; ``last_close / first_close - 1``, null where the first close is null or not above 0.
+        Ratio; the last close over the one before the window where that is given, else over the first close, less one.
+        Null where that close is null or not above 0.
     cumulative_return_pct
         Percentage points; the last compounded return that is known.
     max_drawdown_pct
@@ -52,31 +54,32 @@ class PriceSummary:
     max_drawdown_date: dt.date | None
 
 
-def price_curve(close: Floats) -> EquityCurve:
-    """Compound a price from the first session of the window.
+def price_curve(close: Floats, previous: float = math.nan) -> EquityCurve:
+    """Compound a price over the sessions of a window.
 
-    Each session opens at the close before it, so the functions of the ledger apply. The first session has no close
-    before it inside the window: its ``period_return`` is null and its ``cumulative_return`` is 0, the base that the
-    following rows compound on.
+    Each session opens at the close before it, so the functions of the ledger apply. Beside a book over the same
+    sessions the curve takes the close before the window: a book's first session counts from the equity it opened with.
 
     Parameters
     ----------
-    close
+    close : Floats, shape (n_sessions,)
         Price by session; may be empty.
+    previous : float
+        Close of the session before the first. NaN where it is not known or lies outside what is measured: the first
+        session then has no ``period_return``, and its ``cumulative_return`` is 0, the base the following rows compound on.
 
     Returns
     -------
     EquityCurve
-        As long as the input; peak and drawdown in the price's unit.
+        As long as the input; peak and drawdown in the price's unit. A given `previous` counts towards the peak.
     """
-    before = np.concatenate([np.full(min(1, close.size), np.nan), close[:-1]])
-    curve = equity_curve(before, close)
-    if close.size and not np.isnan(close[0]):
+    curve = equity_curve(np.concatenate([np.full(min(1, close.size), previous), close[:-1]]), close)
+    if close.size and math.isnan(previous) and not np.isnan(close[0]):
         curve.cumulative_return[0] = 0.0
     return curve
 
 
-def price_summary(dates: Dates, close: Floats) -> PriceSummary:
+def price_summary(dates: Dates, close: Floats, previous: float = math.nan) -> PriceSummary:
     """Summarise a price over the window.
 
     Parameters
@@ -85,6 +88,8 @@ def price_summary(dates: Dates, close: Floats) -> PriceSummary:
         Day of each session, ascending.
     close
         Price by session, as long as ``dates``.
+    previous
+        As of :func:`price_curve`.
 
     Returns
     -------
@@ -103,14 +108,15 @@ def price_summary(dates: Dates, close: Floats) -> PriceSummary:
             max_drawdown_pct=None,
             max_drawdown_date=None,
         )
-    curve = price_curve(close)
+    curve = price_curve(close, previous)
+    base = close[:1] if math.isnan(previous) else np.array([previous])
     return PriceSummary(
         first_date=day(dates, 0),
         last_date=day(dates, -1),
         sessions=int(dates.size),
         first_close=null_if_nan(close[0]),
         last_close=null_if_nan(close[-1]),
-        total_return=null_if_nan(period_returns(close[:1], close[-1:])[0]),
+        total_return=null_if_nan(period_returns(base, close[-1:])[0]),
         cumulative_return_pct=last_known_pct(curve.cumulative_return),
         max_drawdown_pct=highest(curve.drawdown_pct),
         max_drawdown_date=day_of_highest(dates, curve.drawdown_pct),

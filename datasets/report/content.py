@@ -164,7 +164,7 @@ def interval(test: Content) -> Content:
 def benchmark(
     run: Snapshot, book: str, market_data: str | None, symbol: str | None, window: Window
 ) -> Content:
-    """Return the benchmark over the sessions of a book, and what the interface summarises of it."""
+    """Return the benchmark over the sessions of a book, from the close before the first of them, and its summary."""
     if market_data is None:
         if symbol is not None:
             raise SettingsError(f"no market data to take {symbol} from: give --market-data")
@@ -175,16 +175,16 @@ def benchmark(
     if run.scan("equity_curve", book).filter(analysis.within(window)).head(1).collect().is_empty():
         return withheld(NO_SESSION)
     prices = analysis.prices(run, market_data, symbol, book, window)
-    if prices.is_empty():
+    rows = prices.rows
+    if rows.is_empty():
         return withheld(f"the market data hold no price of {symbol} in the sessions of the run")
-    rows = analysis.benchmark(run, market_data, symbol, book, window)
-    summary = asdict(price_summary(prices["date"].to_numpy(), prices["price"].to_numpy()))
+    summary = asdict(price_summary(rows["date"].to_numpy(), rows["price"].to_numpy(), prices.previous))
     # Closes as they are stored, whatever the returns are computed from.
-    closes = {"first_close": prices["close"][0], "last_close": prices["close"][-1]}
+    closes = {"first_close": rows["close"][0], "last_close": rows["close"][-1]}
     return {
         "symbol": symbol,
-        "columns": columns(rows.select("date", "period_return", "cumulative_return", "drawdown_pct")),
-        "summary": json_ready({**summary, **closes}),
+        "columns": columns(prices.curve.drop("close")),
+        "summary": json_ready({**summary, **closes, "previous_date": prices.previous_date}),
     }
 
 

@@ -69,5 +69,23 @@ BENCHMARK_SUMMARY: Final = record(
     ),
     _CUMULATIVE,
     *_DRAWDOWN,
+    day(
+        "previous_date",
+        "Session before the window's first, from whose close a book's first session is compared; null where the market data hold "
+        "none, or no adjusted close of it while `return_basis` is `adjusted_close`.",
+        nullable=True,
+    ),
+    _figure("previous_close", Unit.PRICE, "Close of that session as stored, never adjusted."),
+    _figure(
+        "first_return",
+        Unit.RATIO,
+        "Return of the window's first session over that close, of the price `return_basis` names. Over the sessions of a book the "
+        "benchmark grows to (1 + first_return) x (1 + cumulative_return), for the book's own first session counts as well.",
+    ),
+    _figure(
+        "total_return_from_previous",
+        Unit.RATIO,
+        "Return from that close to the last of the window: what to compare the `total_return` of an equity curve with.",
+    ),
     model="BenchmarkSummary",
 )

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from datasets.maths.equity import period_returns
 from datasets.maths.price import price_curve, price_summary
+from datasets.maths.series import Floats, null_if_nan
 from schemas.objects.summaries import RETURN_BASES
 from schemas.rows import ROWS
 from serve.market_data.series import Benchmark
@@ -48,7 +50,8 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
     -------
     Window
         ``close`` is as stored, not adjusted. Returns and drawdowns are those of the adjusted close when every session
-        of the window has one, else of the close; an empty window has the basis ``close``.
+        of the window has one, else of the close; an empty window has the basis ``close``. The rows begin at the close of
+        the window's first session; what compares them with a book, whose first session counts, is in the summary.
     """
     start = 0 if first is None else int(np.searchsorted(benchmark.dates, np.datetime64(first), "left"))
     stop = None if last is None else int(np.searchsorted(benchmark.dates, np.datetime64(last), "right"))
@@ -83,5 +86,21 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
             "first_close": float(close[0]) if close.size else None,
             "last_close": float(close[-1]) if close.size else None,
             "max_drawdown_date": day_or_null(summary.max_drawdown_date),
+            **_from_previous_close(benchmark, start, price, adjusted=basis == _ADJUSTED),
         },
     )
+
+
+def _from_previous_close(
+    benchmark: Benchmark, start: int, price: Floats, *, adjusted: bool
+) -> dict[str, Any]:
+    """Measure the window from the close of the session before it; null where there is none on the window's basis."""
+    before = slice(max(0, start - 1), start if price.size else 0)
+    previous = (benchmark.adjusted if adjusted else benchmark.close)[before]
+    known = previous.size == 1 and not np.isnan(previous[0])
+    return {
+        "previous_date": str(benchmark.dates[before][0].astype("datetime64[D]")) if known else None,
+        "previous_close": float(benchmark.close[before][0]) if known else None,
+        "first_return": null_if_nan(period_returns(previous, price[:1])[0]) if known else None,
+        "total_return_from_previous": null_if_nan(period_returns(previous, price[-1:])[0]) if known else None,
+    }

@@ -127,7 +127,7 @@ def test_a_factor_is_what_alphalens_takes(root: Path) -> None:
 
 
 @pytest.mark.parametrize("adjusted", [True, False])
-def test_a_benchmark_is_the_one_that_is_served(
+def test_a_benchmark_is_the_one_that_is_served_from_the_close_before(
     root: Path, tmp_path: Path, adjusted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = datasets.open(root)[ONE]
@@ -140,11 +140,25 @@ def test_a_benchmark_is_the_one_that_is_served(
     frame.write_parquet(tmp_path / "spy.parquet")
     served = measure(
         read_benchmarks({"spy": (tmp_path / "spy.parquet").read_bytes()})["SPY"], sessions[0], sessions[-1]
-    ).rows
-    assert run.benchmark(tmp_path / "spy.parquet").equals(served)
-    assert run.benchmark(tmp_path, symbol="spy").equals(served)
+    )
+    found = run.benchmark(tmp_path / "spy.parquet")
+    assert found.columns == served.rows.columns
+    for name in ("date", "close"):
+        assert found[name].equals(served.rows[name])
+    assert found["period_return"][1:].equals(served.rows["period_return"][1:])
+    assert found["period_return"][0] == served.summary["first_return"]
+    assert found["cumulative_return"][-1] == pytest.approx(served.summary["total_return_from_previous"])
+    price = frame["adj_close" if adjusted else "close"].to_numpy()[
+        days.is_between(sessions[0] - dt.timedelta(1), sessions[-1])
+    ]
+    assert found["drawdown_pct"].to_numpy() == pytest.approx(
+        (1 - price / np.maximum.accumulate(price))[1:] * 100, abs=1e-9
+    )
+    assert run.benchmark(tmp_path, symbol="spy").equals(found)
     monkeypatch.setenv("ALPHA_RESULTS_MARKET_DATA", str(tmp_path))
-    assert run.benchmark().equals(served)
+    assert run.benchmark().equals(found)
+    frame.filter(pl.col("date") >= sessions[0]).write_parquet(tmp_path / "spy.parquet")
+    assert run.benchmark().equals(served.rows), "without a close before, as the rows that are served"
 
 
 def test_a_benchmark_that_is_not_there_is_named(

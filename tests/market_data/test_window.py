@@ -49,7 +49,45 @@ def test_figures_of_a_window_whose_prices_are_all_adjusted(market_file: File) ->
         "cumulative_return_pct": pytest.approx(22.0),
         "max_drawdown_pct": pytest.approx(10.0),
         "max_drawdown_date": "2024-01-04",
+        "previous_date": None,
+        "previous_close": None,
+        "first_return": None,
+        "total_return_from_previous": None,
     }
+
+
+def test_the_summary_tells_the_return_since_the_close_before_the_window(market_file: File) -> None:
+    series = read_benchmarks({"m": market_file()})["ABC"]
+    summary = measure(series, dt.date(2024, 1, 3), None).summary
+    assert (summary["previous_date"], summary["previous_close"]) == ("2024-01-02", 100.0)
+    assert summary["first_return"] == pytest.approx(0.1)
+    assert summary["total_return"] == pytest.approx(61 / 55 - 1)
+    assert summary["total_return_from_previous"] == pytest.approx(0.22)
+    assert measure(series, dt.date(2024, 1, 6), dt.date(2024, 1, 7)).summary["previous_date"] is None
+    half = read_benchmarks({"m": market_file(adj_close=[None, 55.0, 49.5, 50.0, 61.0])})["ABC"]
+    summary = measure(half, dt.date(2024, 1, 3), None).summary
+    assert summary["return_basis"] == "adjusted_close"
+    assert summary["first_return"] is None, "a return never mixes two prices"
+
+
+@given(
+    st.lists(st.floats(1.0, 1e3), min_size=2, max_size=30),
+    st.data(),
+)
+def test_window_after_window_the_market_made_what_it_made_over_both(
+    prices: list[float], data: st.DataObject
+) -> None:
+    days = np.datetime64("2020-01-01") + np.arange(len(prices))
+    cut = data.draw(st.integers(1, len(prices) - 1))
+    series = benchmark(prices, prices)
+    first = measure(series, None, days[cut - 1].item()).summary["total_return"]
+    second = measure(series, days[cut].item(), None)
+    both = measure(series, None, None).summary["total_return"]
+    since = second.summary["total_return_from_previous"]
+    assert (1 + first) * (1 + since) - 1 == pytest.approx(both, rel=1e-9, abs=1e-12)
+    growth = (1 + second.summary["first_return"]) * (1 + second.rows["cumulative_return"].to_numpy())
+    assert growth[-1] - 1 == pytest.approx(since, rel=1e-9, abs=1e-12)
+    assert growth == pytest.approx(np.array(prices[cut:]) / prices[cut - 1], rel=1e-9)
 
 
 def test_one_unadjusted_row_puts_the_whole_window_on_the_close(market_file: File) -> None:

@@ -194,8 +194,7 @@ def test_everything_in_a_sheet_of_a_window_is_of_that_window(
     days = sheet["equity"]["columns"]["date"]
     found = sheet["benchmark"]
     answer = api.json(f"/v1/benchmarks/{found['symbol']}/daily?from={days[0]}&to={days[-1]}&limit=5000", key)
-    for name, values in found["columns"].items():
-        assert values == [row[name] for row in answer["data"]], name
+    is_that_of_the_interface_from_the_close_before(found, answer)
     rows: list[dict[str, Any]] = []
     while (answer := api.json(f"/v1/alphas/{FULL}/pnl?{window}&limit=5000&offset={len(rows)}", key))["data"]:
         rows += answer["data"]
@@ -257,9 +256,23 @@ def test_the_benchmark_in_a_sheet_is_that_of_the_interface(
     answer = api.json(
         f"/v1/benchmarks/{found['symbol']}/daily?from={days[0]}&to={days[-1]}&limit=5000", api.key()
     )
-    for name, values in found["columns"].items():
-        assert values == [row[name] for row in answer["data"]], name
-    assert {name: answer["meta"]["summary"][name] for name in found["summary"]} == found["summary"]
+    is_that_of_the_interface_from_the_close_before(found, answer)
+    assert f"counts from its close of {found['summary']['previous_date']}" in page.text
+
+
+def is_that_of_the_interface_from_the_close_before(found: Any, answer: Any) -> None:
+    """Compare a sheet's benchmark with the answer of the interface over the same sessions."""
+    summary, columns = answer["meta"]["summary"], found["columns"]
+    assert summary["first_return"] is not None
+    assert columns["date"] == [row["date"] for row in answer["data"]]
+    assert columns["period_return"] == [
+        summary["first_return"], *(row["period_return"] for row in answer["data"][1:]),
+    ]  # fmt: skip
+    grown = [(1 + summary["first_return"]) * (1 + row["cumulative_return"]) - 1 for row in answer["data"]]
+    assert columns["cumulative_return"] == pytest.approx(grown, rel=1e-9, abs=1e-12)
+    assert found["summary"]["total_return"] == summary["total_return_from_previous"]
+    for name in ("first_date", "last_date", "sessions", "first_close", "last_close", "previous_date"):
+        assert found["summary"][name] == summary[name]
 
 
 def test_a_comparison_shows_the_correlations_that_the_interface_answers(

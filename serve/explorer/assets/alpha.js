@@ -11,7 +11,6 @@ const SPANS = [["13", "13 weeks"], ["26", "26 weeks"], ["52", "52 weeks"]];
 const NAME_WINDOWS = [["31", "month"], ["92", "quarter"], ["366", "year"], ["all", "window"]];
 const PAGES_OF_NAMES = 12;
 const SIDES = [["held", "Held"], ["long", "Long"], ["short", "Short"], ["all", "All scored"]];
-const DAYS_BEFORE = 14;
 
 export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   const path = `alphas/${encodeURIComponent(id)}`;
@@ -114,23 +113,17 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
       pick({ benchmark }, "equity")));
   }
 
-  /** Growth of the benchmark at each session, from the close before the first one. */
+  /** Growth of the benchmark at each session from the close before the first one, as a book grows from the equity it opened with. */
   async function besideCurve(rows) {
     await ready;
     if (rows.length === 0 || !state.benchmark || state.benchmark === "none") return null;
-    const start = new Date(charts.day(rows[0].date));
-    start.setDate(start.getDate() - DAYS_BEFORE);
-    const found = await all(`benchmarks/${encodeURIComponent(state.benchmark)}/daily`, { from: charts.isoDay(start), to: rows.at(-1).date });
-    let base = null;
-    const points = [];
-    for (const row of found.rows) {
-      if (row.date < rows[0].date) base = 1 + row.cumulative_return;
-      else {
-        base ??= 1 + row.cumulative_return;
-        points.push({ date: row.date, growth: (1 + row.cumulative_return) / base });
-      }
-    }
-    return { symbol: state.benchmark, points };
+    const found = await all(`benchmarks/${encodeURIComponent(state.benchmark)}/daily`, { from: rows[0].date, to: rows.at(-1).date });
+    const { previous_date: since, first_return: first, total_return_from_previous: total } = found.meta.summary;
+    const points = found.rows.map((row) => ({ date: row.date, growth: (1 + (first ?? 0)) * (1 + row.cumulative_return) }));
+    const note = since
+      ? `${state.benchmark} from its close of ${since}, the session before: total return ${asPercent(total)}.`
+      : points.length ? `The market data hold no close of ${state.benchmark} before ${points[0].date}: its return of that session is left out.` : `The market data hold no price of ${state.benchmark} in these sessions.`;
+    return { symbol: state.benchmark, points, note: el("p", { class: "fine", id: "benchmark-summary", "data-total-return": total }, note) };
   }
 
   // ---- sections ----
@@ -159,6 +152,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
       const notes = [summary(meta.summary)];
       try {
         benchmark = await besideCurve(rows);
+        if (benchmark) notes.push(benchmark.note);
       } catch (error) {
         notes.push(refused(error));
       }

@@ -713,6 +713,7 @@ MOMENTS: dict[str, dict[str, str]] = {
         "summary.first_date": "date",
         "summary.last_date": "date",
         "summary.max_drawdown_date": "date",
+        "summary.previous_date": "date",
     },
     "meta research.snapshots.compare": {"generated_at": "instant"},
     "meta research.neighbours": {"published_at": "instant", "first_date": "date", "last_date": "date"},
