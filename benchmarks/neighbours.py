@@ -2,9 +2,8 @@
 
     uv run just bench-neighbours [--alphas 10000] [--sessions 1500]
 
-All but a few alphas are synthetic: pointers, and returns in the file that the service reads once by itself otherwise. Every
-request has a window of its own. One JSON document is printed, with wall time, and processor time of the service, which on a busy
-machine tells more.
+Every alpha has a ledger, which the service reads when neighbours are first asked for. Every request has a window of its own. One
+JSON document is printed, with wall time, and processor time of the service, which on a busy machine tells more.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import http.client
+import io
 import json
 import os
 import subprocess
@@ -19,20 +19,22 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import click
 import numpy as np
+import polars as pl
 
-from benchmarks.catalogue import _GRANTS, REPOSITORY, _command, figures, make_pointer
+import datasets
+from benchmarks.catalogue import _GRANTS, REPOSITORY, _command, figures
 from benchmarks.processes import busy_seconds, memory_kb
-from datasets.layout import pointer_path
-from datasets.storage import open_storage
-from serve.peers.returns import DailyReturns
-from serve.peers.returns_file import FORMAT, open_returns
-from tests.peers import catalogue
+from datasets.layout import MANIFEST, pointer_path, snapshot_path
+from datasets.manifest import digest, make_pointer
+from datasets.snapshot import Snapshot
+from tests.research import catalogue
 
 _REAL = 8
 """Alphas that are published in full, to be asked about."""
@@ -41,8 +43,9 @@ _SESSIONS = 1_500
 _ROUNDS = 400
 LIMITS = (20, 500)
 """Neighbours asked for: as many as a reader looks at, and a page as long as pages are by default."""
-MOST_MS = 10.0
+MOST_MS = 60.0
 MOST_MIB = 100.0
+MOST_SECONDS = 10.0
 
 
 def weekdays(sessions: int) -> list[dt.date]:
@@ -52,30 +55,53 @@ def weekdays(sessions: int) -> list[dt.date]:
 
 
 def prepare(folder: Path, alphas: int, sessions: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Publish the alphas, and return the returns of the synthetic ones."""
+    """Publish the alphas, and return the returns of those that are not asked about."""
     root = folder / "published"
     days = weekdays(sessions)
-    numbers = np.array([(day - dt.date(1970, 1, 1)).days for day in days], np.int32)
     draw = np.random.default_rng(7)
     styles = draw.normal(0.0002, 0.008, (12, sessions))
-    (root / "catalog").mkdir(parents=True)
-    place = folder / "returns" / f"v{FORMAT}" / open_storage(root).identity
-    file = open_returns(place, catalogue.BOOK)
-    file.may_write()
-    returns = np.empty((alphas - _REAL, sessions))
-    for number in range(alphas - _REAL):
-        pointer = make_pointer(number)
-        (root / pointer_path(pointer.alpha_id)).write_bytes(pointer.encode())
-        mixed = draw.normal(0, 0.3, 12) @ styles + draw.normal(0, 0.006, sessions)
-        # One in five is younger, as alphas are.
-        first = int(draw.integers(1, sessions // 2)) if number % 5 == 0 else 0
-        returns[number] = mixed
-        file.append(pointer.alpha_id, pointer.snapshot, DailyReturns(numbers[first:], mixed[first:]))
-    file.release()
     for number in range(_REAL):
         curve = dict(zip(days, (draw.normal(0, 0.3, 12) @ styles).tolist(), strict=True))
         catalogue.publish_alpha(root, f"Test_asked_{number}", curve, 99)
+    template = datasets.open(root)["Test_asked_0"]
+    returns = np.empty((alphas - _REAL, sessions))
+    for number in range(alphas - _REAL):
+        returns[number] = draw.normal(0, 0.3, 12) @ styles + draw.normal(0, 0.006, sessions)
+        # One in five is younger, as alphas are.
+        first = int(draw.integers(1, sessions // 2)) if number % 5 == 0 else 0
+        _publish_ledger(root, template, f"Test_synthetic_{number:05d}", returns[number], first)
     return returns
+
+
+def _publish_ledger(
+    root: Path, template: Snapshot, alpha_id: str, returns: np.ndarray[Any, np.dtype[np.float64]], first: int
+) -> None:
+    """Publish an alpha that is like a template but for its ledger."""
+    ending = np.cumprod(1.0 + returns)
+    ledger = pl.read_parquet(template.file("portfolio", catalogue.BOOK)).with_columns(
+        starting_equity=np.concatenate([[1.0], ending[:-1]]), ending_equity=ending
+    )[first:]
+    buffer = io.BytesIO()
+    ledger.write_parquet(buffer)
+    data = buffer.getvalue()
+    entry = replace(
+        template.entry("portfolio", catalogue.BOOK),
+        rows=ledger.height,
+        bytes=len(data),
+        sha256=digest(data),
+        first=ledger["date"][0].isoformat(),
+    )
+    manifest = replace(template.manifest, alpha_id=alpha_id, files=(entry,)).named()
+    place = root / snapshot_path(alpha_id, manifest.snapshot)
+    (place / entry.path).parent.mkdir(parents=True)
+    (place / entry.path).write_bytes(data)
+    (place / MANIFEST).write_bytes(manifest.encode())
+    pointer = replace(
+        make_pointer(manifest, None),
+        manifest_sha256=digest(manifest.encode()),
+        published_at=template.published_at,
+    )
+    (root / pointer_path(alpha_id)).write_bytes(pointer.encode())
 
 
 @contextlib.contextmanager
@@ -220,7 +246,12 @@ def main(*, alphas: int, sessions: int, rounds: int) -> None:
     found = measure(alphas, sessions, rounds)
     for part in found["limits"].values():
         part |= {"p99_below_ms": MOST_MS, "reached": reached(part["p99_ms"] < MOST_MS)}
-    memory = {"at_most_mib": MOST_MIB, "memory_reached": reached(found["mib"] <= MOST_MIB)}
+    memory = {
+        "first_answer_below_seconds": MOST_SECONDS,
+        "first_answer_reached": reached(found["first_answer_seconds"] < MOST_SECONDS),
+        "at_most_mib": MOST_MIB,
+        "memory_reached": reached(found["mib"] <= MOST_MIB),
+    }
     print(
         json.dumps({"cores": len(os.sched_getaffinity(0)), "load_before": load, **found, **memory}, indent=2)
     )

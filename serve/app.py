@@ -19,9 +19,9 @@ from serve.endpoints import (
     catalog,
     changes,
     luck,
-    peers,
     performance,
     portfolio,
+    research,
     signals,
     snapshots,
     source,
@@ -57,7 +57,7 @@ ROUTES: Final[dict[str, EndpointFunction]] = {
     **performance.ROUTES,
     **luck.ROUTES,
     **benchmarks.ROUTES,
-    **peers.ROUTES,
+    **research.ROUTES,
     **admin.ROUTES,
 }
 """Registry id -> what answers it."""

@@ -28,7 +28,6 @@ class Settings:
     rows: str | None = _declared("rows")
     rows_bytes: int = _declared("rows_bytes")
     neighbours: str | None = _declared("neighbours")
-    neighbours_bytes: int = _declared("neighbours_bytes")
     verify_seconds: float = _declared("verify_seconds")
     market_data: str | None = _declared("market_data")
     archives: str | None = _declared("archives")

@@ -29,8 +29,6 @@ from serve.object_signing import ObjectSigner, checked_endpoint, parse_bucket
 from serve.observability.damage import Damage
 from serve.observability.health import Components
 from serve.observability.survey import Survey
-from serve.peers.neighbours import ReturnsStores
-from serve.peers.returns import Returns
 from serve.query.alphas import AlphaPages
 from serve.query.change_log import ChangeLogs
 from serve.query.curve_pages import CurvePages
@@ -42,6 +40,8 @@ from serve.query.rebalances import RebalanceIndexes
 from serve.query.rows_folder import RowsFolder, open_folder
 from serve.query.symbols import RunSymbols
 from serve.query.table_cache import TableCache
+from serve.research.neighbours import ReturnsStores
+from serve.research.returns import Returns
 from serve.run_metrics.service import Metrics
 from serve.runtime import cache_bytes
 from serve.settings import Settings, compute_threads
@@ -100,14 +100,8 @@ class ServerState:
         self.pages = Pages(self.tables, CurvePages(self.ledgers), BookPages(self.reader))
         self.alphas = AlphaPages()
         self.change_logs = ChangeLogs()
-        self.returns = Returns(self.reader, caches["returns"])
-        self.neighbours = ReturnsStores(
-            self.snapshots,
-            self.reader,
-            _returns_folder(settings),
-            storage.identity,
-            settings.neighbours_bytes,
-        )
+        self.returns = Returns(caches["returns"])
+        self.neighbours = ReturnsStores(self.snapshots, _returns_folder(settings), storage.identity)
         self.metrics = Metrics(self.reader, caches["run_figures"], caches["metrics"], self.damage.note)
         self.luck = LuckAnswers(self.reader, caches["luck"])
         self.market_data = MarketData(settings.market_data)

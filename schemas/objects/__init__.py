@@ -13,7 +13,7 @@ from schemas.objects.history import HISTORY
 from schemas.objects.keys import KEY, KEY_USAGE, ME
 from schemas.objects.luck import LUCK
 from schemas.objects.operations import OPERATIONS
-from schemas.objects.peers import PEERS
+from schemas.objects.research import PEERS
 from schemas.objects.rows import ROW_FIELDS
 
 OBJECTS: Final[dict[str, Field]] = {

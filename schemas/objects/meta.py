@@ -10,7 +10,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.field import Field, day, instant, record, text, whole
 from schemas.objects.envelope import REQUEST_ID, WARNINGS
 from schemas.objects.keys import KEY_ID
-from schemas.objects.peers import NEIGHBOURS_META
+from schemas.objects.research import NEIGHBOURS_META
 from schemas.objects.summaries import BENCHMARK_SUMMARY, EQUITY_SUMMARY
 from schemas.parameters import FIELDS, WEIGHT_BOOK
 from schemas.tables import TABLES

@@ -85,14 +85,6 @@ GROUPS: Final = (
                 otherwise="`.returns` in `cache`; without one, `alpha-results/returns` in the user's cache folder",
             ),
             Setting(
-                name="neighbours_bytes",
-                read=whole(0, 2**62),
-                type="integer",
-                meaning="How many bytes those returns may take in the memory of each process, beside `memory_bytes`; alphas that do "
-                "not fit are compared from the folder, with the same figures and more slowly.",
-                default=100_000_000,
-            ),
-            Setting(
                 name="verify_seconds",
                 read=seconds(0, 31_536_000),
                 type="seconds",

@@ -20,8 +20,8 @@ from schemas.objects.envelope import ERROR_DETAILS
 from schemas.parameters import ParameterKind
 from serve import app
 from serve.http.request import Request
-from serve.peers.neighbours import ReturnsStores
-from serve.peers.store import ReturnsStore
+from serve.research.neighbours import ReturnsStores
+from serve.research.store import ReturnsStore
 from serve.state import ServerState
 from tests.contract.cases import CASES, asked
 from tests.support import contract_app

@@ -1,16 +1,14 @@
-"""Neighbours served by two worker processes: one file of returns, in which each alpha is read once."""
+"""Neighbours served by two worker processes: one folder of returns."""
 
 from __future__ import annotations
 
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from serve.peers.returns_file import ReturnsFile
-from tests.peers import catalogue
-from tests.peers.catalogue import Curve
-from tests.peers.test_neighbours import expected, shown
+from tests.research import catalogue
+from tests.research.catalogue import Curve
+from tests.research.test_neighbours import expected, shown
 from tests.support import plain_http
 from tests.support.redis import redis_running
 from tests.support.server import served, token_for
@@ -19,7 +17,7 @@ from tests.support.waiting import eventually
 NAMES = ("Test_like_0", "Test_like_1", "Test_like_2", "Test_weekends")
 
 
-def test_two_workers_answer_alike_from_one_file_that_each_alpha_is_read_into_once(
+def test_two_workers_answer_alike_and_follow_what_is_published(
     tmp_path: Path,
 ) -> None:
     root, folder, returns = tmp_path / "published", tmp_path / "returns", dict[str, Curve]()
@@ -47,6 +45,3 @@ def test_two_workers_answer_alike_from_one_file_that_each_alpha_is_read_into_onc
         new = catalogue.publish_alpha(root, "Test_new", curves["Test_late"], 9)
         returns["Test_new"] = catalogue.returns_of(new)
         eventually(lambda: all_answer(expected(returns, "Test_like_0")))
-    (file,) = folder.rglob("*.returns")
-    read = Counter(record.alpha_id for record, _ in ReturnsFile(file).read_on())
-    assert read == Counter(returns.keys())

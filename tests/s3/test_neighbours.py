@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.peers import catalogue
-from tests.peers.catalogue import Curve
-from tests.peers.test_neighbours import expected, shown
+from tests.research import catalogue
+from tests.research.catalogue import Curve
+from tests.research.test_neighbours import expected, shown
 from tests.s3.node import Node, node
 from tests.support.bucket import Bucket
 from tests.support.waiting import eventually

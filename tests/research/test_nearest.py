@@ -1,4 +1,4 @@
-"""The search in rounded returns and its refinements, against one plain loop over all pairs."""
+"""The search by estimates and in double precision, against one plain loop over all pairs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from hypothesis import strategies as st
 from datasets.maths.correlation import common_days, correlation
 from datasets.maths.series import is_constant
 from datasets.run_metrics.window import Window
-from serve.peers.estimates import Estimates
-from serve.peers.nearest import Nearest, Pool, search
-from serve.peers.returns import DailyReturns, iso
-from serve.peers.returns_file import ReturnsFile
-from serve.peers.rounded_returns import RoundedReturns
+from serve.research.nearest import Nearest, estimate, search
+from serve.research.returns import DailyReturns, iso
+from serve.research.returns_matrix import MatrixDamaged, ReturnsMatrix, load
 from tests.maths.panels import check
 
 FIRST = int((np.datetime64("2019-12-30") - np.datetime64("1970-01-01")).astype(int))  # a Monday
@@ -98,13 +96,27 @@ def oracle(
     return rows, excluded
 
 
-def pool_of(file: ReturnsFile, others: dict[str, DailyReturns], limit: int, *, narrow: bool) -> Pool:
+def arranged(others: dict[str, DailyReturns], parts: int = 1) -> list[ReturnsMatrix]:
+    """Spread the series over some matrices."""
     names = sorted(others)
-    records = [file.append(name, "s", others[name]) for name in names]
-    first = FIRST + (40 if narrow else 0)
-    rounded = RoundedReturns(first, FIRST + SPAN, len(names), limit)
-    rows = [rounded.add(others[name]) for name in names]
-    return Pool(names, records, file, rounded, np.array([-1 if row is None else row for row in rows]))
+    chosen = [names[n::parts] for n in range(parts)]
+    return [ReturnsMatrix.of({(name, "s"): others[name] for name in part}) for part in chosen if part]
+
+
+def find(
+    own: DailyReturns,
+    others: dict[str, DailyReturns],
+    *,
+    without: str = "",
+    farthest: bool = False,
+    limit: int = 100,
+    offset: int = 0,
+    parts: int = 1,
+) -> Nearest:
+    matrices = arranged(others, parts)
+    keys = [name for matrix in matrices for name, _ in matrix.keys]
+    wanted = np.array([name != without for name in keys], np.bool_)
+    return search(own, matrices, wanted, farthest=farthest, limit=limit, offset=offset)
 
 
 @check
@@ -114,8 +126,7 @@ def pool_of(file: ReturnsFile, others: dict[str, DailyReturns], limit: int, *, n
     st.sampled_from(KINDS),
     st.tuples(st.integers(-20, SPAN), st.integers(1, SPAN + 40)),
     st.booleans(),
-    st.booleans(),
-    st.sampled_from([0, 12_000, 10**8]),
+    st.integers(1, 3),
     st.tuples(st.integers(1, 12), st.integers(0, 12)),
 )
 def test_it_finds_what_a_plain_loop_finds(
@@ -124,8 +135,7 @@ def test_it_finds_what_a_plain_loop_finds(
     own_kind: str,
     span: tuple[int, int],
     farthest: bool,
-    narrow: bool,
-    limit: int,
+    parts: int,
     page: tuple[int, int],
 ) -> None:
     draw = np.random.default_rng(seed)
@@ -135,10 +145,9 @@ def test_it_finds_what_a_plain_loop_finds(
     start, length = span
     days = [dt.date(1970, 1, 1) + dt.timedelta(days=FIRST + n) for n in (start, start + length)]
     window = Window(*(None if draw.random() < 0.3 else day for day in days))
-    pool = pool_of(ReturnsFile(None), others, limit, narrow=narrow)
     size, offset = page
-    found = search(
-        own.within(window), window, pool, without="A00", farthest=farthest, limit=size, offset=offset
+    found = find(
+        own.within(window), others, without="A00", farthest=farthest, limit=size, offset=offset, parts=parts
     )
     del others["A00"]
     rows, excluded = oracle(own, others, window, farthest=farthest)
@@ -157,39 +166,26 @@ def test_no_estimate_is_further_from_the_truth_than_it_says(seed: int, length: i
     common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}
     scale = 10.0 ** draw.uniform(-3, 3)
     others = [alpha(KINDS[n % len(KINDS)], draw, common) for n in range(40)]
-    rounded = RoundedReturns(FIRST, FIRST + SPAN, 40, 10**8)
-    placed = [(row, x) for x in others if (row := rounded.add(x)) is not None]
     base = alpha("plain", draw, common)
     first = dt.date(1970, 1, 1) + dt.timedelta(days=FIRST + start)
     window = Window(first, first + dt.timedelta(days=length))
     own = DailyReturns(base.days, base.values * scale + draw.choice([0.0, 0.3])).within(window)
-    estimates = Estimates(rounded, own)
-    every = np.arange(rounded.used)
-    eight, sixteen = estimates.of_all(), estimates.of(every)
-    assert np.array_equal(estimates.of(every[::-1]).error[::-1], sixteen.error), "of any rows in any order"
-    for row, series in placed:
+    (matrix,) = arranged({f"A{n:02d}": series for n, series in enumerate(others)})
+    correlation, error, observations = estimate(own, matrix)
+    for row, series in enumerate(others):
         rows, excluded = oracle(own, {"": series}, window, farthest=False)
-        if estimates.observations[row] >= 0:
-            few = estimates.observations[row] < 10
-            assert few == bool(excluded["too_few"])
-            assert few or not rows or rows[0][2] == estimates.observations[row]
-        for known in (eight, sixteen):
-            if np.isfinite(known.error[row]) and estimates.observations[row] >= 10:
-                assert rows, "an estimate of what has no figure"
-                assert abs(known.correlation[row] - rows[0][1]) <= known.error[row]
-                assert known.error[row] < 0.5
+        assert (observations[row] < 10) == bool(excluded["too_few"])
+        assert not rows or rows[0][2] == observations[row]
+        if np.isfinite(error[row]) and observations[row] >= 10:
+            assert rows, "an estimate of what has no figure"
+            assert abs(correlation[row] - rows[0][1]) <= error[row]
 
 
 def test_estimates_are_close_enough_to_leave_few() -> None:
     draw = np.random.default_rng(5)
     common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}
-    rounded = RoundedReturns(FIRST, FIRST + SPAN, 200, 10**8)
-    for _ in range(200):
-        rounded.add(alpha("plain", draw, common))
-    estimates = Estimates(rounded, alpha("plain", draw, common))
-    eight, sixteen = estimates.of_all().error, estimates.of(np.arange(200)).error
-    assert eight.max() < 0.2, "of half a year, whose ends lie beside whole blocks"
-    assert sixteen.max() < 1e-4
+    (matrix,) = arranged({f"A{n:03d}": alpha("plain", draw, common) for n in range(200)})
+    assert estimate(alpha("plain", draw, common), matrix).error.max() < 1e-3
 
 
 @pytest.mark.parametrize("size", [0.0, 5e-324, 1e-300, 1.0, 1e6, 1e12])
@@ -199,8 +195,7 @@ def test_returns_of_any_size_are_ordered_as_a_plain_loop_orders_them(size: float
     others = {f"A{n}": alpha("plain", draw, common) for n in range(6)}
     odd = DailyReturns(others["A0"].days, others["A0"].values * size)
     for own, beside in ((others["A1"], others | {"A9": odd}), (odd, others)):
-        pool = pool_of(ReturnsFile(None), beside, 10**8, narrow=False)
-        found = search(own, Window(), pool, without="", farthest=False, limit=3, offset=0)
+        found = find(own, beside, limit=3)
         rows, excluded = oracle(own, beside, Window(), farthest=False)
         assert found.excluded == excluded
         assert [x.figure for x in found.page] == pytest.approx([x for _, x, _ in rows[:3]], abs=1e-12)
@@ -217,39 +212,79 @@ def test_many_at_once_have_the_very_figures_of_each_alone(
     first = dt.date(1970, 1, 1) + dt.timedelta(days=FIRST + start)
     window = Window(first, first + dt.timedelta(days=length))
     own = alpha("plain", draw, common).within(window)
-    pool = pool_of(ReturnsFile(None), others, 10**8, narrow=False)
-    found = search(own, window, pool, without="", farthest=farthest, limit=100, offset=0)
+    found = find(own, others, farthest=farthest)
     for row in found.page:
         other = others[row.alpha_id].within(window)
         alone = correlation(*common_days(own.days, own.values, other.days, other.values))
         assert row.figure == alone, "to the last bit"
 
 
-def test_the_returns_of_a_name_are_those_of_the_snapshot_asked_for() -> None:
+def test_a_matrix_that_was_saved_holds_the_same_returns(tmp_path: Path) -> None:
     draw = np.random.default_rng(8)
-    others = {f"A{n}": alpha("plain", draw, dict.fromkeys(weekdays(), 0.0)) for n in range(3)}
-    pool = pool_of(ReturnsFile(None), others, 10**8, narrow=False)
-    found = pool.returns("A1", "s")
-    assert found is not None
-    assert np.array_equal(found.days, others["A1"].days)
-    assert np.array_equal(found.values, others["A1"].values)
-    assert pool.returns("A1", "another") is None
-    assert pool.returns("A", "s") is pool.returns("A9", "s") is None
+    common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}
+    others = {kind: alpha(kind, draw, common) for kind in KINDS}
+    (made,) = arranged(others)
+    folder = made.save(tmp_path)
+    saved = load(folder)
+    assert list(saved.keys) == list(made.keys) == [(name, "s") for name in sorted(others)]
+    for row, (name, _) in enumerate(saved.keys):
+        assert np.array_equal(saved.returns(row).days, others[name].days)
+        assert np.array_equal(saved.returns(row).values, others[name].values)
+    assert np.array_equal(saved.scaled, made.scaled)
+    assert list(tmp_path.iterdir()) == [folder]
 
 
-def test_alphas_that_are_alike_to_the_last_digit_come_by_address(tmp_path: Path) -> None:
+def test_what_is_outside_a_run_takes_no_room_on_the_disk(tmp_path: Path) -> None:
+    days = np.arange(0, 2**17, dtype=np.int32)
+    series = {(f"A{n}", "s"): DailyReturns(days[[n, n + 1]], np.array([0.1, 0.2])) for n in range(8)}
+    series["long", "s"] = DailyReturns(days, np.ones(days.size))
+    used = (ReturnsMatrix.of(series).save(tmp_path) / "values.npy").stat()
+    assert used.st_size > 9 * days.nbytes
+    assert used.st_blocks * 512 < 3 * 2 * days.nbytes
+
+
+@pytest.mark.parametrize("name", ["values.npy", "scaled.npy", "days.npy", "rows.npy", "index.json"])
+@pytest.mark.parametrize("harm", ["flip", "cut", "empty", "gone"])
+def test_a_matrix_that_was_damaged_is_not_used(tmp_path: Path, name: str, harm: str) -> None:
+    draw = np.random.default_rng(9)
+    (made,) = arranged({f"A{n}": alpha("plain", draw, dict.fromkeys(weekdays(), 0.0)) for n in range(3)})
+    folder = made.save(tmp_path)
+    path = folder / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes({"flip": bytes(data), "cut": bytes(data)[:-9], "empty": b"", "gone": b""}[harm])
+    if harm == "gone":
+        path.unlink()
+    with pytest.raises(MatrixDamaged):
+        load(folder)
+
+
+def test_alphas_that_are_alike_to_the_last_digit_come_by_address() -> None:
     draw = np.random.default_rng(3)
     common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}
     twin = alpha("twin", draw, common)
     names = [f"T{n:02d}" for n in draw.permutation(40)]
-    pool = pool_of(ReturnsFile(tmp_path / "file"), dict.fromkeys(names, twin), 10**8, narrow=False)
+    twins = dict.fromkeys(names, twin)
     own = alpha("plain", draw, common)
 
     def page(limit: int, offset: int) -> Nearest:
-        return search(own, Window(), pool, without="T07", farthest=False, limit=limit, offset=offset)
+        return find(own, twins, without="T07", limit=limit, offset=offset)
 
     expected = sorted(set(names) - {"T07"})
     assert [x.alpha_id for x in page(100, 0).page] == expected
     assert [x.alpha_id for n in range(0, 39, 5) for x in page(5, n).page] == expected
     assert page(5, 39).page == []
     assert math.isclose(page(1, 0).page[0].figure, page(1, 38).page[0].figure, abs_tol=0)
+
+
+def test_a_search_changes_nothing() -> None:
+    draw = np.random.default_rng(10)
+    others = {f"A{n}": alpha("plain", draw, dict.fromkeys(weekdays(), 0.0)) for n in range(4)}
+    matrices = arranged(others)
+    for matrix in matrices:
+        matrix.values.flags.writeable = matrix.scaled.flags.writeable = False
+    first, second = (
+        search(others["A0"], matrices, np.ones(4, np.bool_), farthest=False, limit=4, offset=0)
+        for _ in range(2)
+    )
+    assert first == second

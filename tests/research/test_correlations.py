@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.peers import catalogue
-from tests.peers.catalogue import BOOK, Curve
-from tests.peers.conftest import Published
+from tests.research import catalogue
+from tests.research.catalogue import BOOK, Curve
+from tests.research.conftest import Published
 from tests.support.client import ApiClient
 
 FIRST_FIVE = tuple(f"Test_like_{n}" for n in range(5))

@@ -5,24 +5,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
+from datasets.headline.columns import Allowed
 from datasets.maths.correlation import common_days, correlation
 from datasets.maths.series import null_if_nan
 from datasets.maths.unavailable import Unavailable, too_few
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.catalog import Catalog
-from serve.peers.cross_sections import compare
-from serve.peers.matrix import OF_CROSS_SECTIONS, Question
-from serve.peers.nearest import NO_VARIATION, TOO_FEW, Neighbour, search
-from serve.peers.readable import Allowed
-from serve.peers.returns import Returns, read_returns_if_any
-from serve.peers.returns_file import FORMAT
-from serve.peers.store import ReturnsStore
 from serve.query.reader import Reader
+from serve.research.correlation import OF_CROSS_SECTIONS, Question
+from serve.research.cross_sections import compare
+from serve.research.nearest import NO_VARIATION, TOO_FEW, Neighbour, search
+from serve.research.returns import Returns, read_returns
+from serve.research.store import NO_DATA as ROW_NO_DATA
+from serve.research.store import NOT_READ as ROW_NOT_READ
+from serve.research.store import UNREADABLE as ROW_UNREADABLE
+from serve.research.store import ReturnsStore
 
 PATIENCE_SECONDS: Final = 3.0
 """How long a request waits for the first reading to end: what is in the folder already is read within that."""
@@ -30,6 +33,7 @@ NOT_READ: Final = "not_read"
 UNREADABLE: Final = "unreadable"
 NO_DATA: Final = "no_data"
 REASONS: Final = (NOT_READ, UNREADABLE, NO_DATA, TOO_FEW, NO_VARIATION)
+_LACKING: Final = {NOT_READ: ROW_NOT_READ, UNREADABLE: ROW_UNREADABLE, NO_DATA: ROW_NO_DATA}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +74,15 @@ class ReturnsStores:
     ----------
     catalog
         What is served.
-    reader
-        What reads the files.
     folder
-        Where the files of returns are; None keeps them for this process alone.
+        Where returns are between restarts, see :class:`ReturnsStore`.
     identity
         Of the datasets root.
-    limit
-        Bytes that all of them may take in memory.
     """
 
-    def __init__(
-        self, catalog: Catalog, reader: Reader, folder: Path | None, identity: str, limit: int
-    ) -> None:
+    def __init__(self, catalog: Catalog, folder: Path, identity: str) -> None:
         self._catalog = catalog
-        self._folder = None if folder is None else folder / f"v{FORMAT}" / identity
-        self._limit = limit
-        self._read = partial(read_returns_if_any, reader)
+        self._folder = folder / identity
         self._stores: dict[str, ReturnsStore] = {}
         self._lock = threading.Lock()
         self._closed = False
@@ -107,16 +103,11 @@ class ReturnsStores:
                     book,
                     listing=lambda: self._catalog.listing,
                     resolve=self._catalog.resolve,
-                    read=self._read,
+                    read=read_returns,
                     folder=self._folder,
-                    limit=lambda: self._left(book),
                     local=self._catalog.local,
                 )
             return found
-
-    def _left(self, book: str) -> int:
-        others = sum(store.nbytes for name, store in list(self._stores.items()) if name != book)
-        return max(0, self._limit - others)
 
     def catalogue_changed(self) -> None:
         """Have what was published since be read."""
@@ -144,28 +135,30 @@ def among_all(
 
     Raises
     ------
-    ReturnsDamaged
-        When the returns of the others have to be read again.
     SnapshotCorrupt, StorageUnavailable
         When its own cannot be read.
     """
-    readable = store.readable(allowed)
-    name = snapshot.alpha_id
-    # What all are compared by lies beside the others; the ledger is read for a snapshot that was published just now.
-    whole = readable.pool.returns(name, snapshot.id)
-    own = (returns.load(snapshot, question.book) if whole is None else whole).within(question.window)
-    found = search(
+    searchable = store.searchable
+    # Its own returns lie beside the others; the ledger is read for a snapshot that was published just now, or is not served.
+    own = searchable.returns(snapshot)
+    own = (returns.load(snapshot, question.book) if own is None else own).within(question.window)
+    others = searchable.listing.columns.allowed(allowed).copy()
+    place = searchable.listing.places.get(snapshot.alpha_id)
+    if place is not None:
+        others[place] = False
+    rows = searchable.row[others]
+    wanted = np.zeros(searchable.rows, np.bool_)
+    wanted[rows[rows >= 0]] = True
+    nearest = search(
         own,
-        question.window,
-        readable.pool,
-        without=name,
+        searchable.matrices,
+        wanted,
         farthest=order.farthest,
         limit=order.limit,
         offset=order.offset,
     )
-    lacking = {NOT_READ: readable.not_read, UNREADABLE: readable.unreadable, NO_DATA: readable.no_data}
-    excluded = {reason: len(names) - (name in names) for reason, names in lacking.items()}
-    return Neighbours(found.page, found.compared, {**excluded, **found.excluded}, own.span)
+    lacking = {reason: int(np.count_nonzero(rows == code)) for reason, code in _LACKING.items()}
+    return Neighbours(nearest.page, nearest.compared, {**lacking, **nearest.excluded}, own.span)
 
 
 def among_few(

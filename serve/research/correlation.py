@@ -11,10 +11,10 @@ from datasets.maths.series import null_if_nan
 from datasets.maths.unavailable import Unavailable, too_few
 from datasets.run_metrics.window import Window
 from datasets.snapshot import Snapshot
-from serve.peers.chosen import has_rows
-from serve.peers.cross_sections import HOLDINGS, SCORES, Comparison, compare
-from serve.peers.returns import TABLE, Returns
 from serve.query.reader import Reader
+from serve.research.chosen import has_rows
+from serve.research.cross_sections import HOLDINGS, SCORES, Comparison, compare
+from serve.research.returns import TABLE, Returns
 
 OF_CROSS_SECTIONS: Final[Mapping[str, Comparison]] = {"scores": SCORES, "holdings": HOLDINGS}
 """What is compared day by day, from files that are read for the request."""

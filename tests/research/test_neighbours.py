@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,11 @@ import numpy as np
 import pytest
 
 from serve.compute import ComputeQueue
-from serve.peers import returns_file
-from tests.peers import catalogue
-from tests.peers.catalogue import Curve
-from tests.peers.conftest import Published
+from serve.research import returns_matrix, store
+from serve.research.returns_matrix import ReturnsMatrix, load
+from tests.research import catalogue
+from tests.research.catalogue import Curve
+from tests.research.conftest import Published
 from tests.support import published
 from tests.support.application import running
 from tests.support.client import ApiClient
@@ -199,8 +199,16 @@ def test_what_is_published_is_compared_soon_after(
         assert body(api, token, "Test_like_0")["meta"]["excluded"]["not_read"] == 0
 
 
-def test_a_restart_finds_what_was_read_and_reads_again_what_is_damaged(
-    small: tuple[Path, dict[str, Curve]], tmp_path: Path
+@pytest.fixture
+def written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every few alphas written to the folder, as dozens are otherwise."""
+    monkeypatch.setattr(store, "PENDING_ROWS", 1)
+
+
+@pytest.mark.usefixtures("written_at_once")
+@pytest.mark.parametrize("harm", ["none", "flip", "cut", "gone"])
+def test_a_restart_uses_what_was_read_and_reads_again_what_is_damaged(
+    small: tuple[Path, dict[str, Curve]], tmp_path: Path, harm: str
 ) -> None:
     root, returns = small
     folder = tmp_path / "returns"
@@ -211,35 +219,17 @@ def test_a_restart_finds_what_was_read_and_reads_again_what_is_damaged(
             return shown(body(api, api.key(), "Test_like_0")["data"])
 
     assert ask() == rows
-    (file,) = folder.rglob("*.returns")
+    (file,) = folder.rglob("values.npy")
     written = file.stat().st_mtime_ns
-    assert ask() == rows
-    assert file.stat().st_mtime_ns == written, "nothing was read again"
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
-    file.write_bytes(bytes(data))
+    if harm in {"flip", "cut"}:
+        file.write_bytes(bytes(data) if harm == "flip" else bytes(data)[:200])
+    if harm == "gone":
+        shutil.rmtree(folder)
     assert ask() == rows
-    file.write_bytes(b"")
-    assert ask() == rows
-    file.unlink()
-    assert ask() == rows
-
-
-def test_a_file_that_is_cut_off_while_it_is_used_is_read_again(
-    small: tuple[Path, dict[str, Curve]], tmp_path: Path
-) -> None:
-    root, returns = small
-    folder = tmp_path / "returns"
-    with running(root, neighbours=folder) as api:
-        token = api.key()
-        assert shown(body(api, token, "Test_like_0")["data"]) == expected(returns, "Test_like_0")
-        (file,) = folder.rglob("*.returns")
-        os.truncate(file, 200)
-        first = api.get("/v1/alphas/Test_like_0/neighbours", token)
-        assert (first.status_code, first.json()["error"]["code"]) == (503, "neighbours_not_ready")
-        assert int(first.headers["retry-after"]) >= 1
-        rows = body(api, token, "Test_like_0")["data"]
-        assert shown(rows) == expected(returns, "Test_like_0")
+    (again,) = folder.rglob("values.npy")
+    assert (again.stat().st_mtime_ns == written) == (harm == "none")
 
 
 def test_an_alpha_whose_files_cannot_be_read_is_counted_as_such(
@@ -257,7 +247,8 @@ def test_an_alpha_whose_files_cannot_be_read_is_counted_as_such(
             assert found["meta"]["excluded"]["unreadable"] == 1
 
 
-def test_two_processes_share_one_file(small: tuple[Path, dict[str, Curve]], tmp_path: Path) -> None:
+@pytest.mark.usefixtures("written_at_once")
+def test_two_processes_share_one_folder(small: tuple[Path, dict[str, Curve]], tmp_path: Path) -> None:
     root, returns = small
     folder = tmp_path / "returns"
     copy = tmp_path / "counts"
@@ -273,8 +264,8 @@ def test_two_processes_share_one_file(small: tuple[Path, dict[str, Curve]], tmp_
             token = api.key()
             eventually(lambda api=api, token=token: body(api, token, "Test_like_0")["meta"]["compared"] == 3)  # type: ignore[misc]
             assert shown(body(api, token, "Test_like_0")["data"]) == expected(returns, "Test_like_0")
-    assert len(list(folder.rglob("*.returns"))) == 1
-    shutil.rmtree(folder)
+    written = [key for path in folder.rglob("index.json") for key in load(path.parent).keys]
+    assert sorted(alpha for alpha, _ in written) == sorted(returns), "each alpha is written once"
 
 
 def test_without_a_folder_that_can_be_used_they_are_found_all_the_same(
@@ -287,36 +278,47 @@ def test_without_a_folder_that_can_be_used_they_are_found_all_the_same(
         assert shown(body(api, api.key(), "Test_like_0")["data"]) == expected(returns, "Test_like_0")
 
 
+@pytest.mark.usefixtures("written_at_once")
 def test_on_a_disk_that_takes_no_more_they_are_found_all_the_same(
     small: tuple[Path, dict[str, Curve]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, returns = small
-    write = returns_file.write_whole
-    full: list[int] = []
+    shared = tmp_path / "returns"
+    save = ReturnsMatrix.save
 
-    def refuse(descriptor: int, data: bytes, place: int) -> None:
-        if place > 100 and not full:
-            full.append(place)
-            os.pwrite(descriptor, data[: len(data) // 2], place)
-            raise OSError(errno.ENOSPC, "No space left on device")
-        write(descriptor, data, place)
+    def refuse(matrix: ReturnsMatrix, parent: Path) -> Path:
+        if not parent.is_relative_to(shared):
+            return save(matrix, parent)
+        with monkeypatch.context() as patch:
+            patch.setattr(returns_matrix, "_digest", no_space)
+            return save(matrix, parent)
 
-    monkeypatch.setattr(returns_file, "write_whole", refuse)
-    with running(root, neighbours=tmp_path / "returns") as api:
+    def no_space(_: Path) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(ReturnsMatrix, "save", refuse)
+    with running(root, neighbours=shared) as api:
         assert shown(body(api, api.key(), "Test_like_0")["data"]) == expected(returns, "Test_like_0")
-    assert full
-    (shared,) = (tmp_path / "returns").rglob("*.returns")
-    assert full[0] == shared.stat().st_size, "nothing half-written is left"
+    assert not list(shared.rglob("*.npy")), "nothing half-written is left"
 
 
-def test_alphas_that_do_not_fit_into_memory_are_compared_with_the_same_figures(
-    market: Published, api: ApiClient, token: str, tmp_path: Path
-) -> None:
-    expected_pages = {
-        alpha: body(api, token, alpha, "from=2021-01-15") for alpha in ("Test_like_0", "Test_weekends")
-    }
-    counts = tmp_path / "counts"
-    with running(market.root, neighbours=tmp_path / "returns", neighbours_bytes=3000, counts=counts) as small:
-        other = small.key()
-        for alpha, page in expected_pages.items():
-            assert body(small, other, alpha, "from=2021-01-15") == page
+@pytest.mark.usefixtures("written_at_once")
+def test_replaced_snapshots_leave_the_folder(small: tuple[Path, dict[str, Curve]], tmp_path: Path) -> None:
+    root, returns = small
+    folder, curves = tmp_path / "returns", catalogue.draw_returns()
+    with running(root, neighbours=folder) as api:
+        token = api.key()
+        body(api, token, "Test_like_0")
+        for day in range(1, 13):
+            again = catalogue.publish_alpha(
+                root,
+                "Test_like_1",
+                curves[f"Test_like_{2 + day % 3}"],
+                9,
+                sealed_at=f"2026-02-{day:02d}T07:30:00Z",
+            )
+            returns["Test_like_1"] = catalogue.returns_of(again)
+            rows = expected(returns, "Test_like_0")
+            eventually(lambda rows=rows: shown(body(api, token, "Test_like_0")["data"]) == rows)  # type: ignore[misc]
+    written = [key for path in folder.rglob("index.json") for key in load(path.parent).keys]
+    assert len(written) < 10

@@ -13,7 +13,7 @@ from datasets.maths.equal_weight import FIGURES, book_figures, difference, equal
 from datasets.maths.regression import Regression, regress
 from datasets.maths.series import Floats
 from datasets.maths.unavailable import Unavailable
-from serve.peers.returns import DailyReturns, Days, span
+from serve.research.returns import DailyReturns, Days, span
 
 _BLOCKS: Final = ("with", "without", "marginal")
 

@@ -10,7 +10,7 @@ import pytest
 import statsmodels.api as sm
 
 from datasets.maths.newey_west import bandwidth
-from tests.peers.conftest import Published
+from tests.research.conftest import Published
 from tests.support.client import ApiClient
 
 OTHERS = ("Test_like_1", "Test_holes", "Test_like_4")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.peers import catalogue
-from tests.peers.catalogue import Curve
+from tests.research import catalogue
+from tests.research.catalogue import Curve
 from tests.support import published
 from tests.support.application import running
 from tests.support.client import ApiClient

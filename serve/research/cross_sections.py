@@ -15,9 +15,9 @@ from datasets.maths.series import Floats
 from datasets.run_metrics.window import Window
 from datasets.snapshot import Snapshot
 from schemas.tables import PUBLISHED_TABLES
-from serve.peers.returns import Days, day_numbers, span
 from serve.query.reader import Reader
 from serve.query.sql import Statement, quoted, selected, source, stored_order
+from serve.research.returns import Days, day_numbers, span
 
 _ROWS_AT_ONCE: Final = 2_000_000
 """Rows of all runs that are in memory at a time, some 50 bytes each."""

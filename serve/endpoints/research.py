@@ -19,19 +19,18 @@ from serve.http.answer import Answer, EndpointFunction, Page, Pending, Single
 from serve.http.envelope import kind_missing
 from serve.http.params import refusal
 from serve.http.request import Request
-from serve.peers.chosen import chosen_runs, require_book
-from serve.peers.contribution import contribution, nothing
-from serve.peers.matrix import Question, measure, no_data
-from serve.peers.neighbours import Neighbours, Order, among_all, among_few
-from serve.peers.returns_file import ReturnsDamaged
-from serve.peers.store import ReturnsStore
 from serve.query.readable_books import holds_book
+from serve.research.chosen import chosen_runs, require_book
+from serve.research.contribution import contribution, nothing
+from serve.research.correlation import Question, measure, no_data
+from serve.research.neighbours import Neighbours, Order, among_all, among_few
+from serve.research.store import ReturnsStore
 from serve.state import ServerState
 
 SOURCE: Final = "published snapshots"
 _LOOK_SECONDS: Final = 0.02
 """Between two looks at whether the returns of all were read."""
-_READ_A_SECOND: Final = 100
+_READ_A_SECOND: Final = 1_000
 """Alphas whose returns are read in a second, about."""
 _MAX_RETRY_SECONDS: Final = 60
 
@@ -109,13 +108,9 @@ def _compared(
         store = service.neighbours.of(question.book)
         if not store.was_ready:
             return store
-        try:
-            found = among_all(
-                store, service.returns, snapshot, question, allowed=request.the_caller.runs, order=order
-            )
-        except ReturnsDamaged:
-            store.damaged()
-            raise _not_ready(store) from None
+        found = among_all(
+            store, service.returns, snapshot, question, allowed=request.the_caller.runs, order=order
+        )
     else:
         others = _readable_runs(service, request) if named is None else named
         found = among_few(service.reader, service.returns, (snapshot, *others), question, order)

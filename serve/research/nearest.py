@@ -1,0 +1,276 @@
+"""The runs whose returns are most or least alike those of one: exactly, out of thousands.
+
+Every correlation is estimated first by products of whole matrices in single precision, with a bound of its error. Only
+rows whose place in the order that bound leaves open for the page are computed in double precision, and so are rows of which
+the estimate says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from datasets.maths.correlation import MIN_SESSIONS, correlate_rows
+from datasets.maths.rank_correlation import Integers
+from datasets.maths.series import ROUNDING, Flags, Floats
+from serve.research.returns import DailyReturns
+from serve.research.returns_matrix import ReturnsMatrix
+
+TOO_FEW: Final = "too_few"
+NO_VARIATION: Final = "no_variation"
+_ROWS_AT_ONCE: Final = 256
+"""Rows whose squares are in memory at a time: with them a core's own cache is filled."""
+_SINGLE: Final = 2.0**-24
+"""Half the distance of 1 from the next number in single precision."""
+_MAX_ERROR: Final = 0.05
+"""An estimate that may be further off says nothing."""
+
+
+class Neighbour(NamedTuple):
+    """One alpha and how alike it is."""
+
+    alpha_id: str
+    figure: float
+    observations: int
+
+
+@dataclass(slots=True)
+class Nearest:
+    """The result of a search.
+
+    Attributes
+    ----------
+    page
+        The neighbours of the page, in order.
+    compared
+        How many there are in all.
+    excluded
+        Reason to the number of runs that cannot be compared.
+    """
+
+    page: list[Neighbour] = field(default_factory=list)
+    compared: int = 0
+    excluded: dict[str, int] = field(default_factory=lambda: {TOO_FEW: 0, NO_VARIATION: 0})
+
+
+class Estimate(NamedTuple):
+    """Correlations of a series with the rows of a matrix.
+
+    Attributes
+    ----------
+    correlation : float64, shape (n_rows,)
+        To within `error`; 0 where that is infinite.
+    error : float64, shape (n_rows,)
+        Infinite where the estimate says nothing, not even whether there is a correlation.
+    observations : int64, shape (n_rows,)
+        Common sessions, exactly.
+    """
+
+    correlation: Floats
+    error: Floats
+    observations: Integers
+
+
+def search(
+    series: DailyReturns,
+    matrices: Sequence[ReturnsMatrix],
+    wanted: Flags,
+    *,
+    farthest: bool,
+    limit: int,
+    offset: int,
+) -> Nearest:
+    """Find the runs that are most alike, or least.
+
+    Parameters
+    ----------
+    series
+        Returns of the run within the window.
+    matrices
+        Returns of the others.
+    wanted : bool, shape (n_rows of all matrices,)
+        Which rows are compared.
+    farthest
+        Least alike first.
+    limit, offset
+        Of the runs in order, ties by address.
+    """
+    result = Nearest()
+    sign = -1.0 if farthest else 1.0
+    estimates = [estimate(series, matrix) for matrix in matrices]
+    correlations, errors, observations = (
+        np.concatenate([getattr(x, name) for x in estimates]) if estimates else np.empty(0)
+        for name in Estimate._fields
+    )
+    few = wanted & (observations < MIN_SESSIONS)
+    result.excluded[TOO_FEW] = int(np.count_nonzero(few))
+    rows = np.flatnonzero(wanted & ~few)
+    score, error = sign * correlations[rows], errors[rows]
+    unknown = np.isinf(error)
+    # Rows without an estimate are computed first: only then is it known how many there are before a page.
+    unestimated = rows[unknown]
+    exact = correlate(series, matrices, unestimated)
+    result.excluded[NO_VARIATION] = int(np.count_nonzero(np.isnan(exact)))
+    result.compared = rows.size - result.excluded[NO_VARIATION]
+    score[unknown], error[unknown] = sign * exact, 0.0
+    known = ~np.isnan(score)
+    rows, score, error = rows[known], score[known], error[known]
+    before, on_page = _near_page(score, error, limit, offset)
+    candidates = rows[on_page]
+    figures = correlate(series, matrices, candidates)
+    names = _names(matrices, candidates)
+    order = np.lexsort((names, -sign * figures))[offset - before : offset - before + limit]
+    result.page = [
+        Neighbour(str(names[at]), float(figures[at]), int(observations[candidates[at]])) for at in order
+    ]
+    return result
+
+
+def _near_page(score: Floats, error: Floats, limit: int, offset: int) -> tuple[int, Integers]:
+    """Return how many rows certainly come before a page, and which may be on it.
+
+    Parameters
+    ----------
+    score, error
+        The higher the score the earlier a row comes; it is off by `error` at most.
+    limit, offset
+        Of the page.
+    """
+    if offset >= score.size:
+        return offset, np.empty(0, np.int64)
+    high, low = score + error, score - error
+    # The row at a place of the order lies between the numbers at that place of the bounds.
+    first = -np.partition(-high, offset)[offset]
+    final = min(offset + limit, score.size) - 1
+    last = -np.partition(-low, final)[final]
+    before = low > first
+    return int(np.count_nonzero(before)), np.flatnonzero(~before & (high >= last))
+
+
+@np.errstate(all="ignore")
+def estimate(series: DailyReturns, matrix: ReturnsMatrix) -> Estimate:
+    """Estimate the correlation of a series with every row over their common sessions.
+
+    Notes
+    -----
+    The sums over common sessions of a product of two series are off by no more than `w` roundings of the product of their
+    lengths, `w` being the number of columns, in whatever order they are added up (Higham 2002, Accuracy and Stability of
+    Numerical Algorithms, section 3.1).
+    """
+    shape = len(matrix.keys)
+    columns, own = _columns(series, matrix)
+    if columns.size == 0:
+        return Estimate(np.zeros(shape), np.full(shape, np.inf), np.zeros(shape, np.int64))
+    low, high = int(columns[0]), int(columns[-1]) + 1
+    centred = own - own.mean()
+    deviation = float(np.sqrt(np.vecdot(centred, centred) / own.size))
+    dense = np.zeros((high - low, 2))
+    dense[columns - low, 0] = centred / deviation
+    dense[columns - low, 1] = 1.0
+    if not np.isfinite(dense).all():
+        dense[:, 0] = 0.0  # does not vary: nothing can be estimated, and all is computed
+    observations, total, squares = _own_sums(matrix, dense, low, high)
+    products, others, lengths = _products(matrix.scaled[:, low:high], dense)
+    n = np.maximum(observations, 1.0)
+    variance, variances = squares - total * total / n, lengths - others * others / n
+    correlation = (products - total * others / n) / np.sqrt(variance * variances)
+    rounding = 2.0 * (high - low + 8) * _SINGLE
+    share, shares = np.sqrt(squares / variance), np.sqrt(lengths / variances)
+    error = 2.0 * rounding * shares * (share + shares)
+    # Below these deviations a series may be constant but for rounding, which only its own values say.
+    least, least_others = (
+        4.0 * ROUNDING * np.maximum(1.0, largest) for largest in (np.abs(own).max(), matrix.rows["largest"])
+    )
+    varies = np.sqrt(variance / n) * deviation > least
+    varies &= np.sqrt(variances / n) * matrix.rows["deviation"] > least_others
+    unsure = ~(varies & (error < _MAX_ERROR) & np.isfinite(correlation))
+    correlation[unsure], error[unsure] = 0.0, np.inf
+    return Estimate(correlation, error, observations.astype(np.int64))
+
+
+def _columns(series: DailyReturns, matrix: ReturnsMatrix) -> tuple[Integers, Floats]:
+    """Return the columns of the days that a series shares with a matrix, and its returns on them."""
+    place = np.searchsorted(matrix.days, series.days)
+    shared = place < matrix.days.size
+    shared[shared] = matrix.days[place[shared]] == series.days[shared]
+    return place[shared], series.values[shared]
+
+
+def _own_sums(matrix: ReturnsMatrix, dense: Floats, low: int, high: int) -> tuple[Floats, Floats, Floats]:
+    """Return for each row the number of common sessions, and the sum of the series and of its squares over them."""
+    terms = np.stack([dense[:, 1], dense[:, 0], dense[:, 0] ** 2], axis=1)
+    sums = np.concatenate(
+        [
+            matrix.calendars[first : first + _ROWS_AT_ONCE, low:high] @ terms
+            for first in range(0, len(matrix.calendars), _ROWS_AT_ONCE)
+        ]
+    )
+    observations, total, squares = sums[matrix.rows["calendar"]].T
+    return observations, total, squares
+
+
+def _products(rows: np.ndarray[tuple[int, int], np.dtype[np.float32]], dense: Floats) -> Iterator[Floats]:
+    """Return for each row, over the sessions of the series, the sum of products, of the row, and of its squares."""
+    single = dense.astype(np.float32)
+    sums = np.empty((3, len(rows)), np.float32)
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        block = np.ascontiguousarray(rows[first : first + _ROWS_AT_ONCE])
+        part = slice(first, first + len(block))
+        sums[:2, part] = (block @ single).T
+        sums[2, part] = np.square(block) @ single[:, 1]
+    return iter(sums.astype(np.float64))
+
+
+def correlate(series: DailyReturns, matrices: Sequence[ReturnsMatrix], rows: Integers) -> Floats:
+    """Correlate a series with some rows in double precision.
+
+    Parameters
+    ----------
+    series
+        The series.
+    matrices
+        Whose rows are numbered one after the other.
+    rows
+        Numbers of rows.
+
+    Returns
+    -------
+    Floats
+        As :func:`datasets.maths.correlation.correlate_rows`; NaN where either side does not vary.
+    """
+    result = np.full(rows.size, np.nan)
+    begin = 0
+    for matrix in matrices:
+        places = np.flatnonzero((rows >= begin) & (rows < begin + len(matrix.keys)))
+        numbers = rows[places] - begin
+        begin += len(matrix.keys)
+        if not places.size:
+            continue
+        columns, own = _columns(series, matrix)
+        calendars = matrix.rows["calendar"][numbers]
+        for calendar in np.unique(calendars):
+            common = matrix.calendars[calendar, columns]
+            chosen = columns[common]
+            for at in _parts(np.flatnonzero(calendars == calendar)):
+                block = np.ascontiguousarray(matrix.values[np.ix_(numbers[at], chosen)])
+                result[places[at]] = correlate_rows(own[common], block)
+    return result
+
+
+def _parts(places: Integers) -> Iterator[Integers]:
+    yield from (places[at : at + _ROWS_AT_ONCE] for at in range(0, places.size, _ROWS_AT_ONCE))
+
+
+def _names(matrices: Sequence[ReturnsMatrix], rows: Integers) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
+    ends = np.cumsum([len(x.keys) for x in matrices])
+    which = np.searchsorted(ends, rows, side="right")
+    return np.array(
+        [
+            matrices[number].keys[row - int(ends[number])][0]
+            for number, row in zip(which.tolist(), rows.tolist(), strict=True)
+        ],
+        dtype=np.str_,
+    )

@@ -1,0 +1,183 @@
+"""The daily returns of some runs as plain arrays: a row a run, a column a day, in a folder that is mapped into memory.
+
+::
+
+    <folder>/<SHA-256 of index.json>/
+        days.npy         int32    days since 1970-01-01, ascending: one a column
+        values.npy       float64  returns; 0 where the run has no session
+        scaled.npy       float32  returns less their mean, over their deviation; 0 where the run has no session
+        calendars.npy    uint8    which columns are sessions, a bit each; most runs share a calendar with many others
+        rows.npy                  of each row its calendar, its deviation and its largest return
+        index.json                address and snapshot of each row, and the SHA-256 of every file
+
+A folder is written under another name, renamed when it is complete, and never changed. Parts of a row without sessions are holes in
+the file: they take no room on the disk, nor in memory before they are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from datasets.maths.rank_correlation import Integers
+from datasets.maths.series import Flags, Floats
+from serve.research.returns import DailyReturns, Days
+
+Singles = npt.NDArray[np.float32]
+Key = tuple[str, str]
+"""Address and snapshot of a run."""
+_INDEX: Final = "index.json"
+_ARRAYS: Final = ("days", "values", "scaled", "calendars", "rows")
+_ROW: Final = np.dtype([("calendar", np.int32), ("deviation", np.float64), ("largest", np.float64)])
+UNFINISHED: Final = ".part"
+"""Ends the name of a folder that is being written."""
+
+
+class MatrixDamaged(Exception):
+    """A folder does not hold what was written to it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReturnsMatrix:
+    """Returns of some runs.
+
+    Attributes
+    ----------
+    keys : sequence of (str, str), length n_rows
+        Address and snapshot of each row.
+    days : int32, shape (n_days,)
+        Days since 1970-01-01, ascending.
+    values : float64, shape (n_rows, n_days)
+        Return of each session; 0 where there is none.
+    scaled : float32, shape (n_rows, n_days)
+        The same less the row's mean, over its deviation; 0 where there is no session, and where a row does not vary.
+    calendars : bool, shape (n_calendars, n_days)
+        Which days are sessions.
+    rows : structured, shape (n_rows,)
+        Of each row its `calendar`, the `deviation` that `scaled` was divided by, and its `largest` absolute return.
+    """
+
+    keys: Sequence[Key]
+    days: Days
+    values: Floats
+    scaled: Singles
+    calendars: Flags
+    rows: npt.NDArray[np.void]
+
+    def returns(self, row: int) -> DailyReturns:
+        """Return the sessions of one row."""
+        sessions = self._sessions(row)
+        return DailyReturns(self.days[sessions], self.values[row, sessions])
+
+    def _sessions(self, row: int) -> Integers:
+        return np.flatnonzero(self.calendars[self.rows["calendar"][row]])
+
+    @classmethod
+    def of(cls, series: Mapping[Key, DailyReturns]) -> ReturnsMatrix:
+        """Arrange some series in memory; each has a session at least."""
+        days = np.unique(np.concatenate([x.days for x in series.values()]))
+        shape = (len(series), days.size)
+        values, scaled = np.zeros(shape), np.zeros(shape, np.float32)
+        rows = np.zeros(len(series), _ROW)
+        calendars: dict[bytes, int] = {}
+        for number, returns in enumerate(series.values()):
+            columns = np.searchsorted(days, returns.days)
+            values[number, columns] = returns.values
+            scaled[number, columns], deviation = _scaled(returns.values)
+            sessions = np.zeros(days.size, np.bool_)
+            sessions[columns] = True
+            calendar = calendars.setdefault(np.packbits(sessions).tobytes(), len(calendars))
+            rows[number] = calendar, deviation, np.abs(returns.values).max()
+        packed = np.frombuffer(b"".join(calendars), np.uint8).reshape(len(calendars), -1)
+        return cls(tuple(series), days, values, scaled, _unpacked(packed, days.size), rows)
+
+    def save(self, parent: Path) -> Path:
+        """Write the arrays to a new folder, named by its content, and return it.
+
+        Raises
+        ------
+        OSError
+            When the disk takes no more; what was written is removed.
+        """
+        part = parent / f"{uuid.uuid4().hex}{UNFINISHED}"
+        try:
+            part.mkdir()
+            np.save(part / "days.npy", self.days)
+            np.save(part / "calendars.npy", np.packbits(self.calendars, axis=1))
+            np.save(part / "rows.npy", self.rows)
+            self._save_rows(part / "values.npy", self.values)
+            self._save_rows(part / "scaled.npy", self.scaled)
+            digests = {name: _digest(part / f"{name}.npy") for name in _ARRAYS}
+            index = orjson.dumps({"keys": self.keys, "sha256": digests})
+            (part / _INDEX).write_bytes(index)
+            return part.rename(parent / hashlib.sha256(index).hexdigest())
+        except OSError:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+
+    def _save_rows(self, path: Path, array: npt.NDArray[Any]) -> None:
+        """Write the sessions of each row from its first to its last; what lies outside stays a hole."""
+        header = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False}
+        with path.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, header | {"shape": array.shape})
+            begin, width = file.tell(), self.days.size
+            for number, row in enumerate(array):
+                sessions = self._sessions(number)
+                first, last = int(sessions[0]), int(sessions[-1])
+                file.seek(begin + (number * width + first) * array.itemsize)
+                file.write(row[first : last + 1].tobytes())
+            file.truncate(begin + array.size * array.itemsize)
+
+
+def load(folder: Path) -> ReturnsMatrix:
+    """Map what was saved to a folder.
+
+    Raises
+    ------
+    MatrixDamaged
+        When it is not what was written.
+    """
+    try:
+        data = (folder / _INDEX).read_bytes()
+        if hashlib.sha256(data).hexdigest() != folder.name:
+            raise MatrixDamaged(f"{folder.name}/{_INDEX} is not what was written")
+        index = orjson.loads(data)
+        paths = {name: folder / f"{name}.npy" for name in _ARRAYS}
+        damaged = [name for name, path in paths.items() if _digest(path) != index["sha256"][name]]
+        if damaged:
+            raise MatrixDamaged(f"{folder.name}/{damaged[0]}.npy is not what was written")
+        arrays = {name: np.load(path, mmap_mode="r") for name, path in paths.items()}
+        keys = tuple((alpha_id, snapshot) for alpha_id, snapshot in index["keys"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise MatrixDamaged(f"{folder.name} cannot be read: {error}") from error
+    days, packed, rows = (np.array(arrays[name]) for name in ("days", "calendars", "rows"))
+    return ReturnsMatrix(keys, days, arrays["values"], arrays["scaled"], _unpacked(packed, days.size), rows)
+
+
+def _unpacked(packed: npt.NDArray[np.uint8], days: int) -> Flags:
+    return np.unpackbits(packed, axis=1, count=days).astype(np.bool_)
+
+
+def _scaled(values: Floats) -> tuple[Floats, float]:
+    """Centre a series and divide it by its deviation; 0 throughout where that cannot be told from 0."""
+    with np.errstate(all="ignore"):
+        centred = values - values.mean()
+        deviation = float(np.sqrt(np.vecdot(centred, centred) / values.size))
+        scaled = centred / deviation
+    if deviation <= 0 or not np.isfinite(scaled).all():
+        return np.zeros_like(values), 0.0
+    return scaled, deviation
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,359 @@
+"""The daily returns of one book of every run served, kept up to date for searching neighbours.
+
+A thread follows the catalogue and reads what lacks from the ledgers. Returns lie in matrices of about a thousand runs in a
+folder that all processes of the machine map; one of them writes. Up to 64 runs published since are in a small matrix in the
+memory of each process.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import structlog
+from polars.exceptions import PanicException
+
+from datasets.listing import Listing
+from datasets.manifest import Pointer
+from datasets.maths.rank_correlation import Integers
+from datasets.snapshot import Snapshot
+from schemas.errors import StorageUnavailable
+from serve.research.returns import DailyReturns
+from serve.research.returns_matrix import UNFINISHED, Key, MatrixDamaged, ReturnsMatrix, load
+
+_log = structlog.get_logger("serve.research")
+MATRIX_ROWS: Final = 1024
+"""Runs in a matrix: 18 MB for 1,500 sessions each."""
+PENDING_ROWS: Final = 64
+"""Runs that each process has in memory before they are written to the folder."""
+_LOOK_SECONDS: Final = 0.2
+"""Between two looks at the folder while another process writes to it."""
+_RETRY_SECONDS: Final = 10.0
+"""Before what could not be read is tried again."""
+_READERS: Final = 2
+_REMOTE_READERS: Final = 8
+"""Ledgers that are read at once; the latter where each read waits for a store."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Searchable:
+    """What can be searched at one moment, by the order of the catalogue.
+
+    Attributes
+    ----------
+    listing
+        The catalogue.
+    matrices
+        Returns of the runs, their rows numbered one after the other.
+    row : int64, shape (n_alphas,)
+        Row of each alpha of the listing; negative where it has none: `NOT_READ`, `UNREADABLE` or `NO_DATA`.
+    rows
+        How many rows there are.
+    """
+
+    listing: Listing
+    matrices: Sequence[ReturnsMatrix]
+    row: Integers
+    rows: int
+
+    def returns(self, snapshot: Snapshot) -> DailyReturns | None:
+        """Return the returns of a run; None where there are none of this snapshot."""
+        place = self.listing.places.get(snapshot.alpha_id)
+        row = -1 if place is None else int(self.row[place])
+        for matrix in self.matrices:
+            if 0 <= row < len(matrix.keys):
+                return matrix.returns(row) if matrix.keys[row] == snapshot.key else None
+            row -= len(matrix.keys)
+            if row < 0:
+                break
+        return None
+
+
+NOT_READ: Final = -1
+UNREADABLE: Final = -2
+NO_DATA: Final = -3
+
+
+class ReturnsStore:
+    """The returns of one book.
+
+    Parameters
+    ----------
+    book
+        Whose returns.
+    listing, resolve
+        Of the catalogue: every pointer as of now, and the snapshot served of an alpha.
+    read
+        Reads the returns of a snapshot's book; with no sessions when it has none.
+    folder
+        Where the matrices are. Where it cannot be used, they are in a temporary folder of this process.
+    local
+        Whether published files lie on this machine.
+    """
+
+    def __init__(
+        self,
+        book: str,
+        *,
+        listing: Callable[[], Listing],
+        resolve: Callable[[str], Snapshot | None],
+        read: Callable[[Snapshot, str], DailyReturns],
+        folder: Path,
+        local: bool,
+    ) -> None:
+        self._book = book
+        self._listing = listing
+        self._resolve = resolve
+        self._read = read
+        self._folder = folder / hashlib.sha256(book.encode()).hexdigest()[:32]
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._readers = _READERS if local else _REMOTE_READERS
+        self._saved: dict[Path, ReturnsMatrix] = {}
+        self._pending: dict[Key, DailyReturns] = {}
+        self._without_data: set[Key] = set()
+        self._failed: dict[Key, float] = {}
+        self._lock_file: int | None = None
+        self._searchable: Searchable | None = None
+        self._wake = threading.Event()
+        self._stopped = False
+        self.was_ready = False
+        """Whether all that was published at some moment had been read."""
+        self._thread = threading.Thread(target=self._run, name="daily returns", daemon=True)
+        self._thread.start()
+
+    # Called by requests
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How many of the alphas served were read, and how many there are."""
+        pointers = self._listing().pointers
+        known = self._known()
+        return sum(_key(x) in known for x in pointers), len(pointers)
+
+    @property
+    def searchable(self) -> Searchable:
+        """What can be searched now."""
+        found = self._searchable
+        if found is None or found.listing is not self._listing():
+            found = self._refresh()
+        return found
+
+    def catalogue_changed(self) -> None:
+        """Read what was published since."""
+        self._wake.set()
+
+    def close(self) -> None:
+        """End after the ledgers being read."""
+        self._stopped = True
+        self._wake.set()
+        self._thread.join()
+        if self._lock_file is not None:
+            os.close(self._lock_file)
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    # The thread
+
+    def _run(self) -> None:
+        while not self._stopped:
+            self._wake.clear()
+            try:
+                pause = self._pass()
+            except OSError as error:
+                _log.warning("daily_returns_not_shared", book=self._book, reason=error.strerror or str(error))
+                pause = _LOOK_SECONDS if self._use_temporary_folder() else _RETRY_SECONDS
+            except Exception as error:  # noqa: BLE001 - whatever it was, the next look may work
+                _log.error(
+                    "daily_returns_failed", book=self._book, reason=str(error), kind=type(error).__name__
+                )
+                pause = _RETRY_SECONDS
+            self._wake.wait(pause)
+
+    def _pass(self) -> float | None:
+        """Read what lacks, and return after how many seconds to look again; None: when the catalogue changes."""
+        writes = self._may_write()
+        self._load_folder(remove_damaged=writes)
+        while not self._stopped:
+            lacking = self._lacking()
+            if not lacking:
+                served = {_key(x) for x in self._listing().pointers}
+                self._without_data &= served
+                self._failed = {key: at for key, at in self._failed.items() if key in served}
+                if writes:
+                    self._merge(served)
+                self._refresh()
+                self.was_ready = True
+                return _RETRY_SECONDS if self._failed else None
+            if not writes and len(lacking) > PENDING_ROWS:
+                return _LOOK_SECONDS  # the process that writes reads them
+            if not self._read_some(lacking[:MATRIX_ROWS]):
+                return _RETRY_SECONDS
+            if writes and len(self._pending) >= PENDING_ROWS:
+                self._save(self._pending)
+                self._pending = {}
+        return None
+
+    def _may_write(self) -> bool:
+        """Whether this process writes to the folder; it does from when no other does."""
+        if self._lock_file is None:
+            _make_private(self._folder)
+            descriptor = os.open(
+                self._folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+            )
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return False
+            self._lock_file = descriptor
+        return True
+
+    def _use_temporary_folder(self) -> bool:
+        """Go on in a folder of this process; return False where that is in use already."""
+        if self._temporary is not None:
+            return False
+        if self._lock_file is not None:
+            os.close(self._lock_file)
+            self._lock_file = None
+        try:
+            self._temporary = tempfile.TemporaryDirectory(prefix="alpha-results-returns-")
+        except OSError:
+            return False
+        self._folder = Path(self._temporary.name)
+        return True
+
+    def _load_folder(self, *, remove_damaged: bool) -> None:
+        """Map what another process, or an earlier one, wrote; let go what was removed."""
+        present = {path for path in self._folder.iterdir() if path.is_dir()}
+        if remove_damaged:
+            for path in [path for path in present if path.suffix == UNFINISHED]:
+                shutil.rmtree(path, ignore_errors=True)
+        present = {path for path in present if path.suffix != UNFINISHED}
+        saved = {path: matrix for path, matrix in self._saved.items() if path in present}
+        for path in sorted(present - saved.keys()):
+            try:
+                saved[path] = load(path)
+            except MatrixDamaged as error:
+                if path.exists():  # else it was merged into another meanwhile
+                    _log.warning("daily_returns_damaged", book=self._book, reason=str(error))
+                if remove_damaged:
+                    shutil.rmtree(path, ignore_errors=True)
+        self._saved = saved
+        known = {key for matrix in saved.values() for key in matrix.keys}
+        self._pending = {key: returns for key, returns in self._pending.items() if key not in known}
+
+    def _known(self) -> set[Key]:
+        saved = {key for matrix in self._saved.values() for key in matrix.keys}
+        return saved | self._pending.keys() | self._without_data
+
+    def _lacking(self) -> list[Pointer]:
+        """Return the pointers whose returns are to be read, the latest started first."""
+        now, known = time.monotonic(), self._known()
+        return [
+            x
+            for x in self._listing().pointers
+            if _key(x) not in known and self._failed.get(_key(x), 0.0) < now
+        ]
+
+    def _read_some(self, pointers: Sequence[Pointer]) -> bool:
+        """Read some runs; return whether the store answers."""
+        with ThreadPoolExecutor(self._readers, thread_name_prefix="daily returns") as pool:
+            for pointer, returns in zip(pointers, pool.map(self._returns, pointers), strict=True):
+                if isinstance(returns, StorageUnavailable):
+                    pool.shutdown(cancel_futures=True)
+                    return False
+                if returns is None:
+                    continue
+                self._failed.pop(_key(pointer), None)
+                if returns.days.size:
+                    self._pending[_key(pointer)] = returns
+                else:
+                    self._without_data.add(_key(pointer))
+        return True
+
+    def _returns(self, pointer: Pointer) -> DailyReturns | StorageUnavailable | None:
+        """Read the returns of a run; None when it is not served any more or cannot be read."""
+        snapshot = self._resolve(pointer.alpha_id)
+        if self._stopped or snapshot is None or snapshot.id != pointer.snapshot:
+            return None
+        try:
+            # Of thousands of snapshots, only those that requests name keep their manifest in memory.
+            return self._read(snapshot if snapshot.opened else snapshot.with_pointer(pointer), self._book)
+        except StorageUnavailable as error:
+            return error
+        except (Exception, PanicException) as error:  # noqa: BLE001 - whatever it was, the other alphas are none the worse
+            _log.warning("daily_returns_not_read", alpha=pointer.alpha_id, reason=str(error))
+            self._failed[_key(pointer)] = time.monotonic() + _RETRY_SECONDS
+            return None
+
+    def _save(self, series: dict[Key, DailyReturns]) -> None:
+        path = ReturnsMatrix.of(series).save(self._folder)
+        self._saved[path] = load(path)
+
+    def _merge(self, served: set[Key]) -> None:
+        """Write the matrices anew once a quarter of their rows are of replaced snapshots, or many are small."""
+        rows = sum(len(matrix.keys) for matrix in self._saved.values())
+        live = sum(key in served for matrix in self._saved.values() for key in matrix.keys)
+        many = len(self._saved) > 8 + 2 * live // MATRIX_ROWS
+        if not many and rows - live <= PENDING_ROWS + rows // 4:
+            return
+        merged, part = dict(self._saved), dict[Key, DailyReturns]()
+        for key, returns in self._served_rows(served):
+            part[key] = returns
+            if len(part) == MATRIX_ROWS:
+                self._save(part)
+                part = {}
+        if part:
+            self._save(part)
+        self._saved = {path: matrix for path, matrix in self._saved.items() if path not in merged}
+        self._refresh()
+        for path in merged:
+            with suppress(FileNotFoundError):
+                shutil.rmtree(path)
+
+    def _served_rows(self, served: set[Key]) -> Iterator[tuple[Key, DailyReturns]]:
+        for matrix in list(self._saved.values()):
+            yield from ((key, matrix.returns(row)) for row, key in enumerate(matrix.keys) if key in served)
+
+    def _refresh(self) -> Searchable:
+        listing = self._listing()
+        pending = dict(self._pending)
+        matrices = list(self._saved.values())
+        if pending:
+            matrices.append(ReturnsMatrix.of(pending))
+        rows = {key: row for row, key in enumerate(key for matrix in matrices for key in matrix.keys)}
+        place = np.full(len(listing.pointers), NOT_READ)
+        for number, pointer in enumerate(listing.pointers):
+            key = _key(pointer)
+            if key in rows:
+                place[number] = rows[key]
+            elif key in self._without_data:
+                place[number] = NO_DATA
+            elif key in self._failed:
+                place[number] = UNREADABLE
+        self._searchable = Searchable(listing, matrices, place, sum(len(x.keys) for x in matrices))
+        return self._searchable
+
+
+def _key(pointer: Pointer) -> Key:
+    return pointer.alpha_id, pointer.snapshot
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder that this user alone may use; PermissionError where there is one that others may."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = folder.stat(follow_symlinks=False)
+    if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        raise PermissionError(f"{folder} can be used by others than the serving user")
