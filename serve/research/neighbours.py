@@ -22,18 +22,11 @@ from serve.research.correlation import OF_CROSS_SECTIONS, Question
 from serve.research.cross_sections import compare
 from serve.research.nearest import NO_VARIATION, TOO_FEW, Neighbour, search
 from serve.research.returns import Returns, read_returns
-from serve.research.store import NO_DATA as ROW_NO_DATA
-from serve.research.store import NOT_READ as ROW_NOT_READ
-from serve.research.store import UNREADABLE as ROW_UNREADABLE
-from serve.research.store import ReturnsStore
+from serve.research.store import LACKING, NO_DATA, NOT_READ, UNREADABLE, ReturnsStore
 
 PATIENCE_SECONDS: Final = 3.0
 """How long a request waits for the first reading to end: what is in the folder already is read within that."""
-NOT_READ: Final = "not_read"
-UNREADABLE: Final = "unreadable"
-NO_DATA: Final = "no_data"
 REASONS: Final = (NOT_READ, UNREADABLE, NO_DATA, TOO_FEW, NO_VARIATION)
-_LACKING: Final = {NOT_READ: ROW_NOT_READ, UNREADABLE: ROW_UNREADABLE, NO_DATA: ROW_NO_DATA}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +150,7 @@ def among_all(
         limit=order.limit,
         offset=order.offset,
     )
-    lacking = {reason: int(np.count_nonzero(rows == code)) for reason, code in _LACKING.items()}
+    lacking = {reason: int(np.count_nonzero(rows == code)) for reason, code in LACKING.items()}
     return Neighbours(nearest.page, nearest.compared, {**lacking, **nearest.excluded}, own.span)
 
 

@@ -33,6 +33,11 @@ from schemas.errors import StorageUnavailable
 from serve.research.returns import DailyReturns
 from serve.research.returns_matrix import UNFINISHED, Key, MatrixDamaged, ReturnsMatrix, load
 
+NOT_READ: Final = "not_read"
+UNREADABLE: Final = "unreadable"
+NO_DATA: Final = "no_data"
+LACKING: Final = {NOT_READ: -1, UNREADABLE: -2, NO_DATA: -3}
+"""Why an alpha has no row, and what stands in place of its number."""
 _log = structlog.get_logger("serve.research")
 MATRIX_ROWS: Final = 1024
 """Runs in a matrix: 18 MB for 1,500 sessions each."""
@@ -58,7 +63,7 @@ class Searchable:
     matrices
         Returns of the runs, their rows numbered one after the other.
     row : int64, shape (n_alphas,)
-        Row of each alpha of the listing; negative where it has none: `NOT_READ`, `UNREADABLE` or `NO_DATA`.
+        Row of each alpha of the listing; where it has none, a value of `LACKING`.
     rows
         How many rows there are.
     """
@@ -79,11 +84,6 @@ class Searchable:
             if row < 0:
                 break
         return None
-
-
-NOT_READ: Final = -1
-UNREADABLE: Final = -2
-NO_DATA: Final = -3
 
 
 class ReturnsStore:
@@ -334,15 +334,15 @@ class ReturnsStore:
         if pending:
             matrices.append(ReturnsMatrix.of(pending))
         rows = {key: row for row, key in enumerate(key for matrix in matrices for key in matrix.keys)}
-        place = np.full(len(listing.pointers), NOT_READ)
+        place = np.full(len(listing.pointers), LACKING[NOT_READ])
         for number, pointer in enumerate(listing.pointers):
             key = _key(pointer)
             if key in rows:
                 place[number] = rows[key]
             elif key in self._without_data:
-                place[number] = NO_DATA
+                place[number] = LACKING[NO_DATA]
             elif key in self._failed:
-                place[number] = UNREADABLE
+                place[number] = LACKING[UNREADABLE]
         self._searchable = Searchable(listing, matrices, place, sum(len(x.keys) for x in matrices))
         return self._searchable
 
