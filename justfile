@@ -13,7 +13,7 @@ default:
 demo *args:
     @python -m serve demo {{ args }}
 
-# folders of tests with a recipe of their own; `test` leaves them out, and .ci/run runs every one
+# folders of tests with a recipe of their own; `test` leaves them out, and .ci/run or .ci/nightly runs every one
 apart := "access batch batch_kills browser client cluster compatibility contributing crowds damage deploy documents faults fuzz importers install interface_tools kills mutated_seals notebooks orchestrators programs readers real_runs s3 soak state_machines storage wire"
 in_parallel := "pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
@@ -72,6 +72,10 @@ real-runs:
 # every block of code of README and docs, run beside one demo; and the site that is made of them, looked at in pieces
 documents:
     {{ in_parallel }} tests/documents
+
+# the blocks of the README and of the start page, as printed, beside a demo
+demo-as-printed:
+    pytest -q -p no:schemathesis tests/documents/test_blocks.py -k "README or index"
 
 # the documents as a site in site/, which ends with an error for a link that leads nowhere
 site:

@@ -1,6 +1,6 @@
 """Whatever a batch goes through, its report accounts for every seal, and the next one does the rest and nothing more.
 
-``just kills-batch 1000`` does in earnest what `.ci/run` does with a few.
+``just kills-batch 1000`` does in earnest what `.ci/nightly` does with a few.
 """
 
 from __future__ import annotations

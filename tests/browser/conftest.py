@@ -43,7 +43,7 @@ def browser() -> Iterator[Browser]:
     if program is None:
         if os.environ.get("TEST_READERS") == "required":
             pytest.fail("TEST_READERS=required, and chromium is not on the path")
-        pytest.skip("chromium is not installed here (.ci/run installs it)")
+        pytest.skip("chromium is not installed here (.ci/nightly installs it)")
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=program, args=FLAGS)
         yield found

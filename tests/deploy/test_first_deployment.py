@@ -106,7 +106,7 @@ class Machine:
 def nginx(machine: Machine) -> Iterator[None]:
     program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
     if program is None:
-        pytest.skip("nginx, of Debian's package nginx-light, is not installed (.ci/run installs it)")
+        pytest.skip("nginx, of Debian's package nginx-light, is not installed (.ci/nightly installs it)")
     site = machine.folder / "etc/nginx/sites-enabled/alpha-results"
     whole = machine.folder / "nginx.conf"
     temporary = "".join(

@@ -47,7 +47,7 @@ def tools() -> Path:
     if shutil.which("npm") is None:
         if os.environ.get("TEST_NODE") == "required":
             pytest.fail("TEST_NODE=required, and npm is not on the path")
-        pytest.skip("Node is not installed here (.ci/run installs it)")
+        pytest.skip("Node is not installed here (.ci/nightly installs it)")
     CACHE.mkdir(exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

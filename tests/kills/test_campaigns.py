@@ -1,6 +1,6 @@
 """Killed at any moment, nothing that is served is harmed, and no reader ever notices.
 
-``just kills 200`` does in earnest what `.ci/run` does a few times.
+``just kills 200`` does in earnest what `.ci/nightly` does a few times.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Seals that are wrong in every way: each is refused by a rule or published as it was sealed, in bounded memory and time.
 
-``just mutated-seals`` carries out the whole table, `.ci/run` a share of it that is always the same.
+``just mutated-seals`` carries out the whole table, `.ci/nightly` a share of it that is always the same.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def program(name: str) -> str:
     if found is None:
         if os.environ.get("TEST_READERS") == "required":
             pytest.fail(f"TEST_READERS=required, and {name} is not on the path")
-        pytest.skip(f"{name} is not installed here (.ci/run installs it)")
+        pytest.skip(f"{name} is not installed here (.ci/nightly installs it)")
     return found
 
 
