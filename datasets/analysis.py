@@ -43,12 +43,8 @@ def metrics(
     granularity: str,
     *,
     panel: bool,
-    computed: bool = False,
 ) -> dict[str, Any]:
-    """Return the figures of a run as the interface answers them to a key that may call everything but raw columns.
-
-    With `computed` they are those of the window alone, where the interface gives what the run sealed of its whole.
-    """
+    """Return the figures of a run as the interface answers them to a key that may call everything but raw columns."""
     from datasets.run_metrics.assemble import MetricsQuery, assemble  # noqa: PLC0415 - slow to load beside the rest
     from datasets.run_metrics.reading import figures_of  # noqa: PLC0415 - as above
 
@@ -61,7 +57,6 @@ def metrics(
         Window(first, last),
         granularity,
         panel=panel,
-        computed=computed,
     )
     answer = assemble(figures_of(run), query)
     return {**answer.data, "warnings": list(answer.warnings)}

@@ -35,7 +35,7 @@ class AnalystMethods:
         Parameters
         ----------
         first, last
-            Days to narrow computed figures to; None leaves that end open.
+            Days of the block ``within_window`` and of what else narrows; None leaves that end open.
         granularity
             ``overall``, ``yearly`` or ``monthly``.
         panel

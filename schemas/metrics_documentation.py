@@ -69,15 +69,16 @@ def _prose() -> dict[str, str]:
             f"never 0. Sealed names of the core statistics: {sealed}."
         ),
         "window_semantics": (
-            "from and to are inclusive days. They narrow tenure, ic_deciles, nwt.ic_score_panel, nwt.ir, panel, periods "
-            "and every statistic computed here, each of which is what the rows of the window alone would give: a holding "
-            "period of several weeks counts when all of it lies inside, a lag when both weeks do. A sealed "
-            "statistic describes the whole run and stays as it is, which the warning window_lifetime_only says. nwt.ic "
-            "is of the whole run, because it tests a sealed mean."
+            "from and to are inclusive days. They narrow tenure, ic_deciles, nwt.ic_score_panel, nwt.ir, panel and periods, "
+            "each of which is what the rows of the window alone would give: a holding "
+            "period of several weeks counts when all of it lies inside, a lag when both weeks do. core, rank_ic and nwt.ic "
+            "describe the whole run, sealed or computed, which the warning window_lifetime_only says; within_window has the same "
+            "figures of the window, computed from its rows."
         ),
         "periods": (
             "A year or month is listed when the window touches it. Its sealed statistics are of the whole period even "
-            "where the window cuts it; computed ones are of its days inside the window."
+            "where the window cuts it; computed ones are of its days inside the window. within_window.periods has all of "
+            "them computed of these days."
         ),
         "units": (
             "The unit on an entry is that of its value. Amounts of equity are a ratio of the opening equity when the "
@@ -86,7 +87,7 @@ def _prose() -> dict[str, str]:
         ),
         "risk_free_rate": (
             f"Stated beside excess_sharpe: the sealed {RISK_FREE_RATE}, otherwise the mean risk_free_return of the "
-            "sessions the ratio was computed on, x 252. A ratio computed for a window or a part of a period states the "
+            "sessions the ratio was computed on, x 252. A ratio of a window or a part of a period states the "
             "rate of those sessions."
         ),
         "reproduction": (

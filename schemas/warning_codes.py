@@ -16,7 +16,8 @@ WARNING_CODES: Final[dict[str, str]] = {
     "nonpositive_variance": "The long-run variance of the series is not positive, so the Newey-West block is null.",
     "nonpositive_equity": "The book opens sessions of the window with equity at or below 0. These have no return, so what is "
     "made of the returns of the window is withheld.",
-    "window_lifetime_only": "Sealed statistics describe the whole run; the requested window does not narrow them.",
+    "window_lifetime_only": "The block describes the whole run, which the requested window does not narrow; `within_window` "
+    "has its figures of the window. On `periods`: sealed statistics of a period that the window cuts describe all of it.",
     "block_error": "A block could not be computed; it is null and the rest of the answer is unaffected.",
     "ic_family_mismatch": "`nwt.ic` is null because the run has no cross-sections to rebuild the weekly IC from.",
     "ic_reproduction_mismatch": "`nwt.ic` is null because the rebuilt weekly IC does not reproduce the sealed mean IC.",

@@ -29,6 +29,10 @@ NAMES: Final = 10
 MEASURED_BOOK: Final = CONDITIONED_BOOKS[0]
 """The book that the headline figures describe, whichever book is drawn."""
 NO_SESSION: Final = "no session of the run lies in the window"
+_OF_THE_WHOLE_RUN: Final = frozenset(
+    {"core", "rank_ic", "rank_ic.conditioned", "rank_ic.raw", "nwt.ic", "periods"}
+)
+"""Blocks of the metrics that a window does not narrow, or not altogether."""
 _CURVE: Final = (
     "date",
     "period_return",
@@ -74,9 +78,7 @@ def content(
     books = run.books("equity_curve")
     if books and book not in books:
         raise SettingsError(f"{run.alpha_id} has no book {book!r}; it has {', '.join(books)}")
-    metrics = analysis.metrics(
-        run, window.first, window.last, "yearly", panel=True, computed=not window.whole
-    )
+    metrics = of_window(analysis.metrics(run, window.first, window.last, "yearly", panel=True))
     pointer, manifest = run.pointer, run.manifest
     return {
         "alpha_id": run.alpha_id,
@@ -105,6 +107,28 @@ def content(
             for notice in manifest.warnings
             if RAW_PREFIX not in notice["message"]
         ],
+    }
+
+
+def of_window(metrics: Content) -> Content:
+    """Put the figures of the window in the place of those of the whole run, where a window was given."""
+    within = metrics["within_window"]
+    if within is None:
+        return metrics
+    # Warnings of the figures of the whole run are none of what is shown.
+    shown = [
+        {**warning, "block": warning["block"].removeprefix("within_window.")}
+        for warning in metrics["warnings"]
+        if warning["block"] not in _OF_THE_WHOLE_RUN
+    ]
+    return {
+        **metrics,
+        "core": {**within["core"], "tenure": metrics["core"]["tenure"]},
+        "rank_ic": within["rank_ic"],
+        "nwt": {**metrics["nwt"], **within["nwt"]},
+        "periods": within["periods"],
+        "within_window": None,
+        "warnings": shown,
     }
 
 

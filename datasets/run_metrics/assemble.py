@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from datasets.maths.unavailable import Unavailable
 from datasets.run_metrics.blocks import rank_ic, signal_processing, tenure
-from datasets.run_metrics.core import core_statistics, periods, warn_of_unsealed
+from datasets.run_metrics.core import computed_periods, core_statistics, periods, warn_of_unsealed
 from datasets.run_metrics.deciles import ic_deciles, panel
 from datasets.run_metrics.figures import RunFigures, SealedMetrics
 from datasets.run_metrics.newey_west import nwt_ic, nwt_ic_computed, nwt_ic_score_panel, nwt_ir
 from datasets.run_metrics.sources import Sources
-from datasets.run_metrics.statistics import Span, guarded, sealed_value
+from datasets.run_metrics.statistics import Span, guarded
 from datasets.run_metrics.unavailable import MISSING_KIND, Warnings
 from datasets.run_metrics.window import WHOLE_RUN, Window
 from schemas.endpoints import ENDPOINTS
-from schemas.metrics.core import CORE, RANK_IC
 from schemas.tables.books import RAW_PREFIX
 
+T = TypeVar("T")
 _DOC_PATH: Final = ENDPOINTS["performance.metrics.doc"].path
 
 
@@ -34,15 +34,13 @@ class MetricsQuery:
     may_call
         Registry ids of the endpoints the key may call.
     window
-        Days to narrow computed figures to.
+        Days to narrow to, whatever can be.
     granularity
         ``overall``, ``yearly`` or ``monthly``.
     panel
         Whether the weekly panel is wanted.
     raw
         Whether the key has raw-book access: without it no column or record is named that only such a key may see.
-    computed
-        Whether every figure is computed over the window, also where the run sealed one of its whole.
     """
 
     may_call: frozenset[str]
@@ -50,7 +48,6 @@ class MetricsQuery:
     granularity: str = "overall"
     panel: bool = False
     raw: bool = False
-    computed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +77,11 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
         is null, with a warning, and leaves the others as they are.
     """
     warnings = Warnings()
-    if query.computed:
-        run = replace(run, sealed=SealedMetrics())
     whole = Sources(run, query.may_call)
     rows = whole.within(query.window)
     lost = run.sealed if isinstance(run.sealed, Unavailable) else None
     records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
-    span = Span(records, whole, rows, run.equity_basis, lost, raw=query.raw, computed=query.computed)
+    span = Span(records, whole, whole, run.equity_basis, lost, raw=query.raw)
     named = run.score_field if query.raw or not run.score_field.startswith(RAW_PREFIX) else None
     if run.sealed is None:
         warnings.add(
@@ -94,16 +89,10 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
         )
 
     def evaluate(block: str, compute: Callable[[], Any]) -> Any:
-        found = guarded(block, compute)
-        if isinstance(found, Unavailable):
-            warnings.null(block, found)
-            return None
-        return found
+        return _or_null(block, compute, warnings)
 
     core = core_statistics(span, warnings, "core")
-    if query.computed:
-        pass  # what was sealed was not looked at
-    elif lost is None:
+    if lost is None:
         warn_of_unsealed(span, core, warnings)
     else:
         warnings.add("core", lost.code, f"The statistics of core are withheld: {lost.text}.", lost.kind)
@@ -121,46 +110,58 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
         if query.granularity == "overall"
         else evaluate(
             "periods",
-            lambda: (
-                lost
-                or periods(run, whole, query.window, query.granularity, warnings, computed=query.computed)
-            ),
+            lambda: lost or periods(run, whole, query.window, query.granularity, warnings),
         ),
+        "within_window": None if query.window.whole else _within_window(run, rows, query, warnings),
         "ic_deciles": evaluate("ic_deciles", lambda: deciles),
         "nwt": {
-            "ic": evaluate(
-                "nwt.ic",
-                lambda: nwt_ic_computed(rows) if query.computed else lost or nwt_ic(whole, span.records),
-            ),
+            "ic": evaluate("nwt.ic", lambda: lost or nwt_ic(whole, span.records)),
             "ic_score_panel": evaluate("nwt.ic_score_panel", lambda: nwt_ic_score_panel(rows)),
             "ir": evaluate("nwt.ir", lambda: nwt_ir(rows)),
         },
     }
     if query.panel:
         data["panel"] = evaluate("panel", lambda: panel(rows, deciles))
-    _warn_of_lifetime(span, data, warnings)
+    if not query.window.whole:
+        _warn_of_lifetime(data, warnings)
     data["doc_url"] = _DOC_PATH.format(alpha=run.alpha_id)
     data["alpha"] = run.alpha_id
     data["alpha_id"] = run.source_alpha_id
     return Answer(data, warnings.entries)
 
 
-def _warn_of_lifetime(span: Span, data: Mapping[str, Any], warnings: Warnings) -> None:
+def _within_window(run: RunFigures, rows: Sources, query: MetricsQuery, warnings: Warnings) -> dict[str, Any]:
+    """Compute from the rows of the window what the blocks of the same names say of the whole run."""
+    name = "within_window"
+    span = Span({}, rows, rows, run.equity_basis, raw=query.raw, computed=True)
+    return {
+        "core": core_statistics(span, warnings, f"{name}.core"),
+        "rank_ic": _or_null(f"{name}.rank_ic", lambda: rank_ic(span, warnings, f"{name}.rank_ic"), warnings),
+        "nwt": {"ic": _or_null(f"{name}.nwt.ic", lambda: nwt_ic_computed(rows), warnings)},
+        "periods": None
+        if query.granularity == "overall"
+        else _or_null(
+            f"{name}.periods", lambda: computed_periods(run, rows, query.granularity, warnings), warnings
+        ),
+    }
+
+
+def _or_null(block: str, compute: Callable[[], T | Unavailable], warnings: Warnings) -> T | None:
+    """Return a block, or null with a warning where it fails or its data do not determine it."""
+    found = guarded(block, compute)
+    if isinstance(found, Unavailable):
+        warnings.null(block, found)
+        return None
+    return found
+
+
+def _warn_of_lifetime(data: Mapping[str, Any], warnings: Warnings) -> None:
     """Name the blocks whose figures the window does not narrow."""
-    if not span.narrowed or span.computed:
-        return
-    statistics = {"core": CORE, "rank_ic": tuple(x for family in RANK_IC.values() for x in family)}
-    blocks = [
-        block
-        for block, declared in statistics.items()
-        if data[block] is not None and any(sealed_value(x, span.records) for x in declared)
-    ]
-    blocks += ["nwt.ic"] if data["nwt"]["ic"] is not None else []
-    for block in blocks:
-        warnings.add(
-            block,
-            "window_lifetime_only",
-            "Figures of the whole run: the test of the sealed mean IC."
-            if block == "nwt.ic"
-            else "Sealed statistics describe the whole run, not the window.",
-        )
+    for block in ("core", "rank_ic", "nwt.ic"):
+        found = data["nwt"]["ic"] if block == "nwt.ic" else data[block]
+        if found is not None:
+            warnings.add(
+                block,
+                "window_lifetime_only",
+                f"The figures of {block} describe the whole run; those of the window are in within_window.{block}.",
+            )

@@ -46,7 +46,7 @@ def tenure(sources: Sources) -> Block | Unavailable:
     return {**block, "source": kind}
 
 
-def rank_ic(span: Span, warnings: Warnings) -> Block | Unavailable:
+def rank_ic(span: Span, warnings: Warnings, block: str = "rank_ic") -> Block | Unavailable:
     """Write the statistics of the weekly rank correlation, of both signals.
 
     Returns
@@ -61,7 +61,7 @@ def rank_ic(span: Span, warnings: Warnings) -> Block | Unavailable:
         return closed
     return {
         signal.value: {
-            statistic.name: entry(statistic, span, warnings, f"rank_ic.{signal.value}")
+            statistic.name: entry(statistic, span, warnings, f"{block}.{signal.value}")
             for statistic in family
         }
         for signal, family in RANK_IC.items()

@@ -54,13 +54,7 @@ def warn_of_unsealed(span: Span, entries: dict[str, Entry], warnings: Warnings) 
 
 
 def periods(
-    run: RunFigures,
-    sources: Sources,
-    window: Window,
-    granularity: str,
-    warnings: Warnings,
-    *,
-    computed: bool = False,
+    run: RunFigures, sources: Sources, window: Window, granularity: str, warnings: Warnings
 ) -> list[dict[str, Any]]:
     """Write the core statistics of every year or month that the window touches.
 
@@ -74,8 +68,6 @@ def periods(
         As asked for.
     granularity
         ``yearly`` or ``monthly``: the scope of the sealed records as well.
-    computed
-        Whether what was sealed is left aside.
 
     Returns
     -------
@@ -91,17 +83,36 @@ def periods(
         whole = sources.within(days)
         cut = window.cuts(days)
         rows = whole.within(window) if cut else whole
-        span = Span(
-            sealed.of(granularity, period), whole, rows, run.equity_basis, period=period, computed=computed
-        )
+        span = Span(sealed.of(granularity, period), whole, rows, run.equity_basis, period=period)
         core = core_statistics(span, warnings, "periods")
         if cut and any(sealed_value(statistic, span.records) for statistic in CORE):
             warnings.add(
                 "periods",
                 "window_lifetime_only",
-                "Sealed statistics of a period that the window cuts describe the whole period.",
+                "Sealed statistics of a period that the window cuts describe the whole period; those of its days inside are in "
+                "within_window.periods.",
             )
         found.append({"period": period, "core": core})
+    return found
+
+
+def computed_periods(
+    run: RunFigures, rows: Sources, granularity: str, warnings: Warnings
+) -> list[dict[str, Any]]:
+    """Write the core statistics of every year or month with a row, computed whatever the run sealed of it.
+
+    Parameters
+    ----------
+    rows
+        Data of the window.
+    granularity
+        ``yearly`` or ``monthly``.
+    """
+    found = []
+    for period in sorted(set(_with_rows(rows, granularity))):
+        days = rows.within(parse_period(period))
+        span = Span({}, days, days, run.equity_basis, period=period, computed=True)
+        found.append({"period": period, "core": core_statistics(span, warnings, "within_window.periods")})
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from schemas.metrics.core import REPRODUCTION_TOLERANCE
 from schemas.metrics.field import MetricField, block, count, number, text
 from schemas.metrics.statistic import COMPUTED, CROSS_SECTIONS, DERIVED, LEDGER, Signal
-from schemas.metrics.vocabulary import FREQUENCIES, SCORE_FIELD, WEEK_AHEAD, WINDOW
+from schemas.metrics.vocabulary import FREQUENCIES, ONCE, SCORE_FIELD, WEEK_AHEAD, WINDOW
 from schemas.units import Unit
 
 _FIGURES: Final = (
@@ -37,18 +37,41 @@ def _test(name: str, meaning: str, *labels: MetricField, **traits: Any) -> Metri
     return block(name, meaning, *_FIGURES, *labels, nullable=True, **traits)
 
 
-NWT: Final = block(
-    "nwt",
-    "Newey-West tests of a mean against zero, robust to autocorrelation.",
-    _test(
+def _ic(**traits: Any) -> MetricField:
+    return _test(
         "ic",
-        "Test of core.ic, on the weekly series rebuilt from the cross-sections.",
+        "Test of the mean of core.ic, on the weekly series rebuilt from the cross-sections.",
         *_REBUILT,
         text("signal", "The signal the series measures.", Signal.CONDITIONED),
         source=CROSS_SECTIONS.meaning,
         signal=Signal.CONDITIONED,
         horizon=WEEK_AHEAD,
-        granularity="one value for the whole run, whatever the window",
+        **traits,
+    )
+
+
+_TESTS: Final[dict[str, Any]] = {
+    "formula": (
+        "e_t = x_t - mean, g_l = sum of e_t e_(t-l) / n, "
+        "S = g_0 + 2 sum over l = 1..lag of (1 - l / (lag + 1)) g_l"
+    ),
+    "horizon": "one observation of the series",
+    "granularity": WINDOW,
+    "source": "see each test",
+}
+
+NWT_WITHIN: Final = block(
+    "nwt",
+    "Newey-West test of a mean against zero, robust to autocorrelation; nwt.ic_score_panel and nwt.ir narrow themselves.",
+    _ic(availability="null when the weeks of the window are too few, or closed to the key"),
+    **_TESTS,
+)
+
+NWT: Final = block(
+    "nwt",
+    "Newey-West tests of a mean against zero, robust to autocorrelation.",
+    _ic(
+        granularity=ONCE,
         availability=(
             "null unless the mean of the rebuilt series is the sealed mean_ic to within "
             f"{REPRODUCTION_TOLERANCE:g} in absolute terms"
@@ -73,11 +96,5 @@ NWT: Final = block(
         horizon="one trading session",
         availability="null when the run sealed no ledger or the window has too few sessions",
     ),
-    formula=(
-        "e_t = x_t - mean, g_l = sum of e_t e_(t-l) / n, "
-        "S = g_0 + 2 sum over l = 1..lag of (1 - l / (lag + 1)) g_l"
-    ),
-    horizon="one observation of the series",
-    granularity=WINDOW,
-    source="see each test",
+    **_TESTS,
 )

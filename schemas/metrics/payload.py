@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from schemas.field import FieldType
@@ -10,9 +12,9 @@ from schemas.metrics.deciles import DECILES
 from schemas.metrics.doc_block import METRICS_DOC
 from schemas.metrics.entry import statistic_field
 from schemas.metrics.field import MetricField, block, count, day, flag, number, series, text
-from schemas.metrics.newey_west import NWT
+from schemas.metrics.newey_west import NWT, NWT_WITHIN
 from schemas.metrics.panel import PANEL
-from schemas.metrics.statistic import CROSS_SECTIONS, INDEX, LEDGER, Signal
+from schemas.metrics.statistic import CROSS_SECTIONS, INDEX, LEDGER, Signal, Statistic
 from schemas.metrics.vocabulary import NO_SPAN, ONCE, STATED, WEEK_AHEAD, WINDOW
 from schemas.parameters import GRANULARITY
 from schemas.units import Unit
@@ -22,13 +24,22 @@ _SEALED_FIRST: Final = "sealed records first, computed figures second"
 _MANIFEST: Final = "the manifest of the seal"
 
 
-def _core_entries() -> tuple[MetricField, ...]:
+def _entries(statistics: Iterable[Statistic], *, computed: bool = False) -> tuple[MetricField, ...]:
+    """Declare the entries of statistics, deprecated names beside the ones they repeat.
+
+    Parameters
+    ----------
+    computed
+        Whether what the run sealed is left aside.
+    """
     entries: list[MetricField] = []
-    for statistic in CORE:
-        entries.append(statistic_field(statistic))
-        entries.extend(
-            statistic_field(statistic, alias=old) for old, new in ALIASES.items() if new == statistic.name
-        )
+    for statistic in statistics:
+        names = [None, *(old for old, new in ALIASES.items() if statistic in CORE and new == statistic.name)]
+        for alias in names:
+            made = statistic_field(statistic, alias=alias)
+            entries.append(
+                replace(made, source=f"computed from {statistic.source.meaning}") if computed else made
+            )
     return tuple(entries)
 
 
@@ -54,7 +65,7 @@ _TENURE: Final = block(
 _CORE: Final = block(
     "core",
     "The headline statistics, always of the long_short book.",
-    *_core_entries(),
+    *_entries(CORE),
     _TENURE,
     formula=_EACH,
     horizon=_EACH,
@@ -62,24 +73,31 @@ _CORE: Final = block(
     source=_SEALED_FIRST,
 )
 
-_RANK_IC: Final = block(
-    "rank_ic",
-    "How the weekly information coefficient behaves, of the delivered score and of the score before smoothing.",
-    *(
-        block(
-            signal,
-            f"Statistics of the {signal} signal.",
-            *(statistic_field(statistic) for statistic in statistics),
-            signal=signal,
-        )
-        for signal, statistics in RANK_IC.items()
-    ),
-    formula=_EACH,
-    horizon=WEEK_AHEAD,
+
+def _rank_ic(*, computed: bool = False, **traits: str) -> MetricField:
+    return block(
+        "rank_ic",
+        "How the weekly information coefficient behaves, of the delivered score and of the score before smoothing.",
+        *(
+            block(
+                signal,
+                f"Statistics of the {signal} signal.",
+                *_entries(statistics, computed=computed),
+                signal=signal,
+            )
+            for signal, statistics in RANK_IC.items()
+        ),
+        formula=_EACH,
+        horizon=WEEK_AHEAD,
+        nullable=True,
+        **traits,
+    )
+
+
+_RANK_IC: Final = _rank_ic(
     granularity=ONCE,
     source=_SEALED_FIRST,
     availability=f"null when nothing of it was sealed and {CROSS_SECTIONS.meaning} are absent or closed to the key",
-    nullable=True,
 )
 
 _PROCESSING: Final = block(
@@ -103,16 +121,40 @@ _PROCESSING: Final = block(
     nullable=True,
 )
 
-_PERIODS: Final = series(
-    "periods",
-    "The core statistics of each calendar year or month that the window touches.",
-    text("period", "The year (2020) or month (2020-03).", pattern="^[0-9]{4}(-[0-9]{2})?$"),
-    block("core", "The statistics of the period; it has no tenure.", *_core_entries()),
+
+def _periods(*, computed: bool = False, **traits: str) -> MetricField:
+    return series(
+        "periods",
+        "The core statistics of each calendar year or month that the window touches.",
+        text("period", "The year (2020) or month (2020-03).", pattern="^[0-9]{4}(-[0-9]{2})?$"),
+        block("core", "The statistics of the period; it has no tenure.", *_entries(CORE, computed=computed)),
+        formula=_EACH,
+        horizon="the year or month",
+        availability="null when granularity is overall",
+        nullable=True,
+        **traits,
+    )
+
+
+_WITHIN: Final = block(
+    "within_window",
+    "The figures of the window alone, under the names and definitions that the blocks of the same names have for the whole run: "
+    "computed from its rows, whatever the run sealed. What else narrows does so in its own place.",
+    block(
+        "core",
+        "The headline statistics of the window, of the long_short book; its tenure is core.tenure.",
+        *_entries(CORE, computed=True),
+    ),
+    _rank_ic(
+        computed=True, availability=f"null when {CROSS_SECTIONS.meaning} are absent or closed to the key"
+    ),
+    NWT_WITHIN,
+    _periods(computed=True, granularity="one value a year or month, for its days inside the window"),
     formula=_EACH,
-    horizon="the year or month",
-    granularity="one value a year or month; computed ones for its part inside the window",
-    source="sealed records of the year or month first, computed figures second",
-    availability="null when granularity is overall",
+    horizon=_EACH,
+    granularity=WINDOW,
+    source="computed from the data of the window",
+    availability="null when no window is asked for",
     nullable=True,
 )
 
@@ -133,7 +175,11 @@ METRICS: Final = block(
     _CORE,
     _RANK_IC,
     _PROCESSING,
-    _PERIODS,
+    _periods(
+        granularity="one value a year or month; computed ones for its part inside the window",
+        source="sealed records of the year or month first, computed figures second",
+    ),
+    _WITHIN,
     DECILES,
     NWT,
     PANEL,

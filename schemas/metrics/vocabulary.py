@@ -14,6 +14,6 @@ FREQUENCIES: Final = ("weekly", DAILY)
 
 WEEK_AHEAD: Final = "one rebalance period"
 WINDOW: Final = "one value for the window"
-ONCE: Final = "one value for the whole run; computed ones for the window"
+ONCE: Final = "one value for the whole run, whatever the window"
 STATED: Final = "as stated"
 NO_SPAN: Final = "none"

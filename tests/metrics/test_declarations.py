@@ -35,6 +35,11 @@ def every_kind_of_answer() -> list[dict[str, Any]]:
         for figures in (full, bare, unsealed)
         for granularity in ("overall", "yearly", "monthly")
     ]
+    answers += [
+        factories.ask(figures, granularity="monthly", first=first).data
+        for figures in (full, bare)
+        for first in ("2020-02-01", "2099-01-01")
+    ]
     nothing = factories.run(cross_sections=factories.cross_sections(weeks=1), sealed=None)
     return [{**answer, "doc": documentation()} for answer in (*answers, factories.ask(nothing).data)]
 

@@ -58,7 +58,7 @@ def test_an_answer_has_its_parts(api: ApiClient, key: str) -> None:
     data, meta = found["data"], found["meta"]
     assert list(found) == ["data", "meta"]
     assert set(data) == {
-        "granularity", "window", "core", "rank_ic", "signal_processing", "periods", "ic_deciles", "nwt", "panel",
+        "granularity", "window", "core", "rank_ic", "signal_processing", "periods", "within_window", "ic_deciles", "nwt", "panel",
         "doc", "doc_url", "alpha", "alpha_id",
     }  # fmt: skip
     assert (data["alpha"], data["alpha_id"], data["granularity"]) == (ALPHA, "research-7", "monthly")
@@ -86,6 +86,9 @@ def test_a_window_is_echoed_and_narrows(api: ApiClient, key: str) -> None:
     assert found["data"]["window"] == {"from": first, "to": first}
     assert found["data"]["core"]["tenure"]["weeks"] == 1
     assert found["data"]["core"]["pnl"] == whole["core"]["pnl"]
+    assert whole["within_window"] is None
+    within = found["data"]["within_window"]["core"]["ic"]
+    assert (within["source_kind"], within["value"] == whole["core"]["ic"]["value"]) == ("derived", False)
     assert {x["code"] for x in found["meta"]["warnings"]} >= {"window_lifetime_only", "insufficient_data"}
     everything = api.json(f"{PATH}?from={first}&to={last}", key)["data"]
     assert everything["ic_deciles"] == whole["ic_deciles"]

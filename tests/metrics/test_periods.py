@@ -40,7 +40,7 @@ def test_sealed_figures_of_a_period_come_first_and_the_others_are_computed_on_it
     by_period = {x["period"]: x["core"] for x in ask(figures, granularity="monthly").data["periods"]}
     assert by_period["2020-03"]["pnl"]["value"] == 0.5
     assert by_period["2020-03"]["pnl"]["source_kind"] == "fact"
-    april = ask(figures, first="2020-04-01", last="2020-04-30").data["core"]
+    april = ask(figures, first="2020-04-01", last="2020-04-30").data["within_window"]["core"]
     for name in ("ic", "icir", "information_ratio", "max_drawdown", "turnover"):
         assert by_period["2020-04"][name]["value"] == april[name]["value"]
         assert by_period["2020-04"][name]["source_kind"] == "derived"
@@ -72,7 +72,7 @@ def test_a_window_keeps_the_periods_it_touches() -> None:
     assert periods(touched) == ["2020-02", "2020-03", "2020-04"]
     # Sealed figures stay those of the whole month; the computed ones are of its part.
     assert touched.data["periods"][0]["core"]["pnl"]["value"] == 0.02
-    part = ask(figures, first="2020-04-01", last="2020-04-01").data["core"]["max_drawdown"]
+    part = ask(figures, first="2020-04-01", last="2020-04-01").data["within_window"]["core"]["max_drawdown"]
     assert touched.data["periods"][-1]["core"]["max_drawdown"]["value"] == part["value"]
     assert "window_lifetime_only" in codes(touched, "periods")
 

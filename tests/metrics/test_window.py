@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -110,9 +111,43 @@ def test_a_window_gives_what_its_own_rows_give(days: list[dt.date], granularity:
     window = {"first": first.isoformat(), "last": last.isoformat(), "granularity": granularity}
     narrowed = ask(RUN, **window)  # type: ignore[arg-type]
     from_scratch = ask(alone, granularity=granularity)
-    expected = {**from_scratch.data, "window": {"from": first.isoformat(), "to": last.isoformat()}}
+    whole = ask(RUN).data
+    within = narrowed.data.pop("within_window")
+    expected = {
+        **from_scratch.data,
+        "window": {"from": first.isoformat(), "to": last.isoformat()},
+        "core": {**whole["core"], "tenure": from_scratch.data["core"]["tenure"]},
+        "rank_ic": whole["rank_ic"],
+        "nwt": {**from_scratch.data["nwt"], "ic": None},
+    }
+    assert from_scratch.data.pop("within_window") is expected.pop("within_window") is None
     assert narrowed.data == approximately(expected)
+    own = {name: x for name, x in from_scratch.data["core"].items() if name != "tenure"}
+    assert within["core"] == approximately(computed(own))
+    assert within["rank_ic"] == approximately(computed(from_scratch.data["rank_ic"]))
+    assert within["periods"] == approximately(computed(from_scratch.data["periods"]))
+    assert within["nwt"]["ic"] == approximately(nwt_ic(alone))
     assert "block_error" not in codes(narrowed)
+
+
+def computed(value: Any) -> Any:
+    """Return entries of a run that sealed nothing as they are where nobody asks what was sealed."""
+    if isinstance(value, dict):
+        return {
+            name: x.removeprefix("no value was sealed; ") if name == "withheld_reason" else computed(x)
+            for name, x in value.items()
+        }
+    return [computed(x) for x in value] if isinstance(value, list) else value
+
+
+def nwt_ic(figures: Any) -> Any:
+    """Return the test of the weekly IC of a run that sealed no mean to compare it with."""
+    mean = ask(figures).data["core"]["ic"]["value"]
+    if mean is None:
+        return None
+    return ask(replace(figures, sealed=factories.sealed([factories.record("mean_ic", mean)]))).data["nwt"][
+        "ic"
+    ]
 
 
 def approximately(value: Any) -> Any:
@@ -133,7 +168,9 @@ def test_an_open_end_reaches_to_the_end_of_the_run() -> None:
     ):
         found = ask(RUN, **window)  # type: ignore[arg-type]
         assert found.data["window"] == {"from": window.get("first"), "to": window.get("last")}
-        assert {**found.data, "window": None} == {**whole, "window": None}
+        core = found.data["within_window"].pop("core")
+        assert core == {name: x for name, x in whole["core"].items() if name != "tenure"}
+        assert {**found.data, "window": None, "within_window": None} == {**whole, "window": None}
 
 
 def test_an_end_is_inclusive() -> None:
@@ -146,9 +183,12 @@ def test_an_end_is_inclusive() -> None:
 def test_an_empty_window_measures_nothing_and_fails_nowhere() -> None:
     for granularity in ("overall", "yearly"):
         answer = ask(RUN, first="1999-01-01", last="1999-12-31", granularity=granularity)
-        core = answer.data["core"]
+        core, within = answer.data["core"], answer.data["within_window"]
         assert core["tenure"] is None
-        assert {x["status"] for name, x in core.items() if name != "tenure"} == {"not_measurable"}
+        assert {x["status"] for name, x in core.items() if name != "tenure"} == {"available"}
+        assert {x["status"] for x in within["core"].values()} == {"not_measurable"}
+        assert within["nwt"]["ic"] is None
+        assert within["periods"] == (None if granularity == "overall" else [])
         assert answer.data["ic_deciles"] is answer.data["panel"] is None
         assert set(answer.data["nwt"].values()) == {None}
         assert answer.data["periods"] == (None if granularity == "overall" else [])
@@ -157,6 +197,7 @@ def test_an_empty_window_measures_nothing_and_fails_nowhere() -> None:
             "missing_core_metrics",
             "insufficient_data",
             "ic_reproduction_mismatch",
+            "window_lifetime_only",
         }
 
 
@@ -164,8 +205,8 @@ def test_a_window_between_two_rebalances_keeps_the_sessions() -> None:
     answer = ask(RUN, first="2020-01-06", last="2020-01-08")
     assert answer.data["core"]["tenure"] is None
     assert codes(answer, "core.tenure") == {"insufficient_data"}
-    assert answer.data["core"]["pnl"]["status"] == "available"
-    assert answer.data["core"]["ic"]["status"] == "not_measurable"
+    assert answer.data["within_window"]["core"]["pnl"]["status"] == "available"
+    assert answer.data["within_window"]["core"]["ic"]["status"] == "not_measurable"
 
 
 def test_the_whole_run_test_of_the_mean_ic_ignores_the_window() -> None:

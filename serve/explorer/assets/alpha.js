@@ -4,7 +4,7 @@ import { all, get } from "./api.js";
 import * as charts from "./charts.js";
 import { choice, el, field, refused, segments, table } from "./dom.js";
 import { about, beside, checks, luck } from "./alpha_texts.js";
-import { HEADLINES, asPercent, headlineColumns, unitOf, written } from "./figures.js";
+import { HEADLINES, asPercent, headlineColumns, ofWindow, unitOf, written } from "./figures.js";
 import { panel } from "./panel.js";
 
 const SPANS = [["13", "13 weeks"], ["26", "26 weeks"], ["52", "52 weeks"]];
@@ -50,8 +50,9 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   async function loadTiles() {
     try {
       const { data } = await metrics();
-      const entries = [...HEADLINES.map(([name, title]) => [name, title, data.core[name]]), ["hit_rate", "Weeks with IC above 0", data.rank_ic?.conditioned?.hit_rate]];
-      const test = data.nwt?.ic;
+      const figures = ofWindow(data);
+      const entries = [...HEADLINES.map(([name, title]) => [name, title, figures.core[name]]), ["hit_rate", "Weeks with IC above 0", figures.rank_ic?.conditioned?.hit_rate]];
+      const test = figures.nwt.ic;
       tiles.replaceChildren(
         ...entries.filter(([, , entry]) => entry).map(([name, title, entry]) => tile(name, title, entry)),
         test ? el("div", { class: "tile", "data-figure": "nwt.ic.t_stat", "data-value": test.t_stat },
@@ -72,7 +73,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
       entry.value === null
         ? el("strong", { class: "withheld" }, "withheld")
         : el("strong", { title: String(entry.value) }, written(entry.value, entry.unit)),
-      el("span", { class: "fine" }, entry.value === null ? entry.withheld_reason : [unitOf(entry).replace(/^%(, )?/, ""), entry.source_kind === "derived" ? "computed" : state.from || state.to ? "as sealed, of the whole run" : "as sealed"].filter(Boolean).join(" · ")));
+      el("span", { class: "fine" }, entry.value === null ? entry.withheld_reason : [unitOf(entry).replace(/^%(, )?/, ""), entry.source_kind === "derived" ? "computed" : "as sealed"].filter(Boolean).join(" · ")));
   }
 
   // ---- controls that hold for the whole page ----
@@ -170,12 +171,14 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
     controls: [segments("Weeks of the rolling mean", SPANS, state.span, (span) => pick({ span }, "ic"))],
     load: fromMetrics((data, warnings) => {
       const weekly = some(needed(data.panel, warnings, "panel").ic_weekly);
-      const test = data.nwt.ic;
+      const test = ofWindow(data).nwt.ic;
+      const over = data.within_window ? "Mean of the window" : undefined;
+      const block = data.within_window ? "within_window.nwt.ic" : "nwt.ic";
       const notes = test
         ? [el("p", { class: "fine", id: "ic-test", "data-mean": test.mean, "data-standard-error": test.standard_error },
-          `Whole run: mean ${charts.shown(test.mean)}, Newey-West standard error ${charts.shown(test.standard_error)} (${test.lag} lags), t ${charts.shown(test.t_stat)}, p ${charts.shown(test.p_value, 2)}.`)]
-        : [el("p", { class: "fine" }, (warnings ?? []).find((one) => one.block === "nwt.ic")?.message ?? "")];
-      return { chart: (theme) => charts.weeklyIc({ weekly, span: Number(state.span), test }, theme), notes };
+          `${data.within_window ? "Window" : "Whole run"}: mean ${charts.shown(test.mean)}, Newey-West standard error ${charts.shown(test.standard_error)} (${test.lag} lags), t ${charts.shown(test.t_stat)}, p ${charts.shown(test.p_value, 2)}.`)]
+        : [el("p", { class: "fine" }, (warnings ?? []).find((one) => one.block === block)?.message ?? "")];
+      return { chart: (theme) => charts.weeklyIc({ weekly, span: Number(state.span), test, over }, theme), notes };
     }),
   });
   sections.deciles = panel("Deciles", {
@@ -280,7 +283,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   sections.years = panel("By year", {
     id: "years", file: named("years"), wide: true,
     load: fromMetrics((data) => {
-      const periods = some(data.periods ?? []);
+      const periods = some(ofWindow(data).periods ?? []);
       const columns = [{ title: "Year", make: (row) => row.period }, ...headlineColumns(periods, (row, name) => row.core[name])];
       return {
         content: table("Figures by year", columns, periods),

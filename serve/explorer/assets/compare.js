@@ -3,7 +3,7 @@
 import { all, get } from "./api.js";
 import * as charts from "./charts.js";
 import { choice, el, field, refused, segments, table } from "./dom.js";
-import { HEADLINES, asPercent, headlineColumns, reasoned } from "./figures.js";
+import { HEADLINES, asPercent, headlineColumns, ofWindow, reasoned } from "./figures.js";
 import { panel } from "./panel.js";
 
 const BY = [["returns", "Daily returns"], ["scores", "Weekly scores"], ["holdings", "Overlap of holdings"]];
@@ -56,9 +56,9 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
 
   sections.figures = panel("Figures", {
     id: "compared-figures", file: "comparison-figures", wide: true,
-    about: "Headline figures of each, of its long_short book; sealed ones are of the whole run, whatever the window.",
+    about: "Headline figures of each, of its long_short book, over the window picked.",
     load: async () => {
-      const found = await Promise.all(ids.map((id) => get(`${path(id)}/metrics`, window()).then(({ data }) => ({ id, core: data.core }), (error) => ({ id, error }))));
+      const found = await Promise.all(ids.map((id) => get(`${path(id)}/metrics`, window()).then(({ data }) => ({ id, core: ofWindow(data).core }), (error) => ({ id, error }))));
       const columns = [
         { title: "Alpha", make: (row) => (row.error ? el("span", {}, link(row.id), " ", reasoned(row.error.code ?? "failed", row.error.message)) : link(row.id)) },
         ...headlineColumns(found, (row, name) => row.core?.[name]),

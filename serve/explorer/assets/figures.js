@@ -13,6 +13,9 @@ export const HEADLINES = [
   ["turnover", "Turnover", "per year"],
 ];
 
+/** The figures of a metrics answer that a page shows: those of the window where one is picked, else of the whole run. */
+export const ofWindow = (data) => data.within_window ?? data;
+
 const UNITS = {
   ratio: "",
   percentage_points: "%",

@@ -20,12 +20,16 @@ FIGURE = (
 
 
 def metrics_rows(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return one row for each figure of a metrics answer, those of the window first, then period by period."""
+    """Return one row for each figure of a metrics answer: of the whole run, of its window, then period by period.
+
+    Figures of the window are named ``within_window.core.ic`` and so on, beside ``core.ic`` of the whole run.
+    """
     rows: list[Mapping[str, Any]] = []
-    window = {name: part for name, part in data.items() if name not in {"periods", "doc"}}
-    rows += (_row(None, name, figure) for name, figure in _figures("", window))
-    for period in data.get("periods") or ():
-        rows += (_row(period["period"], name, figure) for name, figure in _figures("core", period["core"]))
+    overall = {name: part for name, part in data.items() if name not in {"periods", "doc"}}
+    rows += (_row(None, name, figure) for name, figure in _figures("", overall))
+    for path, block in (("core", data), ("within_window.core", data.get("within_window") or {})):
+        for period in block.get("periods") or ():
+            rows += (_row(period["period"], name, figure) for name, figure in _figures(path, period["core"]))
     return rows
 
 
