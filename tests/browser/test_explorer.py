@@ -113,6 +113,21 @@ def test_figures_are_those_of_the_interface(visit: Visit, tmp_path: Path) -> Non
     ]
 
 
+def test_figures_of_a_window_are_those_of_the_window(visit: Visit, tmp_path: Path) -> None:
+    curve = visit.site.ask(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
+    first, last = curve[len(curve) // 4]["date"], curve[-10]["date"]
+    page = visit.open(f"/alphas/{FULL}?from={first}&to={last}")
+    answer = f"alphas/{FULL}/metrics?panel=1&granularity=yearly&from={first}&to={last}"
+    within = visit.site.ask(answer)["data"]["within_window"]
+    for name in ("ic", "information_ratio", "pnl", "max_drawdown_pct", "turnover"):
+        shown = page.locator(f"#headlines [data-figure={name}]").get_attribute("data-value")
+        assert float(shown or "nan") == within["core"][name]["value"], name
+    assert float(page.locator("#ic-test").get_attribute("data-mean") or "nan") == within["nwt"]["ic"]["mean"]
+    assert [float(row["pnl"]) for row in table_of(page, "years", tmp_path)] == [
+        period["core"]["pnl"]["value"] for period in within["periods"]
+    ]
+
+
 def test_the_rolling_interval_is_the_newey_west_test_of_those_weeks(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}?span=13")
     rows = table_of(page, "ic", tmp_path)

@@ -87,11 +87,15 @@ def test_a_window_is_echoed_and_narrows(api: ApiClient, key: str) -> None:
     assert found["data"]["core"]["tenure"]["weeks"] == 1
     assert found["data"]["core"]["pnl"] == whole["core"]["pnl"]
     assert whole["within_window"] is None
-    within = found["data"]["within_window"]["core"]["ic"]
-    assert (within["source_kind"], within["value"] == whole["core"]["ic"]["value"]) == ("derived", False)
+    assert found["data"]["within_window"]["core"]["pnl"]["withheld_reason"].startswith(
+        "sessions in the window: 0"
+    )
     assert {x["code"] for x in found["meta"]["warnings"]} >= {"window_lifetime_only", "insufficient_data"}
     everything = api.json(f"{PATH}?from={first}&to={last}", key)["data"]
     assert everything["ic_deciles"] == whole["ic_deciles"]
+    within = everything["within_window"]["core"]
+    assert {entry["source_kind"] for entry in within.values()} == {"derived"}
+    assert within["ic"]["value"] == pytest.approx(whole["core"]["ic"]["value"])
 
 
 @pytest.mark.parametrize(
