@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from datasets.headline.record import Row, code_of, reason_of, row_of, tags_of
+from datasets.headline.record import Row, code_of, reason_of, row_of, sessions_of, tags_of
 from datasets.manifest import Pointer
 from datasets.maths.series import Flags, Floats
 from schemas.metrics.headline import HEADLINE, RECORDED
@@ -125,6 +125,11 @@ class Columns:
             for tag in tags_of(pointer):
                 found.setdefault(tag.casefold(), []).append(place)
         return found
+
+    @cached_property
+    def sessions(self) -> Floats:
+        """The sessions each run's Sharpe ratio is measured over, NaN where they are not recorded."""
+        return np.array([sessions_of(x) for x in self._pointers], dtype=np.float64)
 
     @cached_property
     def started(self) -> npt.NDArray[np.object_]:

@@ -15,10 +15,12 @@ import polars as pl
 from datasets.headline.record import SEALED, Headline
 from datasets.layout import DESCRIPTION, snapshot_path
 from datasets.manifest import FileEntry, Manifest
+from datasets.maths.equity import period_returns
+from datasets.maths.series import measured
 from datasets.maths.unavailable import Unavailable
 from datasets.run_metrics.blocks import rank_ic
 from datasets.run_metrics.core import core_statistics
-from datasets.run_metrics.figures import SealedMetrics
+from datasets.run_metrics.figures import Ledger, RunFigures, SealedMetrics
 from datasets.run_metrics.reading import read
 from datasets.run_metrics.sources import Sources
 from datasets.run_metrics.statistics import Entry, Span
@@ -114,7 +116,16 @@ def _headline(manifest: Manifest, open_file: Open) -> Headline:
             withheld[figure.name] = value.text[:_MAX_REASON_CHARACTERS]
         else:
             values[figure.name] = value
-    return Headline(values, withheld, _tags(opened.description()))
+    return Headline(values, withheld, _tags(opened.description()), _sessions(run))
+
+
+def _sessions(run: RunFigures) -> int | None:
+    ledger = run.ledger
+    return (
+        int(measured(period_returns(ledger.starting, ledger.ending)).size)
+        if isinstance(ledger, Ledger)
+        else None
+    )
 
 
 def _raise(error: SnapshotCorrupt) -> None:

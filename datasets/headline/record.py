@@ -30,11 +30,14 @@ class Headline:
         Figure -> why it has no value.
     tags
         Labels of the written description; None where there is none.
+    sessions
+        Daily returns of the long_short book, which its Sharpe ratio is measured over; None without a ledger.
     """
 
     values: Mapping[str, tuple[float, str]]
     withheld: Mapping[str, str]
     tags: tuple[str, ...] | None = None
+    sessions: int | None = None
 
     def document(self) -> dict[str, Any]:
         """Return what stands in the pointer, JSON-ready: short, for every node has that of every alpha in memory."""
@@ -45,6 +48,7 @@ class Headline:
             "made_of": "".join(_NONE if entry is None else _CODES[entry[1]] for entry in entries),
             "withheld": dict(self.withheld),
             **({} if self.tags is None else {"tags": list(self.tags)}),
+            **({} if self.sessions is None else {"sessions": self.sessions}),
         }
 
 
@@ -92,6 +96,12 @@ def reason_of(pointer: Pointer, name: str) -> str:
     withheld = pointer.notes.headline.get("withheld") if has_headline(pointer) else None
     found = withheld.get(name) if isinstance(withheld, Mapping) else None
     return found if isinstance(found, str) else NOT_RECORDED
+
+
+def sessions_of(pointer: Pointer) -> float:
+    """Return the sessions of what is served; NaN where they are not recorded."""
+    sessions = pointer.notes.headline.get("sessions") if has_headline(pointer) else None
+    return float(sessions) if isinstance(sessions, int) else math.nan
 
 
 def tags_of(pointer: Pointer) -> tuple[str, ...]:
