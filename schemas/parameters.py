@@ -254,15 +254,16 @@ MAX_TRIALS: Final = 10**9
 TRIALS: Final = Parameter(
     "trials",
     ParameterKind.INTEGER,
-    "How many trials the run was picked from, itself counted; by default what the run sealed of them, else what the "
-    "catalogue has.",
+    "How many trials the run was picked from, itself counted; each counts as one, so leave out copies. By default what the "
+    "run sealed of a search, else what the catalogue has.",
     minimum=1,
     maximum=MAX_TRIALS,
 )
 TRIAL_DEVIATION: Final = Parameter(
     "trial_deviation",
     ParameterKind.NUMBER,
-    "Standard deviation of the annualised Sharpe ratios of those trials; by default that of the trials whose returns were sealed.",
+    "Standard deviation of the annualised Sharpe ratios of those trials; by default that of the trials whose returns were sealed, "
+    "else of the runs counted in the catalogue.",
     minimum=0,
 )
 

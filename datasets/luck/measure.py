@@ -10,20 +10,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.luck.reading import Evidence
+from datasets.luck.reading import Evidence, TrialReturns
 from datasets.maths import bands
 from datasets.maths.bands import Band, Bands, Figure, ledger_bands, weekly_bands
 from datasets.maths.conventions import SESSIONS_PER_YEAR
 from datasets.maths.equity import period_returns, solvent_returns
 from datasets.maths.overfitting import Matrix, Overfitting, overfitting
-from datasets.maths.series import Floats, measured
+from datasets.maths.series import Dates, Floats, measured
 from datasets.maths.sharpe import (
     SharpeMoments,
     minimum_track_record,
     probabilistic_sharpe,
-    sharpe_deviation,
     sharpe_moments,
 )
+from datasets.maths.trial_clusters import Cuts, EffectiveTrials, cluster_trials, effective_trials
 from datasets.maths.unavailable import Unavailable
 from datasets.run_metrics.figures import Ledger
 from datasets.run_metrics.unavailable import ACCESS_LIMITED, MISSING_KIND
@@ -62,28 +62,48 @@ class LuckQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class Returns:
+    """What was measured of the returns of a book, or of the returns less the risk-free rate.
+
+    Attributes
+    ----------
+    observations
+        Returns measured.
+    moments
+        Of the returns, or why there are none.
+    trials
+        The sealed trials over the window, counted by the same returns; None where they cannot be.
+    """
+
+    observations: int
+    moments: SharpeMoments | Unavailable
+    trials: EffectiveTrials | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Luck:
     """What does not depend on the trials that a request states.
 
     Attributes
     ----------
     data
-        JSON-ready; all of the payload but `deflated_sharpe`.
-    moments
-        Of the daily returns, or why there are none.
+        JSON-ready; all of the payload but the two `deflated_sharpe`.
+    plain, excess
+        Returns as they are, and less the risk-free rate.
     searched
         As of the evidence.
     sealed
         Trials whose returns were sealed; 0 when there are none.
-    deviation
-        Standard deviation of their annualised Sharpe ratios over the window; None when there are no two with a ratio.
+    distinct
+        Those that are left when copies are put together; None when the window does not tell.
     """
 
     data: Mapping[str, Any]
-    moments: SharpeMoments | Unavailable
+    plain: Returns
+    excess: Returns
     searched: int | None
     sealed: int = 0
-    deviation: float | None = None
+    distinct: int | None = None
 
 
 # Equity that vanishes makes returns without bounds: what comes of them is withheld, and no line is logged for it.
@@ -106,48 +126,23 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     seed = make_seed(evidence.snapshot, query)
     ledger = _ledger(evidence, query)
     ic = _ic(evidence, query)
-    withheld: dict[str, str] = {}
-
-    def given(name: str, figure: Figure) -> float | None:
-        if isinstance(figure, Unavailable):
-            withheld[name] = figure.text
-            return None
-        return figure
-
-    moments = _moments(ledger)
-    shown = {
-        name: moments if isinstance(moments, Unavailable) else getattr(moments, name) * scale
-        for name, scale in (("sharpe", ANNUAL), ("skewness", 1.0), ("kurtosis", 1.0))
-    }
-    benchmark = BENCHMARK_SHARPE / ANNUAL
-    probability: Figure
-    needed: Figure
-    if isinstance(moments, Unavailable):
-        probability = needed = moments
-    else:
-        probability = probabilistic_sharpe(moments, benchmark)
-        needed = minimum_track_record(moments, benchmark, CONFIDENCE)
-    sessions = given("minimum_track_record", needed)
-    daily, weekly = _daily_bands(ledger, seed), _weekly_bands(ic, seed)
     trials = _trials(evidence, query)
-    tested = trials if isinstance(trials, Unavailable) else _overfitting(trials)
+    withheld: dict[str, str] = {}
+    tested = trials if isinstance(trials, Unavailable) else _overfitting(trials.returns)
     if isinstance(tested, Unavailable):
         withheld["overfitting"] = tested.text
+    cuts = None if isinstance(trials, Unavailable) else _cuts(trials.returns)
+    plain, excess = _returns_measured(ledger, trials, cuts)
+    daily, weekly = _daily_bands(ledger, seed), _weekly_bands(ic, seed)
     data = {
         "book": query.book,
-        "observations": 0 if isinstance(ledger, Unavailable) else int(measured(_returns(ledger)).size),
+        "observations": plain.observations,
         "first_date": _end(ledger, 0),
         "last_date": _end(ledger, -1),
-        **{name: given(name, figure) for name, figure in shown.items()},
-        "probabilistic_sharpe": {
-            "probability": given("probabilistic_sharpe", probability),
-            "benchmark_sharpe": BENCHMARK_SHARPE,
-        },
-        "minimum_track_record": {
-            "sessions": sessions,
-            "years": None if sessions is None else sessions / SESSIONS_PER_YEAR,
-            "confidence": CONFIDENCE,
-            "benchmark_sharpe": BENCHMARK_SHARPE,
+        **_ratios(plain.moments, "", withheld),
+        "excess": {
+            "observations": excess.observations,
+            **_ratios(excess.moments, "excess.", withheld),
         },
         "overfitting": None if isinstance(tested, Unavailable) else asdict(tested),
         "bands": {
@@ -161,9 +156,96 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
         },
         "withheld": withheld,
     }
-    sealed = 0 if evidence.trials is None else evidence.trials.returns.shape[1]
-    deviation = None if isinstance(trials, Unavailable) else sharpe_deviation(trials)
-    return Luck(data, moments, evidence.searched, sealed, None if deviation is None else deviation * ANNUAL)
+    return Luck(
+        data,
+        plain,
+        excess,
+        evidence.searched,
+        0 if evidence.trials is None else evidence.trials.returns.shape[1],
+        None if cuts is None else cuts.distinct.shape[1],
+    )
+
+
+def _returns_measured(
+    ledger: Ledger | Unavailable, trials: TrialReturns | Unavailable, cuts: Cuts | None
+) -> tuple[Returns, Returns]:
+    """Measure the returns as they are, and less the risk-free rate."""
+    counted = (
+        None if cuts is None or isinstance(trials, Unavailable) else effective_trials(trials.returns, cuts)
+    )
+    if isinstance(ledger, Unavailable):
+        return Returns(0, ledger, counted), Returns(0, ledger)
+    returns = _returns(ledger)
+    above = returns - ledger.risk_free
+    solvent = solvent_returns(ledger.starting, ledger.ending)
+    counted_above = None
+    if cuts is not None and not isinstance(trials, Unavailable):
+        rate = _on(trials.date, ledger)
+        known = ~np.isnan(rate)
+        counted_above = effective_trials(trials.returns[known] - rate[known, None], cuts)
+    moments: SharpeMoments | Unavailable
+    moments_above: SharpeMoments | Unavailable
+    if isinstance(solvent, Unavailable):
+        moments = moments_above = solvent
+    else:
+        moments, moments_above = sharpe_moments(returns), sharpe_moments(above, "daily excess returns")
+    return (
+        Returns(int(measured(returns).size), moments, counted),
+        Returns(int(measured(above).size), moments_above, counted_above),
+    )
+
+
+def _on(days: Dates, ledger: Ledger) -> Floats:
+    """Return the risk-free return of some days, NaN where the ledger has no such session."""
+    if not ledger.date.size:
+        return np.full(days.size, np.nan)
+    places = np.minimum(np.searchsorted(ledger.date, days), ledger.date.size - 1)
+    return np.where(ledger.date[places] == days, ledger.risk_free[places], np.nan)
+
+
+def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str, str]) -> dict[str, Any]:
+    """Return the Sharpe ratio and what it is worth, in declared order, but for the deflated ratio.
+
+    Parameters
+    ----------
+    path
+        Of the figures in the payload, up to their names.
+    withheld
+        Gets the reason of each figure that is null.
+    """
+
+    def given(name: str, figure: Figure) -> float | None:
+        if isinstance(figure, Unavailable):
+            withheld[f"{path}{name}"] = figure.text
+            return None
+        return figure
+
+    shown = {
+        name: moments if isinstance(moments, Unavailable) else getattr(moments, name) * scale
+        for name, scale in (("sharpe", ANNUAL), ("skewness", 1.0), ("kurtosis", 1.0))
+    }
+    benchmark = BENCHMARK_SHARPE / ANNUAL
+    probability: Figure
+    needed: Figure
+    if isinstance(moments, Unavailable):
+        probability = needed = moments
+    else:
+        probability = probabilistic_sharpe(moments, benchmark)
+        needed = minimum_track_record(moments, benchmark, CONFIDENCE)
+    sessions = given("minimum_track_record", needed)
+    return {
+        **{name: given(name, figure) for name, figure in shown.items()},
+        "probabilistic_sharpe": {
+            "probability": given("probabilistic_sharpe", probability),
+            "benchmark_sharpe": BENCHMARK_SHARPE,
+        },
+        "minimum_track_record": {
+            "sessions": sessions,
+            "years": None if sessions is None else sessions / SESSIONS_PER_YEAR,
+            "confidence": CONFIDENCE,
+            "benchmark_sharpe": BENCHMARK_SHARPE,
+        },
+    }
 
 
 def make_seed(snapshot: str, query: LuckQuery) -> int:
@@ -192,10 +274,15 @@ def _ic(evidence: Evidence, query: LuckQuery) -> Floats | Unavailable:
     return evidence.ic[query.window.rows(evidence.weeks)]
 
 
-def _trials(evidence: Evidence, query: LuckQuery) -> Matrix | Unavailable:
+def _trials(evidence: Evidence, query: LuckQuery) -> TrialReturns | Unavailable:
     if evidence.trials is None:
         return NO_TRIALS
-    return evidence.trials.returns[query.window.rows(evidence.trials.date)]
+    rows = query.window.rows(evidence.trials.date)
+    return TrialReturns(evidence.trials.date[rows], evidence.trials.returns[rows])
+
+
+def _cuts(trials: Matrix) -> Cuts | None:
+    return None if trials.shape[1] > MAX_TESTED else cluster_trials(trials)
 
 
 def _overfitting(trials: Matrix) -> Overfitting | Unavailable:
@@ -210,13 +297,6 @@ def _closed(source: Source, query: LuckQuery) -> Unavailable | None:
     if source.endpoint in query.may_call:
         return None
     return Unavailable(ACCESS_LIMITED, f"the key may not call {source.endpoint}", source.kind)
-
-
-def _moments(ledger: Ledger | Unavailable) -> SharpeMoments | Unavailable:
-    if isinstance(ledger, Unavailable):
-        return ledger
-    returns = solvent_returns(ledger.starting, ledger.ending)
-    return returns if isinstance(returns, Unavailable) else sharpe_moments(returns)
 
 
 def _returns(ledger: Ledger) -> Floats:

@@ -4,18 +4,59 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from datasets.luck.measure import ANNUAL, Luck
-from datasets.maths.series import Floats, measured
+from datasets.luck.measure import ANNUAL, MAX_TESTED, Luck, Returns
+from datasets.maths.run_deviation import run_deviation
+from datasets.maths.series import Floats
 from datasets.maths.sharpe import deflated_sharpe, expected_maximum_sharpe
 from datasets.maths.unavailable import Unavailable
 from datasets.run_metrics.unavailable import ACCESS_LIMITED
+from schemas.objects.luck import NOMINAL
 from schemas.parameters import MAX_TRIALS
 
 DESCRIPTION: Final = "catalog.alphas.get"
 """The endpoint that serves the search values."""
+SEALED_TRIALS: Final = "trials"
+SEARCH_VALUES: Final = "search_values"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableRuns:
+    """The runs of the catalogue that a key may read, the one that is measured among them; one entry a run.
+
+    Attributes
+    ----------
+    sharpe, excess_sharpe
+        Annualised, of the returns and of the returns less the risk-free rate; NaN where there is none, and where the
+        key may not be told.
+    sessions
+        Over how many sessions they were measured; NaN where that is not known.
+    """
+
+    sharpe: Floats
+    excess_sharpe: Floats
+    sessions: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The trials that enter the deflated ratio.
+
+    Attributes
+    ----------
+    count
+        How many, or why their number is not known.
+    counted_by
+        ``clusters``, ``distinct`` or ``nominal``; None when the number is not known.
+    deviation
+        Standard deviation of their annualised Sharpe ratios; None when it is not known.
+    """
+
+    count: int | Unavailable
+    counted_by: str | None
+    deviation: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,43 +65,36 @@ class Trials:
 
     Attributes
     ----------
-    count
-        Trials, the run itself counted; or why their number is not known.
+    nominal
+        Trials as their source has them, the run itself counted; None when no source has their number.
     source
-        ``request``, ``seal`` or ``catalogue``; None when the number is not known.
-    deviation
-        Standard deviation of their annualised Sharpe ratios; None when it was not stated.
+        ``request``, ``seal`` or ``catalogue``; None as above.
+    plain, excess
+        Those that count, for the returns as they are and less the risk-free rate.
+    passed_over
+        What the run sealed that shows no search -> why it does not.
     """
 
-    count: int | Unavailable
+    nominal: int | None
     source: str | None
-    deviation: float | None
-
-
-def ratio_deviation(ratios: Floats) -> float | None:
-    """Sample deviation (ddof 1) of the Sharpe ratios of several runs.
-
-    Parameters
-    ----------
-    ratios
-        Annualised, NaN where a run has none.
-
-    Returns
-    -------
-    float or None
-        None with fewer than two of them.
-    """
-    known = measured(ratios)
-    return float(known.std(ddof=1)) if known.size > 1 else None
+    plain: Counted
+    excess: Counted
+    passed_over: Mapping[str, str] = field(default_factory=dict)
 
 
 def known_trials(
-    luck: Luck, stated: int | None, deviation: float | None, *, described: bool, readable: Floats
+    luck: Luck,
+    stated: int | None,
+    deviation: float | None,
+    *,
+    described: bool,
+    readable: ReadableRuns | Unavailable,
 ) -> Trials:
     """Choose the number of trials: as the request states it, else as sealed, else as the catalogue has it.
 
-    How far they lie apart is what the request states; else what the returns of sealed trials say, or the ratios of the
-    catalogue.
+    What was sealed counts where it shows a search: trials of which two at least are no copies of one another, else
+    search values of more than one combination. How far the trials lie apart is what the request states; else what the
+    returns of the sealed trials say, or the ratios of the catalogue.
 
     Parameters
     ----------
@@ -69,24 +103,36 @@ def known_trials(
     described
         Whether the key may read the description, and so its search values.
     readable
-        Annualised Sharpe ratio of every run that the key may read, this one among them; NaN where it may not be told.
+        Runs of the catalogue, or why they are not counted.
     """
     if stated is not None:
-        return Trials(stated, "request", deviation)
+        return _alike(stated, "request", deviation)
+    passed_over: dict[str, str] = {}
+    if luck.sealed > 1 and luck.distinct != 1:
+        return _sealed(luck, deviation)
     if luck.sealed:
-        return Trials(luck.sealed, "seal", luck.deviation if deviation is None else deviation)
+        passed_over[SEALED_TRIALS] = (
+            "the run sealed one trial, its own, which is no search"
+            if luck.sealed == 1
+            else f"the {luck.sealed} sealed trials are copies of one another, which is no search"
+        )
     if not described:
         reason = f"the key may not call {DESCRIPTION} for the search values of this alpha; `trials` states their number"
-        return Trials(Unavailable(ACCESS_LIMITED, reason, "description"), None, deviation)
-    if luck.searched is None:
-        apart = ratio_deviation(readable) if deviation is None else deviation
-        return Trials(int(readable.size), "catalogue", apart)
-    if luck.searched > MAX_TRIALS:
+        return _unknown(Unavailable(ACCESS_LIMITED, reason, "description"), deviation, passed_over)
+    if luck.searched is not None and luck.searched > MAX_TRIALS:
         reason = (
             f"the search values have more than {MAX_TRIALS} combinations; `trials` states how many were tried"
         )
-        return Trials(Unavailable("insufficient_data", reason), None, deviation)
-    return Trials(luck.searched, "seal", deviation)
+        return _unknown(Unavailable("insufficient_data", reason), deviation, passed_over)
+    if luck.searched is not None and luck.searched > 1:
+        return _alike(luck.searched, "seal", deviation, passed_over)
+    if luck.searched is not None:
+        passed_over[SEARCH_VALUES] = (
+            "the description names a single combination of search values, which is no search"
+        )
+    if isinstance(readable, Unavailable):
+        return _unknown(readable, deviation, passed_over)
+    return _of_catalogue(luck, readable, deviation, passed_over)
 
 
 def with_deflated_sharpe(luck: Luck, trials: Trials) -> dict[str, Any]:
@@ -97,38 +143,100 @@ def with_deflated_sharpe(luck: Luck, trials: Trials) -> dict[str, Any]:
     dict
         JSON-ready, members in declared order.
     """
-    probability, expected = _deflated(luck, trials)
-    block = {
-        "probability": None if isinstance(probability, Unavailable) else probability,
-        "expected_maximum_sharpe": expected,
-        "trials": None if isinstance(trials.count, Unavailable) else trials.count,
-        "trials_from": trials.source,
-        "trial_deviation": trials.deviation,
-    }
+    withheld: dict[str, str] = dict(luck.data["withheld"])
+    data = _with_block(luck.data, _block(luck.plain, trials, trials.plain, "", withheld))
+    excess = _block(luck.excess, trials, trials.excess, "excess.", withheld)
+    return {**data, "excess": _with_block(luck.data["excess"], excess), "withheld": withheld}
+
+
+def _alike(
+    count: int, source: str, deviation: float | None, passed_over: Mapping[str, str] | None = None
+) -> Trials:
+    """Count trials of which nothing but their number is known."""
+    counted = Counted(count, NOMINAL, deviation)
+    return Trials(count, source, counted, counted, passed_over or {})
+
+
+def _unknown(reason: Unavailable, deviation: float | None, passed_over: Mapping[str, str]) -> Trials:
+    counted = Counted(reason, None, deviation)
+    return Trials(None, None, counted, counted, passed_over)
+
+
+def _sealed(luck: Luck, stated: float | None) -> Trials:
+    def counted(returns: Returns) -> Counted:
+        trials = returns.trials
+        if luck.sealed > MAX_TESTED:
+            reason = f"the run sealed more than {MAX_TESTED} trials, too many to be clustered; `trials` states how many count"
+            return Counted(Unavailable("insufficient_data", reason), None, stated)
+        if trials is None:
+            return Counted(luck.sealed, NOMINAL, stated)
+        deviation = trials.deviation * ANNUAL if stated is None else stated
+        return Counted(trials.count, trials.counted_by, deviation)
+
+    return Trials(luck.sealed, "seal", counted(luck.plain), counted(luck.excess))
+
+
+def _of_catalogue(
+    luck: Luck, readable: ReadableRuns, stated: float | None, passed_over: Mapping[str, str]
+) -> Trials:
+    def counted(ratios: Floats, returns: Returns) -> Counted:
+        deviation = stated
+        if deviation is None and returns.observations:
+            deviation = run_deviation(ratios, readable.sessions, returns.observations)
+        return Counted(int(ratios.size), NOMINAL, deviation)
+
+    return Trials(
+        int(readable.sharpe.size),
+        "catalogue",
+        counted(readable.sharpe, luck.plain),
+        counted(readable.excess_sharpe, luck.excess),
+        passed_over,
+    )
+
+
+def _with_block(figures: Mapping[str, Any], block: Mapping[str, Any]) -> dict[str, Any]:
+    """Set the deflated ratio behind the probabilistic one."""
     data: dict[str, Any] = {}
-    for name, value in luck.data.items():
+    for name, value in figures.items():
         data[name] = value
         if name == "probabilistic_sharpe":
             data["deflated_sharpe"] = block
-    if isinstance(probability, Unavailable):
-        withheld: Mapping[str, str] = luck.data["withheld"]
-        data["withheld"] = {**withheld, "deflated_sharpe": probability.text}
     return data
 
 
-def _deflated(luck: Luck, trials: Trials) -> tuple[float | Unavailable, float | None]:
+def _block(
+    returns: Returns, trials: Trials, counted: Counted, path: str, withheld: dict[str, str]
+) -> dict[str, Any]:
+    probability, expected = _deflated(returns, counted)
+    if isinstance(probability, Unavailable):
+        withheld[f"{path}deflated_sharpe"] = probability.text
+    return {
+        "probability": None if isinstance(probability, Unavailable) else probability,
+        "expected_maximum_sharpe": expected,
+        "trials": trials.nominal,
+        "trials_from": trials.source,
+        "effective_trials": None if isinstance(counted.count, Unavailable) else counted.count,
+        "counted_by": counted.counted_by,
+        "trial_deviation": counted.deviation,
+        "passed_over": trials.passed_over,
+    }
+
+
+def _deflated(returns: Returns, counted: Counted) -> tuple[float | Unavailable, float | None]:
     """Return the probability and the annualised Sharpe ratio it is measured against."""
-    if isinstance(trials.count, Unavailable):
-        return trials.count, None
-    if trials.deviation is None and trials.count > 1:
+    if isinstance(counted.count, Unavailable):
+        return counted.count, None
+    if counted.deviation is None and counted.count > 1:
+        if isinstance(returns.moments, Unavailable):
+            return returns.moments, None
         return Unavailable(
             "insufficient_data",
             "how far the Sharpe ratios of the trials lie apart is not known; `trial_deviation` states it",
         ), None
-    deviation = trials.deviation or 0.0
-    expected = expected_maximum_sharpe(trials.count, deviation)
+    deviation = counted.deviation or 0.0
+    expected = expected_maximum_sharpe(counted.count, deviation)
     if not math.isfinite(expected):
         return Unavailable("insufficient_data", "`trial_deviation` is too large to be computed with"), None
-    if isinstance(luck.moments, Unavailable):
-        return luck.moments, expected
-    return deflated_sharpe(luck.moments, trials.count, deviation / ANNUAL), expected
+    if isinstance(returns.moments, Unavailable):
+        return returns.moments, expected
+    return deflated_sharpe(returns.moments, counted.count, deviation / ANNUAL), expected

@@ -47,13 +47,15 @@ class SharpeMoments:
         return 1.0 - self.skewness * self.sharpe + (self.kurtosis - 1.0) / 4.0 * self.sharpe**2
 
 
-def sharpe_moments(returns: Floats) -> SharpeMoments | Unavailable:
+def sharpe_moments(returns: Floats, what: str = "daily returns") -> SharpeMoments | Unavailable:
     """Measure a series of returns.
 
     Parameters
     ----------
     returns
         One return a session; nulls are dropped.
+    what
+        They in the plural, as the reason names them.
 
     Returns
     -------
@@ -63,9 +65,9 @@ def sharpe_moments(returns: Floats) -> SharpeMoments | Unavailable:
     values = measured(returns)
     n = int(values.size)
     if n < MIN_OBSERVATIONS:
-        return too_few(n, MIN_OBSERVATIONS, "daily returns")
+        return too_few(n, MIN_OBSERVATIONS, what)
     if is_constant(values):
-        return no_variation("daily returns")
+        return no_variation(what)
     deviations = values - values.mean()
     second, third, fourth = (float((deviations**power).mean()) for power in (2, 3, 4))
     skewness = third / second**1.5 * math.sqrt(n * (n - 1)) / (n - 2)
@@ -160,8 +162,9 @@ def deflated_sharpe(moments: SharpeMoments, trials: int, deviation: float) -> fl
     moments
         Of the returns of the trial that was picked.
     trials
-        How many it was picked from, itself counted; at least 1. Trials that are alike count for more than they are,
-        which makes the probability too low rather than too high.
+        How many it was picked from, itself counted; at least 1. The formula takes them to be independent: copies among
+        them bring `deviation` down by more than they raise the number, and the probability comes out too high, so they
+        are put together before (:mod:`datasets.maths.trial_clusters`).
     deviation
         Standard deviation of their Sharpe ratios per observation, at least 0.
 

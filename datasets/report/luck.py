@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
-from datasets.luck.measure import Luck, LuckQuery, measure
+from datasets.luck.measure import LuckQuery, measure
 from datasets.luck.reading import read
-from datasets.luck.trials import Trials, known_trials, with_deflated_sharpe
+from datasets.luck.trials import known_trials, with_deflated_sharpe
 from datasets.maths.unavailable import Unavailable
 from datasets.run_metrics.reading import frames_of
 from datasets.run_metrics.unavailable import MISSING_KIND
@@ -18,7 +16,7 @@ from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
 
 _UNCOUNTED: Final = Unavailable(
     MISSING_KIND,
-    "the run sealed neither trials nor the values it searched, and the other alphas of a catalogue, which the interface "
+    "the run sealed neither trials nor values that show a search, and the other alphas of a catalogue, which the interface "
     "counts instead, are not part of a sheet",
 )
 
@@ -39,10 +37,4 @@ def luck(run: Snapshot, book: str, window: Window) -> dict[str, Any]:
     """
     query = LuckQuery(book, frozenset({LEDGER.endpoint, CROSS_SECTIONS.endpoint}), window)
     found = measure(read(frames_of(run), run, book), query)
-    return with_deflated_sharpe(found, _trials(found))
-
-
-def _trials(found: Luck) -> Trials:
-    if not found.sealed and found.searched is None:
-        return Trials(_UNCOUNTED, None, None)
-    return known_trials(found, None, None, described=True, readable=np.empty(0))
+    return with_deflated_sharpe(found, known_trials(found, None, None, described=True, readable=_UNCOUNTED))

@@ -9,6 +9,11 @@ from schemas.units import Unit
 
 TRIALS_FROM: Final = ("request", "seal", "catalogue")
 """Where the number of trials comes from."""
+DISTINCT: Final = "distinct"
+CLUSTERS: Final = "clusters"
+NOMINAL: Final = "nominal"
+COUNTED_BY: Final = (DISTINCT, CLUSTERS, NOMINAL)
+"""What counts as one trial."""
 BANDED: Final[dict[str, tuple[Unit, str]]] = {
     "sharpe": (
         Unit.RATIO,
@@ -47,6 +52,106 @@ def _band(name: str, unit: Unit, meaning: str) -> Field:
     )
 
 
+def _ratios(of: str) -> tuple[Field, ...]:
+    """Return the Sharpe ratio of some returns and what it is worth."""
+    return (
+        number("sharpe", Unit.RATIO, f"Mean over sample deviation {of}, annualised.", **_NULL),
+        number(
+            "skewness",
+            Unit.NONE,
+            f"Skewness {of}; adjusted Fisher-Pearson.",
+            unit_text="standardised moment",
+            **_NULL,
+        ),
+        number(
+            "kurtosis",
+            Unit.NONE,
+            f"Kurtosis {of}, 3 of a normal distribution; adjusted.",
+            unit_text="standardised moment",
+            **_NULL,
+        ),
+        record(
+            "probabilistic_sharpe",
+            "Whether the Sharpe ratio is above a benchmark, skewness and kurtosis allowed for.",
+            number(
+                "probability", Unit.RATIO, "That the true Sharpe ratio exceeds the benchmark.", **_PROBABILITY
+            ),
+            number("benchmark_sharpe", Unit.RATIO, "The benchmark, annualised."),
+        ),
+        record(
+            "deflated_sharpe",
+            "The same against what the best of as many trials without skill would show.",
+            number(
+                "probability",
+                Unit.RATIO,
+                "That the true Sharpe ratio exceeds 0, given how many trials it was picked from.",
+                **_PROBABILITY,
+            ),
+            number(
+                "expected_maximum_sharpe",
+                Unit.RATIO,
+                "Highest annualised Sharpe ratio that the effective trials are expected to show without skill.",
+                minimum=0,
+                **_NULL,
+            ),
+            whole(
+                "trials",
+                Unit.COUNT,
+                "Trials the run was picked from, itself counted, as their source has them: copies among them count.",
+                minimum=1,
+                **_NULL,
+            ),
+            text(
+                "trials_from",
+                "Where their number comes from: `trials` of the request; what was sealed, which is the trials themselves or else the "
+                "search values of the description, every combination of which counts; or, where the run sealed nothing that shows a "
+                "search, the alphas of the catalogue whose runs this very key "
+                "may read, so that keys may differ. Null when it is not known.",
+                vocabulary=TRIALS_FROM,
+                **_NULL,
+            ),
+            whole(
+                "effective_trials",
+                Unit.COUNT,
+                "Trials that enter the formula. Null when their number is not known, and of more sealed trials than are clustered.",
+                minimum=1,
+                **_NULL,
+            ),
+            text(
+                "counted_by",
+                "What counts as one of them: of sealed trials, all that are copies of one another (`distinct`) or clusters of "
+                "those that are alike (`clusters`), whichever leaves more to luck over the window; else every trial (`nominal`), "
+                "because the returns of the trials are not at hand.",
+                vocabulary=COUNTED_BY,
+                **_NULL,
+            ),
+            number(
+                "trial_deviation",
+                Unit.RATIO,
+                "Standard deviation of the annualised Sharpe ratios of the effective trials: `trial_deviation` of the request, else that "
+                "of the sealed trials over the window, or of the whole runs that were counted in the catalogue as far as the key may read "
+                "their `information_ratio` (under `excess`, `excess_sharpe`): runs are weighed by their sessions, their error is set to that of a record as long as "
+                "this one, and outliers are drawn in.",
+                minimum=0,
+                **_NULL,
+            ),
+            mapping(
+                "passed_over",
+                "What the run sealed that shows no search, `trials` or `search_values`, to the reason it was not counted.",
+                text("", "The reason."),
+            ),
+        ),
+        record(
+            "minimum_track_record",
+            "How long a record shows that the Sharpe ratio is above the benchmark, the returns staying as they are.",
+            number("sessions", Unit.COUNT, "Sessions it takes, not rounded.", minimum=1, **_NULL),
+            number("years", Unit.NONE, "The same in years of 252 sessions.", unit_text="years", **_NULL),
+            number("confidence", Unit.RATIO, "Confidence asked for.", minimum=0, maximum=1),
+            number("benchmark_sharpe", Unit.RATIO, "The benchmark, annualised."),
+        ),
+    )
+
+
 LUCK: Final = record(
     "luck",
     "How much of a run's figures may be luck. A figure that cannot be given is null, and `withheld` says why.",
@@ -54,71 +159,12 @@ LUCK: Final = record(
     whole("observations", Unit.COUNT, "Daily returns measured."),
     day("first_date", "First session of the window; null when it holds none.", **_NULL),
     day("last_date", "Last session of the window; null when it holds none.", **_NULL),
-    number("sharpe", Unit.RATIO, "Mean over sample deviation of the daily returns, annualised.", **_NULL),
-    number(
-        "skewness",
-        Unit.NONE,
-        "Of the daily returns; adjusted Fisher-Pearson.",
-        unit_text="standardised moment",
-        **_NULL,
-    ),
-    number(
-        "kurtosis",
-        Unit.NONE,
-        "Of the daily returns, 3 of a normal distribution; adjusted.",
-        unit_text="standardised moment",
-        **_NULL,
-    ),
+    *_ratios("of the daily returns"),
     record(
-        "probabilistic_sharpe",
-        "Whether the Sharpe ratio is above a benchmark, skewness and kurtosis allowed for.",
-        number(
-            "probability", Unit.RATIO, "That the true Sharpe ratio exceeds the benchmark.", **_PROBABILITY
-        ),
-        number("benchmark_sharpe", Unit.RATIO, "The benchmark, annualised."),
-    ),
-    record(
-        "deflated_sharpe",
-        "The same against what the best of as many trials without skill would show.",
-        number(
-            "probability",
-            Unit.RATIO,
-            "That the true Sharpe ratio exceeds 0, given how many trials it was picked from.",
-            **_PROBABILITY,
-        ),
-        number(
-            "expected_maximum_sharpe",
-            Unit.RATIO,
-            "Highest annualised Sharpe ratio that as many independent trials without skill are expected to show.",
-            minimum=0,
-            **_NULL,
-        ),
-        whole("trials", Unit.COUNT, "Trials the run was picked from, itself counted.", minimum=1, **_NULL),
-        text(
-            "trials_from",
-            "Where their number comes from: `trials` of the request; what was sealed, which is the trials themselves or else the "
-            "search values of the description, every combination of which counts; or, where the run sealed neither, the alphas of the catalogue whose runs this very key "
-            "may read, so that keys may differ. Null when it is not known.",
-            vocabulary=TRIALS_FROM,
-            **_NULL,
-        ),
-        number(
-            "trial_deviation",
-            Unit.RATIO,
-            "Standard deviation of the annualised Sharpe ratios of the trials: `trial_deviation` of the request, else that of the "
-            "sealed trials over the window, or of the whole runs that were counted in the catalogue as far as the key may read "
-            "their `information_ratio`.",
-            minimum=0,
-            **_NULL,
-        ),
-    ),
-    record(
-        "minimum_track_record",
-        "How long a record shows that the Sharpe ratio is above the benchmark, the returns staying as they are.",
-        number("sessions", Unit.COUNT, "Sessions it takes, not rounded.", minimum=1, **_NULL),
-        number("years", Unit.NONE, "The same in years of 252 sessions.", unit_text="years", **_NULL),
-        number("confidence", Unit.RATIO, "Confidence asked for.", minimum=0, maximum=1),
-        number("benchmark_sharpe", Unit.RATIO, "The benchmark, annualised."),
+        "excess",
+        "The same figures of the daily returns less the risk-free return of the session, by which the papers define them.",
+        whole("observations", Unit.COUNT, "Daily returns measured, of sessions with a risk-free return."),
+        *_ratios("of the daily returns less the risk-free return"),
     ),
     record(
         "overfitting",

@@ -10,8 +10,7 @@ import numpy as np
 
 from datasets.listing import Listing
 from datasets.luck.measure import Luck, LuckQuery
-from datasets.luck.trials import DESCRIPTION, known_trials, with_deflated_sharpe
-from datasets.maths.series import Floats
+from datasets.luck.trials import DESCRIPTION, ReadableRuns, known_trials, with_deflated_sharpe
 from datasets.run_metrics.window import Window
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
 from serve.auth.caller import Caller
@@ -44,7 +43,7 @@ def _answer(service: ServerState, request: Request, found: Luck) -> Single:
         values["trials"],
         values["trial_deviation"],
         described=caller.may_call(DESCRIPTION) and caller.may_read_alpha(snapshot.alpha_id),
-        readable=_readable_ratios(service.snapshots.listing, caller),
+        readable=_readable_runs(service.snapshots.listing, caller),
     )
     return Single(
         with_deflated_sharpe(found, trials),
@@ -53,21 +52,24 @@ def _answer(service: ServerState, request: Request, found: Luck) -> Single:
     )
 
 
-def _readable_ratios(listing: Listing, caller: Caller) -> Floats:
-    """Return the Sharpe ratio of every run the key may read, as the list of alphas has it; NaN where it may not be told."""
+def _readable_runs(listing: Listing, caller: Caller) -> ReadableRuns:
+    """Return the runs that the key may read, with their ratios as the list of alphas has them."""
     places = [
         place
         for place, pointer in enumerate(listing.pointers)
         if caller.runs.is_all or caller.may_read_run(pointer.alpha_id)
     ]
     if not caller.may_call(METRICS):
-        return np.full(len(places), np.nan)
+        unknown = np.full(len(places), np.nan)
+        return ReadableRuns(unknown, unknown, unknown)
     closed = () if caller.may_call(LEDGER.endpoint) else (LEDGER.kind,)
-    return listing.columns.figure(SHARPE, closed)[places]
+    columns = listing.columns
+    sharpe, excess = (columns.figure(name, closed)[places] for name in (SHARPE, EXCESS_SHARPE))
+    return ReadableRuns(sharpe, excess, columns.sessions[places])
 
 
 METRICS: Final = "performance.metrics"
 """The endpoint whose figures those of the list are."""
 SHARPE: Final = "information_ratio"
-"""The Sharpe ratio among them."""
+EXCESS_SHARPE: Final = "excess_sharpe"
 ROUTES: Final[Mapping[str, EndpointFunction]] = {"research.luck": luck}

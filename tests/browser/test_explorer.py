@@ -234,10 +234,15 @@ def test_whether_it_was_luck_is_what_the_interface_answers(visit: Visit, tmp_pat
             assert [float(row[name]) for name in ("lower", "estimate", "upper")] == [
                 band[name] for name in ("lower", "estimate", "upper")
             ]
-    for block, member in (
+    ratios = (
         ("probabilistic_sharpe", "probability"),
         ("deflated_sharpe", "probability"),
         ("minimum_track_record", "years"),
+    )
+    data |= {f"excess.{block}": data["excess"][block] for block, _ in ratios}
+    for block, member in (
+        *ratios,
+        *((f"excess.{block}", member) for block, member in ratios),
         ("overfitting", "probability"),
     ):
         tile = page.locator(f"#luck [data-figure='{block}.{member}']")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 import datasets
 from datasets.maths.overfitting import Matrix, Overfitting, overfitting
+from datasets.maths.run_deviation import run_deviation
 from datasets.maths.sharpe import (
     SharpeMoments,
     deflated_sharpe,
@@ -20,6 +22,7 @@ from datasets.maths.sharpe import (
     probabilistic_sharpe,
     sharpe_moments,
 )
+from datasets.maths.trial_clusters import cluster_trials, effective_trials
 from pipeline.build import build_seal
 from schemas.endpoints import ENDPOINTS
 from schemas.objects.luck import BANDED
@@ -80,14 +83,16 @@ def asked(api: ApiClient, key: str, alpha: str = ALPHA, **query: Any) -> dict[st
     assert response.status_code == 200, response.text
     conformance.check(ENDPOINTS["research.luck"], response)
     data: dict[str, Any] = json.loads(response.content, parse_constant=pytest.fail)["data"]
-    nulls = {name for name in ("sharpe", "skewness", "kurtosis", "overfitting") if data[name] is None}
-    nulls |= {f"bands.{name}" for name, band in data["bands"].items() if band is None}
-    for name, member in (
-        ("probabilistic_sharpe", "probability"),
-        ("deflated_sharpe", "probability"),
-        ("minimum_track_record", "sessions"),
-    ):
-        nulls |= {name} if data[name][member] is None else set()
+    nulls = {f"bands.{name}" for name, band in data["bands"].items() if band is None}
+    nulls |= {"overfitting"} if data["overfitting"] is None else set()
+    for under, figures in (("", data), ("excess.", data["excess"])):
+        nulls |= {f"{under}{name}" for name in ("sharpe", "skewness", "kurtosis") if figures[name] is None}
+        for name, member in (
+            ("probabilistic_sharpe", "probability"),
+            ("deflated_sharpe", "probability"),
+            ("minimum_track_record", "sessions"),
+        ):
+            nulls |= {f"{under}{name}"} if figures[name][member] is None else set()
     assert set(data["withheld"]) == nulls, "every figure that is null has its reason, and no other one"
     assert all(data["withheld"].values())
     return data
@@ -116,7 +121,10 @@ def test_the_figures_follow_from_the_published_returns(
         "expected_maximum_sharpe": pytest.approx(expected_maximum_sharpe(40, 0.7)),
         "trials": 40,
         "trials_from": "request",
+        "effective_trials": 40,
+        "counted_by": "nominal",
         "trial_deviation": 0.7,
+        "passed_over": {},
     }
     needed = minimum_track_record(found)
     if isinstance(needed, float):
@@ -177,7 +185,10 @@ def test_trials_are_the_search_values_that_were_sealed(api: ApiClient, key: str)
         "expected_maximum_sharpe": None,
         "trials": 3,
         "trials_from": "seal",
+        "effective_trials": 3,
+        "counted_by": "nominal",
         "trial_deviation": None,
+        "passed_over": {},
     }
     assert "trial_deviation" in sealed["withheld"]["deflated_sharpe"]
     stated = asked(api, key, trial_deviation=0.5)
@@ -198,15 +209,19 @@ def test_sealed_trials_are_counted_measured_and_tested_for_overfitting(
     days = datasets.open(root)[SEARCHED].returns()["date"][part]
     data = asked(api, key, SEARCHED, **{"from": days[0], "to": days[-1]})
     trials = matrix(root, part)
-    ratios = YEAR**0.5 * trials.mean(axis=0) / trials.std(axis=0, ddof=1)
+    cuts = cluster_trials(trials)
     assert trials.shape == (len(days), 4)
+    assert cuts is not None
+    effective = effective_trials(trials, cuts)
+    assert effective is not None
     found = data["deflated_sharpe"]
     assert (found["trials"], found["trials_from"]) == (4, "seal")
-    assert found["trial_deviation"] == pytest.approx(ratios.std(ddof=1), rel=1e-9)
+    assert (found["effective_trials"], found["counted_by"]) == (effective.count, effective.counted_by)
+    assert found["trial_deviation"] == pytest.approx(effective.deviation * YEAR**0.5, rel=1e-9)
     curve = datasets.open(root)[SEARCHED].returns()["period_return"][part].to_numpy()
     own = sharpe_moments(curve)
     assert isinstance(own, SharpeMoments)
-    expected = deflated_sharpe(own, 4, float(ratios.std(ddof=1)) / YEAR**0.5)
+    expected = deflated_sharpe(own, effective.count, effective.deviation)
     assert found["probability"] == pytest.approx(expected, abs=1e-9)
     assert min(abs(trials - curve[:, None]).max(axis=0)) < 1e-12, "the run's own returns are among them"
     tested = overfitting(trials)
@@ -226,6 +241,70 @@ def test_a_request_may_state_other_trials_than_were_sealed(api: ApiClient, key: 
     assert (stated["trials"], stated["trials_from"], stated["trial_deviation"]) == (4, "seal", 0.9)
 
 
+def test_copies_among_sealed_trials_count_once(tmp_path: Path) -> None:
+    alphas = ("Test_honest", "Test_copied", "Test_copies", "Test_alone")
+    for alpha in alphas:
+        seal = seals.make_seal(tmp_path / "seals", alpha_id=alpha, description=False, tried=(1.0, 4.0, 8.0))
+        if alpha != "Test_honest":
+            seals.rewrite(seal, "trials", CHANGES[alpha])
+        build_seal(str(seal), tmp_path / "root")
+    with running(tmp_path / "root", counts=tmp_path / "counts.sqlite3") as api:
+        key = api.key()
+        data = {alpha: asked(api, key, alpha)["deflated_sharpe"] for alpha in alphas}
+    honest, copied = data["Test_honest"], data["Test_copied"]
+    assert (copied["trials"], copied["effective_trials"]) == (64, honest["effective_trials"])
+    assert copied["probability"] == pytest.approx(honest["probability"], abs=0.005)
+    for alpha, said in (("Test_copies", "60 sealed trials are copies"), ("Test_alone", "one trial")):
+        assert (data[alpha]["trials"], data[alpha]["trials_from"]) == (4, "catalogue")
+        assert said in data[alpha]["passed_over"]["trials"]
+
+
+def copied(rows: pl.DataFrame, copies: int) -> pl.DataFrame:
+    """Return one of the trials again and again, each time off by a hundredth of its deviation."""
+    draw = np.random.default_rng(7)
+    own = rows.filter(pl.col("trial") == rows["trial"][0])
+    scale = 0.01 * float(own["period_return"].to_numpy().std())
+    return pl.concat(
+        own.with_columns(
+            trial=pl.lit(f"copy {number}"),
+            period_return=pl.col("period_return") + scale * draw.normal(size=own.height),
+        )
+        for number in range(copies)
+    )
+
+
+CHANGES: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
+    "Test_copied": lambda rows: pl.concat([rows, copied(rows, 60)]).sort("trial", "date"),
+    "Test_copies": lambda rows: copied(rows, 60).sort("trial", "date"),
+    "Test_alone": lambda rows: rows.filter(pl.col("trial") == rows["trial"][0]),
+}
+
+
+def test_excess_is_of_the_returns_less_the_rate_of_the_ledger(api: ApiClient, key: str, root: Path) -> None:
+    curve = datasets.open(root)[SEARCHED].scan("portfolio", "long_short").collect().sort("date")
+    above = (curve["ending_equity"] / curve["starting_equity"] - 1 - curve["risk_free_return"]).to_numpy()
+    data, found = asked(api, key, SEARCHED), sharpe_moments(above)
+    assert isinstance(found, SharpeMoments)
+    excess = data["excess"]
+    assert excess["sharpe"] == pytest.approx(found.sharpe * YEAR**0.5, rel=1e-9)
+    assert excess["sharpe"] == pytest.approx(data["bands"]["excess_sharpe"]["estimate"], rel=1e-9)
+    assert (excess["skewness"], excess["kurtosis"]) == pytest.approx((found.skewness, found.kurtosis))
+    assert excess["probabilistic_sharpe"]["probability"] == pytest.approx(probabilistic_sharpe(found))
+    trials = matrix(root)
+    cuts = cluster_trials(trials)
+    assert cuts is not None
+    effective = effective_trials(trials - curve["risk_free_return"].to_numpy()[:, None], cuts)
+    assert effective is not None
+    deflated = excess["deflated_sharpe"]
+    assert (deflated["trials"], deflated["effective_trials"]) == (4, effective.count)
+    assert deflated["probability"] == pytest.approx(
+        deflated_sharpe(found, effective.count, effective.deviation), abs=1e-9
+    )
+    needed = minimum_track_record(found)
+    if isinstance(needed, float):
+        assert excess["minimum_track_record"]["sessions"] == pytest.approx(needed)
+
+
 def test_a_window_too_short_for_its_blocks_says_so(api: ApiClient, key: str, root: Path) -> None:
     days = datasets.open(root)[SEARCHED].returns()["date"]
     data = asked(api, key, SEARCHED, **{"from": days[0], "to": days[40]})
@@ -241,9 +320,13 @@ def test_without_search_values_trials_are_the_runs_of_the_catalogue_that_the_key
     assert (found["trials"], found["trials_from"]) == (len(ALPHAS), "catalogue")
     two = asked(api, api.key(runs=f"list:{OTHER},{ALPHA}"), OTHER, trial_deviation=0.5)["deflated_sharpe"]
     assert two["trials"] == 2
-    ratios = [asked(api, key, alpha)["sharpe"] for alpha in ALPHAS]
-    apart = statistics.stdev(ratio for ratio in ratios if ratio is not None)
-    assert asked(api, key, OTHER)["deflated_sharpe"]["trial_deviation"] == pytest.approx(apart, rel=1e-6)
+    whole = [asked(api, key, alpha) for alpha in ALPHAS]
+    for figures in (whole, [data["excess"] for data in whole]):
+        ratios = np.array([np.nan if x["sharpe"] is None else x["sharpe"] for x in figures])
+        sessions = np.array([float(x["observations"]) for x in figures])
+        own = figures[list(ALPHAS).index(OTHER)]
+        apart = run_deviation(ratios, sessions, own["observations"])
+        assert own["deflated_sharpe"]["trial_deviation"] == pytest.approx(apart, rel=1e-6)
     blind = api.key(endpoints="list:research.luck,portfolio.ledger,catalog.alphas.get")
     untold = asked(api, blind, OTHER)
     assert untold["deflated_sharpe"]["trial_deviation"] is None, "it may not read the figures of the metrics"

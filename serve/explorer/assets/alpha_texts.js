@@ -78,6 +78,13 @@ export function checks({ caller, metrics, id }) {
 
 const BAND_UNITS = { pnl: "equity units", max_drawdown: "equity units", max_drawdown_pct: "%", annualised_return: "a year", volatility: "a year", turnover: "a year" };
 
+/** How the trials were counted, in words. */
+const TRIALS = {
+  nominal: ({ trials }) => `${trials} trials`,
+  distinct: ({ trials, effective_trials: count }) => (count === trials ? `${trials} trials` : `${count} different ones of ${trials} trials`),
+  clusters: ({ trials, effective_trials: count }) => `${count} clusters of ${trials} trials`,
+};
+
 /** Whether the record may be luck; served as research.luck. */
 export function luck({ caller, path, id, state, window }) {
   if (!caller.callable_endpoints.includes("research.luck")) return {};
@@ -91,15 +98,18 @@ export function luck({ caller, path, id, state, window }) {
         el("span", { class: "label" }, title),
         value === null || value === undefined ? el("strong", { class: "withheld" }, "withheld") : el("strong", {}, shown(value)),
         el("span", { class: "fine" }, value === null || value === undefined ? why(name, member) : unit));
-      const { probabilistic_sharpe: probable, deflated_sharpe: deflated, minimum_track_record: least, overfitting } = data;
+      const { probabilistic_sharpe: probable, deflated_sharpe: deflated, minimum_track_record: least, overfitting, excess } = data;
       const bands = Object.entries(data.bands).map(([figure, band]) => ({ figure, ...(band ?? { estimate: null, reason: why("bands", figure) }) }));
       return {
         content: el("div", {},
           el("div", { class: "tiles" },
             fact("Sharpe ratio", data.sharpe, `annualised, ${data.observations} sessions`, "sharpe", ""),
             fact("Sharpe above 0", probable.probability, "probability", "probabilistic_sharpe", "probability"),
-            fact("Sharpe above 0, given the trials", deflated.probability, `probability, deflated by ${deflated.trials} trials (${deflated.trials_from})`, "deflated_sharpe", "probability"),
+            fact("Sharpe above 0, given the trials", deflated.probability, `probability, deflated by ${TRIALS[deflated.counted_by]?.(deflated)} (${deflated.trials_from})`, "deflated_sharpe", "probability"),
             fact("Record it takes", least.years, `years, at ${shown(least.confidence * 100)} % confidence`, "minimum_track_record", "years"),
+            fact("Excess Sharpe above 0", excess.probabilistic_sharpe.probability, `probability, of an excess Sharpe ratio of ${shown(excess.sharpe)}`, "excess.probabilistic_sharpe", "probability"),
+            fact("Excess Sharpe above 0, given the trials", excess.deflated_sharpe.probability, `probability, deflated by ${TRIALS[excess.deflated_sharpe.counted_by]?.(excess.deflated_sharpe)}`, "excess.deflated_sharpe", "probability"),
+            fact("Record the excess takes", excess.minimum_track_record.years, `years, at ${shown(least.confidence * 100)} % confidence`, "excess.minimum_track_record", "years"),
             fact("Overfitting", overfitting?.probability ?? null, `probability, ${overfitting?.trials} trials in ${overfitting?.splits} splits`, "overfitting", "probability")),
           table("Bootstrap bands", [
             { title: "Figure", unit: null, make: (row) => [words(row.figure), BAND_UNITS[row.figure] ? el("small", {}, ` ${BAND_UNITS[row.figure]}`) : ""] },
@@ -108,6 +118,7 @@ export function luck({ caller, path, id, state, window }) {
             { title: "Upper", number: true, make: (row) => (row.estimate === null ? "–" : shown(row.upper)) },
             ...(bands.some((row) => row.reason) ? [{ title: "Why not", make: (row) => row.reason ?? "" }] : []),
           ], bands),
+          ...Object.values(deflated.passed_over).map((reason) => el("p", { class: "fine" }, `Not counted as trials: ${reason}.`)),
           el("p", { class: "fine" }, `${data.bootstrap.samples} samples.`)),
         data: { columns: ["figure", "estimate", "lower", "upper", "level"], rows: bands.map((row) => [row.figure, row.estimate, row.lower, row.upper, row.level]) },
       };

@@ -800,9 +800,9 @@ class AsyncRunMethods(Generic[F]):
         end
             Last day of the window, inclusive.
         trials
-            How many trials the run was picked from, itself counted; by default what the run sealed of them, else what the catalogue has.
+            How many trials the run was picked from, itself counted; each counts as one, so leave out copies. By default what the run sealed of a search, else what the catalogue has.
         trial_deviation
-            Standard deviation of the annualised Sharpe ratios of those trials; by default that of the trials whose returns were sealed.
+            Standard deviation of the annualised Sharpe ratios of those trials; by default that of the trials whose returns were sealed, else of the runs counted in the catalogue.
         snapshot
             Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
         """

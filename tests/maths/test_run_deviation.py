@@ -1,0 +1,91 @@
+"""How far the runs of a catalogue lie apart, beside loops, simulated runs and absurd ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datasets.maths.run_deviation import run_deviation
+from datasets.maths.series import Floats
+from tests.maths.panels import check
+
+seeds = st.integers(0, 2**32 - 1)
+YEAR = 252
+
+
+def measured_runs(seed: int, between: float, lengths: list[int]) -> Floats:
+    """Draw the Sharpe ratios that runs show, whose true ones lie apart by `between`."""
+    draw = np.random.default_rng(seed)
+    true = draw.normal(0, between, len(lengths))
+    return true + draw.normal(size=len(lengths)) * np.sqrt(YEAR / np.array(lengths))
+
+
+def deviation(ratios: Floats, lengths: list[float] | list[int], length: int = 1400) -> float:
+    found = run_deviation(ratios, np.array(lengths, dtype=np.float64), length)
+    assert found is not None
+    return found
+
+
+@check
+@given(seeds, st.integers(2, 40), st.integers(200, 3000))
+def test_runs_of_one_length_have_their_sample_deviation_and_no_less_than_their_error(
+    seed: int, runs: int, length: int
+) -> None:
+    ratios = np.random.default_rng(seed).uniform(-1.5, 1.5, runs)
+    plain = max(float(ratios.std(ddof=1)), math.sqrt(YEAR / length))
+    assert deviation(ratios, [length] * runs, length) <= plain * (1 + 1e-9)
+    spread = 1.4826 * np.median(abs(ratios - np.median(ratios)))
+    if abs(ratios - np.median(ratios)).max() <= 3 * math.hypot(spread, math.sqrt(YEAR / length)):
+        assert deviation(ratios, [length] * runs, length) == pytest.approx(plain, rel=1e-9)
+
+
+def test_runs_of_ten_sessions_beside_long_ones_do_not_decide() -> None:
+    long = measured_runs(1, 0.7, [1400] * 12)
+    alone = deviation(long, [1400] * 12)
+    told = []
+    for seed in range(20):
+        short = measured_runs(seed, 0.7, [10] * 12)
+        beside = np.concatenate([long, short])
+        assert beside.std(ddof=1) > 2.5 * alone, "as one sample they would"
+        told.append(deviation(beside, [1400] * 12 + [10] * 12))
+        assert told[-1] == pytest.approx(alone, rel=0.4)
+    assert np.mean(told) == pytest.approx(alone, rel=0.1)
+
+
+@pytest.mark.parametrize("absurd", [30.0, -400.0, 1e9])
+def test_one_absurd_run_does_not_decide(absurd: float) -> None:
+    ratios = measured_runs(2, 0.7, [1400] * 12)
+    alone = deviation(ratios, [1400] * 12)
+    assert deviation(np.append(ratios, absurd), [1400] * 13) < 1.6 * alone
+    assert deviation(np.append(ratios, absurd), [1400] * 13) == deviation(
+        np.append(ratios, 2 * absurd), [1400] * 13
+    )
+
+
+def test_it_is_the_deviation_that_runs_show_over_records_of_that_length() -> None:
+    lengths = [100, 250, 500, 1400, 3000] * 8
+    for length in (250, 1400):
+        told = [deviation(measured_runs(seed, 0.8, lengths), lengths, length) for seed in range(300)]
+        shown = measured_runs(7, 0.8, [length] * 50_000).std()
+        assert np.mean(told) == pytest.approx(shown, rel=0.03)
+
+
+@check
+@given(seeds, st.integers(2, 20))
+def test_the_order_of_the_runs_changes_nothing(seed: int, runs: int) -> None:
+    draw = np.random.default_rng(seed)
+    lengths = draw.integers(20, 3000, runs)
+    ratios, order = draw.normal(size=runs), draw.permutation(runs)
+    one = run_deviation(ratios, lengths.astype(float), 500)
+    assert run_deviation(ratios[order], lengths[order].astype(float), 500) == pytest.approx(one, rel=1e-9)
+
+
+def test_runs_without_a_ratio_or_a_length_are_left_out() -> None:
+    ratios, lengths = np.array([0.5, np.nan, 1.5, 9.0, 9.0]), np.array([300.0, 300.0, 300.0, np.nan, 0.0])
+    assert run_deviation(ratios, lengths, 300) == pytest.approx(math.sqrt(max(0.5, YEAR / 300)))
+    assert run_deviation(ratios[:2], lengths[:2], 300) is None
+    assert run_deviation(np.array([]), np.array([]), 300) is None
