@@ -53,7 +53,7 @@ s3:
 cluster:
     {{ in_parallel }} tests/cluster
 
-# this release and others at work on one root: of the libraries, and of this project
+# this version of the libraries and others at work on one root
 compatibility:
     {{ in_parallel }} tests/compatibility
 
@@ -128,7 +128,7 @@ faults:
 soak seconds="600":
     ALPHA_RESULTS_TEST_SOAK={{ seconds }} pytest -q -s -p no:schemathesis tests/soak
 
-# random histories of several alphas, releases and keys, each answer compared with a model's; it prints the seed that repeats them
+# random histories of several alphas, builders and keys, each answer compared with a model's; it prints the seed that repeats them
 state-machines count="200":
     ALPHA_RESULTS_TEST_STATE_MACHINES={{ count }} pytest -q -s -p no:schemathesis tests/state_machines
 
@@ -140,11 +140,15 @@ fuzz cases="200":
 trace *args:
     python -m tests.support.trace {{ args }}
 
-# formatting and lint; what engines and notebooks install runs on Python 3.9
-lint:
+# formatting, lint and markers of unfinished merges; what engines and notebooks install runs on Python 3.9
+lint: conflicts
     ruff format --check .
     ruff check .
     vermin --quiet --no-tips --violations --target=3.9- clients/python/src clients/seal-writer/src
+
+# markers of a merge that was not finished, in any file under version control; underlined headings are none
+conflicts:
+    ! git grep -nIE '^(<{7}|>{7}|[|]{7})( |$)'
 
 # strict types
 types:
