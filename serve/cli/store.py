@@ -31,8 +31,8 @@ def show(access_url: str | None, datasets: str | None, as_json: bool) -> None:
 def upgrade(access_url: str | None, datasets: str | None) -> None:
     """Bring the store to the newest revision.
 
-    SQLite does this by itself when it is opened; PostgreSQL only when it is empty, as a release that is still
-    running may depend on the older schema.
+    An empty store is set up when it is first opened; one at an older revision only by this command, as programs that are
+    still running may depend on it.
     """
     _migrate(access_url, datasets, HEAD)
 

@@ -13,6 +13,7 @@ from typing import Protocol
 import pytest
 import redis
 
+from schemas.errors import SettingsError
 from schemas.limits import LimitWindow
 from serve.auth.limits.clocks import US, Clocks, Moment
 from serve.auth.limits.in_memory import InMemoryLimiter
@@ -146,23 +147,12 @@ async def test_a_machine_started_anew_goes_by_its_wall_clock(tmp_path: Path) -> 
         assert await times(take, 70) == 60
 
 
-async def test_counts_of_an_earlier_release_go_on(tmp_path: Path) -> None:
-    machine = Machine()
-    wall = machine.clocks.wall() // US
-    with sqlite3.connect(tmp_path / "limits") as older:
-        older.execute(
-            "CREATE TABLE calls (key_id TEXT, at_us INTEGER, n INTEGER, PRIMARY KEY (key_id, at_us))"
-        )
-        older.execute(
-            "CREATE TABLE months (key_id TEXT PRIMARY KEY, month INTEGER, n INTEGER, last_us INTEGER) WITHOUT ROWID"
-        )
-        older.execute("INSERT INTO calls VALUES ('key', ?, 40)", (wall - SECOND_US,))
-        older.execute("INSERT INTO months VALUES ('key', 210005, 99980, ?)", (wall - SECOND_US,))
-    older.close()
-    async with counting(tmp_path, machine) as take:
-        assert await times(take, 70) == 20
-        machine.wait(MINUTE_US)
-        assert await take(RATE) is WINDOW["month"]
+def test_a_file_of_counts_of_another_version_is_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "limits") as other:
+        other.execute("PRAGMA user_version = 9")
+    other.close()
+    with pytest.raises(SettingsError, match=r"version 9.*remove it"):
+        Journal(tmp_path / "limits")
 
 
 def test_a_moment_of_an_unknown_boot_is_told_by_the_wall_clock() -> None:

@@ -34,11 +34,8 @@ CREATE TABLE IF NOT EXISTS written (
 ) WITHOUT ROWID;
 """
 """`at_us` counts on a timeline of the file's own; `written` says where that was by the machine's clocks."""
-_FROM_OLDER = """
-INSERT OR IGNORE INTO monthly SELECT key_id, month, n FROM months;
-DROP TABLE months;
-"""
-"""Releases that counted one month of a key had this table."""
+_VERSION = 1
+"""Of the tables, in the file's `user_version`."""
 
 _ADD_CALLS = """
 INSERT INTO calls SELECT value ->> 0, value ->> 1, 1 FROM json_each(?) WHERE true
@@ -91,9 +88,10 @@ class Journal:
             # Nobody else may have it anyway, and SQLite then needs no file beside it that a full disk has no room for.
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.executescript(_SCHEMA)
-            if self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'months'").fetchone():
-                self._connection.executescript(f"BEGIN IMMEDIATE; {_FROM_OLDER} COMMIT;")
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            if version not in (0, _VERSION):  # 0: a new file
+                raise sqlite3.DatabaseError(f"it is of version {version}, and this program uses {_VERSION}")
+            self._connection.executescript(f"{_SCHEMA} PRAGMA user_version = {_VERSION};")
         except (OSError, sqlite3.Error) as error:
             os.close(self._lock)
             raise SettingsError(

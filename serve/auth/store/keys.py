@@ -146,8 +146,7 @@ async def keys_without_pepper(database: Database, known: frozenset[str], now_us:
 async def open_database(settings: AccessSettings, *, writable: bool, create: bool = True) -> Database:
     """Open the store, at the schema this program works with.
 
-    An SQLite file is created and migrated without asking; it belongs to one machine. PostgreSQL may be
-    shared with a release that is still running, so only an empty database is set up without asking.
+    Only an empty store is set up without asking; one at another revision is refused with the command that migrates it.
 
     Parameters
     ----------
@@ -161,8 +160,7 @@ async def open_database(settings: AccessSettings, *, writable: bool, create: boo
     Raises
     ------
     SettingsError
-        When there is no store and none is to be made; when PostgreSQL holds an older schema, or either database a newer
-        one than this program's.
+        When there is no store and none is to be made, or it is at another revision than this program's.
     StorageUnavailable
         When it does not answer.
     """
@@ -172,31 +170,27 @@ async def open_database(settings: AccessSettings, *, writable: bool, create: boo
 
     from serve.auth.store.migrate import migrate, revision  # noqa: PLC0415 - a third of a second that most starts do without
 
+    # An empty file is no store either.
+    found = await (migrate(location, only_if_empty=True) if create else revision(location))
+    if found is None and not create:
+        raise SettingsError(
+            f"there is no access store in {location.shown}: `accounts create` makes it; --access or ALPHA_RESULTS_ACCESS names another"
+        )
+    if found is not None and found != REVISION:
+        raise SettingsError(
+            f"the access store {location.shown} is at revision {found} and this program works with {REVISION}:"
+            " run `python -m serve access upgrade`, or the program that made it"
+        )
     if location.path is not None:
-        if not create and await revision(location) is None:  # an empty file is none either
-            raise SettingsError(
-                f"there is no access store at {location.path}: `accounts create` makes it, --access names another"
-            )
-        await migrate(location)
         return SqliteDatabase(location.path, writable=writable)
 
     from serve.auth.store.postgres import PostgresDatabase  # noqa: PLC0415 - only for stores that lie there
 
-    found = await (migrate(location, only_if_empty=True) if create else revision(location))
-    if found is None and not create:
-        raise SettingsError(
-            f"there is no access store in {location.shown}: `accounts create` makes it, ALPHA_RESULTS_ACCESS names another"
-        )
-    if found is not None and found != REVISION:
-        raise SettingsError(
-            f"the access store is at revision {found} and this program works with {REVISION}:"
-            " run `python -m serve access upgrade`, or the release that made it"
-        )
     return await PostgresDatabase.open(location, writable=writable)
 
 
 def _is_current(path: Path) -> bool:
-    """Whether a file is a store at this program's revision; anything else is for the migrations to judge."""
+    """Whether a file is a store at this program's revision."""
     try:
         with reading(path) as connection:
             return connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall() == [(REVISION,)]  # noqa: S608 - both are constants

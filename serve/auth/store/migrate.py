@@ -55,7 +55,7 @@ def _steps(current: str | None, target: str) -> bool | None:
     known = [script.revision for script in scripts.walk_revisions()][::-1]
     if current is not None and current not in known:
         raise SettingsError(
-            f"the access store is at revision {current}, which this program does not know: run the release that made it"
+            f"the access store is at revision {current}, which this program does not know: run the program that made it"
         )
     wanted = {HEAD: known[-1], BASE: None}.get(target, target)
     if wanted is not None and wanted not in known:

@@ -13,7 +13,7 @@ _TABLE = "access_keys"
 def add(column: str) -> None:
     """Add the column of a window that a key may have no limit in; keys that exist have none.
 
-    Neither database rewrites the table for it, and a release without the column goes on issuing keys.
+    Neither database rewrites the table for it, and a program without the column goes on issuing keys.
     """
     check = op.f(f"ck_{_TABLE}_{column}")
     op.execute(f"ALTER TABLE {_TABLE} ADD COLUMN {column} INTEGER CONSTRAINT {check} CHECK ({column} > 0)")
