@@ -22,7 +22,7 @@ import polars as pl
 
 import datasets
 from datasets.layout import pointer_path
-from datasets.manifest import Pointer
+from datasets.pointer import Pointer
 from pipeline.build import build_seal
 from schemas.rows import ROWS
 

@@ -34,7 +34,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from benchmarks.processes import cpu_seconds, memory_kb
 from datasets.catalogue import Catalogue
 from datasets.layout import pointer_path
-from datasets.manifest import Pointer
+from datasets.pointer import Earlier, Pointer
 from datasets.pointer_index import rebuild
 from datasets.publication.pointers import compare_and_swap
 from datasets.storage import Storage, open_storage
@@ -63,7 +63,8 @@ def make_pointer(number: int) -> Pointer:
         sealed_at=f"2026-01-{number % 28 + 1:02d}T01:00:00Z",
         published_at="2026-02-01T00:00:00Z",
         kinds=("description", "rebalances", "decisions"),
-        replaced={f"{number + 1:020x}": "2026-01-31T00:00:00Z"},
+        first_published_at="2026-02-01T00:00:00Z",
+        earlier={f"{number + 1:020x}": Earlier("2026-01-30T00:00:00Z", "2026-01-31T00:00:00Z", "0" * 64)},
     )
 
 

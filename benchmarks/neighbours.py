@@ -32,7 +32,8 @@ import datasets
 from benchmarks.catalogue import _GRANTS, REPOSITORY, _command, figures
 from benchmarks.processes import busy_seconds, memory_kb
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
-from datasets.manifest import digest, make_pointer
+from datasets.manifest import digest
+from datasets.pointer import make_pointer
 from datasets.snapshot import Snapshot
 from tests.research import catalogue
 

@@ -15,8 +15,7 @@ from datasets.change_hints import Hints
 from datasets.headline.columns import Rows
 from datasets.layout import CATALOG, by_alpha, is_snapshot_id, pointer_path
 from datasets.listing import Listing
-from datasets.manifest import Pointer
-from datasets.publication.made_of import learned
+from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from datasets.storage import Signature, Storage
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
@@ -179,15 +178,11 @@ class Catalogue:
     @property
     def withdrawn(self) -> Mapping[str, Pointer]:
         """Alpha id -> pointer of what operators withdrew: it is not served, but not lost either."""
-        return {alpha: pointer for alpha, pointer in self._unserved.items() if pointer.notes.withdrawn}
+        return {alpha: pointer for alpha, pointer in self._unserved.items() if pointer.withdrawn}
 
     def resolve(self, alpha_id: str) -> Snapshot | None:
         """Return the snapshot served under an address, None when there is none."""
         return self._snapshots.get(alpha_id)
-
-    def learned(self, pointer: Pointer) -> Pointer:
-        """Complete a pointer that another release moved; manifests are read where it does not say all."""
-        return learned(self._storage, pointer)
 
     def pointers(self) -> tuple[Pointer, ...]:
         """Return every pointer, latest started first, the address as tiebreak."""
@@ -231,5 +226,6 @@ _FORMS: Final[dict[str, Callable[[Any], bool]]] = {
     "started_at": _is_moment,
     "sealed_at": _is_moment,
     "published_at": _is_moment,
+    "first_published_at": _is_moment,
 }
 """What every field that a reader relies on looks like: one damaged pointer must not keep the others from being read."""

@@ -2,8 +2,8 @@
 
 On a folder of this machine that is the folder's own time, which every rename into it changes. On an object store it is the
 index (:mod:`datasets.pointer_index`). Neither is believed for long: all pointers are listed again after a while. An
-index that did not say of a pointer that it moved, as a publisher of an earlier release leaves it, is not gone by for
-longer than that.
+index that did not say of a pointer that it moved, as a publisher leaves it that is killed before it writes there, is
+not gone by for longer than that.
 """
 
 from __future__ import annotations

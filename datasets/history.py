@@ -1,7 +1,7 @@
 """What became of an alpha, as its pointer remembers it: published, replaced, rolled back, withdrawn.
 
 Nothing is written for it. A pointer says when what is served became it, which snapshots were served before and until
-when, and what operators decided; whichever release moved it last, it says that much.
+when, and what operators decided.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
-from datasets.manifest import Pointer
+from datasets.pointer import Pointer
 from datasets.publication.decisions import empty_snapshots
 
 PUBLISHED: Final = "published"
@@ -50,8 +50,8 @@ def changes_of(pointer: Pointer) -> tuple[Change, ...]:
 
     A snapshot that was served twice is remembered by the last time it was replaced.
     """
-    left = {snapshot: _moment(at) for snapshot, at in pointer.replaced.items()}
-    first = {snapshot: _moment(one.published_at) for snapshot, one in pointer.notes.earlier.items()}
+    left = {snapshot: _moment(one.replaced_at) for snapshot, one in pointer.earlier.items()}
+    first = {snapshot: _moment(one.published_at) for snapshot, one in pointer.earlier.items()}
     first[pointer.snapshot] = _moment(pointer.first_published_at)
     now = _moment(pointer.published_at)
     times = sorted({*left.values(), *first.values(), now})
@@ -78,7 +78,7 @@ def _kind(pointer: Pointer, snapshot: str | None, previous: str | None, decided:
         return WITHDRAWN
     if previous is None:
         return REPLACED if known and decided != "restore" else PUBLISHED
-    return ROLLED_BACK if decided == "rollback" or previous in pointer.withdrawn else REPLACED
+    return ROLLED_BACK if decided == "rollback" or previous in pointer.rolled_back else REPLACED
 
 
 def _decided(
@@ -89,7 +89,7 @@ def _decided(
     The last decision after the move before it; of a move that is not remembered any more, it was taken for another
     snapshot than the one this move left or went to.
     """
-    taken = ((_moment(x.at), x) for x in pointer.notes.decisions)
+    taken = ((_moment(x.at), x) for x in pointer.decisions)
     within = [x for when, x in taken if when <= at and (since is None or when > since)]
     if not within:
         return ""
@@ -100,7 +100,7 @@ def _decided(
 
 def empty_of(pointer: Pointer) -> frozenset[str]:
     """Return the ids of the empty snapshots that stand for an alpha nobody may read."""
-    if pointer.is_withdrawn or pointer.notes.decisions:
+    if pointer.is_withdrawn or pointer.decisions:
         return empty_snapshots(pointer.alpha_id)
     return frozenset()
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from datasets.layout import MANIFEST, snapshot_path
-from datasets.manifest import FileEntry, Manifest, Pointer, digest, named_by_content
+from datasets.manifest import FileEntry, Manifest, digest, named_by_content
+from datasets.pointer import Pointer
 from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt
-from schemas.version import snapshot_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ def check_manifest(storage: Storage, pointer: Pointer) -> tuple[Manifest | None,
         data = storage.read(path)
         if digest(data) != pointer.manifest_sha256:
             return None, [Fault(path, "digest", "is not the manifest its pointer names: its SHA-256 differs")]
+        manifest = Manifest.decode(data, path)
         if not named_by_content(data, pointer.snapshot):
             return None, [Fault(path, "manifest", "is not what the snapshot's id was made of")]
-        manifest = Manifest.decode(data, path)
     except FileNotFoundError:
         return None, [Fault(path, "missing", "is missing")]
     except SnapshotCorrupt as error:
@@ -98,13 +98,12 @@ def check_files(
     """
     folder = snapshot_path(alpha_id, snapshot)
     faults = []
-    made_of = snapshot_id(manifest.seal_digest, manifest.schema_version)
-    if (manifest.alpha_id, manifest.snapshot) != (alpha_id, snapshot) or made_of != snapshot:
+    if (manifest.alpha_id, manifest.snapshot) != (alpha_id, snapshot):
         faults.append(
             Fault(
                 f"{folder}/{MANIFEST}",
                 "manifest",
-                f"is that of {manifest.alpha_id} {made_of}, not of this folder",
+                f"is that of {manifest.alpha_id} {manifest.snapshot}, not of this folder",
             )
         )
     for entry in manifest.files:
@@ -121,3 +120,22 @@ def check_files(
         elif on_intact is not None:
             on_intact(entry, data)
     return faults
+
+
+def read_manifests(storage: Storage, alpha_id: str, snapshots: Sequence[str]) -> dict[str, Manifest]:
+    """Read the manifests of several snapshots; one that is missing, or not the snapshot's own, is left out.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer.
+    """
+    paths = {f"{snapshot_path(alpha_id, snapshot)}/{MANIFEST}": snapshot for snapshot in snapshots}
+    found = {}
+    for path, data in storage.read_many(list(paths)).items():
+        try:
+            if data is not None and named_by_content(data, paths[path]):
+                found[paths[path]] = Manifest.decode(data, path)
+        except SnapshotCorrupt:
+            continue
+    return found

@@ -11,7 +11,7 @@ from typing import Final
 
 from datasets.headline.columns import Columns, Rows
 from datasets.headline.record import has_headline
-from datasets.manifest import Pointer
+from datasets.pointer import Pointer
 
 _BETWEEN: Final = "\0"
 """Stands between the texts of a pointer that are searched, so that no match runs over from one into the next."""

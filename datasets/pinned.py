@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Final
 
 from datasets.catalogue import Catalogue
-from datasets.layout import MANIFEST, is_snapshot_id, snapshot_path
-from datasets.manifest import Manifest, Pointer, digest, make_pointer, named_by_content
-from datasets.notes import Earlier
+from datasets.layout import is_snapshot_id
+from datasets.manifest import Manifest
+from datasets.pointer import Pointer, make_pointer
 from datasets.publication.pointers import served
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
@@ -115,7 +115,7 @@ class PinnedSnapshots:
 
     def _known(self, current: Pointer, snapshot: str) -> Snapshot | None:
         key = (current.alpha_id, snapshot)
-        noted = current.notes.earlier.get(snapshot)
+        noted = current.earlier.get(snapshot)
         with self._lock:
             found = self._opened.get(key)
             if found is None or (noted is not None and noted.published_at != found.published_at):
@@ -126,17 +126,7 @@ class PinnedSnapshots:
     def _open(self, current: Pointer, snapshot: str) -> Snapshot:
         """Open an earlier snapshot; what its pointer said then is put together again from its manifest."""
         alpha_id = current.alpha_id
-        path = f"{snapshot_path(alpha_id, snapshot)}/{MANIFEST}"
-        known = current.notes.earlier.get(snapshot)
-        if known is None:
-            # A release that takes no notes replaced it: its id says whether the manifest is its own.
-            try:
-                data = self._storage.read(path)
-            except FileNotFoundError:
-                raise _not_kept(alpha_id, snapshot, current.snapshot) from None
-            if not named_by_content(data, snapshot):
-                raise SnapshotCorrupt(f"{path} is not the manifest of that snapshot")
-            known = Earlier(published_before(current, snapshot), digest(data))
+        known = current.earlier[snapshot]
         draft = replace(current, snapshot=snapshot, manifest_sha256=known.manifest_sha256)
         opened = Snapshot(self._storage, draft)
         try:
@@ -148,13 +138,12 @@ class PinnedSnapshots:
                 ) from None  # gc went faster than this look
             raise
         pointer = make_pointer(manifest, opened.description())
-        notes = replace(pointer.notes, published_at=known.published_at)
         return opened.with_pointer(
             replace(
                 pointer,
                 manifest_sha256=known.manifest_sha256,
                 published_at=known.published_at,
-                notes=notes,
+                first_published_at=known.published_at,
             )
         )
 
@@ -165,22 +154,13 @@ def _not_published(storage: Storage, alpha_id: str) -> AlphaNotPublished:
 
 def still_kept(pointer: Pointer, snapshot: str) -> bool:
     """Whether a snapshot is the served one, or one that was replaced and is still there."""
-    replaced = snapshot in pointer.replaced and snapshot not in pointer.removing
+    replaced = snapshot in pointer.earlier and snapshot not in pointer.removing
     return snapshot == pointer.snapshot or (is_snapshot_id(snapshot) and replaced)
 
 
 def _require_kept(pointer: Pointer, snapshot: str) -> None:
     if not still_kept(pointer, snapshot):
         raise _not_kept(pointer.alpha_id, snapshot, pointer.snapshot)
-
-
-def published_before(pointer: Pointer, snapshot: str) -> str:
-    """Return when a snapshot that is not in the notes became the served one: when the one before it was replaced.
-
-    Of the very first one, which replaced none, it is the moment it was replaced itself.
-    """
-    left = pointer.replaced[snapshot]
-    return max((at for at in pointer.replaced.values() if at < left), default=left)
 
 
 def _not_kept(alpha_id: str, snapshot: str, current: str) -> SnapshotNotKept:

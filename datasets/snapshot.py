@@ -13,7 +13,8 @@ import polars as pl
 from datasets.analyst_methods import AnalystMethods
 from datasets.file_digests import DIGESTS
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
-from datasets.manifest import FileEntry, Manifest, Pointer, digest
+from datasets.manifest import FileEntry, Manifest, digest
+from datasets.pointer import Pointer
 from datasets.storage import Storage
 from schemas.errors import AlphaNotPublished, KindNotPublished, SnapshotCorrupt
 from schemas.tables import PUBLISHED_TABLES

@@ -15,6 +15,7 @@
     │   ├── SnapshotNotKept          the alpha is served, that snapshot of it is not kept
     │   ├── KindNotPublished         the snapshot holds no such dataset, book or column
     │   ├── SnapshotCorrupt          a published file is not what its manifest says
+    │   │   ├── OtherFormat          a manifest or pointer is of a format that this program does not read
     │   │   └── SnapshotUnreadable   a published file cannot be decoded
     │   └── PublicationRefused       the pointer was not moved: the seal is older, rolled back or its alpha withdrawn
     │       └── PublicationContended another command was at the pointer; trying again later may work
@@ -141,6 +142,10 @@ class SnapshotCorrupt(SnapshotError):
     """A published file does not match what its manifest or pointer says of it."""
 
     exit_code = ExitCode.DAMAGED
+
+
+class OtherFormat(SnapshotCorrupt):
+    """A manifest or a pointer is of a format that this program does not read; the message names both and the rebuild."""
 
 
 class SnapshotUnreadable(SnapshotCorrupt):

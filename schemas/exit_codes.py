@@ -43,7 +43,7 @@ class ExitCode(IntEnum):
         "the pointer was left: the seal is older or was rolled back, its alpha is withdrawn, or another command is at it",
         None,
     )
-    DAMAGED = 4, "a pointer, a manifest or a published file is damaged", False
+    DAMAGED = 4, "a pointer, a manifest or a published file is damaged or of another format", False
     STORE_AWAY = 5, "a store, a cluster or a disk does not answer, is full or is read-only", True
     NOT_DELIVERED = 6, "published, but a source archive was not delivered", True
     PROGRAM_FAILED = 7, "a process crashed, or the program is at fault", None

@@ -12,8 +12,8 @@ import structlog
 from datasets.catalogue import Catalogue
 from datasets.layout import ALPHAS, CATALOG
 from datasets.listing import Listing
-from datasets.manifest import Pointer
 from datasets.pinned import PinnedSnapshots, still_kept
+from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
@@ -207,8 +207,10 @@ class Catalog:
         if self._forget_idle() or changed:
             self._changed()
         if changed:
+            broken = self._catalogue.broken
+            first = next(iter(broken.values()), None)
             _log.info(
-                "catalogue_changed", alphas=len(self.pointers()), unreadable=sorted(self._catalogue.broken)
+                "catalogue_changed", alphas=len(self.pointers()), unreadable=sorted(broken), reason=first
             )
 
     def _tell_of_index(self) -> None:

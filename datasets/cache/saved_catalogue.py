@@ -12,7 +12,8 @@ from typing import Any, Final
 import orjson
 
 from datasets.layout import SAVED_CATALOGUE
-from datasets.manifest import Pointer, digest
+from datasets.manifest import digest
+from datasets.pointer import Pointer
 from schemas.errors import SnapshotCorrupt
 
 _PAUSE_SECONDS: Final = 30.0
@@ -36,7 +37,7 @@ class SavedCatalogue:
         self._written = float("-inf")
 
     def load(self) -> tuple[Signatures, dict[str, Pointer]]:
-        """Return signature and pointer of every alpha; nothing when there is no file, or it is damaged."""
+        """Return signature and pointer of every alpha; nothing when there is no file, it is damaged or of another format."""
         try:
             expected, _, body = self._path.read_bytes().partition(b"\n")
             if digest(body).encode() != expected:
@@ -46,7 +47,7 @@ class SavedCatalogue:
                 alpha: Pointer.decode(orjson.dumps(entry["pointer"]), SAVED_CATALOGUE)
                 for alpha, entry in found.items()
             }
-            return {alpha: _signature(*entry["signature"]) for alpha, entry in found.items()}, pointers
+            return {alpha: tuple(entry["signature"]) for alpha, entry in found.items()}, pointers
         except (OSError, orjson.JSONDecodeError, KeyError, TypeError, SnapshotCorrupt):
             return {}, {}
 
@@ -71,9 +72,3 @@ class SavedCatalogue:
             finally:
                 draft.unlink(missing_ok=True)
         self._due, self._written = False, time.monotonic()
-
-
-def _signature(tag: str, size: int, modified: str) -> tuple[str, int, str]:
-    """Return a signature as listings show it now: earlier releases wrote quotes, and a time beside an entity tag."""
-    bare = tag.strip('"')
-    return bare, size, "" if bare else modified

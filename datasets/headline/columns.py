@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from datasets.headline.record import Row, code_of, reason_of, row_of, sessions_of, tags_of
-from datasets.manifest import Pointer
 from datasets.maths.series import Flags, Floats
+from datasets.pointer import Pointer
 from schemas.metrics.headline import HEADLINE, RECORDED
 
 Rows = dict[str, tuple[Pointer, Row]]

@@ -40,6 +40,7 @@ _MAX_TAGS: Final = 50
 _MAX_TAG_CHARACTERS: Final = 100
 """Tags that a pointer records, and characters of each: it is read by every node at every poll."""
 _MAX_REASON_CHARACTERS: Final = 300
+_FAILED: Final = "the figure could not be computed from the published files"
 
 
 class _Run:
@@ -84,17 +85,17 @@ def make_headline(manifest: Manifest, open_file: Open) -> dict[str, Any]:
     Returns
     -------
     dict
-        Nothing where the files cannot be read: a publication is not refused for want of them.
+        Every figure withheld where the files cannot be read: a publication is not refused for want of them.
     """
     try:
         return _headline(manifest, open_file).document()
     except Exception:  # noqa: BLE001 - whatever it was, the snapshot is sound and is published
         _log.exception("the figures of %s could not be made; its list entry goes without", manifest.alpha_id)
-        return {}
+        return Headline({}, dict.fromkeys((figure.name for figure in RECORDED), _FAILED)).document()
 
 
 def stored_headline(storage: Storage, manifest: Manifest) -> dict[str, Any]:
-    """Return what a pointer records of a snapshot that is in the root; nothing where its files cannot be read."""
+    """Return what a pointer records of a snapshot that is in the root, as :func:`make_headline` does."""
     folder = snapshot_path(manifest.alpha_id, manifest.snapshot)
     return make_headline(manifest, lambda path: io.BytesIO(storage.read(f"{folder}/{path}")))
 

@@ -1,19 +1,19 @@
-"""What a pointer records of a snapshot's figures and tags, and whether it is of what is served."""
+"""What a pointer records of a snapshot's figures and tags."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
-from datasets.manifest import Pointer
+from datasets.pointer import Pointer
 from schemas.metrics.headline import HEADLINE_VERSION, RECORDED
 from schemas.metrics.statistic import SOURCES
 
 SEALED: Final = ""
 """In place of the data a figure was computed from: the run sealed it."""
-NOT_RECORDED: Final = "the snapshot was published by a release that recorded no figures; build its seal again"
+OTHER_VERSION: Final = "the figures were recorded by another version of the pipeline; build the seal again"
 _NONE: Final = "-"
 _CODES: Final = {SEALED: "s", **{source.kind: source.kind[0] for source in SOURCES}}
 
@@ -63,26 +63,16 @@ def code_of(kind: str) -> int:
     return ord(_CODES[kind])
 
 
-def with_headline(pointer: Pointer, document: Mapping[str, Any]) -> Pointer:
-    """Return the pointer with the figures of the snapshot it names.
-
-    They name it too: a release that knows nothing of them hands them on to the pointer of another snapshot.
-    """
-    recorded = {**document, "snapshot": pointer.snapshot} if document else {}
-    return replace(pointer, notes=replace(pointer.notes, headline=recorded))
-
-
 def has_headline(pointer: Pointer) -> bool:
-    """Whether the pointer has figures, of the snapshot it names and as this release computes them."""
-    recorded = pointer.notes.headline
-    return recorded.get("snapshot") == pointer.snapshot and recorded.get("version") == HEADLINE_VERSION
+    """Whether the pointer has figures as this version of the pipeline computes them."""
+    return pointer.headline.get("version") == HEADLINE_VERSION
 
 
 def row_of(pointer: Pointer) -> Row:
     """Return the figures of what is served as a row of numbers; none of them has a value when they cannot be read."""
     if not has_headline(pointer):
         return NO_ROW
-    recorded = pointer.notes.headline
+    recorded = pointer.headline
     try:
         values = tuple(math.nan if value is None else float(value) for value in recorded["values"])
         made_of = recorded["made_of"].encode("ascii")
@@ -93,18 +83,18 @@ def row_of(pointer: Pointer) -> Row:
 
 def reason_of(pointer: Pointer, name: str) -> str:
     """Return why a figure has no value."""
-    withheld = pointer.notes.headline.get("withheld") if has_headline(pointer) else None
+    withheld = pointer.headline.get("withheld") if has_headline(pointer) else None
     found = withheld.get(name) if isinstance(withheld, Mapping) else None
-    return found if isinstance(found, str) else NOT_RECORDED
+    return found if isinstance(found, str) else OTHER_VERSION
 
 
 def sessions_of(pointer: Pointer) -> float:
     """Return the sessions of what is served; NaN where they are not recorded."""
-    sessions = pointer.notes.headline.get("sessions") if has_headline(pointer) else None
+    sessions = pointer.headline.get("sessions") if has_headline(pointer) else None
     return float(sessions) if isinstance(sessions, int) else math.nan
 
 
 def tags_of(pointer: Pointer) -> tuple[str, ...]:
     """Return the tags of what is served, as far as they were recorded."""
-    tags = pointer.notes.headline.get("tags") if has_headline(pointer) else None
+    tags = pointer.headline.get("tags") if has_headline(pointer) else None
     return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list | tuple) else ()

@@ -134,7 +134,7 @@ def _opened(data: bytes, what: str) -> Mapping[str, Any]:
     found = orjson.loads(body)
     if found.get("format") != _FORMAT:
         raise IndexDamaged(
-            f"{what} is of the format {found.get('format')!r}, which this release does not read"
+            f"{what} is of format {found.get('format')}, and this program reads format {_FORMAT}"
         )
     return dict(found)
 

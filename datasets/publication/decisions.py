@@ -1,8 +1,7 @@
 """What an operator decides on an alpha: to serve an earlier snapshot, to withdraw it, to restore it.
 
 Each is one step, the move of the pointer, and is remembered in it: who decided it, when and why. An alpha that is
-withdrawn keeps its pointer, at an empty snapshot that says the run was sealed at the end of time: readers of the first
-release serve nothing from it, and its builders publish nothing over it unless they are forced.
+withdrawn keeps its pointer, at an empty snapshot: a catalogue of withdrawn alphas is not one that was lost.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from datasets.layout import MANIFEST, snapshot_path
-from datasets.manifest import Manifest, Pointer, digest, make_pointer
-from datasets.notes import NOTHING_SEALED, Decision
-from datasets.publication.made_of import learned, make_mark
+from datasets.manifest import NOTHING_SEALED, Manifest, digest
+from datasets.pointer import Decision, Pointer, make_pointer
 from datasets.publication.pointers import (
     Published,
     compare_and_swap,
+    judge,
     moment,
     next_pointer,
     refuse_removed,
@@ -107,7 +106,6 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
         refuse_withdrawn(current)
         if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
             return None
-        current = learned(storage, current)
         refuse_removed(current, final)
         require_whole(storage, files, len(manifest))
         # Taken before the move, so that whoever reads both finds which was whose.
@@ -120,12 +118,10 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
 
 def _left(current: Pointer, following: Pointer, decision: Decision) -> Pointer:
     """Remember in the pointer that follows what was rolled back from."""
-    notes = following.notes
-    marks = {**notes.rolled_back, current.snapshot: make_mark(current, following)}
     return replace(
         following,
-        withdrawn=(*following.withdrawn, current.snapshot),
-        notes=replace(notes, rolled_back=marks, decisions=notes.decided(decision)),
+        rolled_back={**following.rolled_back, current.snapshot: judge(current, following)},
+        decisions=following.decided(decision),
     )
 
 
@@ -147,8 +143,8 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
     current = served(storage, alpha_id)
     if current is None:
         raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
-    if current.notes.withdrawn:
-        return Published(alpha_id, current.notes.withdrawn, changed=False)
+    if current.withdrawn:
+        return Published(alpha_id, current.withdrawn, changed=False)
     manifest = _nothing(alpha_id, _END_OF_TIME)
     # Its one file goes first, as those of every snapshot.
     storage.write(f"{snapshot_path(alpha_id, manifest.snapshot)}/{MANIFEST}", manifest.encode())
@@ -158,18 +154,14 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
         left.clear()
         if current is None:
             raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
-        if current.notes.withdrawn:
-            left.append(current.notes.withdrawn)
+        if current.withdrawn:
+            left.append(current.withdrawn)
             return None
         left.append(current.snapshot)
-        current = learned(storage, current)
         refuse_removed(current, _pointer(manifest))
-        notes = replace(
-            current.notes,
-            withdrawn=current.snapshot,
-            decisions=current.notes.decided(by.decision("withdraw", current.snapshot)),
-        )
-        return next_pointer(replace(current, notes=notes), _pointer(manifest))
+        decisions = current.decided(by.decision("withdraw", current.snapshot))
+        following = next_pointer(current, _pointer(manifest))
+        return replace(following, withdrawn=current.snapshot, decisions=decisions)
 
     changed = compare_and_swap(storage, alpha_id, decide)
     return Published(alpha_id, left[-1], changed=changed is not None)
@@ -204,26 +196,22 @@ def restore(
     def decide(current: Pointer | None) -> Pointer | None:
         if current is None:
             raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
-        if not current.notes.withdrawn:
+        if not current.withdrawn:
             return None
         if pointer is not None and manifest is not None:
-            if pointer.snapshot != current.notes.withdrawn:
+            if pointer.snapshot != current.withdrawn:
                 raise PublicationContended(f"{alpha_id} was withdrawn anew at this moment; try again")
             refuse_removed(current, following)
             require_whole(storage, Manifest.decode(manifest, "the manifest"), len(manifest))
-        notes = replace(
-            current.notes,
-            withdrawn="",
-            decisions=current.notes.decided(by.decision("restore", current.notes.withdrawn)),
-        )
-        return next_pointer(replace(current, notes=notes), following)
+        decisions = current.decided(by.decision("restore", current.withdrawn))
+        return replace(next_pointer(current, following), withdrawn=None, decisions=decisions)
 
     changed = compare_and_swap(storage, alpha_id, decide)
     return Published(alpha_id, following.snapshot, changed=changed is not None)
 
 
 def empty_snapshots(alpha_id: str) -> frozenset[str]:
-    """Return the ids of the snapshots that stand for an alpha nobody may read, as this release names them."""
+    """Return the ids of the snapshots that stand for an alpha nobody may read."""
     return frozenset(_nothing(alpha_id, sealed_at).snapshot for sealed_at in (_END_OF_TIME, _BEGINNING))
 
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from datasets.headline.record import has_headline, with_headline
+from datasets.headline.record import has_headline
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
-from datasets.manifest import MAX_EARLIER_SNAPSHOTS, Manifest, Pointer, digest
-from datasets.notes import Earlier
+from datasets.manifest import Manifest, digest
+from datasets.pointer import MAX_EARLIER_SNAPSHOTS, Earlier, Pointer, RolledBack
 from datasets.pointer_index import record
-from datasets.publication.made_of import learned, lifted_by, was_rolled_back
 from datasets.storage import Storage, Version
-from schemas.errors import PublicationContended, PublicationRefused, SnapshotCorrupt
+from schemas.errors import OtherFormat, PublicationContended, PublicationRefused, SnapshotCorrupt
+from schemas.version import schema_version
 
 _MAX_ATTEMPTS: Final = 50
 """Lost races in a row before giving up: each means that another build of this one alpha was published."""
@@ -60,7 +60,8 @@ def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, forc
     manifest
         The bytes of the snapshot's manifest.
     force
-        Serve it although what is served was sealed later, or although it was rolled back before.
+        Serve it although what is served was sealed later, although it was rolled back before, or although the pointer is
+        of another format.
 
     Raises
     ------
@@ -78,23 +79,27 @@ def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, forc
         if current is None:
             require_whole(storage, files, len(manifest))
             now = moment()
-            return replace(final, published_at=now, notes=replace(final.notes, published_at=now))
+            return replace(final, published_at=now, first_published_at=now)
         if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
-            return None if has_headline(current) else with_headline(current, final.notes.headline)
-        current = learned(storage, current)
-        if not force and final.snapshot in current.withdrawn:
+            return None if has_headline(current) else replace(current, headline=final.headline)
+        if not force and final.snapshot in current.rolled_back:
             raise _rolled_back(current)
-        refuse(current, *final.made_of, datetime.fromisoformat(final.sealed_at), force=force)
+        sealed_at = datetime.fromisoformat(final.sealed_at)
+        refuse(current, final.seal_digest, final.schema_version, sealed_at, force=force)
         refuse_removed(current, final)
         require_whole(storage, files, len(manifest))
         return next_pointer(current, final)
 
-    changed = compare_and_swap(storage, pointer.alpha_id, decide)
+    changed = compare_and_swap(storage, pointer.alpha_id, decide, replace_other_format=force)
     return Published(pointer.alpha_id, pointer.snapshot, changed=changed is not None)
 
 
 def compare_and_swap(
-    storage: Storage, alpha_id: str, decide: Callable[[Pointer | None], Pointer | None]
+    storage: Storage,
+    alpha_id: str,
+    decide: Callable[[Pointer | None], Pointer | None],
+    *,
+    replace_other_format: bool = False,
 ) -> Pointer | None:
     """Replace a pointer by what a function makes of it, while nobody else does.
 
@@ -103,6 +108,8 @@ def compare_and_swap(
     decide
         Called with the pointer in force, None when there is none; returns the new one, or None to leave it. It is
         called again when somebody else was quicker, so it looks at everything anew.
+    replace_other_format
+        Take a pointer of another format for none, instead of refusing it.
 
     Returns
     -------
@@ -113,13 +120,15 @@ def compare_and_swap(
     ------
     PublicationRefused
         When others were quicker too many times.
+    SnapshotCorrupt
+        When the pointer in force cannot be read.
     """
     path = pointer_path(alpha_id)
     written: bytes | None = None
     with storage.exclusive(f"{alpha_id}.pointer"):
         for _ in range(_MAX_ATTEMPTS):
             seen = storage.read_version(path)
-            current = _decoded(seen, path)
+            current = _decoded(seen, path, replace_other_format=replace_other_format)
             if current is not None and seen.data == written:
                 # A write whose answer was lost is repeated by the client, and the repetition finds its own work.
                 break
@@ -141,35 +150,44 @@ def next_pointer(current: Pointer, following: Pointer) -> Pointer:
     """Return the pointer that follows another one, remembering what was served when, and what operators decided."""
     # A clock that was set back, or is coarser than two builds are apart, must not hide which snapshot came later.
     now = moment(after=datetime.fromisoformat(current.published_at))
-    left = {**current.replaced, current.snapshot: now}
-    left.pop(following.snapshot, None)
-    latest = sorted(left, key=lambda snapshot: (datetime.fromisoformat(left[snapshot]), snapshot))[
-        -MAX_EARLIER_SNAPSHOTS:
-    ]
-    earlier = {
-        **current.notes.earlier,
-        current.snapshot: Earlier(current.first_published_at, current.manifest_sha256),
+    known = {
+        **current.earlier,
+        current.snapshot: Earlier(current.first_published_at, now, current.manifest_sha256),
     }
-    again = earlier.get(following.snapshot)
-    lifted = lifted_by(current, following)
-    notes = replace(
-        current.notes,
-        snapshot=following.snapshot,
-        seal_digest=following.notes.seal_digest,
-        schema_version=following.notes.schema_version,
-        published_at=again.published_at if again else now,
-        rolled_back={k: v for k, v in current.notes.rolled_back.items() if k not in lifted},
-        earlier={snapshot: earlier[snapshot] for snapshot in sorted(latest) if snapshot in earlier},
-        headline=following.notes.headline,
-    )
+    before = known.pop(following.snapshot, None)
+    latest = sorted(known, key=lambda one: (datetime.fromisoformat(known[one].replaced_at), one))
     return replace(
         following,
         published_at=now,
-        replaced={snapshot: left[snapshot] for snapshot in sorted(latest)},
-        withdrawn=tuple(snapshot for snapshot in current.withdrawn if snapshot not in lifted),
+        first_published_at=before.published_at if before else now,
+        earlier={snapshot: known[snapshot] for snapshot in sorted(latest[-MAX_EARLIER_SNAPSHOTS:])},
+        # Serving what an operator rolled back from says the opposite.
+        rolled_back={
+            snapshot: judged
+            for snapshot, judged in current.rolled_back.items()
+            if snapshot != following.snapshot
+            and not judged.covers(following.seal_digest, following.schema_version)
+        },
         removing=current.removing,
-        notes=notes,
+        withdrawn=current.withdrawn,
+        decisions=current.decisions,
     )
+
+
+def judge(left: Pointer, wanted: Pointer) -> RolledBack:
+    """Return what a rollback from one snapshot to another judges: the seal, one build of it, or its files alone. Pure."""
+    if left.seal_digest != wanted.seal_digest:
+        return RolledBack(left.seal_digest, None)
+    if left.schema_version != wanted.schema_version:
+        return RolledBack(left.seal_digest, left.schema_version)
+    # The snapshot that is served has the same figures: judging them would judge it as well.
+    return RolledBack(None, None)
+
+
+def is_current(pointer: Pointer, seal_digest: str) -> bool:
+    """Whether a pointer serves what this version of the pipeline makes of a seal. Pure."""
+    built_from = (pointer.seal_digest, pointer.schema_version)
+    return built_from == (seal_digest, schema_version()) and has_headline(pointer)
 
 
 def refuse(current: Pointer, seal_digest: str, declared: str, sealed_at: datetime, *, force: bool) -> None:
@@ -178,7 +196,7 @@ def refuse(current: Pointer, seal_digest: str, declared: str, sealed_at: datetim
     Parameters
     ----------
     current
-        What is served, with all that is to be known of it (:func:`datasets.publication.made_of.learned`).
+        What is served.
     seal_digest, declared, sealed_at
         What would be served: digest of the seal, version of the declarations, and when it was sealed.
     force
@@ -192,7 +210,7 @@ def refuse(current: Pointer, seal_digest: str, declared: str, sealed_at: datetim
     refuse_withdrawn(current)
     if force:
         return
-    if was_rolled_back(current, seal_digest, declared):
+    if current.was_rolled_back(seal_digest, declared):
         raise _rolled_back(current)
     if datetime.fromisoformat(current.sealed_at) > sealed_at:
         raise PublicationRefused(
@@ -215,7 +233,7 @@ def refuse_withdrawn(current: Pointer) -> None:
     PublicationRefused
         When the alpha is withdrawn.
     """
-    if current.notes.withdrawn:
+    if current.withdrawn:
         raise PublicationRefused(
             f"{current.alpha_id} is withdrawn, so nothing of it is published; "
             f"`python -m pipeline restore {current.alpha_id}` takes that back"
@@ -254,11 +272,15 @@ def require_whole(storage: Storage, manifest: Manifest, manifest_bytes: int) -> 
             )
 
 
-def _decoded(seen: Version, path: str) -> Pointer | None:
+def _decoded(seen: Version, path: str, *, replace_other_format: bool) -> Pointer | None:
     if seen.data is None:
         return None
     try:
         return Pointer.decode(seen.data, path)
+    except OtherFormat:
+        if replace_other_format:
+            return None
+        raise
     except SnapshotCorrupt as error:
         raise SnapshotCorrupt(f"{error}; remove that file and build the seal again") from error
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Self
 
 from datasets.headline.make import make_headline
-from datasets.headline.record import with_headline
 from datasets.layout import MANIFEST, snapshot_path
-from datasets.manifest import FileEntry, Manifest, Pointer, digest
+from datasets.manifest import FileEntry, Manifest, digest
+from datasets.pointer import Pointer
 from datasets.publication.pointers import Published, publish_pointer
 from datasets.storage import Storage
 from datasets.storage.disk import locked, writing
@@ -130,14 +130,13 @@ class Publication:
             When the store went away or the disk takes no more; nothing of the new snapshot is visible.
         """
         manifest = manifest.named()
-        notes = replace(
-            pointer.notes,
+        pointer = replace(
+            pointer,
             snapshot=manifest.snapshot,
             seal_digest=manifest.seal_digest,
-            schema_version=manifest.declared,
+            schema_version=manifest.schema_version,
+            headline=make_headline(manifest, lambda path: self.folder / path),
         )
-        headline = make_headline(manifest, lambda path: self.folder / path)
-        pointer = with_headline(replace(pointer, snapshot=manifest.snapshot, notes=notes), headline)
         encoded = manifest.encode()
         destination = snapshot_path(self._alpha_id, manifest.snapshot)
         present = self._storage.files_below(destination)

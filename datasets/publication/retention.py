@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Final
 
 from datasets.layout import STAGING, alpha_path, snapshot_path
-from datasets.manifest import Pointer
+from datasets.pointer import Pointer
 from datasets.publication.decisions import empty_snapshots
-from datasets.publication.made_of import learned
 from datasets.publication.pointers import compare_and_swap, served
 from datasets.storage import Storage, StoredFile
 
@@ -22,8 +20,6 @@ LEASE: Final = "a reader's lease"
 NO_POINTER: Final = "never served"
 """Why a snapshot stays, where something else than its place among the others decides."""
 _FOLDER: Final = "snapshot="
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +119,7 @@ def decide(
     tuple of GcDecision
         In the order of `stored`. Removals that were begun are always finished.
     """
-    replaced = {snapshot: datetime.fromisoformat(at) for snapshot, at in pointer.replaced.items()}
+    replaced = {name: datetime.fromisoformat(one.replaced_at) for name, one in pointer.earlier.items()}
     left = {h.snapshot: replaced.get(h.snapshot, h.written) for h in stored}
     others = sorted(
         (h.snapshot for h in stored if h.snapshot not in (pointer.snapshot, *pointer.removing)),
@@ -196,8 +192,7 @@ def collect(
         if pointer is None:
             return None
         named = tuple(sorted({*_going(decisions(pointer)), *pointer.removing}))
-        # What was rolled back from is remembered by its seal, which only its manifest names if another release did it.
-        return None if named == pointer.removing else replace(learned(storage, pointer), removing=named)
+        return None if named == pointer.removing else replace(pointer, removing=named)
 
     announced = compare_and_swap(storage, alpha_id, announce) or served(storage, alpha_id)
     if announced is None:
@@ -212,8 +207,7 @@ def collect(
         return replace(
             pointer,
             removing=tuple(snapshot for snapshot in pointer.removing if snapshot not in gone),
-            replaced=_without(pointer.replaced, gone),
-            notes=replace(pointer.notes, earlier=_without(pointer.notes.earlier, gone)),
+            earlier={name: one for name, one in pointer.earlier.items() if name not in gone},
         )
 
     compare_and_swap(storage, alpha_id, conclude)
@@ -222,7 +216,3 @@ def collect(
 
 def _going(decisions: tuple[GcDecision, ...]) -> tuple[str, ...]:
     return tuple(decision.stored.snapshot for decision in decisions if decision.kept_because is None)
-
-
-def _without(known: Mapping[str, T], gone: set[str]) -> dict[str, T]:
-    return {snapshot: value for snapshot, value in known.items() if snapshot not in gone}

@@ -154,17 +154,13 @@ def _sealed(frames: Frames, snapshot: Run) -> SealedMetrics | None:
     if not snapshot.has("sealed_metrics"):
         return None
     spans: dict[tuple[str, str | None], dict[str, SealedRecord]] = {}
-    columns = ("scope", "period", "name", "value", "unit", "source_kind", "annualised")
-    rows = frames("sealed_metrics", (*columns, *_checked(snapshot)))
-    for scope, period, name, value, unit, kind, annualised, *status in rows.iter_rows():
-        record = SealedRecord(name, value, unit, kind, annualised, NOT_REPRODUCED not in status)
+    columns = ("scope", "period", "name", "value", "unit", "source_kind", "annualised", "reconciliation")
+    for scope, period, name, value, unit, kind, annualised, status in frames(
+        "sealed_metrics", columns
+    ).iter_rows():
+        record = SealedRecord(name, value, unit, kind, annualised, status != NOT_REPRODUCED)
         spans.setdefault((scope, period), {})[record.name] = record
     return SealedMetrics(spans)
-
-
-def _checked(snapshot: Run) -> tuple[str, ...]:
-    """Name the column that says which records are reproduced; a snapshot of an earlier release has none."""
-    return tuple(name for name in ("reconciliation",) if name in snapshot.columns("sealed_metrics"))
 
 
 def _index(frames: Frames, snapshot: Run) -> Index | None:
@@ -186,10 +182,7 @@ def _cross_sections(frames: Frames, snapshot: Run) -> CrossSections | None:
             decile_spread=_floats(weeks, "decile_spread"),
             ic_by_horizon={horizon: _floats(weeks, f"ic_h{horizon}") for horizon in HORIZONS},
             rho_by_lag={lag: _floats(weeks, f"rho_lag{lag}") for lag in LAGS},
-            # Of a snapshot of an earlier release only the names with a return are known.
-            cohort_size=_floats(
-                weeks, "cohort_size_raw" if "cohort_size_raw" in weeks.columns else "cohort_size"
-            ),
+            cohort_size=_floats(weeks, "cohort_size_raw"),
         )
     return CrossSections(
         date=_days(weeks),

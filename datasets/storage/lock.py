@@ -52,7 +52,7 @@ class ObjectLock:
 
     def __init__(self, storage: Storage, name: str, holder: str) -> None:
         self._storage = storage
-        self._path = f"{STAGING}/{name}.turn"  # as releases of every age call it: they exclude each other
+        self._path = f"{STAGING}/{name}.turn"
         self._holder = holder
         self._name = name
         self._renewed = float("-inf")

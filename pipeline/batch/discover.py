@@ -10,8 +10,8 @@ from typing import Any
 
 from datasets.archives import DELIVERED, ArchiveState, archive_state_path
 from datasets.catalogue import Catalogue
-from datasets.manifest import Pointer
-from datasets.publication.made_of import is_made_of, was_rolled_back
+from datasets.pointer import Pointer
+from datasets.publication.pointers import is_current
 from datasets.storage import Signature, Storage, open_storage
 from pipeline.batch.request import Outcome, Request, skipped
 from pipeline.folder import require_folder
@@ -227,10 +227,6 @@ def choose(
         reason = state
         if reason is None and searched and one.alpha_id is not None and latest[one.alpha_id] is not one:
             reason = "superseded"
-        pointer = _pointer(catalogue, one) if reason is None and not request.force else None
-        if pointer is not None:
-            # Another release moved the pointer: what it does not say, manifests do, and only what is due is worth it.
-            reason = _skip_reason(one, catalogue.learned(pointer), searched=searched)
         if reason is None or (reason == "unchanged" and delivered is not None and not delivered(one)):
             found.due.append(one)
         else:
@@ -260,11 +256,11 @@ def _latest(seen: Iterable[DiscoveredSeal]) -> dict[str, DiscoveredSeal]:
 def _skip_reason(one: DiscoveredSeal, pointer: Pointer | None, *, searched: bool) -> str | None:
     if pointer is None:
         return None
-    if is_made_of(pointer, one.digest, schema_version()):
+    if is_current(pointer, one.digest):
         return "unchanged"
     if not searched:
         return None
-    if was_rolled_back(pointer, one.digest, schema_version()):
+    if pointer.was_rolled_back(one.digest, schema_version()):
         return "rolled back"
     later = one.sealed_at is not None and datetime.fromisoformat(pointer.sealed_at) > one.sealed_at
     return "superseded" if later else None

@@ -11,12 +11,12 @@ from typing import Any
 
 import polars as pl
 
+from datasets.integrity import check_manifest
 from datasets.layout import DESCRIPTION
-from datasets.manifest import FileEntry, Manifest, Pointer, encode, make_pointer
-from datasets.publication.made_of import is_made_of, learned, read_manifests
-from datasets.publication.pointers import refuse, served
+from datasets.manifest import FileEntry, Manifest, encode
+from datasets.pointer import Pointer, make_pointer
+from datasets.publication.pointers import is_current, refuse, served
 from datasets.publication.publish import Publication
-from datasets.publication.record_headline import record_headline
 from datasets.storage import Storage, open_storage
 from pipeline.archive import DEFAULT_EXCLUDE, package
 from pipeline.build import books, in_parts, ledgers, signals
@@ -36,10 +36,10 @@ from pipeline.rule import Violation
 from pipeline.rules import Report, check
 from pipeline.rules.registry import RULES
 from pipeline.seal import Seal
-from schemas.errors import SealRefused
+from schemas.errors import OtherFormat, SealRefused
 from schemas.kinds import KINDS, REQUIRED_KINDS
 from schemas.tables import TABLES
-from schemas.version import declarations, schema_version
+from schemas.version import schema_version
 
 
 def build_seal(
@@ -62,8 +62,9 @@ def build_seal(
     root
         The datasets root to publish under.
     force
-        Publish although a later seal of the alpha is served; build what is served already again: damaged files are
-        replaced by the same bytes, and where they come out otherwise it is another snapshot.
+        Publish although a later seal of the alpha is served, or its pointer is of another format; build what is served
+        already again: damaged files are replaced by the same bytes, and where they come out otherwise it is another
+        snapshot.
     archives
         Where the source archive is delivered: a folder or the URL of a supported store; None keeps no archives. A delivery that
         fails does not hold back the data: the state returned says why, and the next build tries again.
@@ -79,8 +80,7 @@ def build_seal(
     Returns
     -------
     BuildResult
-        With ``changed`` False when this seal is what is served already: no byte is written then, but for the figures
-        in a pointer that a release moved which recorded none.
+        With ``changed`` False when this seal is what is served already: no byte is written then.
 
     Raises
     ------
@@ -91,6 +91,8 @@ def build_seal(
     PublicationRefused
         When a later seal of the alpha is served, or it was rolled back, and `force` is not given; when the alpha is
         withdrawn.
+    OtherFormat
+        When the alpha's pointer is of another format, and `force` is not given.
     """
     stages = Stages(on_stage)
     storage = open_storage(root, single_writer=single_writer)
@@ -142,22 +144,21 @@ class _PublishedState:
 def _published_state(storage: Storage, seal: Seal, *, force: bool) -> _PublishedState:
     """Recognise what is served already, and refuse early what would not be served, before anything is computed.
 
-    Served already is what this version of the declarations made of this seal, whichever release of a library wrote the
+    Served already is what this version of the declarations made of this seal, whichever version of a library wrote the
     files: the figures are the same. Forced, or when its manifest is not what the pointer names, it is built again.
     """
-    current = served(storage, seal.alpha_id)
+    try:
+        current = served(storage, seal.alpha_id)
+    except OtherFormat:
+        if not force:
+            raise
+        current = None
     if current is None:
         return _PublishedState()
-    current = learned(storage, current)
     refuse(current, seal.digest, schema_version(), seal.sealed_at, force=force)
-    found = read_manifests(
-        storage, seal.alpha_id, [current.snapshot], {current.snapshot: current.manifest_sha256}
-    )
-    manifest = found.get(current.snapshot)
-    same = manifest is not None and is_made_of(current, seal.digest, schema_version()) is True
-    if same and not force and manifest is not None:
-        record_headline(storage, current, manifest)
-    return _PublishedState(current.snapshot, manifest, unchanged=same and not force)
+    manifest, _ = check_manifest(storage, current)
+    unchanged = manifest is not None and is_current(current, seal.digest) and not force
+    return _PublishedState(current.snapshot, manifest, unchanged=unchanged)
 
 
 def _require_sound(seal: Seal, violations: Sequence[Violation], warnings: Sequence[Violation]) -> None:
@@ -307,7 +308,6 @@ def _manifest(
         columns=written.columns,
         files=tuple(written.files),
         warnings=warnings,
-        declarations=declarations(),
         rules=tuple(RULES),
         built_with={"polars": pl.__version__},
         reconciliation=declared_and_figures(report.declared, written.figures, adjusted=report.adjusted),

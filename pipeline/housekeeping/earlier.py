@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import orjson
 
 from datasets.headline.make import stored_headline
-from datasets.headline.record import with_headline
 from datasets.integrity import check_files
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
-from datasets.manifest import Manifest, Pointer, make_pointer, named_by_content
+from datasets.manifest import Manifest, named_by_content
+from datasets.pointer import Pointer, make_pointer
 from datasets.storage import Storage
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 
@@ -37,14 +39,14 @@ def intact(storage: Storage, alpha: str, snapshot: str) -> tuple[Pointer, bytes]
         raise AlphaNotPublished(
             f"{alpha} has no snapshot {snapshot}; `python -m pipeline show {alpha}` lists those it has"
         ) from None
+    manifest = Manifest.decode(encoded, path)
     if not named_by_content(encoded, snapshot):
         raise SnapshotCorrupt(f"snapshot {snapshot} is not intact: {path} is not what its id was made of")
-    manifest = Manifest.decode(encoded, path)
     faults = check_files(storage, manifest, alpha, snapshot)
     if faults:
         raise SnapshotCorrupt(f"snapshot {snapshot} is not intact: {faults[0].file} {faults[0].message}")
     pointer = make_pointer(manifest, _description(storage, manifest))
-    return with_headline(pointer, stored_headline(storage, manifest)), encoded
+    return replace(pointer, headline=stored_headline(storage, manifest)), encoded
 
 
 def _description(storage: Storage, manifest: Manifest) -> dict[str, object] | None:

@@ -7,28 +7,29 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from datasets.as_built import Declared
 from datasets.integrity import Fault
 from datasets.manifest import FileEntry
 from pipeline.build.write import find_span
 from pipeline.seal.casting import POLARS_TYPES
-from schemas.units import Type
+from schemas.table import Table
 
 _OWN_ORDER = "books"
 """Books stand in the order the API lists them; what they say, order included, is recomputed anyway."""
 
 
 def check_table(
-    path: str, entry: FileEntry, declared: Declared, columns: tuple[str, ...], rows: pl.DataFrame
+    path: str, entry: FileEntry, table: Table, columns: tuple[str, ...], rows: pl.DataFrame
 ) -> Iterator[Fault]:
-    """Compare one file with its declaration, as it was when it was built, and its manifest. Pure.
+    """Compare one file with its declaration and its manifest. Pure.
 
     Parameters
     ----------
     path
         What to call it.
-    entry, declared, columns
-        What the manifest says of the file, of the dataset, and of the columns that were published.
+    entry, columns
+        What the manifest says of the file, and of the columns that were published.
+    table
+        The declaration of its dataset.
     rows
         What the file holds.
 
@@ -37,16 +38,9 @@ def check_table(
     Fault
         For each thing that is not as declared.
     """
-    stored = declared.stored(columns)
-    unknown = sorted({column["type"] for column in stored.values()} - {each.value for each in Type})
-    if unknown:
-        yield Fault(
-            path,
-            "columns",
-            f"has columns of type {', '.join(unknown)}: verify it by the release that built it",
-        )
-        return
-    expected = {name: POLARS_TYPES[Type(column["type"])] for name, column in stored.items()}
+    expected = {
+        column.name: POLARS_TYPES[column.type] for column in table.stored_columns if column.name in columns
+    }
     found = dict(rows.schema)
     if list(found.items()) != list(expected.items()):
         yield Fault(
@@ -59,28 +53,29 @@ def check_table(
         yield Fault(
             path, "span", f"runs from {find_span(rows)} where its manifest says {(entry.first, entry.last)}"
         )
-    yield from _values(path, declared, rows)
-    order = [name for name in declared.sort if name in rows.columns]
+    yield from _values(path, table, rows)
+    order = [name for name in table.sort if name in rows.columns]
     if entry.dataset != _OWN_ORDER and not rows.select(order).equals(
         rows.select(order).sort(order, nulls_last=True, maintain_order=True)
     ):
         yield Fault(path, "order", f"is not in the order of {', '.join(order)}")
-    key = [name for name in declared.key if name in rows.columns]
+    key = [name for name in table.key if name in rows.columns]
     doubled = int(rows.select(key).is_duplicated().sum())
     if doubled:
         yield Fault(path, "key", f"has {doubled} rows that share their ({', '.join(key)}) with another")
 
 
-def _values(path: str, declared: Declared, rows: pl.DataFrame) -> Iterator[Fault]:
-    for name, column in declared.columns.items():
+def _values(path: str, table: Table, rows: pl.DataFrame) -> Iterator[Fault]:
+    for column in table.stored_columns:
+        name = column.name
         if name not in rows.columns:
             continue
         values = rows[name]
-        if not column.get("nullable") and values.null_count():
+        if not column.nullable and values.null_count():
             yield Fault(path, "null", f"has {values.null_count()} nulls in {name}, which allows none")
         if not plainly_finite(values) and not values.drop_nulls().is_finite().all():
             yield Fault(path, "finite", f"has values in {name} that are not finite numbers")
-        vocabulary = column.get("vocabulary")
+        vocabulary = column.vocabulary
         if vocabulary and {*values.unique().cast(pl.String)} - {None, *vocabulary}:
             strange = values.drop_nulls().cast(pl.String).is_in(vocabulary).not_().sum()
             words = ", ".join(vocabulary)

@@ -9,8 +9,8 @@ import click
 from rich.table import Column
 
 from datasets.layout import MANIFEST, snapshot_path
-from datasets.manifest import Manifest, Pointer
-from datasets.notes import NOTHING_SEALED
+from datasets.manifest import NOTHING_SEALED, Manifest
+from datasets.pointer import Pointer
 from datasets.publication.pointers import served
 from datasets.publication.retention import StoredSnapshot, list_snapshots
 from datasets.storage import Storage
@@ -42,8 +42,8 @@ def show(alpha: str, root: str, as_json: bool) -> None:
             {
                 "alpha_id": alpha,
                 "served": asdict(pointer) if pointer and not pointer.is_withdrawn else None,
-                "withdrawn": bool(pointer and pointer.notes.withdrawn),
-                "decisions": [asdict(each) for each in pointer.notes.decisions] if pointer else [],
+                "withdrawn": bool(pointer and pointer.withdrawn),
+                "decisions": [asdict(each) for each in pointer.decisions] if pointer else [],
                 "manifest": asdict(current) if current else None,
                 "snapshots": rows,
             }
@@ -73,9 +73,9 @@ def show(alpha: str, root: str, as_json: bool) -> None:
 
 
 def _show_decisions(pointer: Pointer) -> None:
-    if pointer.notes.withdrawn:
+    if pointer.withdrawn:
         echo("withdrawn: nothing is served")
-    for each in pointer.notes.decisions:
+    for each in pointer.decisions:
         reason = f": {each.reason}" if each.reason else ""
         echo(f"{each.at[:19]}Z {each.act} of snapshot {each.snapshot} by {each.by}{reason}")
 
@@ -104,13 +104,14 @@ def _manifests(storage: Storage, alpha: str, stored: tuple[StoredSnapshot, ...])
 
 
 def _row(one: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | None) -> dict[str, Any]:
+    replaced = pointer.earlier.get(one.snapshot) if pointer else None
     return {
         "snapshot": one.snapshot,
         "state": _state(one, pointer, manifest),
         "sealed_at": manifest.sealed_at if manifest else None,
         "seal_digest": manifest.seal_digest if manifest else None,
         "written": one.written.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "until": pointer.replaced.get(one.snapshot) if pointer else None,
+        "until": replaced.replaced_at if replaced else None,
         "files": one.files,
         "bytes": one.bytes,
     }
@@ -120,9 +121,9 @@ def _state(one: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | No
     if pointer is not None:
         for state, members in (
             ("empty" if pointer.is_withdrawn else "served", (pointer.snapshot,)),
-            ("withdrawn", (pointer.notes.withdrawn,)),
+            ("withdrawn", (pointer.withdrawn,)),
             ("being removed", pointer.removing),
-            ("rolled back", pointer.withdrawn),
+            ("rolled back", pointer.rolled_back),
         ):
             if one.snapshot in members:
                 return state
@@ -130,4 +131,4 @@ def _state(one: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | No
         return "unfinished"
     if manifest.seal_digest == NOTHING_SEALED:
         return "empty"
-    return "replaced" if pointer is not None and one.snapshot in pointer.replaced else "never served"
+    return "replaced" if pointer is not None and one.snapshot in pointer.earlier else "never served"

@@ -8,18 +8,19 @@ from dataclasses import dataclass, field, replace
 import orjson
 import polars as pl
 
-from datasets.as_built import declared_to, declared_today, rules_known_to
 from datasets.integrity import Fault, check_files, check_manifest
 from datasets.layout import DESCRIPTION, pointer_path, snapshot_path, table_path
-from datasets.manifest import FileEntry, Manifest, Pointer
+from datasets.manifest import FileEntry, Manifest
+from datasets.pointer import Pointer
 from datasets.publication.pointers import served
 from datasets.storage import Storage
 from pipeline.housekeeping.published_tables import check_table
-from pipeline.housekeeping.recheck_sealed import RENAMED, broken_rules, sealed_tables
+from pipeline.housekeeping.recheck_sealed import broken_rules, sealed_tables
 from pipeline.housekeeping.recompute_derived import differences, recompute_derived
 from pipeline.reconciliation.of_a_seal import one_signal
 from schemas.errors import SnapshotCorrupt
 from schemas.tables import PUBLISHED_TABLES
+from schemas.version import schema_version
 
 
 @dataclass(slots=True)
@@ -34,6 +35,8 @@ class Verdict:
         What was read again.
     faults
         What is wrong; empty when nothing is.
+    other_declarations
+        Whether it was built with other declarations than this program's: then only digests were compared.
     """
 
     alpha_id: str
@@ -41,6 +44,7 @@ class Verdict:
     files: int = 0
     bytes: int = 0
     faults: list[Fault] = field(default_factory=list)
+    other_declarations: bool = False
 
 
 def verify(storage: Storage, alpha_id: str, *, quick: bool = False) -> Verdict:
@@ -75,7 +79,9 @@ def verify(storage: Storage, alpha_id: str, *, quick: bool = False) -> Verdict:
     verdict.faults += faults
     if manifest is None:
         return verdict
-    _Verification(storage, pointer, manifest, verdict, quick=quick).run()
+    # An empty snapshot, which stands for a withdrawn alpha, was built with none.
+    verdict.other_declarations = bool(manifest.files) and manifest.schema_version != schema_version()
+    _Verification(storage, pointer, manifest, verdict, quick=quick or verdict.other_declarations).run()
     return verdict
 
 
@@ -91,7 +97,6 @@ class _Verification:
         self._quick = quick
         self._pointer = pointer
         self._folder = snapshot_path(pointer.alpha_id, pointer.snapshot)
-        self._declared, self._today = declared_to(manifest), declared_today()
         self._frames: dict[tuple[str, str | None], pl.DataFrame] = {}
 
     def run(self) -> None:
@@ -102,38 +107,23 @@ class _Verification:
         )
         if self._quick or faults:
             return
-        # What was declared otherwise when it was built is not judged by what is declared now.
-        sealed = {
-            kind: rows for kind, rows in sealed_tables(self._frames).items() if self._unchanged(kind, rows)
-        }
+        sealed = sealed_tables(self._frames)
         basis = self._manifest.equity_basis
-        known, reconciliation = rules_known_to(self._manifest), self._manifest.reconciliation
+        known, reconciliation = frozenset(self._manifest.rules), self._manifest.reconciliation
         for kind, fault in broken_rules(sealed, basis, known, reconciliation):
             faults.append(replace(fault, file=self._location(kind)))
         if faults:
             return
         unsmoothed = one_signal(self._manifest.smoothing)
         for dataset, book, rows in recompute_derived(sealed, basis, unsmoothed=unsmoothed):
-            then, now = self._declared.get(dataset), self._today[dataset]
-            if then is None or not then.same_rows(now):
-                continue
             path = f"{self._folder}/{table_path(dataset, book)}"
             published = self._frames.get((dataset, book))
             if published is None:
                 faults.append(Fault(path, "missing", "is in no manifest, yet follows from the run"))
                 continue
-            same = [name for name in then.columns if then.same_column(name, now)]
             faults += [
-                Fault(path, "derived", difference) for difference in differences(published, rows, same, basis)
+                Fault(path, "derived", difference) for difference in differences(published, rows, basis)
             ]
-
-    def _unchanged(self, kind: str, rows: pl.DataFrame) -> bool:
-        """Return whether the sealed columns of a kind are declared today as they were when they were published."""
-        then, now = self._declared.get(kind), self._today[kind]
-        renamed = {sealed: name for name, sealed in RENAMED.get(kind, {}).items()}
-        return then is not None and all(
-            then.same_column(name, now) for name in (renamed.get(column, column) for column in rows.columns)
-        )
 
     def _take(self, entry: FileEntry, data: bytes) -> None:
         self._verdict.files += 1
@@ -141,7 +131,7 @@ class _Verification:
         if self._quick:
             return
         path = f"{self._folder}/{entry.path}"
-        if entry.dataset not in self._declared:
+        if entry.dataset not in PUBLISHED_TABLES:
             self._document(path, entry, data)
             return
         try:
@@ -151,7 +141,7 @@ class _Verification:
             return
         self._frames[entry.dataset, entry.book] = rows
         columns = tuple(self._manifest.columns.get(entry.dataset, ()))
-        self._verdict.faults += check_table(path, entry, self._declared[entry.dataset], columns, rows)
+        self._verdict.faults += check_table(path, entry, PUBLISHED_TABLES[entry.dataset], columns, rows)
 
     def _document(self, path: str, entry: FileEntry, data: bytes) -> None:
         faults = self._verdict.faults

@@ -49,7 +49,8 @@ def verify_command(
     """Verify what is served of each ALPHA, by default of all: digests, declarations, rules and derived figures.
 
     Every file is read again and compared with its digest, every table with its declaration; the rules on rows are
-    applied to what was published, and everything derived is recomputed. Nothing in the root is changed.
+    applied to what was published, and everything derived is recomputed. Of a snapshot that was built with other
+    declarations than this program's, only digests are compared. Nothing in the root is changed.
 
     Exit code: 0 when all is as it was published, 9 when an ALPHA is not published, 4 when anything is not as it
     must be (the file is named), 5 when the store is away.
@@ -107,6 +108,12 @@ def _tell(verdicts: list[Verdict], repaired: list[str]) -> None:
         echo(f"removed a damaged copy from the cache: {path}")
     files, size = sum(v.files for v in verdicts), sum(v.bytes for v in verdicts)
     sound = sum(not verdict.faults for verdict in verdicts)
+    other = sum(verdict.other_declarations for verdict in verdicts)
+    if other:
+        echo(
+            f"{other} alphas were built with other declarations than this program's: only digests were compared; "
+            "`build` of their seals builds them again"
+        )
     echo(f"{sound} of {len(verdicts)} alphas are intact; {files} files, {size_text(size)} read again")
     if faults:
         echo(

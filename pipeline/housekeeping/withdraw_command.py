@@ -59,7 +59,7 @@ def restore_command(*, alpha: str, reason: str | None, root: str, single_writer:
     current = served(storage, alpha)
     if current is None:
         raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
-    if not current.notes.withdrawn:
+    if not current.withdrawn:
         if as_json:
             print_json({"alpha_id": alpha, "snapshot": current.snapshot, "changed": False, "served": True})
         else:
@@ -67,7 +67,7 @@ def restore_command(*, alpha: str, reason: str | None, root: str, single_writer:
         return
     left = None
     try:
-        left = intact(storage, alpha, current.notes.withdrawn)
+        left = intact(storage, alpha, current.withdrawn)
     except (AlphaNotPublished, SnapshotCorrupt) as error:
         echo(f"note: {error}", err=True)
     if left is not None and left[0].is_withdrawn:

@@ -13,7 +13,7 @@ from schemas.metrics.core import ALIASES, CORE, RANK_IC_CONDITIONED, RANK_IC_RAW
 from schemas.metrics.statistic import MONEY_UNIT, Statistic
 
 HEADLINE_VERSION: Final = 2
-"""Rises when a figure is computed otherwise: what an earlier release recorded in a pointer is then not served."""
+"""Rises when a figure is computed otherwise: what was recorded in pointers is withheld until the seals are built again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,11 +122,10 @@ FIGURE: Final = record(
 
 _RECONCILIATION: Final = record(
     "reconciliation",
-    "The run's figures against its tables; null for a snapshot of a release that did not recompute them.",
+    "The run's figures against its tables.",
     anything("declared", "Where the seal says that its engine differs; empty when nowhere."),
     flag("adjusted", "Whether the seal has adjustments of quantity or cash, such as splits or dividends."),
     array("figures", "Every figure that the interface serves, overall and by period.", FIGURE),
-    nullable=True,
 )
 
 READINESS: Final = record(

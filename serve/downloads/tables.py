@@ -48,7 +48,7 @@ def select_file(snapshot: Snapshot, table: str, book: str | None, *, raw: bool) 
     """Return one file as a key may have it; None when there is none, or none for this key.
 
     The published file itself is for a key without raw access only when every column that the manifest names of it is
-    declared and visible: what is not known here, as when a later release wrote it, stays closed.
+    declared and visible: what is not declared, as when a later version wrote it, stays closed.
     """
     if not snapshot.has(table, book) or (book is None) == bool(PUBLISHED_TABLES[table].partition):
         return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from datasets.manifest import Manifest, Pointer
+from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.kinds import KINDS, REQUIRED_KINDS, TABLE_KINDS
@@ -43,7 +43,7 @@ def _readiness(service: ServerState, request: Request) -> Single:
             **_published(snapshot.pointer),
             "kinds": [_kind(snapshot, kind) for kind in KINDS],
             **visible(
-                {"warnings": list(manifest.warnings), "reconciliation": _reconciliation(manifest)},
+                {"warnings": list(manifest.warnings), "reconciliation": manifest.reconciliation},
                 raw=request.raw,
             ),
             "source_status": None if archive is None else archive.status,
@@ -52,11 +52,6 @@ def _readiness(service: ServerState, request: Request) -> Single:
         source=f"snapshot {snapshot.id}",
         meta={"snapshot": snapshot.id, "published_at": snapshot.published_at},
     )
-
-
-def _reconciliation(manifest: Manifest) -> Mapping[str, Any] | None:
-    """Return what the figures came to; None for a snapshot of an earlier release."""
-    return manifest.reconciliation or None
 
 
 def _published(pointer: Pointer) -> dict[str, Any]:

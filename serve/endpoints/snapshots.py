@@ -10,8 +10,9 @@ import orjson
 
 from datasets.history import empty_of
 from datasets.layout import is_snapshot_id
-from datasets.manifest import Manifest, Pointer
-from datasets.pinned import published_before, still_kept
+from datasets.manifest import Manifest
+from datasets.pinned import still_kept
+from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
@@ -53,7 +54,7 @@ def _kept(pointer: Pointer) -> list[str]:
     """Return the ids that `snapshot=` is answered for, newest first."""
     empty = empty_of(pointer)
     found = [
-        one for one in {pointer.snapshot, *pointer.replaced} if still_kept(pointer, one) and one not in empty
+        one for one in {pointer.snapshot, *pointer.earlier} if still_kept(pointer, one) and one not in empty
     ]
     return sorted(found, key=lambda one: (_published_at(pointer, one), one), reverse=True)
 
@@ -61,8 +62,7 @@ def _kept(pointer: Pointer) -> list[str]:
 def _published_at(pointer: Pointer, snapshot: str) -> str:
     if snapshot == pointer.snapshot:
         return pointer.first_published_at
-    known = pointer.notes.earlier.get(snapshot)
-    return published_before(pointer, snapshot) if known is None else known.published_at
+    return pointer.earlier[snapshot].published_at
 
 
 def _row(service: ServerState, pointer: Pointer, snapshot: str) -> dict[str, Any]:
@@ -70,9 +70,9 @@ def _row(service: ServerState, pointer: Pointer, snapshot: str) -> dict[str, Any
     return {
         "snapshot": snapshot,
         "published_at": _published_at(pointer, snapshot),
-        "replaced_at": None if snapshot == pointer.snapshot else pointer.replaced[snapshot],
+        "replaced_at": None if snapshot == pointer.snapshot else pointer.earlier[snapshot].replaced_at,
         "served": snapshot == pointer.snapshot,
-        "rolled_back": snapshot in pointer.withdrawn,
+        "rolled_back": snapshot in pointer.rolled_back,
         **(dict.fromkeys(_OF_MANIFEST) if manifest is None else _described(manifest)),
         "built_with": [] if manifest is None else [f"{x} {y}" for x, y in manifest.built_with.items()],
     }
@@ -87,7 +87,7 @@ def _described(manifest: Manifest) -> dict[str, Any]:
         "sealed_at": manifest.sealed_at,
         "complete": not manifest.missing,
         "seal_digest": manifest.seal_digest,
-        "declarations": manifest.declared,
+        "declarations": manifest.schema_version,
     }
 
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import structlog
 from polars.exceptions import PanicException
 
-from datasets.manifest import Pointer
+from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt, SnapshotUnreadable, StorageUnavailable
 

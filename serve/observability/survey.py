@@ -13,7 +13,8 @@ import structlog
 
 from datasets.integrity import check_manifest
 from datasets.layout import snapshot_path
-from datasets.manifest import Manifest, Pointer
+from datasets.manifest import Manifest
+from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import SnapshotError, StorageUnavailable

@@ -10,7 +10,7 @@ import orjson
 
 from datasets.headline.columns import Allowed
 from datasets.listing import Listing
-from datasets.manifest import Pointer
+from datasets.pointer import Pointer
 from serve.cache.lru import SnapshotKey
 from serve.query.alpha_figures import FiguresQuery, figures, select
 from serve.query.json import Rows

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from datasets.history import Change, changes_of
 from datasets.listing import Listing
-from datasets.manifest import Pointer
+from datasets.pointer import Pointer
 from serve.query.change_cursor import DIGEST_BYTES, START, Cursor
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

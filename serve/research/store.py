@@ -26,8 +26,8 @@ import structlog
 from polars.exceptions import PanicException
 
 from datasets.listing import Listing
-from datasets.manifest import Pointer
 from datasets.maths.rank_correlation import Integers
+from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from schemas.errors import StorageUnavailable
 from serve.research.returns import DailyReturns

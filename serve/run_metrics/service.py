@@ -9,7 +9,7 @@ from importlib import import_module
 
 import orjson
 
-from datasets.manifest import Pointer
+from datasets.pointer import Pointer
 from datasets.run_metrics.assemble import Answer, MetricsQuery, assemble
 from datasets.run_metrics.figures import RunFigures
 from datasets.run_metrics.reading import read

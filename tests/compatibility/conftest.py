@@ -1,4 +1,4 @@
-"""Other releases at work on one root: of the libraries, and of this project."""
+"""Other versions of the libraries at work on one root."""
 
 from __future__ import annotations
 
@@ -8,49 +8,41 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.access.conftest import postgres  # noqa: F401 - a fixture
-
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 HERE: Final = Path(__file__).parent
 CACHE: Final = REPOSITORY / ".compatibility"
-"""Not in the repository: libraries of another release, installed when they are first needed."""
+"""Not in the repository: other libraries, installed when they are first needed."""
 OLDER: Final = ("polars==2.0.0", "pyarrow==25.0.1")
-"""The oldest releases this one still runs on, beside those that are locked."""
-FIRST_RELEASE: Final = "728d517"
-"""The commit of release 0.1.0."""
-RELEASES: Final = tuple(sorted(path.name.removesuffix(".tar.xz") for path in HERE.glob("*.tar.xz")))
+"""The oldest versions that the project runs on, beside those that are locked."""
 
 
 class Worker:
-    """A process of another release.
+    """A process with libraries of its own.
 
     Parameters
     ----------
     path
         What stands first on its search path.
-    code
-        The project's code it runs.
     """
 
-    def __init__(self, path: list[Path], code: Path) -> None:
+    def __init__(self, path: list[Path]) -> None:
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith("ALPHA_RESULTS_")
         }
         environment |= {
-            "PYTHONPATH": os.pathsep.join(map(str, [*path, code])),
+            "PYTHONPATH": os.pathsep.join(map(str, [*path, REPOSITORY])),
             "PYTHONDONTWRITEBYTECODE": "1",
             "POLARS_MAX_THREADS": "1",
         }
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(HERE / "worker.py")],
-            cwd=code, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd=REPOSITORY, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.versions = self._answer()
 
@@ -86,7 +78,7 @@ class Worker:
 
 @pytest.fixture(scope="session")
 def older_libraries() -> Path:
-    """Return a folder with the older releases of the libraries; it is filled once for a checkout."""
+    """Return a folder with the older versions of the libraries; it is filled once for a checkout."""
     uv = shutil.which("uv")
     folder = CACHE / "-".join(OLDER).replace("==", "-")
     CACHE.mkdir(exist_ok=True)
@@ -118,7 +110,7 @@ def older_libraries() -> Path:
 @pytest.fixture(scope="module")
 def older(older_libraries: Path) -> Iterator[Worker]:
     """Return this code on the older libraries."""
-    worker = Worker([older_libraries], REPOSITORY)
+    worker = Worker([older_libraries])
     assert [f"{name}=={version}" for name, version in worker.versions.items()] == list(OLDER)
     yield worker
     worker.end()
@@ -127,29 +119,6 @@ def older(older_libraries: Path) -> Iterator[Worker]:
 @pytest.fixture(scope="module")
 def newer() -> Iterator[Worker]:
     """Return this code on the libraries that are locked."""
-    worker = Worker([], REPOSITORY)
+    worker = Worker([])
     yield worker
     worker.end()
-
-
-@pytest.fixture(scope="module")
-def first_release(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    """Return the code of release 0.1.0, from the history of this repository."""
-    code = tmp_path_factory.mktemp("first-release")
-    git = shutil.which("git")
-    packed = git and subprocess.run(
-        [git, "-C", str(REPOSITORY), "archive", FIRST_RELEASE], capture_output=True, check=False
-    )
-    if not packed or packed.returncode:
-        pytest.skip("this checkout has no history, so the code of release 0.1.0 is not there")
-    subprocess.run(["tar", "-x", "-C", str(code)], input=packed.stdout, check=True)
-    worker = Worker([], code)
-    yield worker
-    worker.end()
-
-
-def unpack(release: str, folder: Path) -> Path:
-    """Unpack what a release published: the folders `root` and `seals`."""
-    with tarfile.open(HERE / f"{release}.tar.xz") as packed:
-        packed.extractall(folder, filter="data")
-    return folder

@@ -1,4 +1,4 @@
-"""Two releases of the libraries at work on one root, in every order of what is done to it.
+"""Two versions of the libraries at work on one root, in every order of what is done to it.
 
 After each step: `verify` finds nothing, of either; both serve what an obvious model says; and no file that a pointer ever
 named is another one, or half removed.
@@ -18,12 +18,10 @@ from datasets.layout import snapshot_path
 from datasets.manifest import digest
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
-from tests.compatibility.conftest import RELEASES, Worker, unpack
+from tests.compatibility.conftest import Worker
 from tests.support.seals import make_seal
 
 ALPHA: Final = "Test_matrix"
-PUBLISHED: Final = "Test_back"
-"""The alpha in the archives of releases."""
 STEPS: Final = ("force", "reseal", "rollback", "gc")
 SEALS: Final = 4
 
@@ -82,13 +80,10 @@ class Model:
 class Mixed:
     """A root on which two workers take turns."""
 
-    def __init__(
-        self, root: Path, seals: Sequence[Path], workers: Sequence[Worker], alpha: str, model: Model
-    ) -> None:
+    def __init__(self, root: Path, seals: Sequence[Path], workers: Sequence[Worker], model: Model) -> None:
         self.root = root
         self._seals = seals
         self._workers = workers
-        self._alpha = alpha
         self.model = model
         self._named: dict[str, dict[str, str]] = {}
 
@@ -102,7 +97,7 @@ class Mixed:
     def branch(self, root: Path) -> Mixed:
         """Return a copy, to go on from here in more than one way."""
         shutil.copytree(self.root, root)
-        other = Mixed(root, self._seals, self._workers, self._alpha, self.model)
+        other = Mixed(root, self._seals, self._workers, self.model)
         other._named = dict(self._named)
         return other
 
@@ -114,7 +109,7 @@ class Mixed:
             "build": ("build", seal),
             "force": ("build", seal, "--force"),
             "reseal": ("build", seal),
-            "rollback": ("rollback", self._alpha),
+            "rollback": ("rollback", ALPHA),
             "gc": ("gc", "--keep", "1", "--grace", "0s"),
         }[step]
         result = self._workers[by].run(*arguments, "--datasets", str(self.root))
@@ -124,9 +119,9 @@ class Mixed:
         """Verify and read by one worker; compare every file that was ever named."""
         result = self._workers[by].run("verify", "--datasets", str(self.root))
         assert result["exit_code"] == 0, result["output"]
-        found = self._workers[by].serve(self.root)[self._alpha]
+        found = self._workers[by].serve(self.root)[ALPHA]
         assert found["seal"] == digest((self._seals[self.model.serves - 1] / "seal.json").read_bytes())
-        pointer = served(open_storage(self.root), self._alpha)
+        pointer = served(open_storage(self.root), ALPHA)
         assert pointer is not None
         assert pointer.snapshot == found["snapshot"]
         self._named.setdefault(pointer.snapshot, self._files(pointer.snapshot))
@@ -138,7 +133,7 @@ class Mixed:
                 assert now == files, f"files of {snapshot} changed"
 
     def _files(self, snapshot: str) -> dict[str, str]:
-        folder = self.root / snapshot_path(self._alpha, snapshot)
+        folder = self.root / snapshot_path(ALPHA, snapshot)
         return {
             str(path.relative_to(folder)): digest(path.read_bytes())
             for path in folder.rglob("*")
@@ -164,30 +159,10 @@ def test_every_order_of_steps_by_builders_that_take_turns(
 ) -> None:
     assert newer.versions != older.versions
     workers = (newer, older) if first == 0 else (older, newer)
-    begun = Mixed(tmp_path / "root", seals, workers, ALPHA, Model())
+    begun = Mixed(tmp_path / "root", seals, workers, Model())
     begun.begin()
     leaves = _explore(begun, STEPS, 1, tmp_path)
     assert leaves == 24
-
-
-@pytest.mark.parametrize("release", RELEASES)
-def test_every_order_of_steps_on_what_a_release_published(
-    newer: Worker, older: Worker, tmp_path: Path, release: str
-) -> None:
-    """Begin where `make.py` of that release ended: with two seals, and a rollback from the later one."""
-    published = unpack(release, tmp_path)
-    seals = [next((published / "seals" / day).iterdir()) for day in ("2026-01-01", "2026-01-02")]
-    seals += [
-        make_seal(
-            tmp_path / str(number), alpha_id=PUBLISHED, weeks=14, seed=number, sealed_at=f"2026-01-0{number}T00:00:00Z",
-            raw=False, source=False, skipped=False, trades=False, metrics=False,
-        )
-        for number in range(3, SEALS + 1)
-    ]  # fmt: skip
-    model = Model(latest=2, serves=1, before=(2,), judged=frozenset({2}))
-    begun = Mixed(published / "root", seals, (newer, older), PUBLISHED, model)
-    begun.look(0)
-    assert _explore(begun, STEPS, 1, tmp_path) == 24
 
 
 def _explore(here: Mixed, left: Sequence[str], turn: int, folder: Path) -> int:
@@ -199,7 +174,7 @@ def _explore(here: Mixed, left: Sequence[str], turn: int, folder: Path) -> int:
         there = here.branch(folder / f"{here.root.name}-{step}")
         there.do(step, turn % 2)
         there.look((turn + 1) % 2)
-        # Whatever was done, a plain build by the other release leaves it or completes it, as the model says.
+        # Whatever was done, a plain build on the other libraries leaves it or completes it, as the model says.
         if len(left) == 1:
             there.do("build", (turn + 1) % 2)
             there.look(turn % 2)

@@ -1,7 +1,4 @@
-"""A builder, verifier and reader with libraries or a release of its own: one command a line in, one answer a line out.
-
-It uses nothing but what every release has: the command line, and `datasets.open`.
-"""
+"""A builder, verifier and reader with libraries of its own: one command a line in, one answer a line out."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_a_build_fails_by_name_at_every_page_that_is_missing(
     history.run("rollback", ALPHA)
     history.run("gc", "--keep", "3", "--grace", "0s")
     shutil.rmtree(next(history.root.glob(f"{ALPHAS}/*/snapshot={new}")))
-    history.change_pointer(replaced={}, withdrawn=())
+    history.change_pointer(earlier={}, rolled_back={})
     named = set()
     room = [
         0,

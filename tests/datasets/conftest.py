@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from datasets.layout import DESCRIPTION, table_path
-from datasets.manifest import FileEntry, Manifest, Pointer, digest, encode
+from datasets.manifest import FileEntry, Manifest, digest, encode
+from datasets.pointer import Pointer
 from datasets.publication.publish import Publication, Published, file_digest
 from datasets.storage import Storage, open_storage
 

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.catalogue import make_pointer
 from datasets.catalogue import Catalogue
 from datasets.layout import CATALOG, INDEX, pointer_path
-from datasets.manifest import Pointer
+from datasets.pointer import Pointer
 from datasets.publication.pointers import compare_and_swap
 from datasets.storage import open_storage
 from datasets.storage.local import LocalStorage

@@ -10,12 +10,9 @@ import pytest
 
 from datasets.catalogue import Catalogue
 from datasets.layout import MANIFEST
-from datasets.manifest import Pointer
-from datasets.notes import Notes
 from datasets.pinned import PinnedSnapshots
 from datasets.publication.decisions import Author, withdraw
 from datasets.storage import open_storage
-from pipeline.build import build_seal
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept
 from tests.support.history import ALPHA, History
 
@@ -91,38 +88,8 @@ def test_nothing_of_a_withdrawn_alpha_is_opened(history: History) -> None:
             pins.open(ALPHA, snapshot)
 
 
-def test_snapshots_that_a_release_without_notes_replaced_open_as_well(history: History) -> None:
-    history.change_pointer(notes=Notes())
-    _, pins = _pins(history)
-    moments = [pins.open(ALPHA, snapshot).published_at for snapshot in history.snapshots]
-    replaced = history.pointer.replaced
-    assert moments == [
-        replaced[history.snapshots[0]],
-        replaced[history.snapshots[0]],
-        replaced[history.snapshots[1]],
-    ]
-    place = history.place(MANIFEST, history.snapshots[0])
-    place.write_bytes(place.read_bytes().replace(history.snapshots[0].encode(), b"0" * 20))
-    with pytest.raises(SnapshotCorrupt):
-        _pins(history)[1].open(ALPHA, history.snapshots[0])
-
-
 def test_an_earlier_manifest_that_was_changed_is_refused(history: History) -> None:
     place = history.place(MANIFEST, history.snapshots[0])
     place.write_bytes(place.read_bytes().replace(b'"missing": []', b'"missing": [ ]'))
     with pytest.raises(SnapshotCorrupt, match="SHA-256"):
         _pins(history)[1].open(ALPHA, history.snapshots[0])
-
-
-def test_a_pointer_is_handed_on_with_what_a_later_release_wrote(history: History) -> None:
-    pointer = history.pointer
-    later = replace(
-        pointer, unknown={"colour": "red"}, notes=replace(pointer.notes, unknown={"shape": {"round": True}})
-    )
-    assert Pointer.decode(later.encode(), "x") == later
-    history.change_pointer(unknown=later.unknown, notes=later.notes)
-    history.run("gc", "--keep", "1", "--grace", "0s")
-    assert history.pointer.unknown == {"colour": "red"}
-    assert history.pointer.notes.unknown == {"shape": {"round": True}}
-    build_seal(str(history.seals[0]), history.root, force=True)
-    assert history.pointer.notes.unknown == {"shape": {"round": True}}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import datasets
 from datasets.catalogue import Catalogue
 from datasets.layout import CATALOG, MANIFEST, STAGING, pointer_path, snapshot_path
-from datasets.manifest import Pointer
+from datasets.pointer import Pointer
 from datasets.publication.publish import Publication, Published
 from datasets.storage import open_storage
 from schemas.errors import (

@@ -13,7 +13,7 @@ DEMO: Final = "tests/documents/conftest.py starts the demo by the command of the
 INSTALLED: Final = "tests/install/test_project_wheel.py installs the wheel and runs what it brings"
 DEPLOYED: Final = "tests/deploy/test_first_deployment.py runs the steps in their order"
 RESTORED: Final = "tests/deploy/test_restore.py loses what was copied, and runs them in their order"
-UPGRADED: Final = "tests/compatibility/test_upgrades.py runs the steps between release 0.1.0 and this one"
+UPGRADED: Final = "tests/deploy/test_upgrade.py runs the steps between two checkouts"
 PATCHES: Final = "tests/contributing/test_examples.py applies it to a copy and tries what it then has"
 DATASETS: Final = "tests/install/test_datasets_wheel.py installs the wheel and runs the page there"
 BUCKET: Final = (
@@ -90,7 +90,7 @@ LEFT_OUT: Final = (
     LeftOut(
         "docs/whole-tables.md",
         "import os\n\nimport duckdb",
-        "tests/documents/test_duckdb_links.py runs it with the release of DuckDB that has the extension",
+        "tests/documents/test_duckdb_links.py runs it with the version of DuckDB that has the extension",
     ),
     LeftOut(
         "docs/writing-a-seal.md",

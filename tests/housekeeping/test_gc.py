@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.manifest import Pointer
+from datasets.pointer import Earlier, Pointer
 from datasets.publication.leases import VALID_SECONDS, Lease, horizon, write_lease
 from datasets.publication.retention import Policy, StoredSnapshot, decide
 from datasets.storage import open_storage
@@ -31,7 +31,7 @@ def test_only_what_is_old_and_beyond_the_number_goes(history: History) -> None:
     assert history.there() == set(history.snapshots[1:])
     history.run("gc", *ALL)
     assert history.there() == {history.snapshots[2]}
-    assert history.pointer.replaced == {}
+    assert history.pointer.earlier == {}
     assert history.run("verify").exit_code == 0
     assert history.run("rollback", ALPHA).exit_code == 9
 
@@ -134,14 +134,14 @@ def _histories(draw: st.DrawFn) -> tuple[Pointer, tuple[StoredSnapshot, ...]]:
     there = draw(st.lists(st.sampled_from(_IDS), unique=True, min_size=1))
     served = there[0]
     replaced = {
-        snapshot: (NOW - timedelta(days=draw(_AGES))).strftime("%Y-%m-%dT%H:%M:%SZ")
+        snapshot: Earlier("", (NOW - timedelta(days=draw(_AGES))).strftime("%Y-%m-%dT%H:%M:%SZ"), "")
         for snapshot in draw(st.lists(st.sampled_from(_IDS), unique=True))
         if snapshot != served
     }
     stored = tuple(StoredSnapshot(snapshot, NOW - timedelta(days=draw(_AGES)), 10, 1) for snapshot in there)
     pointer = Pointer(
         ALPHA, served, "", ALPHA, None, complete=True, missing=(), started_at="", sealed_at="", published_at="",
-        replaced=replaced,
+        earlier=replaced,
     )  # fmt: skip
     return pointer, stored
 
@@ -160,7 +160,8 @@ def test_what_may_be_needed_is_never_chosen(
     assert len(stored) - len(gone) >= min(keep, len(stored))
     for one in stored:
         if one.snapshot in gone:
-            left = datetime.fromisoformat(pointer.replaced.get(one.snapshot, one.written.isoformat()))
+            replaced = pointer.earlier.get(one.snapshot)
+            left = datetime.fromisoformat(replaced.replaced_at) if replaced else one.written
             assert NOW - left >= policy.grace
             assert left <= NOW, "what lies in the future after a clock was set back stays"
             assert since is None or left < since

@@ -47,7 +47,7 @@ def test_a_build_does_not_undo_it_unless_forced(history: History, tmp_path: Path
     assert history.pointer.snapshot == history.snapshots[1]
     build_seal(str(history.seals[2]), history.root, force=True)
     assert history.pointer.snapshot == history.snapshots[2]
-    assert history.pointer.withdrawn == ()
+    assert history.pointer.rolled_back == {}
     history.run("rollback", ALPHA)
     newer = make_seal(tmp_path / "newer", alpha_id=ALPHA, seed=9, sealed_at="2026-01-09T00:00:00Z", weeks=14)
     assert build_seal(str(newer), history.root).changed, "a later seal is served as ever"

@@ -22,7 +22,8 @@ _FILL = """
 import random, sys
 from datasets.cache import quota
 from datasets.cache.copies import Cache
-from datasets.manifest import Pointer, digest
+from datasets.manifest import digest
+from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from tests.support.web_storage import register

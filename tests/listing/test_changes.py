@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.catalogue import make_pointer
 from datasets.history import changes_of
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
@@ -169,20 +167,6 @@ def test_the_time_of_a_change_is_that_of_its_publication(api: ApiClient) -> None
     listed = {row["alpha_id"]: row["published_at"] for row in api.json("/v1/alphas", api.key())["data"]}
     for row in api.json("/v1/changes", api.key())["data"]:
         assert row["at"] == listed[row["alpha_id"]]
-
-
-def test_what_the_first_release_published_is_told_from_the_fields_it_wrote() -> None:
-    """It takes no notes: a pointer of its own says what is served, what was before, and what was rolled back from."""
-    one, two, three = (f"{n:020x}" for n in (1, 2, 3))
-    pointer = replace(
-        make_pointer(7),
-        snapshot=one,
-        published_at="2026-02-03T00:00:00Z",
-        replaced={two: "2026-02-02T00:00:00Z", three: "2026-02-03T00:00:00Z"},
-        withdrawn=(three,),
-    )
-    moves = [(x.at.day, x.change, x.snapshot, x.previous) for x in changes_of(pointer)]
-    assert moves == [(2, "replaced", three, two), (3, "rolled_back", one, three)]
 
 
 def test_a_node_that_has_not_read_the_catalogue_lets_nobody_pass(tmp_path: Path) -> None:

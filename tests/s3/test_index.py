@@ -12,7 +12,7 @@ from benchmarks.catalogue import make_pointer
 from datasets import change_hints
 from datasets.catalogue import Catalogue
 from datasets.layout import INDEX, pointer_path
-from datasets.manifest import Pointer
+from datasets.pointer import Pointer
 from datasets.pointer_index import rebuild, record, write
 from datasets.pointer_index.format import HEAD, Head, base_path
 from datasets.pointer_index.read import read_base
@@ -28,7 +28,7 @@ HOUR = 3600.0
 
 
 def put(storage: Storage, pointer: Pointer) -> None:
-    """Move a pointer as a release does that knows of no index, or a publisher that is killed right after."""
+    """Move a pointer as a publisher does that is killed right after."""
     storage.write(pointer_path(pointer.alpha_id), pointer.encode())
 
 
@@ -129,11 +129,11 @@ def test_a_pointer_moved_without_the_index_is_found_by_the_next_listing_and_then
     monkeypatch.setattr(change_hints, "_ALLOWANCE_SECONDS", -1.0)
     catalogue = Catalogue(storage, HOUR)
     catalogue.refresh()
-    put(storage, replace(make_pointer(7), name="Moved by an earlier release"))
+    put(storage, replace(make_pointer(7), name="Moved and not told"))
     assert poll(bucket, catalogue) == (False, {"GET": 1}), "the index says nothing of it"
     catalogue._hints.list_next()  # noqa: SLF001 - an hour passes
     assert catalogue.refresh()
-    assert names(catalogue)[make_pointer(7).alpha_id] == "Moved by an earlier release"
+    assert names(catalogue)[make_pointer(7).alpha_id] == "Moved and not told"
     assert catalogue.index_fault == "pointers moved that it did not tell of"
     put(storage, replace(make_pointer(8), name="Moved by it too"))
     assert poll(bucket, catalogue) == (True, {"LIST": 1, "GET": 2})

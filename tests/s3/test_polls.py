@@ -8,7 +8,7 @@ from dataclasses import replace
 from benchmarks.catalogue import make_pointer
 from datasets.catalogue import Catalogue
 from datasets.layout import pointer_path
-from datasets.manifest import Pointer
+from datasets.pointer import Pointer
 from datasets.storage import open_storage
 from tests.support.bucket import Bucket
 from tests.support.s3_requests import asked

@@ -14,7 +14,8 @@ import pytest
 
 import datasets
 from datasets.layout import pointer_path
-from datasets.manifest import Pointer, digest
+from datasets.manifest import digest
+from datasets.pointer import Pointer, RolledBack
 from datasets.publication.pointers import compare_and_swap, served
 from datasets.storage import Version, open_storage
 from schemas.errors import StorageUnavailable
@@ -58,7 +59,7 @@ def test_changes_from_many_writers_are_all_kept(bucket: Bucket, small_seal: Seal
             compare_and_swap(
                 storage,
                 "Test_small",
-                partial(_withdraw, snapshot=f"{name}{number}"),
+                partial(_judge, snapshot=f"{name}{number}"),
             )
 
     writers = [threading.Thread(target=mark, args=(name,)) for name in "abcd"]
@@ -68,7 +69,7 @@ def test_changes_from_many_writers_are_all_kept(bucket: Bucket, small_seal: Seal
         writer.join()
     found = served(open_storage(bucket.url()), "Test_small")
     assert found is not None
-    assert sorted(found.withdrawn) == sorted(f"{name}{n}" for name in "abcd" for n in range(5))
+    assert sorted(found.rolled_back) == sorted(f"{name}{n}" for name in "abcd" for n in range(5))
 
 
 @pytest.mark.parametrize("later_first", [False, True])
@@ -134,8 +135,10 @@ def test_a_pointer_is_one_object(bucket: Bucket, small_seal: Seals) -> None:
     assert [key for key in bucket.objects() if "catalog" in key] == [f"a/{pointer_path('Test_small')}"]
 
 
-def _withdraw(pointer: Pointer | None, snapshot: str) -> Pointer | None:
-    return replace(pointer, withdrawn=(*pointer.withdrawn, snapshot)) if pointer else None
+def _judge(pointer: Pointer | None, snapshot: str) -> Pointer | None:
+    if pointer is None:
+        return None
+    return replace(pointer, rolled_back={**pointer.rolled_back, snapshot: RolledBack(None, None)})
 
 
 def _moved(seal: Path, parent: Path) -> Path:

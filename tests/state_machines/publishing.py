@@ -1,4 +1,4 @@
-"""Rules: what engines and operators do to the root, by several releases, and the server that follows."""
+"""Rules: what engines and operators do to the root, by several versions of the builder, and the server that follows."""
 
 from __future__ import annotations
 

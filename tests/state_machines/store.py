@@ -33,7 +33,7 @@ def text(at: datetime) -> str:
 
 
 class Store(RuleBasedStateMachine):
-    """Several alphas, releases and keys.
+    """Several alphas, versions of the builder and keys.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ LOOK_AGAIN = timedelta(seconds=60)
 
 @contextmanager
 def working_as(release: Release) -> Iterator[None]:
-    """Build as another release does."""
+    """Build as another version does."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(version, "BUILD_REVISION", release.declares)
         patch.setattr(write, "COMPRESSION", release.compression)

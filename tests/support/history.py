@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
-from datasets.manifest import FileEntry, Manifest, Pointer, digest
+from datasets.manifest import FileEntry, Manifest, digest
+from datasets.pointer import Pointer
 from pipeline.build import build_seal
 from tests.support.pipeline_command import CommandResult, run_pipeline
 from tests.support.seals import make_seal
@@ -63,7 +64,6 @@ class History:
         self.change_pointer(
             snapshot=manifest.snapshot,
             manifest_sha256=digest(manifest.encode()),
-            notes=replace(self.pointer.notes, snapshot=manifest.snapshot),
         )
         return str((folder / relative).relative_to(self.root))
 

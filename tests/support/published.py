@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 from datasets.layout import DESCRIPTION, table_path
-from datasets.manifest import FileEntry, Manifest, Pointer, digest, encode
+from datasets.manifest import FileEntry, Manifest, digest, encode
+from datasets.pointer import Pointer
 from datasets.publication.publish import Publication, Published, file_digest
 from datasets.storage import open_storage
 from schemas.arrow import stored_schema
@@ -229,6 +230,7 @@ def publish(
             missing=missing,
             columns=columns,
             files=tuple(files),
+            reconciliation={"declared": {}, "adjusted": False, "figures": []},
         )
         pointer = Pointer(
             alpha_id=alpha_id,

@@ -1,4 +1,4 @@
-"""From release 0.1.0 to this one and back as docs/operations.md prints it, while another node of the old release serves.
+"""From one checkout to another and back as docs/operations.md prints it, while another node serves.
 
 What needs a machine of one's own is stood in for: paths lie below a folder, and `systemctl` starts and ends what the units name.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 import urllib.error
@@ -19,13 +18,14 @@ from pathlib import Path
 import pytest
 
 import datasets
-from tests.compatibility.conftest import FIRST_RELEASE, REPOSITORY, unpack
+from pipeline.build import build_seal
 from tests.support.ports import free_port
 from tests.support.postgres import PostgresServer
 from tests.support.processes import environment
 from tests.support.seals import make_seal
 from tests.support.waiting import PATIENCE, eventually
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 DOCUMENT = REPOSITORY / "docs" / "operations.md"
 _UNITS = """
 systemctl() {
@@ -40,7 +40,7 @@ systemctl() {
 
 
 def steps() -> list[str]:
-    """Return the commands of the section: of the store, of a machine, of the builders, and of the way back."""
+    """Return the commands of the section: of the store, of a machine, and of the builders."""
     text = DOCUMENT.read_text()
     section = text[text.index("\n## Upgrades") :]
     section = section[: section.index("\n## ", 5)]
@@ -49,7 +49,7 @@ def steps() -> list[str]:
 
 
 class Machine:
-    """A folder with both releases side by side, and one node of the release that `/opt/alpha-results` leads to."""
+    """A folder with two checkouts side by side, and one node of the one that `/opt/alpha-results` leads to."""
 
     def __init__(self, folder: Path, variables: dict[str, str]) -> None:
         self.folder, self.port = folder, free_port()
@@ -103,34 +103,25 @@ def listed(port: int, token: str) -> set[str]:
 
 @pytest.fixture
 def checkouts(tmp_path: Path) -> Path:
-    """The folder of both releases; `/opt/alpha-results` leads to the old one."""
+    """The folder of two checkouts; `/opt/alpha-results` leads to the old one."""
     opt = tmp_path / "opt"
     old, new = opt / "alpha-results-old", opt / "alpha-results-new"
     for code in (old, new):
         code.mkdir(parents=True)
-    packed = subprocess.run(
-        ["git", "-C", str(REPOSITORY), "archive", FIRST_RELEASE], capture_output=True, check=False
-    )
-    if packed.returncode:
-        pytest.skip("this checkout has no history, so the code of release 0.1.0 is not there")
-    subprocess.run(["tar", "-x", "-C", str(old)], input=packed.stdout, check=True)
-    for name in ("schemas", "datasets", "pipeline", "serve", "pyproject.toml"):
-        (new / name).symlink_to(REPOSITORY / name)
-    for code in (old, new):
+        for name in ("schemas", "datasets", "pipeline", "serve", "pyproject.toml"):
+            (code / name).symlink_to(REPOSITORY / name)
         (code / ".venv").symlink_to(sys.prefix)
     (opt / "alpha-results").symlink_to(old)
     return opt
 
 
-def test_machines_are_exchanged_one_after_the_other_and_back_while_both_releases_publish(
+def test_machines_are_exchanged_one_after_the_other_and_back_while_both_publish(
     checkouts: Path,
     tmp_path: Path,
     postgres: PostgresServer,
 ) -> None:
-    shutil.move(unpack("0.1.0", tmp_path / "unpacked") / "root", tmp_path / "published")
-    (tmp_path / "srv/alpha-results").mkdir(parents=True)
     root = tmp_path / "srv/alpha-results/published"
-    (tmp_path / "published").rename(root)
+    build_seal(str(make_seal(tmp_path / "seals", alpha_id="Test_first", weeks=14)), root)
     variables = {
         "ALPHA_RESULTS_DATASETS": str(root),
         "ALPHA_RESULTS_ACCESS": postgres.url(),
@@ -139,7 +130,7 @@ def test_machines_are_exchanged_one_after_the_other_and_back_while_both_releases
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     machine = Machine(tmp_path, variables)
-    store, exchange, builders, back = steps()
+    store, exchange, builders = steps()
     old, new = checkouts / "alpha-results-old", checkouts / "alpha-results-new"
     token = machine.run(
         "cd /opt/alpha-results\n.venv/bin/python -m serve access upgrade >/dev/null\n"
@@ -165,7 +156,7 @@ def test_machines_are_exchanged_one_after_the_other_and_back_while_both_releases
         machine.run("systemctl start alpha-results-serve")
         eventually(lambda: listed(machine.port, token) and listed(other, token), "two old nodes")
         machine.run(store)
-        assert listed(other, token), "the store's upgrade interrupts no old node"
+        assert listed(other, token), "the store's upgrade interrupts no node that runs"
         machine.run(exchange)
         assert (checkouts / "alpha-results").resolve().name == "alpha-results-new"
         for code, name in ((old, "Test_by_old"), (new, "Test_by_new")):
@@ -173,11 +164,10 @@ def test_machines_are_exchanged_one_after_the_other_and_back_while_both_releases
             both_list(name)
         assert listed(machine.port, token) == listed(other, token)
         machine.run(builders)
-        # And back: the builder first, then the node, and the store where it is.
+        # And back: the builder first, then the node.
         machine.run(exchange.replace("-new", "-old"))
         build(old, "Test_after")
         both_list("Test_after")
-        machine.run(back)
         assert listed(machine.port, token) == listed(other, token)
         machine.run("systemctl stop alpha-results-serve")
     assert {"Test_by_old", "Test_by_new", "Test_after"} < set(datasets.open(root))

@@ -1,0 +1,224 @@
+"""Which snapshot of an alpha is served, which ones were before, and what operators decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from datasets.manifest import (
+    FORMAT,
+    INVALID,
+    NOTHING_SEALED,
+    Manifest,
+    decode,
+    encode,
+    known_fields,
+)
+from schemas.errors import SnapshotCorrupt
+
+MAX_EARLIER_SNAPSHOTS: Final = 1000
+"""Earlier snapshots a pointer remembers; gc keeps fewer in any sensible setting."""
+MAX_DECISIONS: Final = 20
+"""Decisions of operators that a pointer remembers, the latest ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A snapshot that was served before.
+
+    Attributes
+    ----------
+    published_at
+        When it became the served one for the first time, ISO-8601 UTC.
+    replaced_at
+        When it stopped being served the last time, ISO-8601 UTC.
+    manifest_sha256
+        Digest of its manifest.
+    """
+
+    published_at: str
+    replaced_at: str
+    manifest_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """What an operator judged by rolling back from a snapshot.
+
+    A rollback judges the seal, not the files that one build made of it: built again with other declarations or another
+    version of a library, the seal has another snapshot, and stays rolled back. From one build of a seal to another build
+    of the same seal it judges that version of the declarations. Where both builds have the same figures, written by two
+    versions of a library, it judges those very files.
+
+    Attributes
+    ----------
+    seal_digest
+        The seal; None where the files alone were judged.
+    schema_version
+        The version of the declarations; None where the seal was judged, whatever it is built with.
+    """
+
+    seal_digest: str | None
+    schema_version: str | None
+
+    def covers(self, seal_digest: str, schema_version: str) -> bool:
+        """Whether what a version of the declarations makes of a seal was judged."""
+        return seal_digest == self.seal_digest and self.schema_version in (None, schema_version)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What an operator did to an alpha.
+
+    Attributes
+    ----------
+    act
+        ``rollback``, ``withdraw`` or ``restore``.
+    at, by, reason
+        When (ISO-8601 UTC), who (user@host), and why; no reason is the empty text.
+    snapshot
+        The snapshot that was served until then, or is again.
+    """
+
+    act: str
+    at: str
+    by: str
+    reason: str
+    snapshot: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The snapshot of an alpha that is served, with its row in the list of alphas.
+
+    Attributes
+    ----------
+    alpha_id, snapshot
+        What is served.
+    manifest_sha256
+        Digest of the snapshot's manifest.
+    name, tldr
+        For the list; name falls back to the alpha's id.
+    complete, missing
+        Whether all required kinds are there, and which are not.
+    started_at, sealed_at, published_at
+        ISO-8601 UTC; `published_at` is when it became the served one the last time.
+    kinds
+        Kinds of the seal that are present.
+    seal_digest, schema_version
+        What the snapshot was built from: the seal, and the version of the declarations.
+    first_published_at
+        When it became the served one for the first time: a rollback to it changes nothing of that.
+    earlier
+        Snapshots that were served before, the last :data:`MAX_EARLIER_SNAPSHOTS`.
+    rolled_back
+        Snapshot that an operator rolled back from -> what that judged.
+    removing
+        Snapshots that gc is removing at this moment: their files may be gone already.
+    withdrawn
+        The snapshot that was served when the alpha was withdrawn; None when it is not withdrawn.
+    decisions
+        The latest decisions of operators, oldest first.
+    headline
+        The figures by which alphas are listed (:mod:`datasets.headline.record`), as written.
+    """
+
+    alpha_id: str
+    snapshot: str
+    manifest_sha256: str
+    name: str
+    tldr: str | None
+    complete: bool
+    missing: tuple[str, ...]
+    started_at: str
+    sealed_at: str
+    published_at: str
+    kinds: tuple[str, ...] = ()
+    seal_digest: str = ""
+    schema_version: str = ""
+    first_published_at: str = ""
+    earlier: Mapping[str, Earlier] = field(default_factory=dict)
+    rolled_back: Mapping[str, RolledBack] = field(default_factory=dict)
+    removing: tuple[str, ...] = ()
+    withdrawn: str | None = None
+    decisions: tuple[Decision, ...] = ()
+    headline: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether nothing of the alpha is served: an operator withdrew it, and no build came since it was restored."""
+        return self.withdrawn is not None or self.seal_digest == NOTHING_SEALED
+
+    def was_rolled_back(self, seal_digest: str, schema_version: str) -> bool:
+        """Whether an operator rolled back from what a version of the declarations makes of a seal."""
+        return any(judged.covers(seal_digest, schema_version) for judged in self.rolled_back.values())
+
+    def decided(self, decision: Decision) -> tuple[Decision, ...]:
+        """Return the decisions with one more."""
+        return (*self.decisions, decision)[-MAX_DECISIONS:]
+
+    def document(self) -> dict[str, Any]:
+        """Return the pointer as a JSON-ready mapping."""
+        return {"format": FORMAT, **asdict(self)}
+
+    def encode(self) -> bytes:
+        """Return the canonical bytes."""
+        return encode(self.document())
+
+    @classmethod
+    def decode(cls, data: bytes, origin: str) -> Pointer:
+        """Read a pointer back.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When the bytes are not a pointer; `origin` names the file in the message.
+        OtherFormat
+            When they are one of another format.
+        """
+        found = decode(data, origin, "a pointer")
+        try:
+            for name in ("missing", "kinds", "removing"):
+                found[name] = tuple(found[name])
+            found["earlier"] = {
+                snapshot: Earlier(**known_fields(Earlier, entry))
+                for snapshot, entry in found["earlier"].items()
+            }
+            found["rolled_back"] = {
+                snapshot: RolledBack(**known_fields(RolledBack, entry))
+                for snapshot, entry in found["rolled_back"].items()
+            }
+            found["decisions"] = tuple(
+                Decision(**known_fields(Decision, entry)) for entry in found["decisions"]
+            )
+            found["headline"] = dict(found["headline"])
+            return cls(**known_fields(cls, found))
+        except INVALID as error:
+            raise SnapshotCorrupt(f"{origin} is not a pointer: {error}") from error
+
+
+def make_pointer(manifest: Manifest, description: Mapping[str, Any] | None) -> Pointer:
+    """Return the pointer to a snapshot, but for the digest of its manifest and the time of publication.
+
+    Parameters
+    ----------
+    description
+        The written description, whose name and summary stand in the list of alphas; None when the run has none.
+    """
+    stored = description or {}
+    return Pointer(
+        alpha_id=manifest.alpha_id,
+        snapshot=manifest.snapshot,
+        manifest_sha256="",
+        name=stored.get("name") or manifest.alpha_id,
+        tldr=stored.get("tldr"),
+        complete=not manifest.missing,
+        missing=manifest.missing,
+        started_at=manifest.started_at,
+        sealed_at=manifest.sealed_at,
+        published_at="",
+        kinds=manifest.kinds,
+        seal_digest=manifest.seal_digest,
+        schema_version=manifest.schema_version,
+    )
