@@ -143,7 +143,8 @@ def test_figures_with_bands_are_those_of_the_metrics_where_nothing_was_sealed(
     bands = asked(api, key, UNSEALED, **window)["bands"]
     query = "&".join(f"{name}={value}" for name, value in window.items())
     metrics = api.json(f"/v1/alphas/{UNSEALED}/metrics?{query}", key)["data"]
-    figures = {**metrics["core"], **metrics["rank_ic"]["conditioned"]}
+    within = metrics["within_window"]
+    figures = {**within["core"], **within["rank_ic"]["conditioned"]}
     assert set(bands) == set(BANDED)
     for name, band in bands.items():
         if band is not None and name in figures:
