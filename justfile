@@ -200,6 +200,7 @@ docs:
     written docs/api.md python -m schemas api-docs
     python -m schemas settings --into docs/operations.md
     python -m schemas exit-codes --into docs/batches.md
+    python -m schemas definitions --into docs/metrics.md
     for module in declared methods async_methods; do
       written clients/python/src/alpha_results_client/$module.py python -m schemas client $module
     done

@@ -1,4 +1,4 @@
-"""``python -m schemas dictionary|openapi|api-docs|settings|exit-codes|client|seal-columns``: print what is derived from the declarations."""
+"""``python -m schemas dictionary|openapi|api-docs|settings|exit-codes|definitions|client|seal-columns``: print what is derived from the declarations."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from schemas.api_page import api_page
 from schemas.client_code import client_declarations, client_methods
 from schemas.dictionary import data_dictionary
 from schemas.exit_codes import exit_codes_table, with_exit_codes
+from schemas.metrics.markdown import definitions, with_definitions
 from schemas.openapi import rendered
 from schemas.seal_columns import seal_columns
 from schemas.settings.markdown import settings_tables, with_settings
@@ -81,6 +82,20 @@ def exit_codes(into: Path | None) -> None:
         echo(exit_codes_table(), nl=False)
     else:
         into.write_text(with_exit_codes(into.read_text("utf-8")), "utf-8")
+
+
+@main.command("definitions")
+@click.option(
+    "--into",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Put the tables between the two marks of this document instead of printing them.",
+)
+def definitions_of_statistics(into: Path | None) -> None:
+    """Print the definition of each statistic as Markdown."""
+    if into is None:
+        echo(definitions(), nl=False)
+    else:
+        into.write_text(with_definitions(into.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, Self
 
+from schemas.marks import with_part
+
 BEGIN: Final = "<!-- exit codes: derived from schemas/exit_codes.py by `just docs` -->"
 END: Final = "<!-- end of exit codes -->"
 
@@ -70,15 +72,5 @@ def exit_codes_table() -> str:
 
 
 def with_exit_codes(document: str) -> str:
-    """Return a document with the table put anew between its two marks.
-
-    Raises
-    ------
-    ValueError
-        When it has no such marks.
-    """
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the document has no part between {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{exit_codes_table()}\n{END}{after}"
+    """Return a document with the table put anew between its two marks."""
+    return with_part(document, BEGIN, END, exit_codes_table())

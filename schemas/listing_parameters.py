@@ -16,15 +16,15 @@ LISTED_FIGURES: Final = Parameter(
     "fields",
     ParameterKind.NAMES,
     "Figures to add to each row as `figures`, with the reason in `withheld` for each that has no value; those of the metrics "
-    "of the whole run, digit for digit. A figure that a run sealed in another unit than the one here is withheld, for it "
+    "of the whole run, digit for digit; `figures_checked` says what each rests on. A figure that a run sealed in another unit than the one here is withheld, for it "
     f"does not compare. They are {_LIST}",
     choices=tuple((name, name) for name in HEADLINE),
 )
 LISTED_SORT: Final = Parameter(
     "sort",
     ParameterKind.CHOICE,
-    "What the list is ordered by, descending with `-` before it; what has no value comes last either way, and ties are "
-    "ordered by address. Latest started first when left out.",
+    "What the list is ordered by, descending with `-` before it; what has no value comes last either way, and so does a "
+    "figure that a run stated and no table supports; ties are ordered by address. Latest started first when left out.",
     choices=tuple((f"{sign}{name}", f"{sign}{name}") for name in _ORDERS for sign in ("", "-")),
 )
 TAG: Final = Parameter(
@@ -47,7 +47,7 @@ def _bounds() -> tuple[Parameter, ...]:
         Parameter(
             f"{end}_{name}",
             ParameterKind.NUMBER,
-            f"Keep alphas whose `{name}` is {words} this; one without a value is left out.",
+            f"Keep alphas whose `{name}` is {words} this; one without a value, or that no table supports, is left out.",
         )
         for name in HEADLINE
         for end, words in (("min", "at least"), ("max", "at most"))

@@ -9,7 +9,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.metrics.core import CORE, REPRODUCTION_TOLERANCE, RISK_FREE_RATE
 from schemas.metrics.field import MetricField, documented
 from schemas.metrics.payload import METRICS
-from schemas.metrics.statistic import CROSS_SECTIONS, DERIVED, INDEX, LEDGER, Signal, Status
+from schemas.metrics.statistic import CROSS_SECTIONS, DERIVED, INDEX, LEDGER, Checked, Signal, Status
 from schemas.warning_codes import WARNING_CODES
 
 SCHEMA_VERSION: Final = "2.0.0"
@@ -63,10 +63,20 @@ def _prose() -> dict[str, str]:
         ),
         "parameters": " ".join(f"{parameter.name}: {parameter.meaning}" for parameter in _ENDPOINT.query),
         "sources": (
-            "A statistic is served as the run sealed it, with the sealed name, unit and kind; without a sealed value it "
+            "A statistic is served as the run sealed it, with the sealed name, unit and kind, unless its tables give another value "
+            "by the definition of the interface; then, and without a sealed value, it "
             f"is computed from the stored data (source_kind {DERIVED}); where neither is possible its status is "
             f"{Status.NOT_MEASURABLE}, its value null and withheld_reason says why. A figure that is not determined is "
             f"never 0. Sealed names of the core statistics: {sealed}."
+        ),
+        "checked": (
+            "What a value rests on: "
+            f"{Checked.REPRODUCED}: sealed, and the tables give the same by this definition. "
+            f"{Checked.COMPUTED}: computed from the tables; where the run sealed a value by another convention, sealed_value, "
+            "sealed_unit and sealed_convention have it. "
+            f"{Checked.STATED}: sealed, and no table supports it; such a figure takes no part in sorts, bounds and comparisons. "
+            f"{Checked.CONTRADICTED}: the tables contradict the sealed value, which sealed_value has; the figure computed is "
+            "served, or none."
         ),
         "window_semantics": (
             "from and to are inclusive days. They narrow tenure, ic_deciles, nwt.ic_score_panel, nwt.ir, panel and periods, "

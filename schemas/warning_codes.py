@@ -25,6 +25,10 @@ WARNING_CODES: Final[dict[str, str]] = {
     "letter case alone where there is one. Symbols are compared as they stand.",
     "figure_not_reproduced": "A figure the run sealed follows from its tables under no documented convention. The "
     "message names the statistic and both values; the recomputed figure is served.",
+    "figure_stated": "The run sealed figures that no table of it supports. They are served as sealed, marked `checked: stated`, "
+    "and take no part in sorts, bounds and comparisons. The message names them.",
+    "figure_by_other_convention": "The run sealed figures by another convention than the interface's definition, which is what is "
+    "served; `sealed_value` and `sealed_convention` stand beside each. The message names them.",
     "kind_missing": "The run holds no data for this endpoint; the page is empty and `kind` names what is missing.",
 }
 """Warning code -> meaning. The response's message is written for the case; this is the definition."""

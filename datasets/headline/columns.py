@@ -5,15 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from datasets.headline.record import Row, code_of, reason_of, row_of, sessions_of, tags_of
+from datasets.headline.record import (
+    STATED,
+    Row,
+    checked_of,
+    code_of,
+    reason_of,
+    row_of,
+    sessions_of,
+    tags_of,
+)
 from datasets.maths.series import Flags, Floats
 from datasets.pointer import Pointer
 from schemas.metrics.headline import HEADLINE, RECORDED
+from schemas.metrics.statistic import Checked
 
 Rows = dict[str, tuple[Pointer, Row]]
 """Alpha -> its pointer, and the figures in it."""
@@ -30,6 +40,14 @@ Places = npt.NDArray[np.intp]
 """Numbers of alphas in the list, from 0."""
 _DAY: Final = slice(0, 10)
 """The day in a moment as pointers write it: UTC, year first."""
+
+
+class Entry(NamedTuple):
+    """A figure of one alpha and what it rests on, or why it is withheld."""
+
+    value: float | None = None
+    checked: Checked | None = None
+    reason: str | None = None
 
 
 class Allowed(Protocol):
@@ -62,8 +80,8 @@ class Columns:
         self._allowed: dict[Allowed, Flags] = {}
 
     @cached_property
-    def _figures(self) -> tuple[Matrix, Codes]:
-        """A row an alpha, a column a figure: values, NaN where withheld, and what they were made of."""
+    def _figures(self) -> tuple[Matrix, Codes, Codes]:
+        """A row an alpha, a column a figure: values, NaN where withheld, what they were made of and what they rest on."""
         known = self._known
         rows = []
         for pointer in self._pointers:
@@ -73,34 +91,40 @@ class Columns:
             rows.append(found[1])
         shape = (len(rows), len(RECORDED))
         values = np.array([row[0] for row in rows], dtype=np.float64).reshape(shape)
-        codes = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.uint8).reshape(shape)
-        return values, codes
+        made_of, checked = (
+            np.frombuffer(b"".join(codes), dtype=np.uint8).reshape(shape)
+            for codes in ((row[1] for row in rows), (row[2] for row in rows))
+        )
+        return values, made_of, checked
 
     def prepare(self) -> None:
         """Make what is asked for most, so that no request waits for it."""
         _ = self._figures, self._by_address
 
     def figure(self, name: str, closed: Collection[str]) -> Floats:
-        """Return a figure of every alpha, NaN where it is withheld.
+        """Return a figure of every alpha as it compares with others: NaN where it is withheld, or no table supports it.
 
         Parameters
         ----------
         closed
             Kinds of data that are closed to the caller, and so what was computed from them.
         """
-        matrix, made_of = self._figures
-        values, codes = matrix[:, _PLACES[name]], made_of[:, _PLACES[name]]
+        matrix, made_of, checked = self._figures
+        column = _PLACES[name]
+        codes = made_of[:, column]
+        values = np.where(checked[:, column] == STATED, np.nan, matrix[:, column])
         for kind in closed:
             values = np.where(codes == code_of(kind), np.nan, values)
         return values
 
-    def entry(self, place: int, name: str, closed: Collection[str]) -> tuple[float | None, str | None]:
-        """Return a figure of one alpha, or None and the reason; one that is closed has no reason here."""
-        values, codes = self._figures
-        value, code = float(values[place, _PLACES[name]]), int(codes[place, _PLACES[name]])
-        if math.isnan(value):
-            return None, reason_of(self._pointers[place], HEADLINE[name].recorded)
-        return (None, None) if any(code == code_of(kind) for kind in closed) else (value, None)
+    def entry(self, place: int, name: str, closed: Collection[str]) -> Entry:
+        """Return a figure of one alpha; one that is closed has no reason here."""
+        values, codes, checked = self._figures
+        at = place, _PLACES[name]
+        value, rests_on = float(values[at]), checked_of(int(checked[at]))
+        if math.isnan(value) or rests_on is None:
+            return Entry(reason=reason_of(self._pointers[place], HEADLINE[name].recorded))
+        return Entry() if any(codes[at] == code_of(kind) for kind in closed) else Entry(value, rests_on)
 
     def allowed(self, names: Allowed) -> Flags:
         """Whether each alpha is among some names, as of an allow-list."""

@@ -28,7 +28,7 @@ from datasets.run_metrics.unavailable import Warnings
 from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics.headline import RECORDED, HeadlineFigure
-from schemas.metrics.statistic import DERIVED, SOURCES
+from schemas.metrics.statistic import DERIVED, SOURCES, Checked
 
 _log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ def _headline(manifest: Manifest, open_file: Open) -> Headline:
     records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
     span = Span(records, whole, whole, run.equity_basis)
     blocks = {"core": core_statistics(span, Warnings(), "core"), "rank_ic": rank_ic(span, Warnings())}
-    values: dict[str, tuple[float, str]] = {}
+    values: dict[str, tuple[float, str, Checked]] = {}
     withheld: dict[str, str] = {}
     for figure in RECORDED:
         found = _entry(blocks, figure)
@@ -144,8 +144,8 @@ def _entry(blocks: Mapping[str, Any], figure: HeadlineFigure) -> Entry | Unavail
     return entry
 
 
-def _comparable(figure: HeadlineFigure, entry: Entry) -> tuple[float, str] | Unavailable:
-    """Return a value in the unit of the list, and what it was computed from."""
+def _comparable(figure: HeadlineFigure, entry: Entry) -> tuple[float, str, Checked] | Unavailable:
+    """Return a value in the unit of the list, what it was computed from, and what it rests on."""
     value = entry["value"]
     if value is None:
         return Unavailable("insufficient_data", entry["withheld_reason"])
@@ -155,7 +155,8 @@ def _comparable(figure: HeadlineFigure, entry: Entry) -> tuple[float, str] | Una
             "other_unit",
             f"the run's figure is in {shown}, which does not compare; {where} of its metrics has it",
         )
-    return value, figure.statistic.source.kind if entry["source_kind"] == DERIVED else SEALED
+    made_of = figure.statistic.source.kind if entry["source_kind"] == DERIVED else SEALED
+    return value, made_of, Checked(entry["checked"])
 
 
 def _tags(description: Any) -> tuple[str, ...] | None:

@@ -9,12 +9,18 @@ from typing import Any, Final
 
 from datasets.pointer import Pointer
 from schemas.metrics.headline import HEADLINE_VERSION, RECORDED
-from schemas.metrics.statistic import SOURCES
+from schemas.metrics.statistic import SOURCES, Checked
 
 SEALED: Final = ""
 """In place of the data a figure was computed from: the run sealed it."""
 OTHER_VERSION: Final = "the figures were recorded by another version of the pipeline; build the seal again"
 _NONE: Final = "-"
+_CHECKED: Final = {
+    Checked.REPRODUCED: "r",
+    Checked.COMPUTED: "c",
+    Checked.STATED: "s",
+    Checked.CONTRADICTED: "x",
+}
 _CODES: Final = {SEALED: "s", **{source.kind: source.kind[0] for source in SOURCES}}
 
 
@@ -25,7 +31,7 @@ class Headline:
     Attributes
     ----------
     values
-        Figure -> its value, and the kind of data it was computed from; :data:`SEALED` for a sealed one.
+        Figure -> its value, the kind of data it was computed from (:data:`SEALED` for a sealed one), and what it rests on.
     withheld
         Figure -> why it has no value.
     tags
@@ -34,7 +40,7 @@ class Headline:
         Daily returns of the long_short book, which its Sharpe ratio is measured over; None without a ledger.
     """
 
-    values: Mapping[str, tuple[float, str]]
+    values: Mapping[str, tuple[float, str, Checked]]
     withheld: Mapping[str, str]
     tags: tuple[str, ...] | None = None
     sessions: int | None = None
@@ -46,21 +52,31 @@ class Headline:
             "version": HEADLINE_VERSION,
             "values": [None if entry is None else entry[0] for entry in entries],
             "made_of": "".join(_NONE if entry is None else _CODES[entry[1]] for entry in entries),
+            "figures_checked": "".join(_NONE if entry is None else _CHECKED[entry[2]] for entry in entries),
             "withheld": dict(self.withheld),
             **({} if self.tags is None else {"tags": list(self.tags)}),
             **({} if self.sessions is None else {"sessions": self.sessions}),
         }
 
 
-Row = tuple[tuple[float, ...], bytes]
-"""Figures in the order of :data:`schemas.metrics.headline.RECORDED`, NaN where one has no value, and a code for each of what
-it was made of (:func:`code_of`)."""
-NO_ROW: Final[Row] = ((math.nan,) * len(RECORDED), _NONE.encode() * len(RECORDED))
+Row = tuple[tuple[float, ...], bytes, bytes]
+"""Figures in the order of :data:`schemas.metrics.headline.RECORDED`, NaN where one has no value, and two codes for each: of
+what it was made of (:func:`code_of`), and of what it rests on (:func:`checked_of`)."""
+_NO_CODES: Final = _NONE.encode() * len(RECORDED)
+NO_ROW: Final[Row] = ((math.nan,) * len(RECORDED), _NO_CODES, _NO_CODES)
+STATED: Final = ord(_CHECKED[Checked.STATED])
+"""The code of a figure that no table supports."""
+_CHECKED_OF: Final = {ord(code): checked for checked, code in _CHECKED.items()}
 
 
 def code_of(kind: str) -> int:
     """Return the code of a kind of data, or of :data:`SEALED`."""
     return ord(_CODES[kind])
+
+
+def checked_of(code: int) -> Checked | None:
+    """Return what a figure rests on; None of one without a value."""
+    return _CHECKED_OF.get(code)
 
 
 def has_headline(pointer: Pointer) -> bool:
@@ -75,10 +91,11 @@ def row_of(pointer: Pointer) -> Row:
     recorded = pointer.headline
     try:
         values = tuple(math.nan if value is None else float(value) for value in recorded["values"])
-        made_of = recorded["made_of"].encode("ascii")
+        made_of, checked = (recorded[name].encode("ascii") for name in ("made_of", "figures_checked"))
     except (KeyError, TypeError, ValueError, AttributeError):
         return NO_ROW
-    return (values, made_of) if len(values) == len(made_of) == len(RECORDED) else NO_ROW
+    whole = len(values) == len(made_of) == len(checked) == len(RECORDED)
+    return (values, made_of, checked) if whole else NO_ROW
 
 
 def reason_of(pointer: Pointer, name: str) -> str:

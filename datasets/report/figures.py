@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from schemas.metrics.statistic import Checked
+
 DASH: Final = "\N{EN DASH}"
 _LABELS: Final = {
     "ic": "Mean weekly IC",
@@ -27,6 +29,12 @@ _LABELS: Final = {
 }
 _SHARES: Final = frozenset({"annualised_return", "volatility", "hit_rate"})
 """Figures with a band that are written as per cent."""
+_STANDING: Final = {
+    Checked.REPRODUCED: "sealed, and its tables give it",
+    Checked.COMPUTED: "computed",
+    Checked.STATED: "sealed, and no table supports it",
+    Checked.CONTRADICTED: "computed, for the tables contradict what was sealed",
+}
 _UNITS: Final = {
     "ratio": "",
     "percentage_points": " %",
@@ -83,7 +91,18 @@ def entry(found: Mapping[str, Any]) -> Markup:
     digits = 2 if found["unit"] == "percentage_points" else None
     shown = f"{value:,.{digits}f}" if digits is not None else written(value)
     unit = _UNITS.get(found["unit"], " " + found["unit"].replace("_", " "))
-    return Markup('<data value="{}">{}</data>{}').format(repr(value), shown, unit)
+    mark = Markup(' <span class="withheld">stated</span>') if found["checked"] == Checked.STATED else ""
+    return Markup('<data value="{}">{}</data>{}{}').format(repr(value), shown, unit, mark)
+
+
+def standing(found: Mapping[str, Any]) -> str:
+    """Return what a figure rests on, in words; the sealed value beside it where another one is shown."""
+    words = _STANDING.get(found["checked"], "")
+    if "sealed_value" not in found:
+        return words
+    convention = found["sealed_convention"]
+    sealed = f"{written(found['sealed_value'])} was sealed" + (f" by {convention}" if convention else "")
+    return f"{words}; {sealed}" if words else sealed
 
 
 def banded(name: str, value: float) -> Markup:

@@ -105,6 +105,7 @@ def _templates() -> Environment:
         "percent": figures.percent,
         "entry": figures.entry,
         "span": figures.span,
+        "standing": figures.standing,
         "withheld": figures.withheld,
     }
     made.filters.update(filters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -19,6 +19,8 @@ from datasets.run_metrics.statistics import Span, guarded
 from datasets.run_metrics.unavailable import MISSING_KIND, Warnings
 from datasets.run_metrics.window import WHOLE_RUN, Window
 from schemas.endpoints import ENDPOINTS
+from schemas.metrics.core import ALIASES
+from schemas.metrics.statistic import Checked
 from schemas.tables.books import RAW_PREFIX
 
 T = TypeVar("T")
@@ -124,6 +126,7 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
         data["panel"] = evaluate("panel", lambda: panel(rows, deciles))
     if not query.window.whole:
         _warn_of_lifetime(data, warnings)
+    _warn_of_checks(data, warnings)
     data["doc_url"] = _DOC_PATH.format(alpha=run.alpha_id)
     data["alpha"] = run.alpha_id
     data["alpha_id"] = run.source_alpha_id
@@ -153,6 +156,43 @@ def _or_null(block: str, compute: Callable[[], T | Unavailable], warnings: Warni
         warnings.null(block, found)
         return None
     return found
+
+
+def _warn_of_checks(data: Mapping[str, Any], warnings: Warnings) -> None:
+    """Name the figures that no table supports, and those that were sealed by another convention."""
+    blocks = {
+        "core": [data["core"]],
+        "rank_ic": list((data["rank_ic"] or {}).values()),
+        "periods": [period["core"] for period in data["periods"] or ()],
+    }
+    for block, parts in blocks.items():
+        entries = [
+            (name, entry)
+            for part in parts
+            for name, entry in part.items()
+            if name != "tenure" and name not in ALIASES
+        ]
+        stated = [name for name, entry in entries if entry["checked"] == Checked.STATED]
+        if stated:
+            warnings.add(
+                block,
+                "figure_stated",
+                f"Sealed, and supported by no table of the run: {_listed(stated)}. They take no part in sorts, bounds and "
+                "comparisons.",
+                "metrics",
+            )
+        otherwise = [name for name, entry in entries if entry.get("sealed_convention") is not None]
+        if otherwise:
+            warnings.add(
+                block,
+                "figure_by_other_convention",
+                f"Sealed by another convention than the definition served: {_listed(otherwise)}.",
+                "metrics",
+            )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
 
 
 def _warn_of_lifetime(data: Mapping[str, Any], warnings: Warnings) -> None:

@@ -145,8 +145,10 @@ class SealedRecord:
     ----------
     name, value, unit, source_kind, annualised
         As sealed.
-    reproduced
-        False when no documented convention gives the value from the sealed tables: it is then not served.
+    reconciliation
+        Whether a convention gives the value from the sealed tables, one of :data:`schemas.tables.sealed_metrics.RECONCILIATIONS`.
+    convention
+        The one that does; None when none does.
     """
 
     name: str
@@ -154,7 +156,8 @@ class SealedRecord:
     unit: str
     source_kind: str
     annualised: bool
-    reproduced: bool = True
+    reconciliation: str
+    convention: str | None
 
 
 Records = Mapping[str, SealedRecord]

@@ -25,7 +25,6 @@ from schemas.metrics.deciles import BUCKET_MEANS
 from schemas.metrics.vocabulary import SCORE_FIELD, UNSMOOTHED_FIELD
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.rebalances import PENDING, TRADED
-from schemas.tables.sealed_metrics import NOT_REPRODUCED
 from schemas.tables.weekly_signal import HORIZONS, LAGS
 
 if TYPE_CHECKING:
@@ -67,6 +66,10 @@ class Frames(Protocol):
 
 BOOK: Final = CONDITIONED_BOOKS[0]
 """The book that the metrics measure."""
+_RECORD: Final = (
+    *("scope", "period", "name", "value", "unit", "source_kind", "annualised"),
+    *("reconciliation", "convention"),
+)
 _LEDGER: Final = ("date", "starting_equity", "ending_equity", "risk_free_return", "turnover")
 
 
@@ -154,11 +157,8 @@ def _sealed(frames: Frames, snapshot: Run) -> SealedMetrics | None:
     if not snapshot.has("sealed_metrics"):
         return None
     spans: dict[tuple[str, str | None], dict[str, SealedRecord]] = {}
-    columns = ("scope", "period", "name", "value", "unit", "source_kind", "annualised", "reconciliation")
-    for scope, period, name, value, unit, kind, annualised, status in frames(
-        "sealed_metrics", columns
-    ).iter_rows():
-        record = SealedRecord(name, value, unit, kind, annualised, status != NOT_REPRODUCED)
+    for scope, period, *fields in frames("sealed_metrics", _RECORD).iter_rows():
+        record = SealedRecord(*fields)
         spans.setdefault((scope, period), {})[record.name] = record
     return SealedMetrics(spans)
 

@@ -13,23 +13,26 @@ from datasets.run_metrics.derivations import annual_risk_free_rate, derive
 from datasets.run_metrics.figures import Records, SealedRecord
 from datasets.run_metrics.sources import Sources
 from datasets.run_metrics.unavailable import ACCESS_LIMITED, BLOCK_ERROR, FAILED, MISSING_KIND, Warnings
-from schemas.metrics.core import RATE_OF, RISK_FREE_RATE
+from schemas.metrics.core import OWN_CONVENTIONS, RATE_OF, RISK_FREE_RATE
 from schemas.metrics.statistic import (
     DERIVED,
     LEDGER,
     PERIOD_SUM,
     Annualisation,
+    Checked,
     SealedName,
     Statistic,
     Status,
 )
 from schemas.tables.books import RAW_PREFIX
+from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED
 
 _log = logging.getLogger("serve.run_metrics")
 
 T = TypeVar("T")
 Entry = dict[str, Any]
 """One statistic as it is served."""
+_SERVED_AS_SEALED: Final = (Checked.REPRODUCED, Checked.STATED)
 _OF_THE_DATA: Final = (MISSING_KIND, ACCESS_LIMITED, BLOCK_ERROR)
 """Reasons that concern a whole source rather than one statistic."""
 
@@ -75,9 +78,18 @@ class Span:
 
 
 def sealed_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
-    """Find the record a statistic is served from: the one it is stated by, provided that the tables give its value."""
+    """Find the record a statistic is served from: the one it is stated by, unless the tables give another value."""
     found = stated_value(statistic, records)
-    return found if found is not None and found[1].reproduced else None
+    return found if found is not None and checked(*found) in _SERVED_AS_SEALED else None
+
+
+def checked(name: SealedName, record: SealedRecord) -> Checked:
+    """Return what a statistic rests on that is stated by a record."""
+    if record.reconciliation == NOT_CHECKED:
+        return Checked.STATED
+    if record.reconciliation == NOT_REPRODUCED:
+        return Checked.CONTRADICTED
+    return Checked.REPRODUCED if record.convention in name.own else Checked.COMPUTED
 
 
 def stated_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
@@ -108,19 +120,22 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
     block
         Named in a warning.
     """
-    found = sealed_value(statistic, span.records)
+    stated = stated_value(statistic, span.records)
+    rests_on = Checked.COMPUTED if stated is None else checked(*stated)
     value: float | None
     source: str | None
     kind: str | None
     reason: Unavailable | None = None
-    if found is not None:
-        name, record = found
+    if stated is not None and rests_on in _SERVED_AS_SEALED:
+        name, record = stated
         value, unit, source, kind = record.value, record.unit, record.name, record.source_kind
         scaling = name.annualisation or _scaling(record)
     else:
         unit, scaling = statistic.derived_unit(span.equity_basis), statistic.annualisation
         derived = span.unreadable or _derived(statistic, span.rows, warnings, block)
-        _warn_of_unreproduced(statistic, span, derived, warnings, block)
+        if stated is not None and rests_on is Checked.CONTRADICTED:
+            where = f"{statistic.name} of {span.period}" if span.period else statistic.name
+            _warn_of_contradicted(where, stated[1].value, derived, warnings, block)
         if isinstance(derived, Unavailable):
             value, source, kind, reason = None, None, None, derived
         else:
@@ -130,6 +145,7 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
         "value": value,
         "unit": unit,
         "status": status.value,
+        "checked": rests_on.value if value is not None or rests_on is Checked.CONTRADICTED else None,
         "source": None if source is not None and source.startswith(RAW_PREFIX) and not span.raw else source,
         "source_kind": kind,
     }
@@ -137,7 +153,12 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
         made["signal"] = statistic.signal.value
     made["annualisation"] = scaling.value
     if statistic.name == RATE_OF:
-        made["risk_free_rate"], made["risk_free_rate_source"] = _risk_free(span, sealed=found is not None)
+        made["risk_free_rate"], made["risk_free_rate_source"] = _risk_free(
+            span, sealed=rests_on in _SERVED_AS_SEALED
+        )
+    if stated is not None and rests_on not in _SERVED_AS_SEALED:
+        made["sealed_value"], made["sealed_unit"] = stated[1].value, stated[1].unit
+        made["sealed_convention"] = stated[1].convention
     if reason is not None:
         known = "" if span.unreadable or span.computed else f"{_not_sealed(statistic, span.records)}; "
         made["withheld_reason"] = known + reason.text
@@ -173,23 +194,19 @@ def _scaling(record: SealedRecord) -> Annualisation:
     return Annualisation.NOT_ANNUALISABLE if record.unit == PERIOD_SUM else Annualisation.PER_PERIOD
 
 
-def _warn_of_unreproduced(
-    statistic: Statistic, span: Span, derived: float | Unavailable, warnings: Warnings, block: str
+def _warn_of_contradicted(
+    where: str, sealed: float | None, derived: float | Unavailable, warnings: Warnings, block: str
 ) -> None:
     """Name the sealed value that is not served, and the one that is."""
-    stated = stated_value(statistic, span.records)
-    if stated is None:
-        return
     instead = (
         f"it cannot be recomputed ({derived.text}) and is withheld"
         if isinstance(derived, Unavailable)
         else f"{derived:.9g} follows from the tables and is served"
     )
-    where = f"{statistic.name} of {span.period}" if span.period else statistic.name
     warnings.add(
         block,
         "figure_not_reproduced",
-        f"{where}: {stated[1].value:.9g} was sealed, which no documented convention gives; {instead}.",
+        f"{where}: {sealed:.9g} was sealed, which no documented convention gives; {instead}.",
         "metrics",
         of=where,
     )
@@ -198,11 +215,18 @@ def _warn_of_unreproduced(
 def _not_sealed(statistic: Statistic, records: Records) -> str:
     stated = stated_value(statistic, records)
     if stated is not None:
+        if stated[1].convention is not None:
+            return f"{stated[1].value:.9g} was sealed by another convention ({stated[1].convention})"
         return f"the sealed {stated[1].value:.9g} does not follow from the sealed tables"
     null = [
         name.name for name in statistic.sealed if name.name in records and records[name.name].value is None
     ]
     return f"{', '.join(null)} was sealed without a value" if null else "no value was sealed"
+
+
+def _is_rate(record: SealedRecord) -> bool:
+    """Whether a sealed rate is the one that is stated beside a figure, or nothing says that it is not."""
+    return record.reconciliation == NOT_CHECKED or record.convention in OWN_CONVENTIONS[RISK_FREE_RATE]
 
 
 def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
@@ -213,7 +237,7 @@ def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
     """
     record = span.records.get(RISK_FREE_RATE)
     whole = sealed or not span.narrowed
-    if whole and record is not None and record.value is not None and record.reproduced:
+    if whole and record is not None and record.value is not None and _is_rate(record):
         return record.value, RISK_FREE_RATE
     ledger = (span.whole if whole else span.rows).ledger
     if isinstance(ledger, Unavailable):

@@ -1,14 +1,15 @@
 """The ways in which engines compute the figures of a run: a short list, each with a name.
 
-A convention takes the series of a span and returns its figure, or None where the span does not determine one. The first
-convention of a name is the interface's own definition, and what is served when none of them gives the sealed value.
+A convention takes the series of a span and returns its figure, or None where the span does not determine one. Those that
+are the interface's own definition are named in :mod:`schemas.metrics.core`; a value by another one is not served, but
+stands beside the figure that is.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final, TypeAlias
 
@@ -311,7 +312,14 @@ CONVENTIONS: Final[Mapping[str, tuple[Convention, ...]]] = {
         Convention("ratio of the peak", partial(_over, _drawdown_pct, lambda _: 100.0), units=("ratio",)),
     ),
     "annualised_turnover": _yearly(_turnover, _weekly_turnover),
-    "turnover": (*_yearly(_turnover, _weekly_turnover), _PER_SESSION, _PER_WEEK, _SUM),
+    "turnover": (
+        *_yearly(_turnover, _weekly_turnover),
+        _PER_SESSION,
+        _PER_WEEK,
+        replace(_SUM, units=("period_sum",)),
+        # Its unit does not tell it from a mean.
+        replace(_SUM, name="sum of the sessions, as a ratio", units=("ratio",)),
+    ),
     "mean_turnover": (_PER_SESSION, _PER_WEEK),
     "total_turnover": (_SUM,),
 }

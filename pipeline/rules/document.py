@@ -8,6 +8,7 @@ from pipeline.reconciliation.figures import TOLERANCE
 from pipeline.rule import Rule
 from pipeline.rules.registry import RULES
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE
+from schemas.metrics.core import OWN_CONVENTIONS
 
 _HEAD = f"""\
 # Rules of a seal
@@ -38,16 +39,19 @@ def _conventions() -> str:
         "## Conventions",
         "",
         "A figure of metrics.json is compared with the conventions of its name in this order, and the first that gives",
-        f"it, to {TOLERANCE:g} of its magnitude (of 1 at least, of `equity_basis` for money), is recorded. The first is the",
-        "interface's own definition, and what is served when none fits. A record that calls itself annualised is compared",
-        "with annualised conventions alone, one that does not with the others; where units are named, with",
-        "those of its unit. Periods take the sessions and weeks dated in them.",
+        f"it, to {TOLERANCE:g} of its magnitude (of 1 at least, of `equity_basis` for money), is recorded. Those in bold",
+        "are the interface's own definition: a figure by another one is not served, but stands beside the one that is",
+        "computed by it. A record that calls itself annualised is compared with annualised conventions alone, one that does not",
+        "with the others; where units are named, with those of its unit. Periods take the sessions and weeks dated in them.",
         "",
         "| figure | conventions |",
         "|---|---|",
     ]
     for name, ways in CONVENTIONS.items():
-        described = "; ".join(_convention(way) for way in ways)
+        described = "; ".join(
+            f"**{_convention(way)}**" if way.name in OWN_CONVENTIONS[name] else _convention(way)
+            for way in ways
+        )
         lines.append(f"| `{name}` | {described} |")
     lines += ["", "`turnover` of the ledger: " + "; ".join(TURNOVER.values()) + ".", ""]
     lines += ["`cash_carry` of the ledger: " + "; ".join(CARRY.values()) + ".", ""]

@@ -9,6 +9,7 @@ from schemas.metrics.statistic import (
     LEDGER,
     MONEY_UNIT,
     Annualisation,
+    Definition,
     SealedName,
     Signal,
     Statistic,
@@ -22,93 +23,119 @@ PER_PERIOD: Final = Annualisation.PER_PERIOD
 ANNUALISED: Final = Annualisation.ANNUALISED
 NOT_ANNUALISABLE: Final = Annualisation.NOT_ANNUALISABLE
 
+_WEEKS: Final = "measured weeks"
+_SESSIONS: Final = "sessions of the ledger"
+_NET: Final = "net of execution costs and borrow, interest on cash included"
+_GROSS: Final = "gross of costs"
+_NOT_DEDUCTED: Final = "not deducted"
+_MEAN_OF_WEEKS: Final = Definition(_WEEKS, _GROSS, risk_free=_NOT_DEDUCTED)
+_RATIO_OF_WEEKS: Final = Definition(_WEEKS, _GROSS, 1, "sqrt(52)", _NOT_DEDUCTED)
+_RATIO_OF_SESSIONS: Final = Definition(_SESSIONS, _NET, 1, "sqrt(252)", _NOT_DEDUCTED)
+_EQUITY: Final = Definition(_SESSIONS, _NET, risk_free=_NOT_DEDUCTED)
+
+_OWN_MEAN: Final = ("mean of the measured weeks",)
+_OWN_IC_RATIO: Final = ("weekly, 52 periods, ddof 1", "weekly, ddof 1")
+_OWN_RATIO: Final = ("daily, 252 periods, ddof 1",)
+_OWN_MONEY: Final = ("equity units", "over equity_basis")
+_OWN_ANNUAL: Final = ("mean of a session x 252",)
+_OWN_SESSION: Final = ("mean of a session",)
+_OWN_TOTAL: Final = ("sum of the sessions",)
+
 CORE: Final = (
     Statistic(
         "ic",
         "Mean weekly information coefficient of the delivered (conditioned) score.",
         "mean over weeks of the Spearman rank correlation, ties averaged, of score and forward_return",
-        (SealedName("mean_ic", PER_PERIOD),),
+        (SealedName("mean_ic", PER_PERIOD, _OWN_MEAN),),
         CROSS_SECTIONS,
         "ratio",
         PER_PERIOD,
         _WEEK,
         Signal.CONDITIONED,
+        definition=_MEAN_OF_WEEKS,
     ),
     Statistic(
         "icir",
         "How steady the weekly information coefficient is: its mean over its deviation.",
         "mean / sample standard deviation (ddof 1) of the weekly ic x sqrt(52)",
-        (SealedName("icir", None),),
+        (SealedName("icir", None, _OWN_IC_RATIO),),
         CROSS_SECTIONS,
         "ratio",
         ANNUALISED,
         _WEEK,
         Signal.CONDITIONED,
+        definition=_RATIO_OF_WEEKS,
     ),
     Statistic(
         "information_ratio",
         "Return of the long_short book per unit of its own risk, before the risk-free rate.",
         "mean / sample standard deviation (ddof 1) of the daily period_return x sqrt(252)",
-        (SealedName("information_ratio", ANNUALISED, annualised_only=True),),
+        (SealedName("information_ratio", ANNUALISED, _OWN_RATIO, annualised_only=True),),
         LEDGER,
         "ratio",
         ANNUALISED,
         _SESSION,
+        definition=_RATIO_OF_SESSIONS,
     ),
     Statistic(
         "excess_sharpe",
         "Return of the long_short book above the risk-free rate, per unit of risk.",
         "mean / sample standard deviation (ddof 1) of (period_return - risk_free_return), daily, x sqrt(252)",
-        (SealedName("excess_sharpe", ANNUALISED, annualised_only=True),),
+        (SealedName("excess_sharpe", ANNUALISED, _OWN_RATIO, annualised_only=True),),
         LEDGER,
         "ratio",
         ANNUALISED,
         _SESSION,
+        definition=Definition(_SESSIONS, _NET, 1, "sqrt(252)", "risk_free_return of the session deducted"),
     ),
     Statistic(
         "pnl",
         "Profit of the long_short book.",
         "last ending_equity - first starting_equity",
-        (SealedName("pnl", NOT_ANNUALISABLE),),
+        (SealedName("pnl", NOT_ANNUALISABLE, _OWN_MONEY),),
         LEDGER,
         MONEY_UNIT,
         NOT_ANNUALISABLE,
         _SPAN,
+        definition=_EQUITY,
     ),
     Statistic(
         "max_drawdown",
         "Deepest fall of the long_short book's equity below its running peak, in units of equity.",
         "max over sessions of (peak_equity - ending_equity); opening equity counts towards the peak",
-        (SealedName("max_drawdown", NOT_ANNUALISABLE),),
+        (SealedName("max_drawdown", NOT_ANNUALISABLE, _OWN_MONEY),),
         LEDGER,
         MONEY_UNIT,
         NOT_ANNUALISABLE,
         _SPAN,
+        definition=_EQUITY,
     ),
     Statistic(
         "max_drawdown_pct",
         "Deepest fall of the long_short book's equity as a percentage of its running peak.",
         "max over sessions of (peak_equity - ending_equity) / peak_equity x 100",
-        (SealedName("max_drawdown_pct", NOT_ANNUALISABLE),),
+        (SealedName("max_drawdown_pct", NOT_ANNUALISABLE, ("percentage points of the peak",)),),
         LEDGER,
         "percentage_points",
         NOT_ANNUALISABLE,
         _SPAN,
+        definition=_EQUITY,
     ),
     Statistic(
         "turnover",
         "One-sided turnover of the long_short book. Its unit tells which of the sealed forms it is.",
         "mean daily turnover x 252",
         (
-            SealedName("annualised_turnover", ANNUALISED),
-            SealedName("turnover", None),
-            SealedName("mean_turnover", PER_PERIOD),
-            SealedName("total_turnover", NOT_ANNUALISABLE),
+            SealedName("annualised_turnover", ANNUALISED, _OWN_ANNUAL),
+            SealedName("turnover", None, (*_OWN_ANNUAL, *_OWN_SESSION, *_OWN_TOTAL)),
+            SealedName("mean_turnover", PER_PERIOD, _OWN_SESSION),
+            SealedName("total_turnover", NOT_ANNUALISABLE, _OWN_TOTAL),
         ),
         LEDGER,
         "per_year",
         ANNUALISED,
         _SESSION,
+        definition=Definition(_SESSIONS, "one-sided, of what was traded", factor="252"),
     ),
 )
 """The core statistics in the order they are served; the alias stands in :data:`ALIASES`."""
@@ -125,34 +152,37 @@ RANK_IC_CONDITIONED: Final = (
         "hit_rate",
         "Share of the measured weeks in which the information coefficient was above zero.",
         "weeks with ic > 0 / weeks with an ic",
-        (SealedName("ic_hit_rate", NOT_ANNUALISABLE),),
+        (SealedName("ic_hit_rate", NOT_ANNUALISABLE, ("share of the measured weeks above 0",)),),
         CROSS_SECTIONS,
         "ratio",
         NOT_ANNUALISABLE,
         _WEEK,
         Signal.CONDITIONED,
+        definition=_MEAN_OF_WEEKS,
     ),
     Statistic(
         "dispersion",
         "How much the information coefficient varies from week to week.",
         "sample standard deviation (ddof 1) of the weekly ic",
-        (SealedName("ic_dispersion", PER_PERIOD),),
+        (SealedName("ic_dispersion", PER_PERIOD, ("ddof 1",)),),
         CROSS_SECTIONS,
         "ratio",
         PER_PERIOD,
         _WEEK,
         Signal.CONDITIONED,
+        definition=Definition(_WEEKS, _GROSS, 1, risk_free=_NOT_DEDUCTED),
     ),
     Statistic(
         "coverage",
         "How much of a traded week's cross-section has both a score and a forward return.",
         "mean over traded weeks of names with score and forward_return / names in the cross-section",
-        (SealedName("ic_coverage", NOT_ANNUALISABLE),),
+        (SealedName("ic_coverage", NOT_ANNUALISABLE, ("mean of the traded weeks",)),),
         CROSS_SECTIONS,
         "ratio",
         NOT_ANNUALISABLE,
         _WEEK,
         Signal.CONDITIONED,
+        definition=Definition("traded weeks"),
     ),
 )
 
@@ -161,27 +191,40 @@ RANK_IC_RAW: Final = (
         "ic",
         "Mean weekly information coefficient of the score before smoothing.",
         "mean over weeks of the Spearman rank correlation, ties averaged, of raw_score and forward_return",
-        (SealedName("raw_mean_ic", PER_PERIOD),),
+        (SealedName("raw_mean_ic", PER_PERIOD, _OWN_MEAN),),
         CROSS_SECTIONS,
         "ratio",
         PER_PERIOD,
         _WEEK,
         Signal.RAW,
+        definition=_MEAN_OF_WEEKS,
     ),
     Statistic(
         "icir",
         "How steady the information coefficient before smoothing is.",
         "mean / sample standard deviation (ddof 1) of the weekly raw ic x sqrt(52)",
-        (SealedName("raw_icir", None),),
+        (SealedName("raw_icir", None, _OWN_IC_RATIO),),
         CROSS_SECTIONS,
         "ratio",
         ANNUALISED,
         _WEEK,
         Signal.RAW,
+        definition=_RATIO_OF_WEEKS,
     ),
 )
 
 RANK_IC: Final = {Signal.CONDITIONED: RANK_IC_CONDITIONED, Signal.RAW: RANK_IC_RAW}
+
+OWN_CONVENTIONS: Final = {
+    RISK_FREE_RATE: _OWN_ANNUAL,
+    **{
+        name.name: name.own
+        for family in (CORE, *RANK_IC.values())
+        for statistic in family
+        for name in statistic.sealed
+    },
+}
+"""Name of a sealed record -> the conventions that are the interface's own definition of it."""
 
 REPRODUCTION_TOLERANCE: Final = 1e-6
 """How far, in absolute terms, the rebuilt mean IC may lie from the sealed one for `nwt.ic` to be published."""

@@ -12,6 +12,7 @@ from schemas.metrics.statistic import (
     LEDGER,
     SOURCE_KINDS,
     Annualisation,
+    Checked,
     Signal,
     Statistic,
     Status,
@@ -24,25 +25,33 @@ _LABEL: Final = {"formula": STATED, "horizon": NO_SPAN, "source": "the statistic
 """Traits of what describes a value rather than measures anything."""
 
 
-def statistic_field(statistic: Statistic, *, alias: str | None = None) -> MetricField:
-    """Declare the entry of a statistic, or of the deprecated name `alias` gives it."""
+def statistic_field(statistic: Statistic, *, alias: str | None = None, computed: bool = False) -> MetricField:
+    """Declare the entry of a statistic, or of the deprecated name `alias` gives it.
+
+    Parameters
+    ----------
+    computed
+        Whether what the run sealed is left aside.
+    """
     names = " or ".join(sealed.name for sealed in statistic.sealed)
     meaning = statistic.meaning if alias is None else f"Deprecated name of {statistic.name}; the same entry."
+    source = f"computed from {statistic.source.meaning}"
+    if not computed:
+        source = f"the sealed record {names}, unless the sealed tables give another value by this definition; else {source}"
     return block(
         alias or statistic.name,
         meaning,
-        *_members(statistic, deprecated=alias is not None),
+        *_members(statistic, deprecated=alias is not None, computed=computed),
         unit_text=statistic.unit,
         formula=statistic.formula,
         horizon=statistic.horizon,
-        source=f"the sealed record {names}, where the sealed tables give its value; else computed from "
-        f"{statistic.source.meaning}",
+        source=source,
         signal=statistic.signal or "",
         deprecated=alias is not None,
     )
 
 
-def _members(statistic: Statistic, *, deprecated: bool) -> Iterator[MetricField]:
+def _members(statistic: Statistic, *, deprecated: bool, computed: bool) -> Iterator[MetricField]:
     yield number(
         "value",
         Unit.MIXED,
@@ -54,6 +63,14 @@ def _members(statistic: Statistic, *, deprecated: bool) -> Iterator[MetricField]
         "unit", "Unit of the value, as sealed or as computed; it is the one that counts.", METRIC_UNITS
     )
     yield _label("status", "Whether the figure has a value.", Status)
+    yield _label(
+        "checked",
+        "What the figure rests on: reproduced (sealed, and its tables give the same by this definition), computed (from the "
+        "tables: none was sealed, or one by another convention), stated (sealed, and no table supports it) or contradicted "
+        "(the tables contradict what was sealed, so the figure is computed or withheld); null without a figure to check.",
+        Checked,
+        nullable=True,
+    )
     yield _label(
         "source",
         f"Name of the sealed record, or {statistic.source.kind} when computed from that; null without a value"
@@ -87,12 +104,38 @@ def _members(statistic: Statistic, *, deprecated: bool) -> Iterator[MetricField]
     if deprecated:
         yield flag("deprecated", "Always true: read the statistic of the new name.", **_LABEL)
         yield _label("superseded_by", "Name of the statistic to read instead.", (statistic.name,))
+    if not computed:
+        yield from _sealed_beside()
     yield text("withheld_reason", "Why there is no value; only then.", optional=True, **_LABEL)
 
 
+def _sealed_beside() -> Iterator[MetricField]:
+    """Declare what was sealed, where it is not what is served."""
+    yield number(
+        "sealed_value",
+        Unit.MIXED,
+        "The value that was sealed, where it is not the one served.",
+        optional=True,
+        unit_text="see sealed_unit",
+    )
+    yield _label("sealed_unit", "Unit of sealed_value.", METRIC_UNITS, optional=True)
+    yield text(
+        "sealed_convention",
+        "The convention of docs/rules.md that gives sealed_value; null when none does.",
+        nullable=True,
+        optional=True,
+        **_LABEL,
+    )
+
+
 def _label(
-    name: str, meaning: str, vocabulary: tuple[str, ...] | type[StrEnum], *, nullable: bool = False
+    name: str,
+    meaning: str,
+    vocabulary: tuple[str, ...] | type[StrEnum],
+    *,
+    nullable: bool = False,
+    optional: bool = False,
 ) -> MetricField:
     words = vocabulary if isinstance(vocabulary, tuple) else tuple(word.value for word in vocabulary)
     traits: dict[str, Any] = dict(_LABEL)
-    return text(name, meaning, *words, nullable=nullable, **traits)
+    return text(name, meaning, *words, nullable=nullable, optional=optional, **traits)

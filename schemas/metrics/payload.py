@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
 from schemas.field import FieldType
@@ -35,11 +34,7 @@ def _entries(statistics: Iterable[Statistic], *, computed: bool = False) -> tupl
     entries: list[MetricField] = []
     for statistic in statistics:
         names = [None, *(old for old, new in ALIASES.items() if statistic in CORE and new == statistic.name)]
-        for alias in names:
-            made = statistic_field(statistic, alias=alias)
-            entries.append(
-                replace(made, source=f"computed from {statistic.source.meaning}") if computed else made
-            )
+        entries += (statistic_field(statistic, alias=alias, computed=computed) for alias in names)
     return tuple(entries)
 
 

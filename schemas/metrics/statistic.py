@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -31,6 +31,19 @@ class Status(StrEnum):
 
     AVAILABLE = "available"
     NOT_MEASURABLE = "not_measurable"
+
+
+class Checked(StrEnum):
+    """What a served figure rests on, as the reconciliation at publication found it."""
+
+    REPRODUCED = "reproduced"
+    """The run sealed it, and its tables give the same by the interface's definition."""
+    COMPUTED = "computed"
+    """Computed from the tables: the run sealed none, or one by another convention, which stands beside it."""
+    STATED = "stated"
+    """The run sealed it, and no table supports it. It takes no part in sorts, bounds and comparisons."""
+    CONTRADICTED = "contradicted"
+    """The tables contradict what the run sealed: the figure computed from them is served, or none."""
 
 
 DERIVED: Final = "derived"
@@ -88,13 +101,42 @@ class SealedName:
         Name of the record.
     annualisation
         What a record of that name is; None when its own `annualised` flag and unit say so.
+    own
+        Conventions of :mod:`pipeline.reconciliation.conventions` that are the interface's own definition, in one of its
+        units: a value by any other is not served.
     annualised_only
         Whether a record that is not annualised is another figure, and passed over.
     """
 
     name: str
     annualisation: Annualisation | None
+    own: tuple[str, ...]
     annualised_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What the formula of a statistic leaves open. Empty where the question does not arise.
+
+    Attributes
+    ----------
+    calendar
+        What it counts in.
+    costs
+        Gross or net.
+    ddof
+        Of its standard deviation; None without one.
+    factor
+        What scales it to a year.
+    risk_free
+        Whether the risk-free rate is deducted.
+    """
+
+    calendar: str
+    costs: str = ""
+    ddof: int | None = None
+    factor: str = ""
+    risk_free: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +161,8 @@ class Statistic:
         Span of time that one observation covers.
     signal
         Which signal it measures; None outside the IC family.
+    definition
+        What the formula leaves open.
     """
 
     name: str
@@ -130,6 +174,7 @@ class Statistic:
     annualisation: Annualisation
     horizon: str
     signal: Signal | None = None
+    definition: Definition = field(kw_only=True)
 
     def derived_unit(self, equity_basis: float) -> str:
         """Return the unit of the computed value for a ledger that opens at `equity_basis`."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from schemas.field import Field, array, flag, instant, mapping, number, record, text, texts, whole
 from schemas.metrics.headline import RECORDED
+from schemas.metrics.statistic import Checked
 from schemas.parameters import CURSOR
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import CONDITIONED_BOOKS
@@ -85,10 +86,19 @@ SNAPSHOT_COMPARISON: Final = record(
                 "before", Unit.MIXED, "In the earlier one; null when it is withheld there.", nullable=True
             ),
             number("after", Unit.MIXED, "In the later one; null when it is withheld there.", nullable=True),
+            *(
+                text(
+                    f"{which}_checked",
+                    f"What `{which}` rests on, as `checked` of the metrics says; null as there.",
+                    nullable=True,
+                    vocabulary=tuple(x.value for x in Checked),
+                )
+                for which in ("before", "after")
+            ),
             number(
                 "change",
                 Unit.MIXED,
-                "`after` less `before`; null when one of them is, or they are in different units.",
+                "`after` less `before`; null when one of them is, they are in different units, or one is only stated.",
                 nullable=True,
             ),
             model="FigureChange",

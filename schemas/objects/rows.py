@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from schemas.field import Field, FieldType, number, record, text
 from schemas.metrics.headline import HEADLINE
+from schemas.metrics.statistic import Checked
 from schemas.rows import ROWS, RowModel
 from schemas.table import PATTERNS, Bound, Column, Origin, Table
 from schemas.units import Type, Unit
@@ -93,6 +94,20 @@ _FIGURES: Final = record(
     ),
     optional=True,
 )
+_CHECKED: Final = record(
+    "figures_checked",
+    "What each figure that has a value rests on; only with `fields`. One that is `stated` takes no part in order and bounds.",
+    *(
+        text(
+            name,
+            f"`checked` of `{name}` in the metrics of the run.",
+            vocabulary=tuple(x.value for x in Checked),
+            optional=True,
+        )
+        for name in HEADLINE
+    ),
+    optional=True,
+)
 _WITHHELD: Final = record(
     "withheld",
     "Why a figure asked for has no value, for each that has none; empty when all have one; only with `fields`.",
@@ -103,7 +118,7 @@ _WITHHELD: Final = record(
 
 def _with_figures(row: Field) -> Field:
     """Return the row of an alpha with the members that a request may ask for besides."""
-    return replace(row, fields=(*row.fields, _FIGURES, _WITHHELD)) if row.name == "alpha" else row
+    return replace(row, fields=(*row.fields, _FIGURES, _CHECKED, _WITHHELD)) if row.name == "alpha" else row
 
 
 ROW_FIELDS: Final[dict[str, Field]] = {name: _with_figures(row_field(model)) for name, model in ROWS.items()}

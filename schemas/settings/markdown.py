@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from schemas.marks import with_part
 from schemas.settings.declared import GROUPS
 from schemas.settings.setting import Setting
 
@@ -24,18 +25,8 @@ def settings_tables() -> str:
 
 
 def with_settings(document: str) -> str:
-    """Return a document with the tables put anew between its two marks.
-
-    Raises
-    ------
-    ValueError
-        When it has no such marks.
-    """
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the document has no part between {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{settings_tables()}\n{END}{after}"
+    """Return a document with the tables put anew between its two marks."""
+    return with_part(document, BEGIN, END, settings_tables())
 
 
 def _row(setting: Setting) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from datasets.headline.columns import Allowed, Columns, Places
+from datasets.headline.columns import Allowed, Columns, Entry, Places
 from datasets.listing import Listing
 from datasets.maths.series import Flags, Floats
 from schemas.listing_parameters import LISTED_ORDERS
@@ -139,13 +139,16 @@ def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]
         return {}
     readable = query.runs.is_all or query.runs.allows(listing.pointers[place].alpha_id)
     values: dict[str, float | None] = {}
+    rest_on: dict[str, str] = {}
     withheld: dict[str, str] = {}
     for name in query.fields:
-        value, reason = listing.columns.entry(place, name, query.closed) if readable else (None, RUN_CLOSED)
-        values[name] = value
-        if value is None:
-            withheld[name] = _closed(name) if reason is None else reason
-    return {"figures": values, "withheld": withheld}
+        entry = listing.columns.entry(place, name, query.closed) if readable else Entry(reason=RUN_CLOSED)
+        values[name] = entry.value
+        if entry.checked is None:
+            withheld[name] = _closed(name) if entry.reason is None else entry.reason
+        else:
+            rest_on[name] = entry.checked.value
+    return {"figures": values, "figures_checked": rest_on, "withheld": withheld}
 
 
 def _closed(name: str) -> str:

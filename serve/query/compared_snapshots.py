@@ -11,7 +11,7 @@ from datasets.run_metrics.assemble import Answer, MetricsQuery
 from datasets.snapshot import Snapshot
 from schemas.downloads import visible_columns
 from schemas.metrics.headline import RECORDED, HeadlineFigure
-from schemas.metrics.statistic import LEDGER, SOURCES
+from schemas.metrics.statistic import LEDGER, SOURCES, Checked
 from schemas.tables.books import CONDITIONED_BOOKS
 from serve.query.reader import Reader
 from serve.query.sql import Statement, quoted, source
@@ -107,7 +107,12 @@ def _entry(data: Mapping[str, Any], figure: HeadlineFigure) -> Mapping[str, Any]
     found: Any = data
     for step in figure.path:
         found = None if found is None else found[step]
-    return found or {"value": None, "unit": figure.unit, "withheld_reason": f"{figure.path[0]} is null"}
+    return found or {
+        "value": None,
+        "unit": figure.unit,
+        "checked": None,
+        "withheld_reason": f"{figure.path[0]} is null",
+    }
 
 
 def _figure(
@@ -118,15 +123,20 @@ def _figure(
             withheld.setdefault(figure.name, f"in {which} snapshot: {one['withheld_reason']}")
     alike = (before["unit"], before.get("annualisation")) == (after["unit"], after.get("annualisation"))
     known = before["value"] is not None and after["value"] is not None
+    stated = Checked.STATED in (before["checked"], after["checked"])
     if known and not alike:
         withheld[figure.name] = f"no change: it was in {before['unit']}, and is in {after['unit']}"
+    elif known and stated:
+        withheld[figure.name] = "no change: a snapshot states the figure, and no table of it supports it"
     return {
         "figure": figure.name,
         "book": CONDITIONED_BOOKS[0] if figure.statistic.source is LEDGER else None,
         "unit": after["unit"],
         "before": before["value"],
         "after": after["value"],
-        "change": after["value"] - before["value"] if known and alike else None,
+        "before_checked": before["checked"],
+        "after_checked": after["checked"],
+        "change": after["value"] - before["value"] if known and alike and not stated else None,
     }
 
 

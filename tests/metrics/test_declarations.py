@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -12,10 +13,19 @@ from datasets.maths import conventions
 from datasets.run_metrics.derivations import FROM_CROSS_SECTIONS, FROM_LEDGER, FROM_RAW
 from schemas.endpoints import ENDPOINTS
 from schemas.kinds import KINDS
-from schemas.metrics.core import ALIASES, CORE, RANK_IC, RANK_IC_CONDITIONED, RANK_IC_RAW
+from schemas.metrics.core import (
+    ALIASES,
+    CORE,
+    OWN_CONVENTIONS,
+    RANK_IC,
+    RANK_IC_CONDITIONED,
+    RANK_IC_RAW,
+    RISK_FREE_RATE,
+)
+from schemas.metrics.markdown import with_definitions
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, MONEY_UNIT, SOURCES, Statistic
 from schemas.metrics_documentation import SCHEMA_VERSION, documentation
-from schemas.tables.sealed_metrics import METRIC_UNITS
+from schemas.tables.sealed_metrics import METRIC_UNITS, NOT_REPRODUCED
 from schemas.warning_codes import WARNING_CODES
 from serve.run_metrics.service import encoded_documentation
 from tests.support import factories
@@ -40,6 +50,10 @@ def every_kind_of_answer() -> list[dict[str, Any]]:
         for figures in (full, bare)
         for first in ("2020-02-01", "2099-01-01")
     ]
+    names = [name for name in OWN_CONVENTIONS if name != RISK_FREE_RATE]
+    wrong = [factories.record(name, 7.5, annualised=True, reconciliation=NOT_REPRODUCED) for name in names]
+    contradicted = factories.run(sealed=factories.sealed(wrong, p2020=wrong))
+    answers.append(factories.ask(contradicted, granularity="yearly").data)
     nothing = factories.run(cross_sections=factories.cross_sections(weeks=1), sealed=None)
     return [{**answer, "doc": documentation()} for answer in (*answers, factories.ask(nothing).data)]
 
@@ -138,3 +152,17 @@ def test_sources_name_kinds_and_endpoints_there_are() -> None:
 def test_no_key_could_be_taken_for_a_raw_field() -> None:
     names = {part for path in documentation()["fields"] for part in re.split(r"\.|\[\]", path)}
     assert not [name for name in names if name.startswith("raw_")]
+
+
+def test_the_table_of_definitions_in_the_documents_is_the_declarations() -> None:
+    document = Path("docs/metrics.md").read_text("utf-8")
+    assert with_definitions(document) == document, "run `just docs`"
+
+
+@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda x: f"{x.signal}.{x.name}")
+def test_a_definition_says_what_its_formula_says(statistic: Statistic) -> None:
+    definition = statistic.definition
+    assert ("ddof 1" in statistic.formula) == (definition.ddof == 1)
+    assert not definition.factor or statistic.formula.endswith(f"x {definition.factor}")
+    assert bool(definition.factor) == (statistic.annualisation == "annualised")
+    assert ("risk_free_return" in statistic.formula) == ("risk_free_return" in definition.risk_free)

@@ -17,6 +17,7 @@ from datasets.run_metrics.window import Window
 from schemas.kinds import KINDS
 from schemas.metrics.core import REPRODUCTION_TOLERANCE
 from schemas.metrics_documentation import documentation
+from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED
 from schemas.warning_codes import WARNING_CODES
 from tests.support import factories
 from tests.support.factories import EVERYTHING, ask, codes, record, sealed
@@ -346,6 +347,11 @@ def test_a_statistic_that_fails_is_withheld_and_leaves_the_others(logged: list[A
 @pytest.mark.usefixtures("logged")
 def test_every_code_but_the_one_of_pages_is_given_by_some_run() -> None:
     broken = replace(factories.run(), ledger=replace(factories.ledger(), ending=np.zeros(3)))
+    standings = (
+        record("pnl", 0.1, reconciliation=NOT_REPRODUCED),
+        record("pnl", 0.1, reconciliation=NOT_CHECKED),
+        record("pnl", 0.1, convention="over opening equity"),
+    )
     answers = [
         ask(factories.run(sealed=None, **NO_LEDGER), may_call=EVERYTHING - {"signals.rebalances.get"}),
         ask(factories.run(sealed=sealed([record("pnl", 0.1)]), **NO_DECISIONS), first="2020-02-01"),
@@ -354,7 +360,7 @@ def test_every_code_but_the_one_of_pages_is_given_by_some_run() -> None:
         ask(factories.run(ledger=replace(factories.ledger(), starting=np.ones(200), ending=np.ones(200)))),
         ask(broken),
         ask(factories.run(ledger=in_debt())),
-        ask(factories.run(sealed=sealed([replace(record("pnl", 0.1), reproduced=False)]))),
+        *(ask(factories.run(sealed=sealed([x]))) for x in standings),
     ]
     given = {code for answer in answers for code in codes(answer)}
     assert given == WARNING_CODES.keys() - {"kind_missing", "unknown_symbol"}

@@ -22,7 +22,9 @@ from datasets.run_metrics.figures import (
     SealedRecord,
 )
 from datasets.run_metrics.window import Window
+from schemas.metrics.core import OWN_CONVENTIONS
 from schemas.metrics.statistic import SOURCES
+from schemas.tables.sealed_metrics import REPRODUCED
 from schemas.tables.weekly_signal import BUCKETS, HORIZONS, LAGS
 
 EVERYTHING = frozenset(source.endpoint for source in SOURCES)
@@ -95,8 +97,13 @@ def record(
     *,
     kind: str = "metric",
     annualised: bool = False,
+    reconciliation: str = REPRODUCED,
+    convention: str | None = None,
 ) -> SealedRecord:
-    return SealedRecord(name, value, unit, kind, annualised)
+    """Return a record; its tables give its value by the interface's definition, where nothing else is said."""
+    if reconciliation == REPRODUCED and convention is None:
+        convention = OWN_CONVENTIONS[name][0]
+    return SealedRecord(name, value, unit, kind, annualised, reconciliation, convention)
 
 
 def sealed_as_stated(sections: CrossSections) -> list[SealedRecord]:

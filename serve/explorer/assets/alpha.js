@@ -4,7 +4,7 @@ import { all, get } from "./api.js";
 import * as charts from "./charts.js";
 import { choice, el, field, refused, segments, table } from "./dom.js";
 import { about, beside, checks, luck } from "./alpha_texts.js";
-import { HEADLINES, asPercent, headlineColumns, ofWindow, unitOf, written } from "./figures.js";
+import { HEADLINES, asPercent, headlineColumns, ofWindow, standing, unitOf, written } from "./figures.js";
 import { panel } from "./panel.js";
 
 const SPANS = [["13", "13 weeks"], ["26", "26 weeks"], ["52", "52 weeks"]];
@@ -73,7 +73,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
       entry.value === null
         ? el("strong", { class: "withheld" }, "withheld")
         : el("strong", { title: String(entry.value) }, written(entry.value, entry.unit)),
-      el("span", { class: "fine" }, entry.value === null ? entry.withheld_reason : [unitOf(entry).replace(/^%(, )?/, ""), entry.source_kind === "derived" ? "computed" : "as sealed"].filter(Boolean).join(" · ")));
+      el("span", { class: "fine" }, entry.value === null ? entry.withheld_reason : [unitOf(entry).replace(/^%(, )?/, ""), standing(entry)].filter(Boolean).join(" · ")));
   }
 
   // ---- controls that hold for the whole page ----

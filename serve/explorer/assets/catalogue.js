@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { choice, el, field, refused } from "./dom.js";
-import { HEADLINES, reasoned } from "./figures.js";
+import { HEADLINES, mark, reasoned } from "./figures.js";
 import { shown } from "./charts.js";
 
 const ROWS = 50;
@@ -120,7 +120,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
         const value = one.figures?.[name];
         const reason = one.withheld?.[name];
         return el("td", { class: "number", "data-figure": name, "data-value": value ?? null, "data-title": title },
-          value === null || value === undefined ? (reason ? reasoned("withheld", reason) : "–") : name === "max_drawdown_pct" ? `${shown(value)} %` : shown(value));
+          value === null || value === undefined ? (reason ? reasoned("withheld", reason) : "–") : [name === "max_drawdown_pct" ? `${shown(value)} %` : shown(value), mark(one.figures_checked?.[name])]);
       }),
       el("td", { "data-title": "Published" }, one.published_at.slice(0, 10)));
   }

@@ -48,10 +48,28 @@ export function headlineColumns(rows, entryOf) {
         if (!entry) return "–";
         if (entry.value === null) return reasoned("withheld", entry.withheld_reason);
         const text = written(entry.value, entry.unit).replace(" %", "");
-        return units.size > 1 ? [text, el("small", {}, ` ${unitOf(entry)}`)] : text;
+        return [text, units.size > 1 ? el("small", {}, ` ${unitOf(entry)}`) : "", mark(entry.checked)];
       },
     };
   });
+}
+
+const STANDING = {
+  reproduced: "sealed, and its tables give it",
+  computed: "computed",
+  stated: "sealed, and no table supports it",
+  contradicted: "computed: the tables contradict what was sealed",
+};
+
+/** What a figure rests on, in words; the sealed value beside it where another one is shown. */
+export function standing(entry) {
+  const sealed = entry.sealed_value === undefined ? "" : `${shown(entry.sealed_value)} was sealed${entry.sealed_convention ? ` by ${entry.sealed_convention}` : ""}`;
+  return [STANDING[entry.checked] ?? "", sealed].filter(Boolean).join("; ");
+}
+
+/** A word beside a figure that its tables do not support; nothing beside any other. */
+export function mark(checked) {
+  return checked === "stated" || checked === "contradicted" ? el("small", { class: "standing", title: STANDING[checked] }, ` ${checked}`) : "";
 }
 
 /** A word in place of a figure, which opens on why there is none. */

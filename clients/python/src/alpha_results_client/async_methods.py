@@ -125,9 +125,9 @@ class AsyncClientMethods(Generic[F]):
         complete_only
             Leave out alphas whose run lacks a required kind.
         fields
-            Figures to add to each row as `figures`, with the reason in `withheld` for each that has no value; those of the metrics of the whole run, digit for digit. A figure that a run sealed in another unit than the one here is withheld, for it does not compare. They are `ic`: Mean weekly information coefficient of the delivered (conditioned) score. (ratio, one rebalance period), `icir`: How steady the weekly information coefficient is: its mean over its deviation. (ratio, annualised), `information_ratio`: Return of the long_short book per unit of its own risk, before the risk-free rate. (ratio, annualised), `sharpe`: Deprecated name of information_ratio., `excess_sharpe`: Return of the long_short book above the risk-free rate, per unit of risk. (ratio, annualised), `pnl`: Profit of the long_short book. (ratio), `max_drawdown`: Deepest fall of the long_short book's equity below its running peak, in units of equity. (ratio), `max_drawdown_pct`: Deepest fall of the long_short book's equity as a percentage of its running peak. (percentage points), `turnover`: One-sided turnover of the long_short book. Its unit tells which of the sealed forms it is. (per year, annualised), `hit_rate`: Share of the measured weeks in which the information coefficient was above zero. (ratio), `dispersion`: How much the information coefficient varies from week to week. (ratio, one rebalance period), `coverage`: How much of a traded week's cross-section has both a score and a forward return. (ratio), `ic_raw`: Mean weekly information coefficient of the score before smoothing. (ratio, one rebalance period), `icir_raw`: How steady the information coefficient before smoothing is. (ratio, annualised)
+            Figures to add to each row as `figures`, with the reason in `withheld` for each that has no value; those of the metrics of the whole run, digit for digit; `figures_checked` says what each rests on. A figure that a run sealed in another unit than the one here is withheld, for it does not compare. They are `ic`: Mean weekly information coefficient of the delivered (conditioned) score. (ratio, one rebalance period), `icir`: How steady the weekly information coefficient is: its mean over its deviation. (ratio, annualised), `information_ratio`: Return of the long_short book per unit of its own risk, before the risk-free rate. (ratio, annualised), `sharpe`: Deprecated name of information_ratio., `excess_sharpe`: Return of the long_short book above the risk-free rate, per unit of risk. (ratio, annualised), `pnl`: Profit of the long_short book. (ratio), `max_drawdown`: Deepest fall of the long_short book's equity below its running peak, in units of equity. (ratio), `max_drawdown_pct`: Deepest fall of the long_short book's equity as a percentage of its running peak. (percentage points), `turnover`: One-sided turnover of the long_short book. Its unit tells which of the sealed forms it is. (per year, annualised), `hit_rate`: Share of the measured weeks in which the information coefficient was above zero. (ratio), `dispersion`: How much the information coefficient varies from week to week. (ratio, one rebalance period), `coverage`: How much of a traded week's cross-section has both a score and a forward return. (ratio), `ic_raw`: Mean weekly information coefficient of the score before smoothing. (ratio, one rebalance period), `icir_raw`: How steady the information coefficient before smoothing is. (ratio, annualised)
         sort
-            What the list is ordered by, descending with `-` before it; what has no value comes last either way, and ties are ordered by address. Latest started first when left out.
+            What the list is ordered by, descending with `-` before it; what has no value comes last either way, and so does a figure that a run stated and no table supports; ties are ordered by address. Latest started first when left out.
         tag
             Keep alphas whose written description has this tag, letter case aside.
         started_from
@@ -139,61 +139,61 @@ class AsyncClientMethods(Generic[F]):
         published_to
             Last day of that, inclusive.
         min_ic
-            Keep alphas whose `ic` is at least this; one without a value is left out.
+            Keep alphas whose `ic` is at least this; one without a value, or that no table supports, is left out.
         max_ic
-            Keep alphas whose `ic` is at most this; one without a value is left out.
+            Keep alphas whose `ic` is at most this; one without a value, or that no table supports, is left out.
         min_icir
-            Keep alphas whose `icir` is at least this; one without a value is left out.
+            Keep alphas whose `icir` is at least this; one without a value, or that no table supports, is left out.
         max_icir
-            Keep alphas whose `icir` is at most this; one without a value is left out.
+            Keep alphas whose `icir` is at most this; one without a value, or that no table supports, is left out.
         min_information_ratio
-            Keep alphas whose `information_ratio` is at least this; one without a value is left out.
+            Keep alphas whose `information_ratio` is at least this; one without a value, or that no table supports, is left out.
         max_information_ratio
-            Keep alphas whose `information_ratio` is at most this; one without a value is left out.
+            Keep alphas whose `information_ratio` is at most this; one without a value, or that no table supports, is left out.
         min_sharpe
-            Keep alphas whose `sharpe` is at least this; one without a value is left out.
+            Keep alphas whose `sharpe` is at least this; one without a value, or that no table supports, is left out.
         max_sharpe
-            Keep alphas whose `sharpe` is at most this; one without a value is left out.
+            Keep alphas whose `sharpe` is at most this; one without a value, or that no table supports, is left out.
         min_excess_sharpe
-            Keep alphas whose `excess_sharpe` is at least this; one without a value is left out.
+            Keep alphas whose `excess_sharpe` is at least this; one without a value, or that no table supports, is left out.
         max_excess_sharpe
-            Keep alphas whose `excess_sharpe` is at most this; one without a value is left out.
+            Keep alphas whose `excess_sharpe` is at most this; one without a value, or that no table supports, is left out.
         min_pnl
-            Keep alphas whose `pnl` is at least this; one without a value is left out.
+            Keep alphas whose `pnl` is at least this; one without a value, or that no table supports, is left out.
         max_pnl
-            Keep alphas whose `pnl` is at most this; one without a value is left out.
+            Keep alphas whose `pnl` is at most this; one without a value, or that no table supports, is left out.
         min_max_drawdown
-            Keep alphas whose `max_drawdown` is at least this; one without a value is left out.
+            Keep alphas whose `max_drawdown` is at least this; one without a value, or that no table supports, is left out.
         max_max_drawdown
-            Keep alphas whose `max_drawdown` is at most this; one without a value is left out.
+            Keep alphas whose `max_drawdown` is at most this; one without a value, or that no table supports, is left out.
         min_max_drawdown_pct
-            Keep alphas whose `max_drawdown_pct` is at least this; one without a value is left out.
+            Keep alphas whose `max_drawdown_pct` is at least this; one without a value, or that no table supports, is left out.
         max_max_drawdown_pct
-            Keep alphas whose `max_drawdown_pct` is at most this; one without a value is left out.
+            Keep alphas whose `max_drawdown_pct` is at most this; one without a value, or that no table supports, is left out.
         min_turnover
-            Keep alphas whose `turnover` is at least this; one without a value is left out.
+            Keep alphas whose `turnover` is at least this; one without a value, or that no table supports, is left out.
         max_turnover
-            Keep alphas whose `turnover` is at most this; one without a value is left out.
+            Keep alphas whose `turnover` is at most this; one without a value, or that no table supports, is left out.
         min_hit_rate
-            Keep alphas whose `hit_rate` is at least this; one without a value is left out.
+            Keep alphas whose `hit_rate` is at least this; one without a value, or that no table supports, is left out.
         max_hit_rate
-            Keep alphas whose `hit_rate` is at most this; one without a value is left out.
+            Keep alphas whose `hit_rate` is at most this; one without a value, or that no table supports, is left out.
         min_dispersion
-            Keep alphas whose `dispersion` is at least this; one without a value is left out.
+            Keep alphas whose `dispersion` is at least this; one without a value, or that no table supports, is left out.
         max_dispersion
-            Keep alphas whose `dispersion` is at most this; one without a value is left out.
+            Keep alphas whose `dispersion` is at most this; one without a value, or that no table supports, is left out.
         min_coverage
-            Keep alphas whose `coverage` is at least this; one without a value is left out.
+            Keep alphas whose `coverage` is at least this; one without a value, or that no table supports, is left out.
         max_coverage
-            Keep alphas whose `coverage` is at most this; one without a value is left out.
+            Keep alphas whose `coverage` is at most this; one without a value, or that no table supports, is left out.
         min_ic_raw
-            Keep alphas whose `ic_raw` is at least this; one without a value is left out.
+            Keep alphas whose `ic_raw` is at least this; one without a value, or that no table supports, is left out.
         max_ic_raw
-            Keep alphas whose `ic_raw` is at most this; one without a value is left out.
+            Keep alphas whose `ic_raw` is at most this; one without a value, or that no table supports, is left out.
         min_icir_raw
-            Keep alphas whose `icir_raw` is at least this; one without a value is left out.
+            Keep alphas whose `icir_raw` is at least this; one without a value, or that no table supports, is left out.
         max_icir_raw
-            Keep alphas whose `icir_raw` is at most this; one without a value is left out.
+            Keep alphas whose `icir_raw` is at most this; one without a value, or that no table supports, is left out.
         """
         return await self._collection(
             "catalog.alphas.list",

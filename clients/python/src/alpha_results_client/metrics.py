@@ -11,9 +11,22 @@ FIGURE = (
     Column("period", "text", nullable=True),
     Column("name", "text"),
     Column("value", "float", nullable=True),
+    Column("sealed_value", "float", nullable=True),
     *(
         Column(name, "text", nullable=True)
-        for name in ("unit", "status", "withheld_reason", "source", "source_kind", "signal", "annualisation")
+        for name in (
+            *(
+                "unit",
+                "status",
+                "checked",
+                "withheld_reason",
+                "source",
+                "source_kind",
+                "signal",
+                "annualisation",
+            ),
+            *("sealed_unit", "sealed_convention"),
+        )
     ),
 )
 """The columns of the figures as a table."""

@@ -1,0 +1,164 @@
+"""What each figure says it rests on, and which value is served where an engine computed it otherwise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from datasets.maths import ratios
+from pipeline.reconciliation.conventions import CONVENTIONS
+from schemas.metrics.core import CORE, OWN_CONVENTIONS, RANK_IC, RISK_FREE_RATE
+from schemas.metrics.statistic import LEDGER, Statistic
+from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED
+from tests.support import factories
+from tests.support.factories import EVERYTHING, ask, record, sealed
+
+BY_365 = "daily, 365 periods, ddof 1"
+WITHOUT_TABLES = {"ledger": None, "cross_sections": None, "deciles": None, "index": None}
+
+
+def core(figures: Any, **question: Any) -> dict[str, Any]:
+    entries: dict[str, Any] = ask(figures, **question).data["core"]
+    return entries
+
+
+def messages(figures: Any, code: str, **question: Any) -> dict[str, str]:
+    return {x["block"]: x["message"] for x in ask(figures, **question).warnings if x["code"] == code}
+
+
+def test_every_own_convention_is_one_that_is_tried_and_the_first_of_them_is_own() -> None:
+    assert OWN_CONVENTIONS.keys() == CONVENTIONS.keys()
+    for name, own in OWN_CONVENTIONS.items():
+        tried = [way.name for way in CONVENTIONS[name]]
+        assert set(own) <= set(tried), name
+        assert tried[0] in own, name
+
+
+@pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)
+def test_a_figure_that_its_tables_give_is_reproduced(statistic: Statistic) -> None:
+    entry = core(factories.run(sealed=sealed([record(statistic.sealed[0].name, 4.25, annualised=True)])))
+    assert entry[statistic.name]["checked"] == "reproduced"
+    assert entry[statistic.name]["value"] == 4.25
+    assert "sealed_value" not in entry[statistic.name]
+
+
+@pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)
+def test_a_figure_that_was_not_sealed_is_computed_and_one_that_is_withheld_has_nothing_to_check(
+    statistic: Statistic,
+) -> None:
+    assert core(factories.run(sealed=None))[statistic.name]["checked"] == "computed"
+    withheld = core(factories.run(sealed=None, **WITHOUT_TABLES))[statistic.name]
+    assert (withheld["value"], withheld["checked"]) == (None, None)
+
+
+@pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)
+def test_a_figure_without_its_table_is_served_as_stated_and_warned_of(statistic: Statistic) -> None:
+    stated = record(statistic.sealed[0].name, 9.9, annualised=True, reconciliation=NOT_CHECKED)
+    figures = factories.run(sealed=sealed([stated]), **WITHOUT_TABLES)
+    entry = core(figures)[statistic.name]
+    assert (entry["value"], entry["status"], entry["checked"]) == (9.9, "available", "stated")
+    assert statistic.name in messages(figures, "figure_stated")["core"]
+
+
+@pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)
+def test_a_contradicted_figure_is_the_computed_one_or_none_with_the_sealed_one_beside_it(
+    statistic: Statistic,
+) -> None:
+    wrong = record(statistic.sealed[0].name, 9.9, "per_year", annualised=True, reconciliation=NOT_REPRODUCED)
+    entry = core(factories.run(sealed=sealed([wrong])))[statistic.name]
+    assert entry["checked"] == "contradicted"
+    assert entry["value"] == core(factories.run(sealed=None))[statistic.name]["value"]
+    assert (entry["sealed_value"], entry["sealed_unit"], entry["sealed_convention"]) == (
+        9.9,
+        "per_year",
+        None,
+    )
+    withheld = core(factories.run(sealed=sealed([wrong]), **WITHOUT_TABLES))[statistic.name]
+    assert (withheld["value"], withheld["checked"], withheld["sealed_value"]) == (None, "contradicted", 9.9)
+
+
+def test_statistics_of_the_raw_signal_are_marked_as_well() -> None:
+    stated = [
+        record("raw_mean_ic", 0.77, reconciliation=NOT_CHECKED),
+        record("raw_icir", 9.0, annualised=True, reconciliation=NOT_CHECKED),
+    ]
+    figures = factories.run(sealed=sealed(stated), cross_sections=factories.cross_sections(raw=False))
+    block = ask(figures).data["rank_ic"]
+    assert {x["checked"] for x in block["raw"].values()} == {"stated"}
+    assert {x["checked"] for x in block["conditioned"].values()} == {"computed"}
+    assert messages(figures, "figure_stated").keys() == {"rank_ic"}
+
+
+def test_a_ratio_by_another_convention_is_not_served_but_stands_beside_the_definition() -> None:
+    """One name is one figure: what is 0.845 in one place cannot be 0.702 in another."""
+    book = factories.ledger()
+    own = ratios.information_ratio(book.starting, book.ending)
+    assert isinstance(own, float)
+    by_365 = own * math.sqrt(365 / 252)
+    stated = sealed(
+        [record("information_ratio", by_365, annualised=True, convention=BY_365)],
+        p2020=[record("information_ratio", 2 * by_365, annualised=True, convention=BY_365)],
+    )
+    figures = factories.run(sealed=stated, ledger=book)
+    entries = core(figures)
+    for name in ("information_ratio", "sharpe"):
+        assert entries[name]["value"] == own
+        assert (entries[name]["checked"], entries[name]["source_kind"]) == ("computed", "derived")
+        assert (entries[name]["sealed_value"], entries[name]["sealed_unit"]) == (by_365, "ratio")
+        assert entries[name]["sealed_convention"] == BY_365
+    (year,) = ask(figures, granularity="yearly").data["periods"]
+    assert year["core"]["information_ratio"]["value"] == own
+    assert year["core"]["information_ratio"]["sealed_value"] == 2 * by_365
+    warned = messages(figures, "figure_by_other_convention", granularity="yearly")
+    assert warned.keys() == {"core", "periods"}
+    assert "information_ratio" in warned["core"]
+    assert not messages(figures, "figure_not_reproduced", granularity="yearly")
+
+
+OTHERWISE = [
+    (statistic, name, way.name)
+    for family in (CORE, *RANK_IC.values())
+    for statistic in family
+    for name in statistic.sealed
+    for way in CONVENTIONS[name.name]
+    if way.name not in name.own and (way.annualised or not name.annualised_only)
+]
+
+
+@pytest.mark.parametrize(("statistic", "name", "convention"), OTHERWISE, ids=lambda x: getattr(x, "name", x))
+def test_no_other_convention_is_served_under_the_name_of_any_statistic(
+    statistic: Statistic, name: Any, convention: str
+) -> None:
+    stated = record(name.name, 0.123456, annualised=True, convention=convention)
+    data = ask(factories.run(sealed=sealed([stated]))).data
+    bare = ask(factories.run(sealed=None)).data
+    served, own = (
+        x["core"] if statistic in CORE else x["rank_ic"][str(statistic.signal)] for x in (data, bare)
+    )
+    served, own = served[statistic.name], own[statistic.name]
+    assert served["value"] == own["value"]
+    assert served["sealed_convention"] == convention
+
+
+def test_a_key_that_may_not_read_the_ledger_gets_no_figure_of_it_for_a_ratio_sealed_otherwise() -> None:
+    stated = sealed([record("information_ratio", 0.845, annualised=True, convention=BY_365)])
+    entry = core(factories.run(sealed=stated), may_call=EVERYTHING - {LEDGER.endpoint})["information_ratio"]
+    assert (entry["value"], entry["sealed_value"]) == (None, 0.845)
+    assert BY_365 in entry["withheld_reason"]
+
+
+@pytest.mark.parametrize(
+    "convention",
+    [x.name for x in CONVENTIONS[RISK_FREE_RATE] if x.name not in OWN_CONVENTIONS[RISK_FREE_RATE]],
+)
+def test_a_rate_by_another_convention_is_not_the_one_beside_the_sharpe_ratio(convention: str) -> None:
+    stated = [
+        record("excess_sharpe", 0.7, annualised=True),
+        record("risk_free_rate", 0.99, annualised=True, convention=convention),
+    ]
+    book = factories.ledger()
+    entry = core(factories.run(sealed=sealed(stated), ledger=book))["excess_sharpe"]
+    assert entry["risk_free_rate"] == pytest.approx(book.risk_free.mean() * 252)
+    assert entry["risk_free_rate_source"] == "portfolio"
