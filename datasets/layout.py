@@ -6,6 +6,7 @@
     <root>/alphas/alpha_id=<id>/snapshot=<id>/manifest.json         what the snapshot holds
     <root>/alphas/alpha_id=<id>/snapshot=<id>/description.json      the written description, if sealed
     <root>/alphas/alpha_id=<id>/snapshot=<id>/<dataset>/[book=<book>/]part-0.parquet
+    <root>/alphas/alpha_id=<id>/sealed_weeks.json                   what each seal said of every week; gc leaves it
     <root>/index/                                                   on an object store: all pointers in two objects, a hint
     <root>/refused/<digest of a seal.json>.json                     what `build --from` need not check again
     <root>/.staging/                                                builds at work; never read
@@ -31,6 +32,7 @@ STAGING: Final = ".staging"
 REFUSED: Final = "refused"
 INDEX: Final = "index"
 MANIFEST: Final = "manifest.json"
+SEALED_WEEKS: Final = "sealed_weeks.json"
 DESCRIPTION: Final = "description.json"
 POINTER_SUFFIX: Final = ".json"
 SAVED_CATALOGUE: Final = "catalogue.json"
@@ -76,6 +78,11 @@ def by_alpha(entries: Mapping[str, _Entry], known: Container[str] = ()) -> dict[
 def alpha_path(alpha_id: str) -> str:
     """Return the folder of all snapshots of an alpha."""
     return f"{ALPHAS}/alpha_id={_checked(alpha_id)}"
+
+
+def sealed_weeks_path(alpha_id: str) -> str:
+    """Return where it lies what each seal of an alpha said of every week (:mod:`datasets.sealed_weeks`)."""
+    return f"{alpha_path(alpha_id)}/{SEALED_WEEKS}"
 
 
 @lru_cache(_MAX_PATHS)

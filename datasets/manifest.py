@@ -88,7 +88,10 @@ class Manifest:
     history
         One entry an earlier seal of the alpha, oldest first: ``seal_digest``, ``sealed_at`` and ``snapshot``;
         ``outcome``, which is ``extended`` or ``restated``; ``common_weeks``, ``restated_weeks`` by what was restated,
-        ``restated_since``, ``mean_ic_before`` and ``mean_ic_after``.
+        ``restated_since``, ``mean_ic_before`` and ``mean_ic_after`` (:func:`datasets.sealed_weeks.compare`).
+    weekly_digests
+        Week -> digest of its ``scores``, ``targets``, ``forward_returns`` and ``fills``, None for what the run did not
+        seal (:mod:`datasets.sealed_weeks`).
     """
 
     schema_version: str
@@ -112,6 +115,7 @@ class Manifest:
     checks: tuple[Mapping[str, Any], ...] = ()
     notices: tuple[Mapping[str, Any], ...] = ()
     history: tuple[Mapping[str, Any], ...] = ()
+    weekly_digests: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
 
     def named(self) -> Manifest:
         """Return this manifest under the id that its content gives: other content, another snapshot."""

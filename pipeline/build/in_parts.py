@@ -105,14 +105,35 @@ def write_decisions(seal: Seal, writer: SnapshotWriter, layout: Layout) -> pl.Da
     return pl.concat(panel)
 
 
-def write_books(seal: Seal, writer: SnapshotWriter, kind: str, layout: Layout) -> Spans:
-    """Write a table by book, and return what each book holds."""
+def write_books(
+    seal: Seal,
+    writer: SnapshotWriter,
+    kind: str,
+    layout: Layout,
+    look: Callable[[str, pl.DataFrame], None] | None = None,
+) -> Spans:
+    """Write a table by book, and return what each book holds.
+
+    Parameters
+    ----------
+    look
+        Shown the rows of each book part by part, in order, as they are published.
+    """
     total: Spans = {}
     for book, whole in layout.books.items():
         assert book is not None
-        writer.parts(kind, _derived(seal, kind, layout, book, total), book)
+        parts = _derived(seal, kind, layout, book, total)
+        writer.parts(kind, parts if look is None else _shown(parts, book, look), book)
         assert total[book][1] == len(whole)
     return total
+
+
+def _shown(
+    parts: Iterator[pl.DataFrame], book: str, look: Callable[[str, pl.DataFrame], None]
+) -> Iterator[pl.DataFrame]:
+    for rows in parts:
+        look(book, rows)
+        yield rows
 
 
 def _derived(seal: Seal, kind: str, layout: Layout, book: str, total: Spans) -> Iterator[pl.DataFrame]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import polars as pl
@@ -15,8 +15,10 @@ from datasets.integrity import check_manifest
 from datasets.layout import DESCRIPTION
 from datasets.manifest import FileEntry, Manifest, encode
 from datasets.pointer import Pointer, make_pointer
+from datasets.publication.past import with_history
 from datasets.publication.pointers import is_current, refuse, served
 from datasets.publication.publish import Publication
+from datasets.sealed_weeks import SealedWeek, WeekDigests
 from datasets.storage import Storage, open_storage
 from pipeline.archive import DEFAULT_EXCLUDE, package
 from pipeline.build import books, in_parts, ledgers, signals
@@ -25,6 +27,7 @@ from pipeline.build.decisions import published_decisions
 from pipeline.build.stages import Stages
 from pipeline.build.writer import SnapshotWriter
 from pipeline.maths.row_order import ordered
+from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
 from pipeline.reconciliation.figures import Figure, declared_and_figures
 from pipeline.reconciliation.of_a_seal import (
     figures_from,
@@ -117,6 +120,7 @@ def build_seal(
         warnings = tuple(warning.to_dict() for warning in noticed)
         manifest = _manifest(seal, written, report, warnings)
         with stages("publish"):
+            manifest = with_history(storage, manifest, written.weeks)
             published = publication.commit(manifest, _pointer(seal, manifest), force=force)
     with stages("archive"):
         archive = package(seal, storage, archives, exclude=exclude)
@@ -172,22 +176,26 @@ def _require_sound(seal: Seal, violations: Sequence[Violation], warnings: Sequen
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What was written of a snapshot, and what its own figures came to."""
+    """What was written of a snapshot, what its own figures came to, and what it says of each week."""
 
     files: list[FileEntry]
     columns: dict[str, tuple[str, ...]]
     figures: tuple[Figure, ...]
+    weeks: dict[str, SealedWeek]
 
 
 def _write_all(seal: Seal, publication: Publication, stages: Stages) -> _Written:
     """Write every dataset the seal allows; tables are let go as soon as nothing more needs them."""
     writer = SnapshotWriter(publication)
     weekly: Future[dict[str, pl.DataFrame]] | None = None
+    digests = digest_decisions(None)
+    fills = FillDigests() if seal.has("trades") else None
     with writer, ThreadPoolExecutor(1, thread_name_prefix="signal") as beside:
         decisions = None
         if seal.has("decisions"):
             with stages("decisions"):
                 decisions = _write_decisions(seal, writer)
+                digests = digest_decisions(decisions)
         if seal.has("rebalances"):
             with stages("signal quality"):
                 writer.table("rebalances", signals.published_rebalances(seal.table("rebalances"), decisions))
@@ -204,7 +212,7 @@ def _write_all(seal: Seal, publication: Publication, stages: Stages) -> _Written
         for kind in ("positions", "pnl", "trades"):
             if seal.has(kind):
                 with stages(kind):
-                    spans[kind] = _write_books(seal, writer, kind)
+                    spans[kind] = _write_books(seal, writer, kind, fills)
         _write_trials(seal, writer, stages)
         if spans:
             writer.table("books", books.published_books(spans))
@@ -219,7 +227,16 @@ def _write_all(seal: Seal, publication: Publication, stages: Stages) -> _Written
         _write_description(seal, writer)
         with stages("write"):
             writer.finish()
-    return _Written(writer.files, writer.columns, figures)
+    return _Written(writer.files, writer.columns, figures, _sealed_weeks(seal, digests, fills, weeks))
+
+
+def _sealed_weeks(
+    seal: Seal, digests: dict[date, WeekDigests], fills: FillDigests | None, weekly: pl.DataFrame | None
+) -> dict[str, SealedWeek]:
+    """Return what the run says of every week, for the seals that come after it; nothing of a run without an index."""
+    if not seal.has("rebalances"):
+        return {}
+    return seal_weeks(seal.table("rebalances"), digests, fills, weekly)
 
 
 def _begin_weekly(
@@ -244,11 +261,12 @@ def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
     return decisions
 
 
-def _write_books(seal: Seal, writer: SnapshotWriter, kind: str) -> books.Spans:
+def _write_books(seal: Seal, writer: SnapshotWriter, kind: str, fills: FillDigests | None) -> books.Spans:
     """Write a table by book; return what each book holds."""
+    look = fills.add if fills is not None and kind == "trades" else None
     layout = in_parts.find_layout(seal, kind) if seal.in_parts else None
     if layout is not None:
-        return in_parts.write_books(seal, writer, kind, layout)
+        return in_parts.write_books(seal, writer, kind, layout, look)
     derive = {
         "positions": ledgers.published_positions,
         "pnl": ledgers.published_pnl,
@@ -257,6 +275,9 @@ def _write_books(seal: Seal, writer: SnapshotWriter, kind: str) -> books.Spans:
     rows = derive(seal.table(kind))
     seal.drop(kind)
     writer.by_book(kind, rows)
+    if look is not None:
+        for book, own in rows.items():
+            look(book, own)
     return books.spans(rows, kind)
 
 

@@ -11,8 +11,10 @@ from rich.table import Column
 from datasets.layout import MANIFEST, snapshot_path
 from datasets.manifest import NOTHING_SEALED, Manifest
 from datasets.pointer import Pointer
+from datasets.publication.past import earlier_seals
 from datasets.publication.pointers import served
 from datasets.publication.retention import StoredSnapshot, list_snapshots
+from datasets.sealed_weeks import describe
 from datasets.storage import Storage
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option, size_text
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
@@ -25,7 +27,7 @@ from schemas.terminal import echo
 @root_option
 @json_option
 def show(alpha: str, root: str, as_json: bool) -> None:
-    """Show what is served of ALPHA and every snapshot of it that the root holds.
+    """Show what is served of ALPHA, how it stands to earlier seals, and every snapshot of it that the root holds.
 
     Exit code: 0, 9 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is away.
     """
@@ -34,6 +36,7 @@ def show(alpha: str, root: str, as_json: bool) -> None:
     if pointer is None and not stored:
         raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
     manifests = _manifests(storage, alpha, stored)
+    seals = earlier_seals(storage, alpha)
     rows = [_row(one, pointer, manifests.get(one.snapshot)) for one in stored]
     rows.sort(key=lambda row: (row["state"] == "served", row["until"] or row["written"]), reverse=True)
     current = manifests.get(pointer.snapshot) if pointer and not pointer.is_withdrawn else None
@@ -46,6 +49,15 @@ def show(alpha: str, root: str, as_json: bool) -> None:
                 "decisions": [asdict(each) for each in pointer.decisions] if pointer else [],
                 "manifest": asdict(current) if current else None,
                 "snapshots": rows,
+                "seals": [
+                    {
+                        "seal_digest": x.seal_digest,
+                        "sealed_at": x.sealed_at,
+                        "snapshot": x.snapshot,
+                        "weeks": len(x.weeks),
+                    }
+                    for x in seals
+                ],
             }
         )
         return
@@ -89,6 +101,8 @@ def _show_files(console: Screen, manifest: Manifest) -> None:
     console.print(table)
     for warning in manifest.warnings:
         echo(f"warning {warning['rule']}: {warning['message']}")
+    for entry in manifest.history:
+        echo(f"{entry['outcome']} {describe(entry)}")
 
 
 def _manifests(storage: Storage, alpha: str, stored: tuple[StoredSnapshot, ...]) -> dict[str, Manifest]:

@@ -9,17 +9,20 @@ import orjson
 import polars as pl
 
 from datasets.integrity import Fault, check_files, check_manifest
-from datasets.layout import DESCRIPTION, pointer_path, snapshot_path, table_path
+from datasets.layout import DESCRIPTION, MANIFEST, pointer_path, sealed_weeks_path, snapshot_path, table_path
 from datasets.manifest import FileEntry, Manifest
 from datasets.pointer import Pointer
+from datasets.publication.past import earlier_seals
 from datasets.publication.pointers import served
 from datasets.storage import Storage
 from pipeline.housekeeping.published_tables import check_table
 from pipeline.housekeeping.recheck_sealed import broken_rules, sealed_tables
 from pipeline.housekeeping.recompute_derived import differences, recompute_derived
+from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
 from pipeline.reconciliation.of_a_seal import one_signal
 from schemas.errors import SnapshotCorrupt
 from schemas.tables import PUBLISHED_TABLES
+from schemas.tables.books import book_order
 from schemas.version import schema_version
 
 
@@ -105,6 +108,7 @@ class _Verification:
         faults += check_files(
             self._storage, self._manifest, self._pointer.alpha_id, self._pointer.snapshot, self._take
         )
+        faults += self._remembered()
         if self._quick or faults:
             return
         sealed = sealed_tables(self._frames)
@@ -124,6 +128,40 @@ class _Verification:
             faults += [
                 Fault(path, "derived", difference) for difference in differences(published, rows, basis)
             ]
+        faults += self._digests()
+
+    def _remembered(self) -> list[Fault]:
+        """Return what is wrong with what later seals of the alpha will be compared with."""
+        if not self._manifest.weekly_digests:
+            return []
+        path = sealed_weeks_path(self._manifest.alpha_id)
+        try:
+            entries = earlier_seals(self._storage, self._manifest.alpha_id)
+        except SnapshotCorrupt as error:
+            return [Fault(path, "history", str(error))]
+        for entry in entries:
+            if entry.seal_digest == self._manifest.seal_digest:
+                weeks = {week: said.digests._asdict() for week, said in entry.weeks.items()}
+                if weeks == self._manifest.weekly_digests:
+                    return []
+                return [Fault(path, "history", "says something else of the weeks of the seal that is served")]
+        return [Fault(path, "history", "does not know the seal that is served")]
+
+    def _digests(self) -> list[Fault]:
+        """Return whether the digests of the weeks are not those of the published rows."""
+        frames, digests = self._frames, self._manifest.weekly_digests
+        rebalances = frames.get(("rebalances", None))
+        if not digests or rebalances is None:
+            return []
+        fills = FillDigests() if "trades" in self._manifest.kinds else None
+        for book in sorted((book for kind, book in frames if kind == "trades" and book), key=book_order):
+            assert fills is not None
+            fills.add(book, frames["trades", book])
+        weeks = seal_weeks(rebalances, digest_decisions(frames.get(("decisions", None))), fills, None)
+        if {week: said.digests._asdict() for week, said in weeks.items()} == digests:
+            return []
+        path = f"{self._folder}/{MANIFEST}"
+        return [Fault(path, "derived", "has digests of weeks that are not those of the published rows")]
 
     def _take(self, entry: FileEntry, data: bytes) -> None:
         self._verdict.files += 1

@@ -43,7 +43,7 @@ class History:
 
     def there(self) -> set[str]:
         folder = self.root / "alphas" / f"alpha_id={ALPHA}"
-        return {path.name.removeprefix("snapshot=") for path in folder.iterdir()}
+        return {path.name.removeprefix("snapshot=") for path in folder.glob("snapshot=*")}
 
     def change_table(self, relative: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> str:
         """Change a served table and sign manifest and pointer again: nothing but the rows is then wrong."""

@@ -1,0 +1,73 @@
+"""Comparing a seal, as it is published, with every earlier one of its alpha."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from datasets.layout import sealed_weeks_path
+from datasets.manifest import Manifest
+from datasets.sealed_weeks import SealedWeek, SealEntry, decode_seals, encode_seals, history_of
+from datasets.storage import Storage
+from schemas.errors import PublicationContended
+
+_MAX_ATTEMPTS: Final = 50
+"""Lost races in a row before giving up: each means that another seal of this one alpha was built."""
+
+
+def earlier_seals(storage: Storage, alpha_id: str) -> list[SealEntry]:
+    """Return what is remembered of the seals of an alpha, in the order in which they were built.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the file that says so cannot be read.
+    StorageUnavailable
+        When the store does not answer.
+    """
+    path = sealed_weeks_path(alpha_id)
+    try:
+        return decode_seals(storage.read(path), path)
+    except FileNotFoundError:
+        return []
+
+
+def with_history(storage: Storage, manifest: Manifest, weeks: Mapping[str, SealedWeek]) -> Manifest:
+    """Remember what a seal says of each week, and say in its manifest how that stands to the seals built before it.
+
+    Called before anything of the snapshot can be seen. A seal that is remembered already is compared with those before
+    it, as when it was built first, and nothing is written.
+
+    Returns
+    -------
+    Manifest
+        With `history` and the digests of the weeks, named.
+
+    Raises
+    ------
+    PublicationContended
+        When others built seals of the alpha too many times meanwhile.
+    SnapshotCorrupt
+        When what is remembered cannot be read.
+    StorageUnavailable
+        When the store does not answer.
+    """
+    path = sealed_weeks_path(manifest.alpha_id)
+    digests = {week: said.digests._asdict() for week, said in weeks.items()}
+    manifest = replace(manifest, weekly_digests=digests)
+    with storage.exclusive(f"{manifest.alpha_id}.sealed_weeks"):
+        for _ in range(_MAX_ATTEMPTS):
+            seen = storage.read_version(path)
+            seals = [] if seen.data is None else decode_seals(seen.data, path)
+            places = {entry.seal_digest: place for place, entry in enumerate(seals)}
+            place = places.get(manifest.seal_digest, len(seals))
+            built = replace(manifest, history=history_of(seals[:place], weeks)).named()
+            if place < len(seals):
+                return built
+            entry = SealEntry(manifest.seal_digest, manifest.sealed_at, built.snapshot, weeks)
+            if storage.compare_and_swap(path, encode_seals([*seals, entry]), seen):
+                return built
+    raise PublicationContended(
+        f"{manifest.alpha_id}: other seals of it were built {_MAX_ATTEMPTS} times meanwhile; try again"
+    )

@@ -1,0 +1,197 @@
+"""What every seal of an alpha said of each week, so that a later one cannot move the past unseen.
+
+Kept in one file an alpha beside its snapshots (:func:`datasets.layout.sealed_weeks_path`), which gc leaves alone: a
+digest of each week's scores, targets, forward returns and fills, and its IC. A seal's entry is written once, before the
+pointer moves, and never changed; what a seal is compared with are the entries before its own, so that building it again
+gives the same manifest. Each entry holds only the weeks that differ from the entry before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from schemas.errors import SnapshotCorrupt
+
+EXTENDED: Final = "extended"
+RESTATED: Final = "restated"
+NOTICE: Final = "history.restated"
+UNSETTLED_WEEKS: Final[Mapping[str, int]] = {"scores": 0, "targets": 1, "forward_returns": 2, "fills": 2}
+"""What is digested of a week -> how many weeks at the end of a seal may still change in it: a pending week is traded
+later, its forward returns are measured a week after its fills, and a name that was halted then trades later still."""
+
+_DIGITS: Final = frozenset("0123456789abcdef")
+
+
+class WeekDigests(NamedTuple):
+    """Digests of one week; None where the run sealed no such thing, empty where it had none that week."""
+
+    scores: str | None
+    targets: str | None
+    forward_returns: str | None
+    fills: str | None
+
+
+class SealedWeek(NamedTuple):
+    """One week of one seal: its digests, and the IC of its scores, None where it has none."""
+
+    digests: WeekDigests
+    ic: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SealEntry:
+    """What is remembered of one seal.
+
+    Attributes
+    ----------
+    seal_digest, sealed_at
+        Which seal; ISO-8601 UTC.
+    snapshot
+        The first snapshot that was built from it.
+    weeks
+        Week (YYYY-MM-DD) -> what the seal said of it.
+    """
+
+    seal_digest: str
+    sealed_at: str
+    snapshot: str
+    weeks: Mapping[str, SealedWeek]
+
+
+def compare(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek]) -> dict[str, Any]:
+    """Compare what two seals say of the same weeks. Pure.
+
+    A week of the earlier seal that the later one lacks is restated, and so is one that the later seal puts between
+    weeks of the earlier one. Weeks after the earlier seal's last, or before its first, extend it. What may still change
+    at the end of either seal (:data:`UNSETTLED_WEEKS`) is not compared.
+
+    Returns
+    -------
+    dict
+        ``outcome``, ``common_weeks``, ``restated_weeks`` by what was restated, ``restated_since`` (None when nothing
+        was), ``mean_ic_before`` and ``mean_ic_after``: the mean IC of the compared weeks in each of the two, None
+        where no week has one.
+    """
+    compared = {part: _compared(earlier, later, end) for part, end in UNSETTLED_WEEKS.items()}
+    restated = {
+        part: {week for week in weeks if _differs(earlier.get(week), later.get(week), part)}
+        for part, weeks in compared.items()
+    }
+    measured = compared["forward_returns"]
+    return {
+        "outcome": RESTATED if any(restated.values()) else EXTENDED,
+        "common_weeks": len(earlier.keys() & later.keys()),
+        "restated_weeks": {part: len(weeks) for part, weeks in restated.items()},
+        "restated_since": min(set().union(*restated.values()), default=None),
+        "mean_ic_before": _mean_ic(earlier, measured),
+        "mean_ic_after": _mean_ic(later, measured),
+    }
+
+
+def history_of(before: Sequence[SealEntry], weeks: Mapping[str, SealedWeek]) -> tuple[dict[str, Any], ...]:
+    """Return the entries of a manifest's ``history``: each seal before, oldest first, and how the weeks stand to it. Pure."""
+    return tuple(
+        {
+            "seal_digest": entry.seal_digest,
+            "sealed_at": entry.sealed_at,
+            "snapshot": entry.snapshot,
+            **compare(entry.weeks, weeks),
+        }
+        for entry in before
+    )
+
+
+def describe(entry: Mapping[str, Any]) -> str:
+    """Say how a seal stands to an earlier one, from an entry of a manifest's ``history``. Pure."""
+    of = f"the seal of {entry['sealed_at']} ({entry['seal_digest'][:12]}), {entry['common_weeks']} weeks in common"
+    if entry["outcome"] == EXTENDED:
+        return of
+    counts = ", ".join(f"{part} {n}" for part, n in entry["restated_weeks"].items() if n)
+    ics = [entry["mean_ic_before"], entry["mean_ic_after"]]
+    before, after = ("none" if ic is None else f"{ic:.4f}" for ic in ics)
+    return f"{of}: weeks restated since {entry['restated_since']}: {counts.replace('_', ' ')}; mean IC {before} before, {after} now"
+
+
+def encode_seals(entries: Sequence[SealEntry]) -> bytes:
+    """Write the entries of an alpha, in the order in which the seals were built."""
+    stored, previous = [], dict[str, SealedWeek]()
+    for entry in entries:
+        stored.append(
+            {
+                "seal_digest": entry.seal_digest,
+                "sealed_at": entry.sealed_at,
+                "snapshot": entry.snapshot,
+                "weeks": {
+                    week: [*said.digests, said.ic]
+                    for week, said in entry.weeks.items()
+                    if previous.get(week) != said
+                },
+                "gone": sorted(previous.keys() - entry.weeks.keys()),
+            }
+        )
+        previous = dict(entry.weeks)
+    return orjson.dumps(
+        {"digests": WeekDigests._fields, "seals": stored},
+        option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE,
+    )
+
+
+def decode_seals(data: bytes, origin: str) -> list[SealEntry]:
+    """Read the entries of an alpha back.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the bytes are not such a file; `origin` names it in the message.
+    """
+    try:
+        entries, weeks = [], dict[str, SealedWeek]()
+        for stored in orjson.loads(data)["seals"]:
+            said = {
+                week: SealedWeek(WeekDigests(*map(_digest, row[:-1])), row[-1])
+                for week, row in stored["weeks"].items()
+            }
+            weeks = {week: value for week, value in weeks.items() if week not in stored["gone"]} | said
+            entries.append(SealEntry(stored["seal_digest"], stored["sealed_at"], stored["snapshot"], weeks))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SnapshotCorrupt(
+            f"{origin} does not say what earlier seals held: {error}; put it back from a backup, or remove it, and "
+            f"later seals are compared with those built from now on"
+        ) from error
+    return entries
+
+
+def _digest(text: str | None) -> str | None:
+    if text is not None and not _DIGITS.issuperset(text):
+        raise ValueError(f"{text!r} is no digest")
+    return text
+
+
+def _compared(earlier: Collection[str], later: Collection[str], end: int) -> set[str]:
+    """Return the weeks that are compared: settled in both, gone from the later, or put between those of the earlier."""
+    before, after = _settled(earlier, end), _settled(later, end)
+    gone = before.difference(later)
+    between = {week for week in after.difference(earlier) if before and min(before) < week < max(before)}
+    return before & after | gone | between
+
+
+def _settled(weeks: Collection[str], end: int) -> set[str]:
+    return set(sorted(weeks)[: len(weeks) - end])
+
+
+def _differs(earlier: SealedWeek | None, later: SealedWeek | None, part: str) -> bool:
+    before = None if earlier is None else getattr(earlier.digests, part)
+    after = None if later is None else getattr(later.digests, part)
+    # What an earlier seal did not hold is no restatement where it comes later; a week that comes later between others is.
+    return bool(before != after and (before is not None or earlier is None))
+
+
+def _mean_ic(weeks: Mapping[str, SealedWeek], measured: Collection[str]) -> float | None:
+    known = [weeks[week].ic for week in sorted(measured) if week in weeks]
+    values = [ic for ic in known if ic is not None]
+    return fmean(values) if values else None

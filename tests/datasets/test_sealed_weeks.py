@@ -1,0 +1,107 @@
+"""Two seals of one alpha, week by week, without a root."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datasets.sealed_weeks import (
+    UNSETTLED_WEEKS,
+    SealedWeek,
+    SealEntry,
+    WeekDigests,
+    compare,
+    decode_seals,
+    encode_seals,
+)
+from pipeline.maths.weekly_digests import SIGNIFICANT_BITS, rounded
+from schemas.errors import SnapshotCorrupt
+
+DAYS = [f"2024-{month:02}-05" for month in range(1, 13)]
+DIGESTS = st.one_of(st.none(), st.sampled_from(["", "aa", "bb"]))
+WEEK = st.builds(
+    SealedWeek,
+    st.builds(WeekDigests, DIGESTS, DIGESTS, DIGESTS, DIGESTS),
+    st.one_of(st.none(), st.floats(-1, 1)),
+)
+RUN = st.dictionaries(st.sampled_from(DAYS), WEEK)
+
+
+@given(st.lists(RUN, max_size=5))
+def test_what_is_written_is_read_back(runs: list[dict[str, SealedWeek]]) -> None:
+    entries = [SealEntry(f"{n}" * 64, DAYS[n], "0" * 20, run) for n, run in enumerate(runs)]
+    assert decode_seals(encode_seals(entries), "seals") == entries
+
+
+def test_a_seal_that_extends_another_takes_little_room() -> None:
+    weeks = {
+        f"2024-01-{day:02}": SealedWeek(WeekDigests("a" * 16, "b" * 16, "c" * 16, "d" * 16), 0.1)
+        for day in range(1, 31)
+    }
+    one = [SealEntry("1", "x", "y", weeks)]
+    assert len(encode_seals(one * 10)) < 2 * len(encode_seals(one))
+
+
+@given(RUN, RUN)
+def test_comparing_agrees_with_looking_at_every_week(
+    earlier: dict[str, SealedWeek], later: dict[str, SealedWeek]
+) -> None:
+    found = compare(earlier, later)
+    counts = {part: len(_restated(earlier, later, part)) for part in UNSETTLED_WEEKS}
+    assert found["restated_weeks"] == counts
+    assert found["outcome"] == ("restated" if any(counts.values()) else "extended")
+    assert (found["restated_since"] is None) == (found["outcome"] == "extended")
+    assert found["common_weeks"] == len([day for day in DAYS if day in earlier and day in later])
+
+
+@given(RUN)
+def test_a_run_restates_nothing_of_itself(run: dict[str, SealedWeek]) -> None:
+    found = compare(run, run)
+    assert found["outcome"] == "extended"
+    assert found["mean_ic_before"] == found["mean_ic_after"]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b'{"seals": [{"weeks": 1}]}', b'{"seals": {}, "x": 1}x', b'{"seals": [1]}']
+)
+def test_another_file_is_refused(data: bytes) -> None:
+    with pytest.raises(SnapshotCorrupt, match="the file"):
+        decode_seals(data, "the file")
+
+
+@given(st.lists(st.one_of(st.just(math.nan), st.floats(-1e300, 1e300)), max_size=20))
+def test_rounding_keeps_a_millionth_and_repeats_itself(values: list[float]) -> None:
+    given_values = np.array(values, np.float64)
+    kept = rounded(given_values)
+    for value, near in zip(values, kept.tolist(), strict=True):
+        if math.isnan(value):
+            assert struct.pack("<d", near) == struct.pack("<d", math.nan)
+        else:
+            assert abs(near - value) <= abs(value) * 2.0**-SIGNIFICANT_BITS + 5e-324
+            assert math.copysign(1, near) == 1 or near != 0
+    assert rounded(kept).tobytes() == kept.tobytes()
+
+
+def _restated(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek], part: str) -> list[str]:
+    """Look at every week, slowly."""
+    end = UNSETTLED_WEEKS[part]
+    settled = [sorted(run)[: max(0, len(run) - end)] for run in (earlier, later)]
+    found = []
+    for day in DAYS:
+        before = getattr(earlier[day].digests, part) if day in earlier else None
+        after = getattr(later[day].digests, part) if day in later else None
+        if day in settled[0] and (day in settled[1] or day not in later):
+            wrong = before is not None and before != after
+        elif day in settled[1] and day not in earlier:
+            wrong = bool(settled[0]) and settled[0][0] < day < settled[0][-1] and after is not None
+        else:
+            wrong = False
+        if wrong:
+            found.append(day)
+    return found
