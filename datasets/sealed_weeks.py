@@ -151,7 +151,7 @@ def decode_seals(data: bytes, origin: str) -> list[SealEntry]:
     """
     try:
         entries, weeks = [], dict[str, SealedWeek]()
-        for stored in orjson.loads(data)["seals"]:
+        for stored in _seals(orjson.loads(data)):
             said = {
                 week: SealedWeek(WeekDigests(*map(_digest, row[:-1])), row[-1])
                 for week, row in stored["weeks"].items()
@@ -164,6 +164,12 @@ def decode_seals(data: bytes, origin: str) -> list[SealEntry]:
             f"later seals are compared with those built from now on"
         ) from error
     return entries
+
+
+def _seals(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if tuple(document["digests"]) != WeekDigests._fields:
+        raise ValueError(f"it has digests of {document['digests']}, not of {', '.join(WeekDigests._fields)}")
+    return list(document["seals"])
 
 
 def _digest(text: str | None) -> str | None:

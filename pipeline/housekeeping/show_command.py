@@ -101,8 +101,8 @@ def _show_files(console: Screen, manifest: Manifest) -> None:
     console.print(table)
     for warning in manifest.warnings:
         echo(f"warning {warning['rule']}: {warning['message']}")
-    for entry in manifest.history:
-        echo(f"{entry['outcome']} {describe(entry)}")
+    for earlier in manifest.history:
+        echo(f"{earlier['outcome']} {describe(earlier)}")
 
 
 def _manifests(storage: Storage, alpha: str, stored: tuple[StoredSnapshot, ...]) -> dict[str, Manifest]:
