@@ -29,6 +29,8 @@ WARNING_CODES: Final[dict[str, str]] = {
     "and take no part in sorts, bounds and comparisons. The message names them.",
     "figure_by_other_convention": "The run sealed figures by another convention than the interface's definition, which is what is "
     "served; `sealed_value` and `sealed_convention` stand beside each. The message names them.",
+    "comparison_cut": "Alphas are compared over the sessions that all of them have, and some have sessions before or after these, as "
+    "where one of them is short; the message says how many are left out of each.",
     "kind_missing": "The run holds no data for this endpoint; the page is empty and `kind` names what is missing.",
 }
 """Warning code -> meaning. The response's message is written for the case; this is the definition."""

@@ -23,6 +23,7 @@ from datasets.maths.sharpe import (
     probabilistic_sharpe,
     sharpe_moments,
 )
+from datasets.maths.tenure import sessions_per_year
 from datasets.maths.trial_clusters import Cuts, EffectiveTrials, cluster_trials, effective_trials
 from datasets.maths.unavailable import Unavailable
 from datasets.run_metrics.figures import Ledger
@@ -131,6 +132,9 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     tested = trials if isinstance(trials, Unavailable) else _overfitting(trials.returns)
     if isinstance(tested, Unavailable):
         withheld["overfitting"] = tested.text
+    in_a_year = ledger if isinstance(ledger, Unavailable) else sessions_per_year(ledger.date)
+    if isinstance(in_a_year, Unavailable):
+        withheld["sessions_per_year"] = in_a_year.text
     cuts = None if isinstance(trials, Unavailable) else _cuts(trials.returns)
     plain, excess = _returns_measured(ledger, trials, cuts)
     daily, weekly = _daily_bands(ledger, seed), _weekly_bands(ic, seed)
@@ -139,6 +143,7 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
         "observations": plain.observations,
         "first_date": _end(ledger, 0),
         "last_date": _end(ledger, -1),
+        "sessions_per_year": None if isinstance(in_a_year, Unavailable) else in_a_year,
         **_ratios(plain.moments, "", withheld),
         "excess": {
             "observations": excess.observations,

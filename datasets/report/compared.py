@@ -14,6 +14,7 @@ import polars as pl
 
 from datasets.analysis import within
 from datasets.maths.alikeness import overlaps, rank_correlations
+from datasets.maths.common_closes import between_common_closes
 from datasets.maths.correlation import common_days, correlation
 from datasets.maths.equal_weight import FIGURES, book_figures, equal_weight
 from datasets.maths.rank_correlation import Integers
@@ -81,30 +82,32 @@ def compared(runs: Sequence[Snapshot], book: str, window: Window = WHOLE_RUN) ->
 
 
 def together(runs: Sequence[Snapshot], book: str, window: Window = WHOLE_RUN) -> Content:
-    """Return the curves of the alphas and of all in equal parts over their common sessions, and what each comes to."""
+    """Return the curves of the alphas and of all in equal parts at their common closes, and what each comes to."""
     lacking = [run.alpha_id for run in runs if not run.has_rows("equity_curve", book)]
     if lacking:
         return withheld(f"{', '.join(lacking)} sealed no daily ledger of {book}")
-    frames = [
-        run.returns(book).filter(within(window)).drop_nulls().rename({"period_return": str(n)})
-        for n, run in enumerate(runs)
-    ]
-    common = frames[0]
-    for frame in frames[1:]:
-        common = common.join(frame, on="date")
-    common = common.sort("date")
-    if common.is_empty():
+    frames = [run.returns(book).filter(within(window)) for run in runs]
+    indebted = [run.alpha_id for run, x in zip(runs, frames, strict=True) if x["period_return"].null_count()]
+    if indebted:
+        return withheld(f"{', '.join(indebted)}: sessions that open with equity not above 0 have no return")
+    common = between_common_closes([(x["date"].to_numpy(), x["period_return"].to_numpy()) for x in frames])
+    if not common.days.size:
         return withheld("the alphas have no session of the window in common")
-    returns = common.drop("date").to_numpy().T
+    returns = common.returns
     series = dict(
         zip([*(run.alpha_id for run in runs), COMBINED], [*returns, equal_weight(returns)], strict=True)
     )
-    dates = common["date"].cast(pl.String).to_list()
+    dates = common.days.astype("datetime64[D]").astype(str).tolist()
     return {
         "combined": COMBINED,
         "first_date": dates[0],
         "last_date": dates[-1],
         "sessions": len(dates),
+        "left_out": [
+            {"alpha_id": run.alpha_id, "merged": int(merged), "dropped": int(dropped)}
+            for run, merged, dropped in zip(runs, common.merged, common.dropped, strict=True)
+            if merged or dropped
+        ],
         "curves": [
             {"name": name, "columns": {"date": dates, "growth": np.cumprod(1.0 + x).tolist()}}
             for name, x in series.items()

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from datasets.maths.tenure import sessions_per_year
 from datasets.maths.unavailable import Unavailable
 from datasets.run_metrics.blocks import rank_ic, signal_processing, tenure
 from datasets.run_metrics.core import computed_periods, core_statistics, periods, warn_of_unsealed
@@ -105,6 +106,7 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
             "from": None if query.window.first is None else query.window.first.isoformat(),
             "to": None if query.window.last is None else query.window.last.isoformat(),
         },
+        "sessions_per_year": _sessions_per_year(whole),
         "core": {**core, "tenure": evaluate("core.tenure", lambda: tenure(rows))},
         "rank_ic": evaluate("rank_ic", lambda: lost or rank_ic(span, warnings)),
         "signal_processing": evaluate("signal_processing", lambda: signal_processing(run)),
@@ -131,6 +133,11 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
     data["alpha"] = run.alpha_id
     data["alpha_id"] = run.source_alpha_id
     return Answer(data, warnings.entries)
+
+
+def _sessions_per_year(whole: Sources) -> float | None:
+    found = whole.ledger if isinstance(whole.ledger, Unavailable) else sessions_per_year(whole.ledger.date)
+    return None if isinstance(found, Unavailable) else found
 
 
 def _within_window(run: RunFigures, rows: Sources, query: MetricsQuery, warnings: Warnings) -> dict[str, Any]:

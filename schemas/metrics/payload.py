@@ -167,6 +167,17 @@ METRICS: Final = block(
         day("from", "First day, inclusive.", nullable=True),
         day("to", "Last day, inclusive.", nullable=True),
     ),
+    number(
+        "sessions_per_year",
+        Unit.COUNT,
+        "Sessions of the run in a year of its ledger's own calendar; daily figures are annualised by 252 whatever it is. Null "
+        "without a ledger that the key may read, or with one of fewer than 90 days.",
+        "sessions after the first / calendar_days from the first to the last x 365.25",
+        nullable=True,
+        horizon="the whole run",
+        granularity="one value for the whole run",
+        source=LEDGER.meaning,
+    ),
     _CORE,
     _RANK_IC,
     _PROCESSING,

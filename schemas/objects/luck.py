@@ -159,6 +159,13 @@ LUCK: Final = record(
     whole("observations", Unit.COUNT, "Daily returns measured."),
     day("first_date", "First session of the window; null when it holds none.", **_NULL),
     day("last_date", "Last session of the window; null when it holds none.", **_NULL),
+    number(
+        "sessions_per_year",
+        Unit.COUNT,
+        "Sessions of the window in a year of the ledger's own calendar; figures are annualised by 252 whatever it is. Null for "
+        "fewer than 90 days.",
+        **_NULL,
+    ),
     *_ratios("of the daily returns"),
     record(
         "excess",

@@ -190,7 +190,8 @@ _REGRESSION: Final = record(
 
 CONTRIBUTION: Final = record(
     "contribution",
-    "What one alpha adds to an equal-weight book of others, over the sessions that all of them have.",
+    "What one alpha adds to an equal-weight book of others, over the sessions that all of them have. The return of a session that "
+    "another lacks is compounded into the next close that all have.",
     texts(
         "alphas",
         "The alphas of the book in the order asked for, without the one asked about and without repeats.",
@@ -204,6 +205,31 @@ CONTRIBUTION: Final = record(
     _figures("without", "The book of the alphas alone."),
     _figures("marginal", "With less without.", change=True),
     _REGRESSION,
+    mapping(
+        "sessions",
+        "Address of each alpha to what became of its sessions; empty where nothing is combined.",
+        record(
+            "",
+            "One alpha.",
+            whole("sessions", Unit.COUNT, "Sessions it has in the window."),
+            whole(
+                "merged",
+                Unit.COUNT,
+                "Those that another lacks: their return is compounded into the next common close.",
+            ),
+            whole(
+                "dropped",
+                Unit.COUNT,
+                "Those before the first common session or after the last: their profit and loss is in no figure.",
+            ),
+        ),
+    ),
+    number(
+        "sessions_per_year",
+        Unit.COUNT,
+        "Common closes in a year of their own calendar; figures are annualised by 252 whatever it is. Null for fewer than 90 days.",
+        nullable=True,
+    ),
     _withheld("A figure, such as `with.sharpe` or `regression`,"),
     model="Contribution",
 )

@@ -21,7 +21,7 @@ from serve.http.params import refusal
 from serve.http.request import Request
 from serve.query.readable_books import holds_book
 from serve.research.chosen import chosen_runs, require_book
-from serve.research.contribution import contribution, nothing
+from serve.research.contribution import contribution, nothing, shortened
 from serve.research.correlation import Question, measure, no_data
 from serve.research.neighbours import Neighbours, Order, among_all, among_few
 from serve.research.store import ReturnsStore
@@ -212,14 +212,16 @@ def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, 
         found = nothing(Unavailable(reason.code, f"{lacking.alpha_id}: {reason.text}"))
     else:
         own, *others = (service.returns.load(run, question.book).within(question.window) for run in everyone)
-        found = contribution(own, {run.alpha_id: part for run, part in zip(runs, others, strict=True)})
+        found = contribution(
+            snapshot.alpha_id, own, {run.alpha_id: part for run, part in zip(runs, others, strict=True)}
+        )
     data: dict[str, Any] = {
         "alphas": [run.alpha_id for run in runs],
         "snapshots": {run.alpha_id: run.id for run in everyone},
         "book": question.book,
         **found,
     }
-    return Single(data, source=f"snapshot {snapshot.id}", meta=request.run_meta)
+    return Single(data, source=f"snapshot {snapshot.id}", meta=request.run_meta, warnings=shortened(found))
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {

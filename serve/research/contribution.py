@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import Any, Final
 
 import numpy as np
 
+from datasets.maths.common_closes import between_common_closes
 from datasets.maths.conventions import SESSIONS_PER_YEAR
 from datasets.maths.equal_weight import FIGURES, book_figures, difference, equal_weight
 from datasets.maths.regression import Regression, regress
-from datasets.maths.series import Floats
-from datasets.maths.unavailable import Unavailable
+from datasets.maths.tenure import sessions_per_year
+from datasets.maths.unavailable import Unavailable, nonpositive_equity
+from schemas.warning_codes import warning
 from serve.research.returns import DailyReturns, Days, span
 
 _BLOCKS: Final = ("with", "without", "marginal")
 
 
-def contribution(own: DailyReturns, others: Mapping[str, DailyReturns]) -> dict[str, Any]:
+def contribution(alpha: str, own: DailyReturns, others: Mapping[str, DailyReturns]) -> dict[str, Any]:
     """Measure what an alpha adds, over the sessions that it and all of the others have.
+
+    The return of a session that not all have is compounded into the next one that all have.
 
     Parameters
     ----------
-    own
-        Returns of the alpha in the window.
+    alpha, own
+        Address of the alpha, and its returns in the window.
     others
         Address to the returns of the alphas of the book; at least one.
 
@@ -33,7 +36,14 @@ def contribution(own: DailyReturns, others: Mapping[str, DailyReturns]) -> dict[
     dict
         The members of the interface from `observations` on.
     """
-    days, table = _common([own, *others.values()])
+    series = {alpha: own, **others}
+    indebted = next((name for name, x in series.items() if x.without.size), None)
+    if indebted is not None:
+        sessions = series[indebted]
+        reason = nonpositive_equity(sessions.without.size, sessions.without.size + sessions.days.size)
+        return nothing(Unavailable(reason.code, f"{indebted}: {reason.text}"))
+    common = between_common_closes([(x.days, x.values) for x in series.values()])
+    days, table = common.days, common.returns
     blocks = {
         "with": book_figures(equal_weight(table)),
         "without": book_figures(equal_weight(table[1:])),
@@ -41,19 +51,46 @@ def contribution(own: DailyReturns, others: Mapping[str, DailyReturns]) -> dict[
     shown = {name: {figure: getattr(block, figure) for figure in FIGURES} for name, block in blocks.items()}
     shown["marginal"] = difference(blocks["with"], blocks["without"])
     fit = regress(table[0], table[1:].T)
-    return _told(days, shown, fit, tuple(others))
+    sessions_of = {
+        name: {"sessions": int(n), "merged": int(merged), "dropped": int(dropped)}
+        for name, n, merged, dropped in zip(
+            series, common.sessions, common.merged, common.dropped, strict=True
+        )
+    }
+    in_a_year = sessions_per_year(days.astype("datetime64[D]"))
+    calendar = {
+        "sessions": sessions_of,
+        "sessions_per_year": None if isinstance(in_a_year, Unavailable) else in_a_year,
+    }
+    return _told(days.astype(np.int32), shown, fit, tuple(others), calendar)
+
+
+def shortened(found: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
+    """Warn where sessions of some alphas stand before or after those that all have.
+
+    Parameters
+    ----------
+    found
+        What :func:`contribution` returned.
+    """
+    cut = {name: x["dropped"] for name, x in found["sessions"].items() if x["dropped"]}
+    if not cut:
+        return ()
+    shortest = min(found["sessions"], key=lambda name: found["sessions"][name]["sessions"])
+    sessions = ", ".join(f"{count} of {name}" for name, count in cut.items())
+    span = f"from {found['first_date']} to {found['last_date']}" if found["observations"] else "on no day"
+    return (
+        warning(
+            "comparison_cut",
+            f"All alphas have sessions {span}; {shortest} has the fewest. Left out, with their profit and loss: {sessions}.",
+        ),
+    )
 
 
 def nothing(reason: Unavailable) -> dict[str, Any]:
     """Return the answer where a run holds nothing to combine."""
     shown = {name: dict.fromkeys(FIGURES, reason) for name in _BLOCKS}
-    return _told(np.empty(0, np.int32), shown, reason, ())
-
-
-def _common(series: Sequence[DailyReturns]) -> tuple[Days, Floats]:
-    """Return the days that all have, and the returns on them, a row for each series."""
-    days = reduce(lambda one, other: np.intersect1d(one, other, assume_unique=True), (x.days for x in series))
-    return days, np.array([x.values[np.searchsorted(x.days, days)] for x in series])
+    return _told(np.empty(0, np.int32), shown, reason, (), {"sessions": {}, "sessions_per_year": None})
 
 
 def _told(
@@ -61,6 +98,7 @@ def _told(
     blocks: Mapping[str, Mapping[str, float | Unavailable]],
     fit: Regression | Unavailable,
     others: Sequence[str],
+    calendar: Mapping[str, Any],
 ) -> dict[str, Any]:
     withheld: dict[str, str] = {}
 
@@ -83,7 +121,7 @@ def _told(
             withheld["regression.t_stat"] = (
                 "the others explain the alpha wholly, so that no error is left to judge by"
             )
-    return {**found, "withheld": withheld}
+    return {**found, **calendar, "withheld": withheld}
 
 
 def _regression(fit: Regression, others: Sequence[str]) -> dict[str, Any]:

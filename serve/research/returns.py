@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -32,20 +32,23 @@ class DailyReturns:
         Ascending.
     values
         Change of equity over the session's opening equity; finite, as long as `days`.
+    without
+        Sessions without a return, as of a book in debt; ascending.
     """
 
     days: Days
     values: Floats
+    without: Days = field(default_factory=lambda: np.empty(0, np.int32))
 
     @property
     def nbytes(self) -> int:
         """Memory taken."""
-        return self.days.nbytes + self.values.nbytes
+        return self.days.nbytes + self.values.nbytes + self.without.nbytes
 
     def within(self, window: Window) -> DailyReturns:
         """Return the sessions of a window; nothing is copied."""
         cut = window_rows(self.days, window)
-        return DailyReturns(self.days[cut], self.values[cut])
+        return DailyReturns(self.days[cut], self.values[cut], self.without[window_rows(self.without, window)])
 
     @property
     def span(self) -> tuple[str | None, str | None]:
@@ -102,7 +105,7 @@ def read_returns(snapshot: Snapshot, book: str) -> DailyReturns:
     with np.errstate(all="ignore"):
         values = period_returns(*(table[name].to_numpy().astype(np.float64) for name in _COLUMNS[1:]))
     known = np.isfinite(values)
-    return DailyReturns(days[known], values[known])
+    return DailyReturns(days[known], values[known], days[~known])
 
 
 class Returns:

@@ -116,6 +116,7 @@ def test_a_window_gives_what_its_own_rows_give(days: list[dt.date], granularity:
     expected = {
         **from_scratch.data,
         "window": {"from": first.isoformat(), "to": last.isoformat()},
+        "sessions_per_year": whole["sessions_per_year"],
         "core": {**whole["core"], "tenure": from_scratch.data["core"]["tenure"]},
         "rank_ic": whole["rank_ic"],
         "nwt": {**from_scratch.data["nwt"], "ic": None},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import empyrical
@@ -10,6 +11,9 @@ import pytest
 import statsmodels.api as sm
 
 from datasets.maths.newey_west import bandwidth
+from serve.research.contribution import contribution
+from serve.research.returns import DailyReturns
+from tests.research.catalogue import Curve
 from tests.research.conftest import Published
 from tests.support.client import ApiClient
 
@@ -22,6 +26,28 @@ def added(api: ApiClient, token: str, alpha: str, others: Any, rest: str = "") -
     return data
 
 
+def within(curve: Curve, window: str) -> Curve:
+    return {
+        day: x
+        for day, x in sorted(curve.items())
+        if not window or "2021-02-10" <= day.isoformat() <= "2021-06-11"
+    }
+
+
+def between(curve: Curve, days: list[dt.date]) -> list[float]:
+    """Return what equity gains from each of some closes to the next, and on the first of them."""
+    equity, closes = 1.0, {}
+    for day, change in sorted(curve.items()):
+        opened, equity = equity, equity * (1 + change)
+        closes[day] = equity
+        if day == days[0]:
+            base = opened
+    return [
+        closes[day] / before - 1
+        for before, day in zip([base, *(closes[x] for x in days)], days, strict=False)
+    ]
+
+
 @pytest.mark.parametrize("window", ["", "&from=2021-02-10&to=2021-06-11"])
 def test_it_is_what_statsmodels_and_empyrical_say(
     api: ApiClient, token: str, market: Published, window: str
@@ -31,7 +57,19 @@ def test_it_is_what_statsmodels_and_empyrical_say(
     days = sorted(set.intersection(*(set(market.returns[x]) for x in alphas)))
     if window:
         days = [day for day in days if "2021-02-10" <= day.isoformat() <= "2021-06-11"]
-    table = np.array([[market.returns[x][day] for day in days] for x in alphas])
+    series = [within(market.returns[x], window) for x in alphas]
+    table = np.array([between(curve, days) for curve in series])
+    assert found["sessions"] == {
+        x: {
+            "sessions": len(curve),
+            "merged": sum(days[0] <= day <= days[-1] for day in curve) - len(days),
+            "dropped": sum(not days[0] <= day <= days[-1] for day in curve),
+        }
+        for x, curve in zip(alphas, series, strict=True)
+    }
+    assert found["sessions"]["Test_like_0"]["merged"] > 0
+    spanned = (days[-1] - days[0]).days
+    assert found["sessions_per_year"] == pytest.approx((len(days) - 1) / spanned * 365.25)
     assert found["observations"] == len(days)
     assert (found["first_date"], found["last_date"]) == (days[0].isoformat(), days[-1].isoformat())
     assert found["alphas"] == list(OTHERS)
@@ -59,6 +97,29 @@ def test_it_is_what_statsmodels_and_empyrical_say(
     for place, beta in enumerate(fit["betas"].values(), start=1):
         assert beta["beta"] == pytest.approx(theirs.params[place], rel=1e-9)
         assert beta["t_stat"] == pytest.approx(theirs.tvalues[place], rel=1e-8)
+
+
+def test_a_short_run_that_cuts_the_comparison_is_named(api: ApiClient, token: str, market: Published) -> None:
+    path = "/v1/alphas/Test_like_0/contribution?alphas=Test_like_1,Test_late"
+    answer = api.json(path, token)
+    (told,) = answer["meta"]["warnings"]
+    lost = len(market.returns["Test_like_0"]) - len(market.returns["Test_late"])
+    assert told["code"] == "comparison_cut"
+    assert "Test_late has the fewest" in told["message"]
+    assert f"{lost} of Test_like_0, {lost} of Test_like_1" in told["message"]
+    assert answer["data"]["sessions"]["Test_late"] == {
+        "sessions": answer["data"]["observations"], "merged": 0, "dropped": 0,
+    }  # fmt: skip
+    assert "warnings" not in api.json(f"{path.partition(',')[0]}", token)["meta"]
+
+
+def test_a_book_in_debt_is_combined_with_nothing() -> None:
+    days = np.arange(30, dtype=np.int32)
+    sound = DailyReturns(days, np.linspace(-0.01, 0.01, 30))
+    broke = DailyReturns(days[:20], np.linspace(-0.01, 0.01, 20), days[20:])
+    found = contribution("sound", sound, {"broke": broke})
+    assert found["with"] == found["without"] == dict.fromkeys(found["with"])
+    assert found["withheld"]["with.sharpe"].startswith("broke: equity is not above 0 at the open of 10 of 30")
 
 
 def test_a_repeated_alpha_counts_once_and_the_alpha_itself_is_left_out(api: ApiClient, token: str) -> None:

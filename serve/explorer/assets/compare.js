@@ -49,7 +49,7 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
       return {
         chart: (theme) => charts.curves({ curves: lines, log: state.log, emphasised: TOGETHER }, theme),
         notes: [el("p", { class: "fine", id: "together", "data-growth": end },
-          `${made.sessions.length} sessions that all have, ${made.sessions[0]} to ${made.sessions.at(-1)}. ${TOGETHER}: the same share of each at every close; ${asPercent(end - 1)} in all. Costs of that rebalancing are not in it.`)],
+          `${made.sessions.length} sessions that all have, ${made.sessions[0]} to ${made.sessions.at(-1)}.${made.leftOut} ${TOGETHER}: the same share of each at every close; ${asPercent(end - 1)} in all. Costs of that rebalancing are not in it.`)],
       };
     },
   });
@@ -96,7 +96,7 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
       about: "The equal-weight book of all, less that of the others; and the alpha's return that the others do not explain, with HAC errors.",
       load: async () => {
         const found = await Promise.all(ids.map((id) => get(`${path(id)}/contribution`, { alphas: ids.filter((other) => other !== id).join(","), book: state.book, ...window() })
-          .then(({ data }) => ({ id, data }), (error) => ({ id, error }))));
+          .then(({ data, meta }) => ({ id, data, warnings: meta.warnings ?? [] }), (error) => ({ id, error }))));
         const number = (title, unit, read, write = charts.shown) => ({
           title, unit, number: true,
           make: (row) => (row.error ? el("code", { title: row.error.message }, row.error.code) : write(read(row.data))),
@@ -113,8 +113,10 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
           number("R²", "ratio", (data) => data.regression?.r_squared),
         ];
         const first = found.find((row) => row.data);
+        // Whichever alpha is asked about, the sessions that all have are the same.
         return {
-          content: el("div", {}, first ? null : refused(found[0].error), table("Contribution", columns, found)),
+          content: el("div", {}, first ? null : refused(found[0].error), table("Contribution", columns, found),
+            first?.warnings.length ? el("ul", { class: "warnings" }, first.warnings.map((one) => el("li", {}, el("code", {}, one.code), " ", one.message))) : null),
           data: { columns: ["alpha_id", "sharpe_with", "sharpe_without", "sharpe_marginal", "alpha_annualised", "t_stat", "r_squared"],
             rows: found.map(({ id, data }) => [id, data?.with?.sharpe, data?.without?.sharpe, data?.marginal?.sharpe, data?.regression?.alpha_annualised, data?.regression?.t_stat, data?.regression?.r_squared]) },
         };
@@ -150,7 +152,11 @@ function cell(value, observations) {
 /** Equity of each at the sessions that all have, as growth from the open of the first; and of an equal share of each. */
 export function onCommonBase(found) {
   const equities = found.map(({ rows }) => new Map(rows.map((row) => [row.date, row])));
+  const indebted = found.find(({ rows }) => rows.some((row) => row.period_return === null));
+  if (indebted) throw Object.assign(new Error(`${indebted.id} opens sessions with equity not above 0: they have no return.`), { code: "nonpositive_equity" });
   const sessions = found[0].rows.map((row) => row.date).filter((date) => equities.every((rows) => rows.has(date)));
+  const dropped = found.map(({ id, rows }) => [id, rows.filter(({ date }) => date < sessions[0] || date > sessions.at(-1)).length]).filter(([, count]) => count > 0);
+  const leftOut = dropped.length ? ` Left out before or after these: ${dropped.map(([id, count]) => `${count} of ${id}`).join(", ")}.` : "";
   const curves = found.map(({ id }, i) => {
     const start = equities[i].get(sessions[0])?.starting_equity;
     return { name: id, points: sessions.map((date) => ({ date, growth: equities[i].get(date).ending_equity / start })) };
@@ -161,5 +167,5 @@ export function onCommonBase(found) {
     growth *= 1 + returns.reduce((sum, value) => sum + value, 0) / returns.length;
     return { date, growth };
   });
-  return { sessions, curves, together };
+  return { sessions, curves, together, leftOut };
 }
