@@ -81,6 +81,40 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Coverage:
+    """What the body of a rule returns when the tables settle only a share of its rows.
+
+    Attributes
+    ----------
+    checked, of
+        Rows that were compared, and rows that the rule is about.
+    checked_without_raw
+        Those of `checked` that are settled without the raw books, which not every reader may know of.
+    finding
+        As of any rule: None when every row that was compared holds.
+    reason
+        Why no row could be compared; only then.
+    """
+
+    checked: int
+    of: int
+    checked_without_raw: int
+    finding: Finding | None = None
+    reason: str | None = None
+
+    def __add__(self, other: Coverage) -> Coverage:
+        """Return the coverage of two parts of a run."""
+        checked = self.checked + other.checked
+        return Coverage(
+            checked,
+            self.of + other.of,
+            self.checked_without_raw + other.checked_without_raw,
+            self.finding or other.finding,
+            None if checked else self.reason or other.reason,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Violation:
     """A broken rule, as reports show it.
 
@@ -147,7 +181,7 @@ class Rule(Generic[P]):
     meaning: str
     remedy: str
     level: Level
-    body: Callable[P, Finding | None]
+    body: Callable[P, Finding | Coverage | None]
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     uses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unique: tuple[str, ...] = ()
@@ -156,7 +190,16 @@ class Rule(Generic[P]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Violation | None:
         """Apply the rule: the violation, or None when it holds."""
-        finding = self.body(*args, **kwargs)
+        return self.apply(*args, **kwargs)[0]
+
+    def apply(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Violation | None, Coverage | None]:
+        """Apply the rule: the violation, or None when it holds, and the coverage of a rule that measures it."""
+        outcome = self.body(*args, **kwargs)
+        if isinstance(outcome, Coverage):
+            return self._violation(outcome.finding), outcome
+        return self._violation(outcome), None
+
+    def _violation(self, finding: Finding | None) -> Violation | None:
         if finding is None:
             return None
         return Violation(
@@ -187,10 +230,10 @@ def rule(
     unique: tuple[str, ...] = (),
     warns: bool = False,
     voids: bool = False,
-) -> Callable[[Callable[P, Finding | None]], Rule[P]]:
+) -> Callable[[Callable[P, Finding | Coverage | None]], Rule[P]]:
     """Make a rule of a function; the parameters are the attributes of :class:`Rule`."""
 
-    def make(body: Callable[P, Finding | None]) -> Rule[P]:
+    def make(body: Callable[P, Finding | Coverage | None]) -> Rule[P]:
         return Rule(id, meaning, remedy, level, body, needs or {}, uses or {}, unique, warns, voids)
 
     return make

@@ -16,6 +16,13 @@ from pipeline.rules.examples import pick_examples
 from pipeline.rules.tables import SESSION, Tables
 from pipeline.rules.tolerance import ABSOLUTE
 
+ROUNDING_DEVIATIONS: Final = 5.0
+"""A sum of errors of even sign is beyond so many roots of its squares once in 270,000 books (Hoeffding: 2 exp(-25/2))."""
+ROUNDING_MOST: Final = 0.01
+"""Of equity: what coarser rounding adds up to is a result, however evenly its signs are dealt out."""
+ROUNDING_LEAST: Final = 1e-4
+"""Of equity: a basis point over the whole run, below which truncated cents of a small book may lie."""
+
 _FILL: Final = ("book", "timestamp", "symbol")
 _CELL: Final = (*SESSION, "symbol")
 
@@ -102,6 +109,40 @@ def portfolio_rounding(tables: Tables) -> Finding | None:
     allowed = tables.declared.rounding * np.maximum(equity, tables.equity_basis)
     wrong = ~(np.abs(rounding) <= allowed)
     return _wrong_sessions(tables, {"rounding_adjustment": (wrong, 0.0 * rounding, rounding)})
+
+
+@rule(
+    "portfolio.rounding_total",
+    f"Rounding deals out its signs evenly: the rounding_adjustment of a book sums over the run to at most "
+    f"{ROUNDING_DEVIATIONS:g} times the root of the sum of its squares, and to at most {ROUNDING_MOST:g} of equity; "
+    f"{ROUNDING_LEAST:g} of equity is allowed in any case. Equity is the mean starting_equity, or equity_basis where that is "
+    "larger.",
+    "Round to the nearest, so that errors cancel; what adds up over a run is a flow: book it as cost, carry or profit.",
+    needs={"portfolio": (*SESSION, "starting_equity", "rounding_adjustment")},
+    unique=("portfolio",),
+)
+def portfolio_rounding_total(tables: Tables) -> Finding | None:
+    """Report books whose rounding goes one way."""
+    rounding = pl.col("rounding_adjustment")
+    equity = pl.max_horizontal(pl.col("starting_equity").mean(), pl.lit(tables.equity_basis))
+    random = ROUNDING_DEVIATIONS * rounding.pow(2).sum().sqrt()
+    books = tables["portfolio"].group_by("book").agg(
+        sessions=pl.len(),
+        total=rounding.sum(),
+        allowed=pl.max_horizontal(
+            pl.min_horizontal(random, ROUNDING_MOST * equity), ROUNDING_LEAST * equity
+        ),
+    )  # fmt: skip
+    broken = books.filter(~(pl.col("total").abs() <= pl.col("allowed"))).sort("book")
+    if not broken.height:
+        return None
+    shown = broken.with_columns(column=pl.lit("rounding_adjustment"), expected="allowed", actual="total")
+    return Finding(
+        "portfolio",
+        int(broken["sessions"].sum()),
+        pick_examples(shown, ("book", "column", "sessions", "expected", "actual")),
+        f"rounding_adjustment adds up over the run in {broken.height} books",
+    )
 
 
 @rule(

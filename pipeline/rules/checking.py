@@ -14,8 +14,8 @@ import polars as pl
 from pipeline.internal import contained
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.of_a_seal import metrics_reproduced, recompute_figures
-from pipeline.rule import Level, Rule, Violation
-from pipeline.rules.in_parts import Undecided, find_warnings
+from pipeline.rule import Coverage, Level, Rule, Violation
+from pipeline.rules.in_parts import Undecided, apply_in_parts
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 from pipeline.rules.tables import Tables
@@ -72,6 +72,7 @@ class _Check:
     """Kind -> column -> the rule after which its values mean nothing."""
     frames: dict[str, pl.DataFrame] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    coverage: dict[str, Coverage] = field(default_factory=dict)
 
     def note(self, violation: Violation | None) -> bool:
         """Keep what a rule found, under the path the file really has; return whether it was broken."""
@@ -86,6 +87,12 @@ class _Check:
             for column in violation.columns:
                 self.void.setdefault(violation.kind, {}).setdefault(column, rule.id)
         return True
+
+    def cover(self, rule: Rule[Any], coverage: Coverage) -> None:
+        """Keep how many of its rows a rule could compare."""
+        self.coverage[rule.id] = coverage
+        if coverage.reason is not None:
+            self.skip(rule, coverage.reason)
 
     def by_parts(self, kind: str) -> bool:
         """Return whether the rows of a kind are looked at part by part."""
@@ -131,7 +138,7 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: 
         _note_all(
             state,
             [
-                (rule, begin(partial(rule, kind, tables)))
+                (rule, begin(partial(rule.apply, kind, tables)))
                 for rule in RULES.values()
                 if rule.level is Level.TABLE
                 for kind in _tables_of(state, rule)
@@ -142,7 +149,7 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: 
         _note_all(
             state,
             [
-                (rule, begin(partial(rule, sound)))
+                (rule, begin(partial(rule.apply, sound)))
                 for rule in RULES.values()
                 if rule.level is Level.RUN and _applies(state, rule, sound, doubled)
             ],
@@ -166,8 +173,11 @@ def _check_in_parts(seal: Seal, on_step: Callable[[str], None], *, figures: bool
     if state.violations or state.void or state.unusable:
         raise Undecided
     on_step("the rows, part by part")
-    for warning in find_warnings(seal, small, [*by_table.values(), *run]):
+    warnings, coverage = apply_in_parts(seal, small, [*by_table.values(), *run])
+    for warning in warnings:
         state.note(warning)
+    for id_, share in coverage.items():
+        state.cover(RULES[id_], share)
     return _report(state, tables, figures=figures)
 
 
@@ -202,6 +212,10 @@ def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
         declared=seal.declared.to_dict(),
         figures=recomputed,
         adjusted=any(tables.has("pnl", name) for name in ADJUSTMENTS),
+        coverage={id_: (share.checked, share.of) for id_, share in state.coverage.items()},
+        coverage_without_raw={
+            id_: (share.checked_without_raw, share.of) for id_, share in state.coverage.items()
+        },
     )
 
 
@@ -280,12 +294,18 @@ def _check_description(state: _Check) -> None:
         state.note(rule(document))
 
 
-def _note_all(state: _Check, begun: list[tuple[Rule[Any], Callable[[], Violation | None]]]) -> None:
+_Outcome = Callable[[], tuple[Violation | None, Coverage | None]]
+
+
+def _note_all(state: _Check, begun: list[tuple[Rule[Any], _Outcome]]) -> None:
     """Keep what rules find, in their order; they are pure, so they may run side by side."""
-    for rule, finding in begun:
+    for rule, outcome in begun:
         state.on_step(rule.id)
         with contained(f"the rule {rule.id}"):
-            state.note(finding())
+            violation, coverage = outcome()
+            state.note(violation)
+            if coverage is not None:
+                state.cover(rule, coverage)
 
 
 def _tables_of(state: _Check, rule: Rule[Any]) -> Iterator[str]:

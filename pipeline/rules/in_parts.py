@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.grid import Codes
-from pipeline.rule import Level, Rule, Violation
+from pipeline.rule import Coverage, Level, Rule, Violation
 from pipeline.rules.book_rules import portfolio_turnover, turnover_conventions
 from pipeline.rules.table_rules import strictly_grouped
 from pipeline.rules.tables import SESSION, Part, Runs, Tables, find_runs
@@ -23,6 +23,7 @@ from pipeline.seal import Seal
 from pipeline.seal.seal import LARGE_KINDS
 from schemas.tables import TABLES
 from schemas.tables.books import base_book
+from schemas.tables.pnl import ADJUSTMENTS
 
 PART_ROWS: Final = 1_500_000
 """Rows of all tables together in a part: about 200 MB, with what is computed of them."""
@@ -42,16 +43,29 @@ BY_SESSION: Final = frozenset({
 """Rules that look at one session of a book, and at what the one before it left."""
 BY_WEEK: Final = frozenset({
     "decisions.week", "decisions.untradeable", "decisions.pending", "decisions.long_only", "decisions.rank",
-    "decisions.rank_order", "decisions.target", "decisions.fill_at",
+    "decisions.rank_order", "decisions.target", "decisions.fill_at", "decisions.forward_return",
+    "decisions.sides",
 })  # fmt: skip
 """Rules that look at one week, and at the fills and holdings that follow from it."""
-
+BY_DAY: Final = frozenset({"trades.one_price", "positions.one_price"})
+"""Rules that look at one day of all books."""
 
 _OF_WEEKS: Final = {
     "trades": (*_FILLS, "symbol", "phase", "quantity", "mid_price"),
     "positions": (*SESSION, "symbol", "quantity"),
 }
 """Table -> columns that the rules by week read."""
+_OF_ADJUSTED_WEEKS: Final = {
+    **_OF_WEEKS,
+    "positions": (*_OF_WEEKS["positions"], "mark_price"),
+    "pnl": (*SESSION, "symbol", *ADJUSTMENTS),
+}
+"""The same where shares and cash come without a fill, between the fills of a week and those of the next."""
+_OF_DAYS: Final = {
+    "trades": (*_FILLS, "symbol", "mid_price"),
+    "positions": (*SESSION, "symbol", "mark_price"),
+}
+"""Table -> columns that the rules by day read."""
 
 
 class Undecided(Exception):
@@ -80,9 +94,9 @@ class _Index:
         return [range(int(a), int(b)) for a, b in zip(begins, ends, strict=True)]
 
 
-def find_warnings(
+def apply_in_parts(
     seal: Seal, small: Mapping[str, pl.DataFrame], rules: Iterable[Rule[Any]]
-) -> Iterator[Violation]:
+) -> tuple[list[Violation], dict[str, Coverage]]:
     """Apply rules part by part.
 
     Parameters
@@ -94,17 +108,17 @@ def find_warnings(
     rules
         Of the levels of a table and of a run; those that cannot be applied are left out already.
 
-    Yields
-    ------
-    Violation
-        Of rules that only warn.
+    Returns
+    -------
+    tuple
+        The violations of rules that only warn, and what share of their rows rules compared, by rule.
 
     Raises
     ------
     Undecided
         When another one is broken, or is undecided.
     """
-    rules = list(rules)
+    rules, warnings = list(rules), []
     large = [kind for kind in LARGE_KINDS if seal.has(kind)]
     for kind in large:
         _require(_by_rows(seal, kind, [rule for rule in rules if rule.level is Level.TABLE]))
@@ -114,11 +128,13 @@ def find_warnings(
         found = rule(Tables(small, seal.equity_basis, seal.declared))
         if found is not None:
             _require([rule.warns])
-            yield found
-    if {rule.id for rule in run.values()} - {rule.id for rule in whole} - BY_SESSION - BY_WEEK:
+            warnings.append(found)
+    if {rule.id for rule in run.values()} - {rule.id for rule in whole} - BY_SESSION - BY_WEEK - BY_DAY:
         raise Undecided
-    for rule in _Parts(seal, small, large).require(run):
-        yield from _of_columns(seal, rule)
+    warning, coverage = _Parts(seal, small, large).require(run)
+    for rule in warning:
+        warnings += _of_columns(seal, rule)
+    return warnings, coverage
 
 
 def _of_columns(seal: Seal, rule: Rule[Any]) -> Iterator[Violation]:
@@ -190,9 +206,16 @@ class _Parts:
         self._ledger = small["portfolio"].sort(SESSION)
         self._sessions = self._ledger.select(SESSION).with_row_index("session")
         self._index = {kind: self._indexed(kind) for kind in large}
+        self._adjusted = "pnl" in large and bool({*ADJUSTMENTS} & {*_frame(seal, "pnl", [range(0)]).columns})
 
-    def require(self, rules: Mapping[str, Rule[Any]]) -> list[Rule[Any]]:
-        """Apply the rules by session, then those by week; return those that warn, Undecided when another is broken."""
+    def require(self, rules: Mapping[str, Rule[Any]]) -> tuple[list[Rule[Any]], dict[str, Coverage]]:
+        """Apply the rules by session, by day and by week; Undecided when one that does not only warn is broken.
+
+        Returns
+        -------
+        tuple
+            The rules that warn, and what share of their rows rules compared, by rule.
+        """
         fitting: set[str] | None = None
         whole = True
         for first, last in self._session_parts():
@@ -206,14 +229,20 @@ class _Parts:
             if tables.has("positions", "quantity"):
                 whole = whole and whole_shares(tables["positions"]["quantity"].to_numpy())
         _require([fitting is None or bool(fitting)])
+        for tables in self._day_parts() if BY_DAY & set(rules) else ():
+            _require(rules[id_](tables) is None for id_ in sorted(BY_DAY & set(rules)))
         warning: dict[str, Rule[Any]] = {}
+        coverage: dict[str, Coverage] = {}
         for weeks in self._week_parts():
             tables = self._of_weeks(weeks, whole=whole)
             for id_ in sorted((BY_WEEK & set(rules)) - set(warning)):
-                if rules[id_](tables) is not None:
+                violation, share = rules[id_].apply(tables)
+                if violation is not None:
                     _require([rules[id_].warns])
                     warning[id_] = rules[id_]
-        return list(warning.values())
+                if share is not None:
+                    coverage[id_] = coverage[id_] + share if id_ in coverage else share
+        return list(warning.values()), coverage
 
     def _indexed(self, kind: str) -> _Index:
         """Find the groups of rows of a table; Undecided where they do not stand as the parts need them."""
@@ -275,26 +304,73 @@ class _Parts:
         ledger = self._ledger[first - context : last]
         return self._tables({**frames, "portfolio": ledger}, Part(context=context))
 
+    def _day_parts(self) -> Iterator[Tables]:
+        """Yield the fills and positions of all books on some days, one after the other."""
+        kinds = {kind: columns for kind, columns in _OF_DAYS.items() if kind in self._index}
+        days, day = np.unique(self._sessions["date"].to_physical().to_numpy(), return_inverse=True)
+        rows = np.zeros(days.size, np.int64)
+        for kind in kinds:
+            np.add.at(rows, day[self._index[kind].unit], self._index[kind].runs.lengths)
+        part = np.cumsum(rows) // max(1, PART_ROWS)
+        for number in np.unique(part):
+            units = np.flatnonzero(part[day] == number)
+            yield self._tables(
+                {
+                    kind: _frame(self._seal, kind, self._index[kind].rows(units), columns)
+                    for kind, columns in kinds.items()
+                },
+                Part(),
+            )
+
     def _week_parts(self) -> Iterator[Codes]:
         if "decisions" not in self._index:
             return
         index = self._index["decisions"]
-        part = np.cumsum(index.runs.lengths) // max(1, PART_ROWS // 2)
+        rows = index.runs.lengths
+        if self._adjusted:
+            # With the sessions up to the fills of the next week, all books together.
+            held = np.zeros(self._ledger.height, np.int64)
+            for kind in ("positions", "pnl"):
+                if kind in self._index:
+                    np.add.at(held, self._index[kind].unit, self._index[kind].runs.lengths)
+            days = self._sessions["date"].to_physical().to_numpy()
+            after = np.searchsorted(np.unique(index.unit), days, side="right") - 1
+            weeks = np.bincount(after[after >= 0], weights=held[after >= 0], minlength=index.unit.size)
+            rows = rows + 2 * weeks[np.searchsorted(np.unique(index.unit), index.unit)].astype(np.int64)
+        part = np.cumsum(rows) // max(1, PART_ROWS // 2)
         for number in np.unique(part):
             yield index.unit[part == number]
 
     def _of_weeks(self, weeks: Codes, *, whole: bool) -> Tables:
-        """Return the decisions of some weeks, the fills that name them, and all that lies on the days of these."""
+        """Return the decisions of some weeks, the fills that name them or end them, and all that lies on their days."""
         frames = {"decisions": _frame(self._seal, "decisions", self._index["decisions"].rows(weeks))}
         moments = None
         if "trades" in self._index:
             fills = self._index["trades"]
             moments = fills.runs.heads
-            named = np.isin(moments["decision_at"].to_physical().to_numpy(), weeks)
+            calendar = np.unique(self._small["rebalances"]["date"].to_physical().to_numpy())
+            after = np.searchsorted(calendar, weeks, side="right")
+            named = np.isin(
+                moments["decision_at"].to_physical().to_numpy(),
+                np.concatenate([weeks, calendar[after[after < calendar.size]]]),
+            )
+            for instant in ("entry_at", "maturity_at"):
+                if instant in frames["decisions"].columns:
+                    named |= (
+                        moments["timestamp"].is_in(frames["decisions"][instant].unique().implode()).to_numpy()
+                    )
             days = np.unique(fills.unit[named])
+            wanted = _OF_WEEKS
+            if self._adjusted and days.size:
+                dates = self._sessions["date"].to_physical().to_numpy()
+                span = dates[days]
+                wanted, days = (
+                    _OF_ADJUSTED_WEEKS,
+                    np.flatnonzero((dates >= span.min()) & (dates <= span.max())),
+                )
             frames |= {
                 kind: _frame(self._seal, kind, self._index[kind].rows(days), columns)
-                for kind, columns in _OF_WEEKS.items()
+                for kind, columns in wanted.items()
                 if kind in self._index
             }
         return self._tables(frames, Part(moments=moments, whole_shares=whole))

@@ -59,6 +59,11 @@ def report_layout(report: Report, *, verbose: bool = False) -> Lines:
     lines += violation_lines(found["violations"])
     lines += violation_lines(found["warnings"], "warning ")
     lines += figure_lines(report.figures, verbose=verbose)
+    lines += [
+        (f"{rule}: {checked:,} of {of:,} rows compared ({checked / of:.1%})", 2, "")
+        for rule, (checked, of) in report.coverage.items()
+        if of
+    ]
     by_reason = groupby(
         sorted(report.not_checked, key=lambda entry: entry.reason), lambda entry: entry.reason
     )

@@ -43,6 +43,10 @@ class Report:
         Whether the seal has adjustments of quantity or cash.
     figures
         The run's own figures and what they come to; empty when the seal is refused.
+    coverage
+        Rule -> rows it compared and rows it is about, of the rules that the tables settle only in part.
+    coverage_without_raw
+        The same by the books that every reader may know of.
     """
 
     address: str
@@ -54,6 +58,8 @@ class Report:
     declared: Mapping[str, Any] = field(default_factory=dict)
     figures: tuple[Figure, ...] = ()
     adjusted: bool = False
+    coverage: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    coverage_without_raw: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def refused(self) -> bool:
@@ -69,6 +75,9 @@ class Report:
             "violations": [violation.to_dict() for violation in self.violations],
             "warnings": [warning.to_dict() for warning in self.warnings],
             "not_checked": [{"rule": entry.rule, "reason": entry.reason} for entry in self.not_checked],
+            "coverage": {
+                rule: {"checked": checked, "of": of} for rule, (checked, of) in self.coverage.items()
+            },
             "rows": dict(self.counts),
             "reconciliation": declared_and_figures(self.declared, self.figures, adjusted=self.adjusted),
         }

@@ -1,12 +1,17 @@
-"""The rule on the trials of a run."""
+"""The rules on the trials of a run."""
 
 from __future__ import annotations
+
+from typing import Final
 
 import polars as pl
 
 from pipeline.rule import Finding, rule
 from pipeline.rules.examples import pick_examples
-from pipeline.rules.tables import Tables
+from pipeline.rules.tables import SESSION, Tables
+from pipeline.rules.tolerance import differ
+
+_BOOK: Final = "long_short"
 
 
 @rule(
@@ -30,4 +35,48 @@ def trials_days(tables: Tables) -> Finding | None:
         pick_examples(broken, ("trial", "date")),
         f"{lacking.height} days lack the return of some of the {trials} trials",
         ("date",),
+    )
+
+
+@rule(
+    "trials.own",
+    f"One trial is the run itself: on every session that the trials and the {_BOOK} book share, of which there are as many "
+    "as the trials have days, its period_return is ending_equity / starting_equity - 1 of the book, to 1e-9. Sessions that "
+    "open without equity are not compared.",
+    "Seal the daily returns of the run that was picked beside those of the other variants, from its own ledger.",
+    needs={
+        "trials": ("trial", "date", "period_return"),
+        "portfolio": (*SESSION, "starting_equity", "ending_equity"),
+    },
+    unique=("trials", "portfolio"),
+)
+def trials_own(tables: Tables) -> Finding | None:
+    """Report that the run is not among its own trials, by the trial that comes nearest."""
+    ledger = tables["portfolio"].filter(pl.col("book") == _BOOK)
+    rows = tables["trials"]
+    if not ledger.height or not rows.height:
+        return None
+    own = ledger.select(
+        "date",
+        own=pl.when(pl.col("starting_equity") > 0).then(
+            pl.col("ending_equity") / pl.col("starting_equity") - 1.0
+        ),
+    )
+    compared = rows.join(own, on="date", how="left").with_columns(
+        wrong=pl.col("date").is_in(ledger["date"].implode()).not_()
+        | differ(pl.col("period_return"), pl.col("own")).fill_null(value=False)
+    )
+    by_trial = compared.group_by("trial").agg(days=pl.col("wrong").sum()).sort("days", "trial")
+    best, days = by_trial.row(0)
+    if not days:
+        return None
+    broken = compared.filter((pl.col("trial") == best) & pl.col("wrong")).sort("date")
+    shown = broken.select("trial", "date", expected="own", actual="period_return")
+    return Finding(
+        "trials",
+        days,
+        pick_examples(shown, shown.columns),
+        f"none of {by_trial.height} trials has the returns of the {_BOOK} book; the nearest, {best}, differs in {days} "
+        f"sessions, first on {broken['date'][0]}",
+        ("period_return",),
     )

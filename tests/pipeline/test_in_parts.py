@@ -15,7 +15,7 @@ import pytest
 from pipeline.build import build_seal
 from pipeline.rule import Level
 from pipeline.rules import RULES, check
-from pipeline.rules.in_parts import BY_SESSION, BY_WEEK
+from pipeline.rules.in_parts import BY_DAY, BY_SESSION, BY_WEEK
 from pipeline.seal import Seal
 from pipeline.seal.seal import LARGE_KINDS
 from schemas.errors import StorageUnavailable
@@ -35,6 +35,9 @@ SPOILT = (
     ("trades", "execution_cost"),
     ("decisions", "long_short_target_weight"),
     ("decisions", "long_only_target_weight"),
+    ("decisions", "forward_return"),
+    ("decisions", "score"),
+    ("positions", "mark_price"),
     ("portfolio", "turnover"),
     ("portfolio", "cash_end"),
 )
@@ -173,6 +176,24 @@ def test_a_convention_of_turnover_has_to_hold_for_all_parts_together(tmp_path: P
     assert reported(made) == whole
 
 
+@pytest.mark.parametrize("adjusted", [False, True])
+@pytest.mark.parametrize("instants", [True, False])
+def test_as_many_forward_returns_are_compared_in_parts(
+    tmp_path: Path, cut: Cut, adjusted: bool, instants: bool
+) -> None:
+    made = make_seal(tmp_path, weeks=14, source=False)
+    if adjusted:
+        rewrite(made, "pnl", lambda frame: frame.with_columns(quantity_adjustment=0.0, cash_adjustment=0.0))
+    if not instants:
+        rewrite(made, "decisions", lambda frame: frame.drop("entry_at", "maturity_at"))
+    cut(0)
+    whole = reported(made)
+    assert whole["coverage"]["decisions.forward_return"]["checked"] > 0
+    for rows in (100, 1000):
+        cut(rows)
+        assert reported(made) == whole
+
+
 @pytest.mark.usefixtures("never_whole")
 def test_a_warning_does_not_bring_a_large_table_into_memory(tmp_path: Path, cut: Cut) -> None:
     made = make_seal(tmp_path, weeks=14, ranks=True)
@@ -197,7 +218,7 @@ def test_every_rule_on_large_tables_is_told_by_which_part_it_is_applied() -> Non
         return bool({*kinds} & {*LARGE_KINDS})
 
     reading = {rule.id for rule in RULES.values() if rule.level is Level.RUN and reads_large(rule.kinds)}
-    assert reading == BY_SESSION | BY_WEEK
+    assert reading == BY_SESSION | BY_WEEK | BY_DAY
 
 
 def test_a_file_that_cannot_be_written_ends_the_build(

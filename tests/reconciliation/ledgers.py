@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
@@ -263,6 +263,59 @@ def without_memory(seal: Path) -> None:
     rewrite(seal, "trades", put("decision_at", pl.lit(weeks[1]), pl.col("decision_at") == weeks[2]))
 
 
+ALL: Final = pl.lit(value=True)
+
+
+def dealt_out(seal: Path, where: pl.Expr = ALL) -> None:
+    """Give the best scored name of each week the best forward return, and so on down; the returns stay the same set."""
+    judged = pl.col("forward_return").is_not_null() & pl.col("score").is_not_null() & where
+    place = (pl.col("score").filter(judged).rank("ordinal") - 1).cast(pl.UInt32)
+    best = pl.col("forward_return").filter(judged).sort().gather(place)
+
+    def change(frame: Frame) -> Frame:
+        rows = frame.with_row_index("_row")
+        dealt = (
+            rows.group_by("date")
+            .agg(_row=pl.col("_row").filter(judged), _dealt=best)
+            .explode("_row", "_dealt")
+            .drop_nulls("_row")
+        )
+        changed = rows.join(dealt.select("_row", "_dealt"), on="_row", how="left", maintain_order="left")
+        return changed.with_columns(forward_return=pl.coalesce("_dealt", "forward_return")).drop(
+            "_row", "_dealt"
+        )
+
+    rewrite(seal, "decisions", change)
+
+
+def without_instants(seal: Path) -> None:
+    """Leave out when the returns begin and end."""
+    rewrite(seal, "decisions", lambda frame: frame.drop("entry_at", "maturity_at"))
+
+
+def turned(*scores: str, weeks: pl.Expr = ALL) -> Callable[[Path], Any]:
+    return on("decisions", *(put(score, -pl.col(score), weeks) for score in scores))
+
+
+def one_books_price(seal: Path) -> None:
+    """Move the mid of a name that several books fill at once in one of them, with fill price and costs as they were."""
+    fills = table(seal, "trades")
+    shared = pl.struct("timestamp", "symbol").is_in(
+        fills.filter(pl.col("book") == "long_only")
+        .select(pl.struct("timestamp", "symbol").implode())
+        .to_series()
+    )
+    where = nth(having(shared), 3)
+    for column in ("mid_price", "fill_price"):
+        rewrite(seal, "trades", put(column, pl.col(column) * 1.001, where))
+
+
+def rounded_up(seal: Path) -> None:
+    """A little rounding in every session, all of one sign, taken from the interest."""
+    for column, sign in (("rounding_adjustment", 1), ("cash_carry", -1)):
+        rewrite(seal, "portfolio", put(column, pl.col(column) + sign * 9e-7, having()))
+
+
 FILL = having(pl.col("phase") == "open")
 DAY = timedelta(days=1)
 
@@ -309,6 +362,18 @@ LEDGERS: tuple[Falsification, ...] = (
     Falsification("a target out of proportion", "decisions.target", out_of_proportion),
     Falsification("targets of a week doubled", "decisions.target", levered_weights),
     Falsification("targets turned round", "decisions.target", other_weights(-pl.col("long_short_target_weight"), pl.col("long_short_target_weight") != 0)),
+    Falsification("rounding of one sign", "portfolio.rounding_total", rounded_up),
+    Falsification("a price of one book", "trades.one_price", one_books_price),
+    Falsification("a mark of one book", "positions.one_price", marked_up),
+    Falsification("forward returns dealt out by score", "decisions.forward_return", dealt_out),
+    Falsification("forward returns dealt out among names that were bought", "decisions.forward_return", lambda seal: dealt_out(seal, pl.col("long_short_target_weight") > 0)),
+    Falsification("forward returns dealt out and instants left out", "decisions.forward_return", both(dealt_out, without_instants)),
+    Falsification("forward returns of another period", "decisions.forward_return", on("decisions", put("forward_return", pl.col("forward_return").shift(-1).over("symbol"), pl.col("date") > pl.col("date").min()))),
+    Falsification("forward returns in percent", "decisions.forward_return", on("decisions", put("forward_return", pl.col("forward_return") * 100, pl.col("forward_return").is_not_null()))),
+    Falsification("the score turned round", "decisions.sides", turned("score")),
+    Falsification("all scores turned round", "decisions.sides", turned("score", "unsmoothed_score")),
+    Falsification("the raw score turned round", "decisions.sides", turned("unsmoothed_score")),
+    Falsification("the score of one week turned round", "decisions.sides", turned("score", weeks=pl.col("date") == pl.col("date").unique().sort().get(20))),
     Falsification("a fill nobody made", "decisions.fill_at", on("decisions", put("fill_at", pl.col("fill_at") + DAY, nth(pl.col("fill_at").is_not_null(), 20)))),
 )  # fmt: skip
 """Each refused under its rule."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from datetime import date
 from pathlib import Path
 
 import polars as pl
@@ -83,38 +84,53 @@ def test_an_honest_run_keeps_every_identity(tmp_path: Path, seed: int, equity_ba
     assert report.not_checked == ()
 
 
-def test_a_declared_split_is_lawful_and_an_undeclared_one_is_not(seal: Path) -> None:
-    """A name splits on the last evening: twice the shares at half the mark."""
+def last_held(seal: Path) -> tuple[date, str]:
+    """Return the last day and a name that the long-only book holds on it."""
     held = table(seal, "positions").filter(pl.col("book") == "long_only")
     row = held.filter(pl.col("date") == held["date"].max()).row(0, named=True)
-    cell = having(pl.col("date") == row["date"], pl.col("symbol") == row["symbol"], book="long_only")
+    return row["date"], row["symbol"]
+
+
+def test_a_declared_split_is_lawful_and_an_undeclared_one_is_not(seal: Path) -> None:
+    """A name splits on the last evening: twice the shares at half the mark, in every book."""
+    day, symbol = last_held(seal)
+    cell = (pl.col("date") == day) & (pl.col("symbol") == symbol)
+    shares = table(seal, "positions").filter(cell).select("book", came="quantity")
     rewrite(seal, "positions", put("quantity", pl.col("quantity") * 2, cell))
     rewrite(seal, "positions", put("mark_price", pl.col("mark_price") / 2, cell))
     assert named(checked(seal)) == {"positions.fills"}
-    came = put("quantity_adjustment", pl.lit(row["quantity"]), cell)
-    rewrite(seal, "pnl", lambda pnl: came(pnl.with_columns(quantity_adjustment=pl.lit(0.0))))
+
+    def came(pnl: pl.DataFrame) -> pl.DataFrame:
+        rows = pnl.join(shares, on="book", how="left", maintain_order="left")
+        return rows.with_columns(
+            quantity_adjustment=pl.when(cell).then(pl.col("came").fill_null(0.0)).otherwise(0.0)
+        ).drop("came")
+
+    rewrite(seal, "pnl", came)
     assert checked(seal).violations == ()
 
 
 def test_a_declared_dividend_is_lawful_and_an_undeclared_one_is_not(seal: Path) -> None:
-    """A name goes ex on its last evening: its mark falls, and what it paid stands in cash."""
-    held = table(seal, "positions").filter(pl.col("book") == "long_only")
-    day = held["date"].max()
-    row = held.filter(pl.col("date") == day).row(0, named=True)
-    cell = having(pl.col("date") == day, pl.col("symbol") == row["symbol"], book="long_only")
-    paid = 0.01 * row["signed_notional"]
+    """A name goes ex on its last evening: its mark falls, and what it paid stands in cash, in every book."""
+    day, symbol = last_held(seal)
+    cell = (pl.col("date") == day) & (pl.col("symbol") == symbol)
+    paid = table(seal, "positions").filter(cell).select("book", paid=0.01 * pl.col("signed_notional"))
     rewrite(seal, "positions", put("mark_price", pl.col("mark_price") * 0.99, cell))
     rewrite(seal, "positions", put("signed_notional", pl.col("quantity") * pl.col("mark_price"), cell))
-    evening = having(pl.col("date") == day, book="long_only")
-    for column, amount in (("position_value_end", -paid), ("cash_end", paid)):
-        rewrite(seal, "portfolio", put(column, pl.col(column) + amount, evening))
+    for book, amount in paid.iter_rows():
+        evening = having(pl.col("date") == day, book=book)
+        for column, change in (("position_value_end", -amount), ("cash_end", amount)):
+            rewrite(seal, "portfolio", put(column, pl.col(column) + change, evening))
     reweighted(seal)
     assert named(checked(seal)) == {"pnl.market", "portfolio.cash_flow"}
-    rewrite(
-        seal,
-        "pnl",
-        lambda pnl: put("cash_adjustment", pl.lit(paid), cell)(pnl.with_columns(cash_adjustment=pl.lit(0.0))),
-    )
+
+    def pay(pnl: pl.DataFrame) -> pl.DataFrame:
+        rows = pnl.join(paid, on="book", how="left", maintain_order="left")
+        return rows.with_columns(
+            cash_adjustment=pl.when(cell).then(pl.col("paid").fill_null(0.0)).otherwise(0.0)
+        ).drop("paid")
+
+    rewrite(seal, "pnl", pay)
     assert checked(seal).violations == ()
 
 

@@ -17,7 +17,15 @@ from click.testing import CliRunner
 from pipeline.check_command import check
 from pipeline.reconciliation.of_a_seal import metrics_reproduced
 from pipeline.rule import Rule
-from pipeline.rules import RULES, book_rules, fill_rules, target_rules
+from pipeline.rules import (
+    RULES,
+    book_rules,
+    fill_rules,
+    price_rules,
+    return_rules,
+    selection_rules,
+    target_rules,
+)
 from schemas.field import Field
 from schemas.objects.description import ADDRESS_KEYS, DESCRIPTION
 from schemas.table import Column
@@ -28,7 +36,7 @@ from tests.support.seals import make_seal, resign, rewrite
 
 DOUBLE_ENTRY = {
     name
-    for module in (book_rules, fill_rules, target_rules)
+    for module in (book_rules, fill_rules, price_rules, return_rules, selection_rules, target_rules)
     for name in (found.id for found in vars(module).values() if isinstance(found, Rule))
 }
 """The rules that hold one table against another; tests/reconciliation breaks each by itself."""
@@ -649,6 +657,25 @@ CASES = (
         "trials.parquet",
         1,
         "half_life_weeks=2.0",
+    ),
+    case(
+        "trials.own",
+        "the run left out of its trials",
+        table(
+            "trials",
+            put("period_return", col("period_return") + 1e-6, 10, col("trial") == "half_life_weeks=2.0"),
+        ),
+        "trials.parquet",
+        10,
+        "half_life_weeks=2.0",
+    ),
+    case(
+        "trials.own",
+        "a trial of days that the book has not",
+        table("trials", lambda frame: frame.with_columns(col("date").dt.offset_by("40y"))),
+        "trials.parquet",
+        130,
+        "half_life_weeks=1.0",
     ),
     case(
         "trades.reasons",

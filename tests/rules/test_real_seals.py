@@ -27,6 +27,8 @@ UNCHECKED: dict[str, set[str]] = {
         "portfolio.turnover_notional",
         "decisions.target",
         "decisions.fill_at",
+        "trades.one_price",
+        "decisions.forward_return",
     },
 }
 

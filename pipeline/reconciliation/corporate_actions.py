@@ -1,0 +1,210 @@
+"""What splits, dividends and spin-offs make of a return between two prices that are not adjusted for them.
+
+A ledger on such prices seals, by holding and day, the shares and the cash that came without a fill. They take effect
+before the open of their day.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from pipeline.reconciliation.grid import Codes, Flags, Floats
+
+_DAYS = np.int64(1) << 32
+"""Above every day that a table can hold: symbol and day make one key."""
+Holding = tuple[Codes, Codes, Codes]
+"""Symbol, and the days on which it is bought and sold at the open; each of shape (holdings,)."""
+_CELL = ("book", "date", "symbol")
+
+
+@dataclass(frozen=True, slots=True)
+class CorporateActions:
+    """The declared ones of all names of a run, by symbol and day.
+
+    Attributes
+    ----------
+    key
+        Symbol and day of each event, ascending.
+    shares
+        Running sum of the logarithm of the shares that each share became; one longer than `key`.
+    cash
+        Running sum of what each share paid, in shares as before the first event; likewise.
+    reinvested
+        Running sum of the logarithm of what each share became with its cash put into more of them; likewise.
+    unknown
+        Running count of events of which the holding does not say what each share became; likewise.
+    held
+        Symbol and day of each close at which a book holds the name, ascending: only then would an event be declared.
+    sessions
+        The days of the ledger, ascending.
+    """
+
+    key: Codes
+    shares: Floats
+    cash: Floats
+    reinvested: Floats
+    unknown: Codes
+    held: Codes
+    sessions: Codes
+
+    @classmethod
+    def of(
+        cls, pnl: pl.DataFrame, positions: pl.DataFrame, sessions: pl.DataFrame, codes: pl.DataFrame
+    ) -> CorporateActions:
+        """Read them from sealed tables.
+
+        Parameters
+        ----------
+        pnl
+            ``book``, ``date``, ``symbol`` and the adjustments of quantity and cash that are sealed.
+        positions
+            The same key with ``quantity`` and ``mark_price``.
+        sessions
+            ``book`` and ``date`` of the ledger.
+        codes
+            ``symbol`` and its ``code``.
+        """
+        before = (
+            sessions.unique().sort("book", "date").with_columns(before=pl.col("date").shift(1).over("book"))
+        )
+        given = [name for name in ("quantity_adjustment", "cash_adjustment") if name in pnl.columns]
+        events = (
+            pnl.filter(pl.any_horizontal(pl.col(given) != 0))
+            .with_columns(
+                pl.lit(0.0).alias(name)
+                for name in ("quantity_adjustment", "cash_adjustment")
+                if name not in given
+            )
+            .join(before, on=("book", "date"), how="left")
+        )
+        holding = positions.select(
+            "book", "symbol", before="date", quantity="quantity", mark_price="mark_price"
+        )
+        events = events.join(holding, on=("book", "symbol", "before"), how="left")
+        quantity, after = pl.col("quantity"), pl.col("quantity") + pl.col("quantity_adjustment")
+        share = after / quantity
+        paid = pl.col("cash_adjustment") / after
+        known = quantity.is_not_null() & (share > 0)
+        reinvested = share / (1.0 - paid * share / pl.col("mark_price"))
+        own = events.select(
+            "symbol", "date",
+            share=pl.when(known).then(share),
+            paid=pl.when(known).then(paid),
+            reinvested=pl.when(known & (reinvested > 0) & reinvested.is_finite()).then(reinvested),
+        )  # fmt: skip
+        spun_off = _spun_off(events.filter(quantity.is_null()), positions, before)
+        by_name = (
+            pl.concat([own, spun_off])
+            .group_by("symbol", "date")
+            .agg(
+                # Books that disagree on an event leave it open what each share became.
+                share=pl.when(pl.col("share").round_sig_figs(9).n_unique() == 1).then(
+                    pl.col("share").first()
+                ),
+                paid=pl.col("paid").max(),
+                reinvested=pl.col("reinvested").max(),
+            )
+            .join(codes, on="symbol")
+            .sort("code", "date")
+        )
+        unknown = by_name.select(
+            pl.any_horizontal(pl.col("share", "paid", "reinvested").is_null())
+        ).to_series()
+        grown = _running(np.log(by_name["share"].fill_null(1.0).to_numpy()))
+        paid_each = by_name["paid"].fill_null(0.0).to_numpy() * np.exp(grown[1:])
+        held = positions.select("symbol", "date").unique().join(codes, on="symbol")
+        return cls(
+            key=_key(by_name["code"].to_numpy(), _day(by_name["date"])),
+            shares=grown,
+            cash=_running(paid_each),
+            reinvested=_running(np.log(by_name["reinvested"].fill_null(1.0).to_numpy())),
+            unknown=np.concatenate([[0], np.cumsum(unknown.to_numpy())]).astype(np.int64),
+            held=np.sort(_key(held["code"].to_numpy(), _day(held["date"]))),
+            sessions=np.unique(_day(sessions["date"])),
+        )
+
+    def declared(self, holding: Holding) -> Flags:
+        """Return where every event after the first day is declared: a book of the run held the name at each close."""
+        symbol, first, last = holding
+        start, stop = _key(symbol, first), _key(symbol, last)
+        closes = np.searchsorted(self.held, stop) - np.searchsorted(self.held, start)
+        sessions = np.searchsorted(self.sessions, last) - np.searchsorted(self.sessions, first)
+        low, high = self._events(holding)
+        return np.asarray((closes == sessions) & (sessions > 0) & (self.unknown[high] == self.unknown[low]))
+
+    def nearest(self, entry: Floats, maturity: Floats, actual: Floats, holding: Holding) -> Floats:
+        """Return the return that lies nearest to the sealed one among those that the events allow.
+
+        Parameters
+        ----------
+        entry, maturity
+            Prices of one share at the opens of the first day and of the last.
+        actual
+            The sealed return.
+        holding
+            What is held, and from when to when.
+
+        Returns
+        -------
+        Floats
+            Of price alone, or with the cash, kept or reinvested; with the shares that came, or without them where
+            they came from another name.
+        """
+        low, high = self._events(holding)
+        price = maturity / entry
+        shares = np.exp(self.shares[high] - self.shares[low])
+        kept = (self.cash[high] - self.cash[low]) / np.exp(self.shares[low]) / entry
+        reinvested = np.exp(self.reinvested[high] - self.reinvested[low])
+        found = np.full(actual.shape, np.nan)
+        for factor in (shares, np.ones_like(shares)):
+            ways = (
+                np.stack([price * factor, price * factor + kept, price * factor * reinvested / shares]) - 1.0
+            )
+            candidate = np.clip(actual, ways.min(axis=0), ways.max(axis=0))
+            nearer = ~(np.abs(found - actual) <= np.abs(candidate - actual))
+            found = np.where(nearer, candidate, found)
+        return found
+
+    def _events(self, holding: Holding) -> tuple[Codes, Codes]:
+        symbol, first, last = holding
+        return (
+            np.searchsorted(self.key, _key(symbol, first), "right"),
+            np.searchsorted(self.key, _key(symbol, last), "right"),
+        )
+
+
+def _spun_off(arrived: pl.DataFrame, positions: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
+    """Take shares of a name nobody held for cash that any of the book's holdings may have paid, at their close."""
+    value = (
+        arrived.join(positions.select(*_CELL, mark="mark_price"), on=_CELL, how="inner")
+        .group_by("book", "date")
+        .agg(value=(pl.col("quantity_adjustment") * pl.col("mark")).sum())
+        .join(before, on=("book", "date"))
+    )
+    holdings = positions.select("book", "symbol", "quantity", "mark_price", before="date")
+    paid = pl.col("value") / pl.col("quantity")
+    return (
+        value.join(holdings, on=("book", "before"))
+        .filter(paid > 0)
+        .select(
+            "symbol", "date",
+            share=pl.lit(1.0),
+            paid=paid,
+            reinvested=1.0 + paid / pl.col("mark_price"),
+        )
+    )  # fmt: skip
+
+
+def _running(values: Floats) -> Floats:
+    return np.concatenate([np.zeros(1), np.cumsum(values)])
+
+
+def _day(days: pl.Series) -> Codes:
+    return days.to_physical().to_numpy().astype(np.int64)
+
+
+def _key(symbol: Codes, day: Codes) -> Codes:
+    return symbol.astype(np.int64) * _DAYS + day

@@ -1,0 +1,102 @@
+"""One name, one instant, one price: the books of a run trade and mark on one market."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from pipeline.reconciliation.grid import BLOCK_CELLS, Cells, Codes, Floats
+from pipeline.rule import Finding, rule
+from pipeline.rules.examples import pick_examples
+from pipeline.rules.tables import SESSION, Runs, Tables
+from pipeline.rules.tolerance import RELATIVE
+from schemas.tables.books import base_book
+
+
+@rule(
+    "trades.one_price",
+    "Fills of one name at one instant have one mid_price, in all books and their variants. Fills of one book that are "
+    "stamped with the close of the session may differ: they are those of a day.",
+    "Take the mid of every book from the same market, at the instant of the fill.",
+    needs={"trades": ("book", "timestamp", "symbol", "mid_price")},
+)
+def trades_one_price(tables: Tables) -> Finding | None:
+    """Report fills whose mid is not that of the other fills of the name at that instant."""
+    runs = tables.runs("trades", ("book", "timestamp"))
+    suspects = _other_price(tables, "trades", runs, runs.heads["timestamp"], "mid_price")
+    if not suspects.size:
+        return None
+    trades = tables["trades"]
+    doubtful = trades[suspects].select("timestamp", "symbol").unique()
+    mids = trades.join(doubtful, on=("timestamp", "symbol"), how="semi")
+    base = {book: base_book(book) for book in mids["book"].unique()}
+    mids = mids.with_columns(_base=pl.col("book").replace_strict(base, return_dtype=pl.String))
+    if tables.has("portfolio", "timestamp"):
+        at_a_close = pl.col("timestamp").is_in(tables["portfolio"]["timestamp"].unique().implode())
+        of_one_book = pl.col("_base").n_unique().over("timestamp", "symbol") == 1
+        mids = mids.filter(~(at_a_close & of_one_book))
+    return _finding("trades", mids, "timestamp", "mid_price")
+
+
+@rule(
+    "positions.one_price",
+    "A name has one mark_price a session, in all books.",
+    "Mark every book at the same close.",
+    needs={"positions": (*SESSION, "symbol", "mark_price")},
+)
+def positions_one_price(tables: Tables) -> Finding | None:
+    """Report positions whose mark is not that of the other books."""
+    runs = tables.runs("positions")
+    suspects = _other_price(tables, "positions", runs, runs.heads["date"], "mark_price")
+    if not suspects.size:
+        return None
+    positions = tables["positions"]
+    doubtful = positions[suspects].select("date", "symbol").unique()
+    marks = positions.join(doubtful, on=("date", "symbol"), how="semi")
+    return _finding("positions", marks, "date", "mark_price")
+
+
+def _other_price(tables: Tables, kind: str, runs: Runs, moments: pl.Series, column: str) -> Codes:
+    """Return rows whose price is not the last one that stands at their moment and symbol."""
+    instants = moments.unique().sort()
+    prices: Floats = tables[kind][column].to_numpy()
+    symbols = tables.symbols(kind)
+    width = max(1, symbols.width)
+    cells = Cells.of(instants.search_sorted(moments).to_numpy().astype(np.int64), runs.lengths, symbols.codes)
+    height = max(1, BLOCK_CELLS // width)
+    found = []
+    for start in range(0, instants.len(), height):
+        rows, instant = cells.within(start, start + height)
+        key = (instant - start) * width + cells.symbol[rows]
+        here, last = prices[rows], np.empty(height * width)
+        last[key] = here
+        there = last[key]
+        wrong = np.flatnonzero(~(np.abs(here - there) <= RELATIVE * np.maximum(here, there)))
+        if wrong.size:
+            found.append(wrong + rows.start if isinstance(rows, slice) else rows[wrong])
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+_NAMED: Final = {"timestamp": "instants", "date": "sessions"}
+
+
+def _finding(kind: str, rows: pl.DataFrame, moment: str, column: str) -> Finding | None:
+    """Report names with two prices at one moment, by the lowest and the highest; one row is one name and moment."""
+    price = pl.col(column)
+    low, high = price.arg_min(), price.arg_max()
+    ends = rows.group_by(moment, "symbol").agg(
+        lowest=price.min(), lowest_in=pl.col("book").get(low),
+        highest=price.max(), highest_in=pl.col("book").get(high),
+    )  # fmt: skip
+    broken = ends.filter(pl.col("highest") - pl.col("lowest") > RELATIVE * pl.col("highest"))
+    if not broken.height:
+        return None
+    shown = broken.sort(moment, "symbol")
+    return Finding(
+        kind,
+        broken.height,
+        pick_examples(shown, (moment, "symbol", "lowest", "lowest_in", "highest", "highest_in")),
+        f"{broken.height} names have more than one {column} at one of {broken[moment].n_unique()} {_NAMED[moment]}",
+    )

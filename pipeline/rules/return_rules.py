@@ -1,0 +1,236 @@
+"""Forward returns against the prices that the books of the run traded at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from pipeline.reconciliation.corporate_actions import CorporateActions, Holding
+from pipeline.reconciliation.grid import Codes, Floats
+from pipeline.reconciliation.holdings import differing
+from pipeline.rule import Coverage, Finding, examples_wanted, rule
+from pipeline.rules.examples import pick_examples
+from pipeline.rules.tables import SESSION, Tables
+from pipeline.rules.tolerance import ABSOLUTE, RELATIVE
+from schemas.tables.books import RAW_PREFIX, TRADE_ONLY_SUFFIXES, base_book
+from schemas.tables.pnl import ADJUSTMENTS
+
+SETTLEMENTS: Final = TRADE_ONLY_SUFFIXES[1]
+_CELL: Final = (*SESSION, "symbol")
+_INSTANTS: Final = ("entry_at", "maturity_at")
+_NEVER: Final = np.iinfo(np.int64).min
+_DAY: Final = 86_400_000_000
+"""Microseconds."""
+
+
+@rule(
+    "decisions.forward_return",
+    "A forward return is the mid_price at maturity_at over that at entry_at, less 1, to 1e-9, where books of the run "
+    "filled the name at both instants: any books, the raw ones and the adjustments variants among them. Settlements have "
+    "no market and prove nothing. Where an instant is not sealed, it is that of the week's fills, when all of them are of "
+    "one instant of the first session after the decision. Where the pnl seals adjustments, shares and cash that came "
+    "between the two count, and only names that were held all the while are compared. How many returns were compared "
+    "is part of the report.",
+    "Compute the return from the opens that the books were filled at; where prices are not adjusted for splits and "
+    "dividends, seal these in quantity_adjustment and cash_adjustment of the pnl.",
+    needs={"decisions": ("date", "symbol"), "trades": ("book", "timestamp", "decision_at", "symbol", "mid_price")},
+    uses={
+        "decisions": ("forward_return", *_INSTANTS),
+        "pnl": ADJUSTMENTS,
+    },
+    unique=("decisions",),
+)  # fmt: skip
+def decisions_forward_return(tables: Tables) -> Coverage:
+    """Report forward returns that the fills contradict."""
+    if not tables.has("decisions", "forward_return"):
+        return Coverage(0, 0, 0)
+    actual = tables["decisions"]["forward_return"].to_numpy()
+    stated = int(actual.size - np.isnan(actual).sum())
+    spans = _Spans.of(tables)
+    # Those of the books that everyone may read first: what they prove is counted for readers of these alone.
+    prices = spans.prices(tables)
+    proven = visible = spans.compared(prices, actual)
+    if spans.fill(tables, prices, raw=True):
+        proven = spans.compared(prices, actual)
+    actions = _corporate_actions(tables)
+    if actions is not None:
+        declared = actions.declared(spans.holding(proven))
+        visible, proven = visible[np.isin(visible, proven[declared])], proven[declared]
+    entry, maturity = (prices[code[proven], spans.symbol[proven]] for code in (spans.entry, spans.maturity))
+    sealed = actual[proven]
+    if actions is None:
+        expected = maturity / entry - 1.0
+    else:
+        expected = actions.nearest(entry, maturity, sealed, spans.holding(proven))
+    reason = (
+        None
+        if proven.size or not stated
+        else "no name was filled both at entry_at and at maturity_at of a week"
+    )
+    wrong = differing(expected, sealed, ABSOLUTE)
+    finding = None
+    if wrong.any():
+        rows = tables["decisions"][proven[wrong]].select("date", "symbol").with_columns(
+            entry_at=spans.instant(spans.entry[proven[wrong]]),
+            maturity_at=spans.instant(spans.maturity[proven[wrong]]),
+            mid_at_entry=entry[wrong],
+            mid_at_maturity=maturity[wrong],
+            expected=expected[wrong],
+            actual=sealed[wrong],
+        )  # fmt: skip
+        shown = rows.sort("date", "symbol").head(examples_wanted(rows.height))
+        finding = Finding(
+            "decisions",
+            rows.height,
+            pick_examples(shown, shown.columns),
+            f"forward_return is not what the name's fills come to in {rows.height:,} of {proven.size:,} rows that fills "
+            f"prove, in {rows['date'].n_unique()} weeks",
+        )
+    return Coverage(proven.size, stated, visible.size, finding, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """From which instant to which the return of each decision runs.
+
+    Attributes
+    ----------
+    instants
+        Microseconds, ascending; one more code than these stands for none.
+    entry, maturity
+        Code of each row of the decisions.
+    symbol
+        Column of each row.
+    width
+        Columns.
+    """
+
+    instants: Codes
+    entry: Codes
+    maturity: Codes
+    symbol: Codes
+    width: int
+
+    @classmethod
+    def of(cls, tables: Tables) -> _Spans:
+        runs = tables.runs("decisions", ("date", *tables.present("decisions", _INSTANTS)))
+        weekly: Mapping[str, Codes] | None = None
+        ends = {}
+        for name in _INSTANTS:
+            sealed = np.full(runs.starts.size, _NEVER)
+            if name in runs.heads.columns:
+                sealed = runs.heads[name].to_physical().fill_null(_NEVER).to_numpy().astype(np.int64)
+            if (sealed == _NEVER).any():
+                weekly = weekly or _weekly_instants(tables, runs.heads["date"])
+                sealed = np.where(sealed == _NEVER, weekly[name], sealed)
+            ends[name] = sealed
+        instants = np.unique(np.concatenate(list(ends.values())))
+        instants = instants[instants != _NEVER]
+        entry, maturity = (
+            np.repeat(np.where(of == _NEVER, instants.size, np.searchsorted(instants, of)), runs.lengths)
+            for of in ends.values()
+        )
+        grid = tables.alignment
+        return cls(instants, entry, maturity, grid.codes("decisions").astype(np.int64), max(1, grid.width))
+
+    def prices(self, tables: Tables) -> Floats:
+        """Return the mids of the books that are not raw, shape (instants + 1, symbols); NaN where there is none, or two."""
+        prices = np.full((self.instants.size + 1, self.width), np.nan)
+        self.fill(tables, prices, raw=False)
+        return prices
+
+    def fill(self, tables: Tables, prices: Floats, *, raw: bool) -> bool:
+        """Add the mids of the raw books, or of the others; return whether there is any."""
+        runs = tables.runs("trades", ("book", "timestamp", "decision_at"))
+        wanted = {
+            book: book.startswith(RAW_PREFIX) == raw and not book.endswith(SETTLEMENTS)
+            for book in runs.heads["book"].unique()
+        }
+        at = runs.heads["timestamp"].to_physical().to_numpy().astype(np.int64)
+        code = np.searchsorted(self.instants, at)
+        known = np.append(self.instants, _NEVER)[code] == at
+        known &= np.array([wanted[book] for book in runs.heads["book"]], np.bool_)
+        rows = np.flatnonzero(np.repeat(known, runs.lengths))
+        if not rows.size:
+            return False
+        place = np.repeat(code, runs.lengths)[rows], tables.alignment.codes("trades")[rows]
+        mids = tables["trades"]["mid_price"].to_numpy()[rows]
+        before = prices[place]
+        prices[place] = mids
+        # An instant with two prices has none; a rule of its own reports it.
+        for other in (prices[place], before):
+            apart = np.abs(other - mids) > RELATIVE * mids
+            if apart.any():
+                prices[place[0][apart], place[1][apart]] = np.nan
+        return True
+
+    def compared(self, prices: Floats, actual: Floats) -> Codes:
+        """Return the rows with a return, and with a price at both of its ends."""
+        both = prices[self.entry, self.symbol] + prices[self.maturity, self.symbol]
+        return np.flatnonzero((self.entry < self.maturity) & ~np.isnan(both + actual))
+
+    def instant(self, codes: Codes) -> pl.Series:
+        """Return instants by code."""
+        return pl.Series(self.instants[codes], dtype=pl.Int64).cast(pl.Datetime("us", "UTC"))
+
+    def holding(self, rows: Codes) -> Holding:
+        """Return the symbol of some rows, and the days on which their return begins and ends."""
+        return (
+            self.symbol[rows],
+            self.instants[self.entry[rows]] // _DAY,
+            self.instants[self.maturity[rows]] // _DAY,
+        )
+
+
+def _weekly_instants(tables: Tables, weeks: pl.Series) -> Mapping[str, Codes]:
+    """Find, by week, the one instant at which the books acted on it, and that at which they acted on the next week."""
+    nowhere = np.full(weeks.len(), _NEVER)
+    if not (tables.has("rebalances", "date") and tables.has("portfolio", "date")):
+        return dict.fromkeys(_INSTANTS, nowhere)
+    moments = tables.part.moments
+    if moments is None:
+        moments = tables.runs("trades", ("book", "timestamp", "decision_at")).heads
+    own = [book for book in moments["book"].unique() if base_book(book) == book]
+    acted = (
+        moments.filter(pl.col("book").is_in(own))
+        .group_by(date="decision_at")
+        .agg(at=pl.col("timestamp").min(), last=pl.col("timestamp").max())
+        .filter(pl.col("at") == pl.col("last"))
+    )
+    sessions = tables["portfolio"].select(session=pl.col("date").unique().sort())
+    calendar = (
+        tables["rebalances"]
+        .select(pl.col("date").unique().sort())
+        .join_asof(
+            sessions, left_on="date", right_on="session", strategy="forward", allow_exact_matches=False
+        )
+        .join(acted, on="date", how="left", maintain_order="left")
+        .with_columns(entry_at=pl.when(pl.col("at").dt.date() == pl.col("session")).then("at"))
+        .with_columns(maturity_at=pl.col("entry_at").shift(-1))
+    )
+    found = weeks.to_frame("date").join(calendar, on="date", how="left", maintain_order="left")
+    return {
+        name: found[name].to_physical().fill_null(_NEVER).to_numpy().astype(np.int64) for name in _INSTANTS
+    }
+
+
+def _corporate_actions(tables: Tables) -> CorporateActions | None:
+    """Read the splits and dividends that the pnl seals; None where its prices need none."""
+    given = tables.present("pnl", ADJUSTMENTS)
+    if not (given and tables.has("pnl", *_CELL)):
+        return None
+    columns = (*_CELL, "quantity", "mark_price")
+    # Without positions or sessions no holding is known, and nothing is compared.
+    empty = pl.DataFrame(
+        schema=dict(zip(columns, (pl.String, pl.Date, pl.String, pl.Float64, pl.Float64), strict=True))
+    )
+    return CorporateActions.of(
+        tables["pnl"].select(*_CELL, *given),
+        tables["positions"].select(columns) if tables.has("positions", *columns) else empty,
+        tables["portfolio"].select(SESSION) if tables.has("portfolio", *SESSION) else empty.select(SESSION),
+        tables.symbols("decisions").names,
+    )
