@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from datasets.integrity import Fault
-from pipeline.rule import Level, Rule
+from pipeline.rule import Level
 from pipeline.rules.registry import RULES
 from pipeline.rules.tables import Tables
 from pipeline.seal.declared_differences import read_declared
@@ -46,19 +46,6 @@ def sealed_tables(frames: Frames) -> dict[str, pl.DataFrame]:
     return found
 
 
-def left_out(rule: Rule[Any], reconciliation: Mapping[str, Any]) -> bool:
-    """Return whether a rule reads columns that the run sealed and that are not published."""
-    if not reconciliation.get("adjusted"):
-        return False
-    return any(
-        not SEALED_TABLES[kind][column].published
-        for kind, columns in rule.uses.items()
-        if kind in SEALED_TABLES
-        for column in columns
-        if column not in RENAMED.get(kind, {}).values()
-    )
-
-
 def broken_rules(
     sealed: Mapping[str, pl.DataFrame],
     equity_basis: float,
@@ -74,7 +61,7 @@ def broken_rules(
     known
         Ids of the rules that its builder applied: a later one says nothing of it.
     reconciliation
-        As the manifest has it: what the seal declared, and whether it had adjustments, which are not published.
+        As the manifest has it: what the seal declared.
 
     Yields
     ------
@@ -97,7 +84,7 @@ def broken_rules(
     for rule in RULES.values():
         needed = all(tables.has(kind, *columns) for kind, columns in rule.needs.items())
         across = rule.level is Level.RUN and not rule.warns and needed and rule.id in known
-        if across and not left_out(rule, reconciliation):
+        if across:
             violation = rule(tables)
             if violation is not None:
                 yield violation.kind, Fault("", rule.id, violation.message)

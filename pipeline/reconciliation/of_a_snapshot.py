@@ -15,16 +15,17 @@ from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from pipeline.build.decisions import published_decisions
 from pipeline.build.signals import weekly_tables
-from pipeline.housekeeping.recheck_sealed import left_out, sealed_tables
+from pipeline.housekeeping.recheck_sealed import sealed_tables
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.of_a_seal import figures_from, metrics_reproduced, one_signal
-from pipeline.rule import Level, Violation
+from pipeline.rule import Coverage, Level, Violation
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 from pipeline.rules.tables import Tables
 from pipeline.seal.declared_differences import read_declared
 from schemas.kinds import ALPHA_ID, OPTIONAL_KINDS
 from schemas.tables import SEALED_TABLES
+from schemas.tables.pnl import ADJUSTMENTS
 from schemas.tables.sealed_metrics import SEALED_METRICS
 
 
@@ -67,7 +68,7 @@ def report_of_snapshot(root: str, alpha_id: str) -> Report | None:
     sealed = sealed_tables(frames)
     declared = read_declared(manifest.reconciliation.get("declared", {}))[0]
     tables = Tables(sealed, manifest.equity_basis, declared)
-    report = _rules(f"{alpha_id} ({pointer.snapshot})", manifest, tables)
+    report = _rules(f"{alpha_id} ({pointer.snapshot})", alpha_id, tables)
     figures = _figures(manifest, sealed, frames.get((SEALED_METRICS.name, None)))
     warning = metrics_reproduced(figures)
     return Report(
@@ -79,13 +80,17 @@ def report_of_snapshot(root: str, alpha_id: str) -> Report | None:
         counts={kind: frame.height for kind, frame in sealed.items()},
         declared=declared.to_dict(),
         figures=figures,
+        adjusted=any(tables.has("pnl", name) for name in ADJUSTMENTS),
+        coverage=report.coverage,
+        coverage_without_raw=report.coverage_without_raw,
     )
 
 
-def _rules(address: str, manifest: Manifest, tables: Tables) -> Report:
+def _rules(address: str, alpha_id: str, tables: Tables) -> Report:
     violations: list[Violation] = []
     warnings: list[Violation] = []
     skipped: list[NotChecked] = []
+    coverage: dict[str, Coverage] = {}
     for rule in RULES.values():
         if rule.level is not Level.RUN:
             continue
@@ -94,11 +99,22 @@ def _rules(address: str, manifest: Manifest, tables: Tables) -> Report:
             continue
         if missing:
             skipped.append(NotChecked(rule.id, f"the run sealed no {', '.join(missing)}"))
-        elif left_out(rule, manifest.reconciliation):
-            skipped.append(NotChecked(rule.id, "it needs adjustments that are sealed, but not published"))
-        elif (found := rule(tables)) is not None:
+            continue
+        found, share = rule.apply(tables)
+        if found is not None:
             (warnings if rule.warns else violations).append(found)
-    return Report(address, manifest.alpha_id, tuple(violations), tuple(warnings), tuple(skipped))
+        if share is not None:
+            coverage[rule.id] = share
+            skipped += [NotChecked(rule.id, share.reason)] if share.reason else []
+    return Report(
+        address,
+        alpha_id,
+        tuple(violations),
+        tuple(warnings),
+        tuple(skipped),
+        coverage={id_: (share.checked, share.of) for id_, share in coverage.items()},
+        coverage_without_raw={id_: (share.checked_without_raw, share.of) for id_, share in coverage.items()},
+    )
 
 
 def _figures(

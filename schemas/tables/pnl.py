@@ -9,7 +9,7 @@ from schemas.tables.shared_columns import BOOK, DATE, SYMBOL
 from schemas.units import Type, Unit
 
 ADJUSTMENTS: Final = ("quantity_adjustment", "cash_adjustment")
-"""What moves a holding without a fill: sealed where it happens, read by the check, not published."""
+"""What moves a holding without a fill: sealed and published where it happens."""
 
 PNL: Final = Table(
     name="pnl",
@@ -42,7 +42,6 @@ PNL: Final = Table(
             Unit.SHARES,
             "Shares that came (or, negative, went) that day without a fill: a split, a spin-off, a merger in shares.",
             optional=True,
-            published=False,
         ),
         Column(
             ADJUSTMENTS[1],
@@ -51,7 +50,6 @@ PNL: Final = Table(
             "Cash that the holding paid (or, negative, cost) that day without a fill, such as a dividend; it is part of "
             "market_pnl.",
             optional=True,
-            published=False,
         ),
         Column(
             "net_pnl",

@@ -182,6 +182,47 @@ def split(seal: Path) -> None:
     rewrite(seal, "positions", put("mark_price", pl.col("mark_price") / 2, where))
 
 
+def last_held(seal: Path) -> pl.Expr:
+    """Pick, in every book, the name that the long-only book holds first on its last evening."""
+    held = table(seal, "positions").filter(pl.col("book") == "long_only")
+    row = held.filter(pl.col("date") == held["date"].max()).row(0, named=True)
+    return (pl.col("date") == row["date"]) & (pl.col("symbol") == row["symbol"])
+
+
+def split_of_the_last_evening(seal: Path) -> Callable[[], None]:
+    """Twice the shares at half the mark in every book; return what declares it."""
+    cell = last_held(seal)
+    shares = table(seal, "positions").filter(cell).select("book", _came="quantity")
+    rewrite(seal, "positions", put("quantity", pl.col("quantity") * 2, cell))
+    rewrite(seal, "positions", put("mark_price", pl.col("mark_price") / 2, cell))
+    return lambda: _adjusted(seal, "quantity_adjustment", shares, cell)
+
+
+def dividend_of_the_last_evening(seal: Path) -> Callable[[], None]:
+    """Let a mark fall by a hundredth, and pay that in cash, in every book; return what declares it."""
+    cell = last_held(seal)
+    paid = (
+        table(seal, "positions").filter(cell).select("book", "date", _came=0.01 * pl.col("signed_notional"))
+    )
+    rewrite(seal, "positions", put("mark_price", pl.col("mark_price") * 0.99, cell))
+    rewrite(seal, "positions", put("signed_notional", pl.col("quantity") * pl.col("mark_price"), cell))
+    for book, day, amount in paid.iter_rows():
+        evening = having(pl.col("date") == day, book=book)
+        for column, change in (("position_value_end", -amount), ("cash_end", amount)):
+            rewrite(seal, "portfolio", put(column, pl.col(column) + change, evening))
+    reweighted(seal)
+    return lambda: _adjusted(seal, "cash_adjustment", paid.drop("date"), cell)
+
+
+def _adjusted(seal: Path, column: str, came: Frame, cell: pl.Expr) -> None:
+    def change(frame: Frame) -> Frame:
+        rows = frame.join(came, on="book", how="left", maintain_order="left")
+        amount = pl.when(cell).then(pl.col("_came").fill_null(0.0)).otherwise(0.0)
+        return rows.with_columns(amount.alias(column)).drop("_came")
+
+    rewrite(seal, "pnl", change)
+
+
 def carried(seal: Path) -> None:
     """More interest in one session, taken back by its rounding adjustment."""
     where = nth(having(), 12)

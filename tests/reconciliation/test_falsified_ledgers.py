@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from datetime import date
 from pathlib import Path
 
 import polars as pl
@@ -17,11 +16,12 @@ from tests.reconciliation.ledgers import (
     WARNED,
     Falsification,
     declare,
+    dividend_of_the_last_evening,
     having,
     levered_weights,
     nth,
     put,
-    reweighted,
+    split_of_the_last_evening,
     table,
 )
 from tests.support.seals import make_seal, rewrite
@@ -84,53 +84,17 @@ def test_an_honest_run_keeps_every_identity(tmp_path: Path, seed: int, equity_ba
     assert report.not_checked == ()
 
 
-def last_held(seal: Path) -> tuple[date, str]:
-    """Return the last day and a name that the long-only book holds on it."""
-    held = table(seal, "positions").filter(pl.col("book") == "long_only")
-    row = held.filter(pl.col("date") == held["date"].max()).row(0, named=True)
-    return row["date"], row["symbol"]
-
-
 def test_a_declared_split_is_lawful_and_an_undeclared_one_is_not(seal: Path) -> None:
-    """A name splits on the last evening: twice the shares at half the mark, in every book."""
-    day, symbol = last_held(seal)
-    cell = (pl.col("date") == day) & (pl.col("symbol") == symbol)
-    shares = table(seal, "positions").filter(cell).select("book", came="quantity")
-    rewrite(seal, "positions", put("quantity", pl.col("quantity") * 2, cell))
-    rewrite(seal, "positions", put("mark_price", pl.col("mark_price") / 2, cell))
+    declare_split = split_of_the_last_evening(seal)
     assert named(checked(seal)) == {"positions.fills"}
-
-    def came(pnl: pl.DataFrame) -> pl.DataFrame:
-        rows = pnl.join(shares, on="book", how="left", maintain_order="left")
-        return rows.with_columns(
-            quantity_adjustment=pl.when(cell).then(pl.col("came").fill_null(0.0)).otherwise(0.0)
-        ).drop("came")
-
-    rewrite(seal, "pnl", came)
+    declare_split()
     assert checked(seal).violations == ()
 
 
 def test_a_declared_dividend_is_lawful_and_an_undeclared_one_is_not(seal: Path) -> None:
-    """A name goes ex on its last evening: its mark falls, and what it paid stands in cash, in every book."""
-    day, symbol = last_held(seal)
-    cell = (pl.col("date") == day) & (pl.col("symbol") == symbol)
-    paid = table(seal, "positions").filter(cell).select("book", paid=0.01 * pl.col("signed_notional"))
-    rewrite(seal, "positions", put("mark_price", pl.col("mark_price") * 0.99, cell))
-    rewrite(seal, "positions", put("signed_notional", pl.col("quantity") * pl.col("mark_price"), cell))
-    for book, amount in paid.iter_rows():
-        evening = having(pl.col("date") == day, book=book)
-        for column, change in (("position_value_end", -amount), ("cash_end", amount)):
-            rewrite(seal, "portfolio", put(column, pl.col(column) + change, evening))
-    reweighted(seal)
+    declare_dividend = dividend_of_the_last_evening(seal)
     assert named(checked(seal)) == {"pnl.market", "portfolio.cash_flow"}
-
-    def pay(pnl: pl.DataFrame) -> pl.DataFrame:
-        rows = pnl.join(paid, on="book", how="left", maintain_order="left")
-        return rows.with_columns(
-            cash_adjustment=pl.when(cell).then(pl.col("paid").fill_null(0.0)).otherwise(0.0)
-        ).drop("paid")
-
-    rewrite(seal, "pnl", pay)
+    declare_dividend()
     assert checked(seal).violations == ()
 
 

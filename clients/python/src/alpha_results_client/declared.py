@@ -494,6 +494,8 @@ ROWS: dict[str, tuple[Column, ...]] = {
         Column("market_pnl", "float", "base currency", False, False),
         Column("execution_cost", "float", "base currency", False, False),
         Column("borrow_cashflow", "float", "base currency", False, False),
+        Column("quantity_adjustment", "float", "shares", True, False),
+        Column("cash_adjustment", "float", "base currency", True, False),
         Column("net_pnl", "float", "base currency", False, False),
     ),
     "trade": (
@@ -631,7 +633,16 @@ STORED_COLUMNS: dict[str, tuple[str, ...]] = {
         "turnover",
     ),
     "positions": ("date", "symbol", "quantity", "mark_price", "signed_notional", "weight"),
-    "pnl": ("date", "symbol", "market_pnl", "execution_cost", "borrow_cashflow", "net_pnl"),
+    "pnl": (
+        "date",
+        "symbol",
+        "market_pnl",
+        "execution_cost",
+        "borrow_cashflow",
+        "quantity_adjustment",
+        "cash_adjustment",
+        "net_pnl",
+    ),
     "trades": (
         "timestamp",
         "decision_at",

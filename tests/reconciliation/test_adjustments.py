@@ -1,0 +1,60 @@
+"""Shares and cash that came without a fill are published, so that what is served reconciles as what was sealed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import datasets
+from datasets.storage import open_storage
+from pipeline.build import build_seal
+from pipeline.housekeeping.verify import verify
+from pipeline.reconciliation.of_a_snapshot import report_of_snapshot
+from tests.reconciliation.ledgers import dividend_of_the_last_evening, split_of_the_last_evening
+from tests.support.application import running
+from tests.support.seals import make_seal
+
+ADJUSTED, PLAIN = "Test_adjusted", "Test_plain"
+COLUMNS = {"quantity_adjustment", "cash_adjustment"}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("adjusted")
+    seal = make_seal(folder, alpha_id=ADJUSTED, weeks=14, metrics=False)
+    split_of_the_last_evening(seal)()
+    dividend_of_the_last_evening(seal)()
+    build_seal(str(seal), folder / "root")
+    build_seal(str(make_seal(folder, alpha_id=PLAIN, weeks=14)), folder / "root")
+    return folder / "root"
+
+
+def test_adjustments_are_served_where_they_were_sealed(root: Path) -> None:
+    sealed = pl.read_parquet(root.parent / ADJUSTED / "pnl.parquet").filter(pl.col("book") == "long_only")
+    moved = sealed.filter(pl.col("cash_adjustment") != 0).row(0, named=True)
+    with running(root) as api:
+        key = api.key()
+        path = f"/v1/alphas/{ADJUSTED}/pnl?book=long_only&symbol={moved['symbol']}&limit=500"
+        rows = api.json(path, key)["data"]
+        (row,) = [row for row in rows if row["cash_adjustment"] != 0]
+        assert (row["date"], row["cash_adjustment"]) == (str(moved["date"]), moved["cash_adjustment"])
+        assert row["quantity_adjustment"] == moved["quantity_adjustment"] > 0
+        plain = api.json(f"/v1/alphas/{PLAIN}/pnl?book=long_only&limit=5", key)["data"]
+        assert plain
+        assert not any(COLUMNS & set(row) for row in plain)
+    assert set(datasets.open(root)[ADJUSTED].scan("pnl", "long_only").collect_schema()) >= COLUMNS
+
+
+def test_published_tables_with_adjustments_keep_every_rule(root: Path) -> None:
+    report = report_of_snapshot(str(root), ADJUSTED)
+    assert report is not None
+    assert report.violations == ()
+    assert report.not_checked == ()
+    assert report.adjusted
+    assert report.coverage["decisions.forward_return"][0] > 0
+    assert verify(open_storage(str(root)), ADJUSTED).faults == []
+    plain = report_of_snapshot(str(root), PLAIN)
+    assert plain is not None
+    assert not plain.adjusted
