@@ -85,7 +85,14 @@ def test_any_weights_and_prices_give_a_seal_that_the_strict_check_accepts(
         else NYSE
     )
     fee, impact, borrow, interest = rates
-    scores = wide(decided, columns, rng.normal(size=(decided.size, names)))
+    # What is bought scores higher than what is sold short; the long-only book says nothing of the rest.
+    signed = frames.get("long_short")
+    liking = (
+        rng.normal(size=(decided.size, names))
+        if signed is None
+        else signed.select(columns).fill_nan(0.0).to_numpy()
+    )
+    scores = wide(decided, columns, 3.0 * liking)
     ledger = Ledger.from_weights(
         frames, prices, Costs(fee, impact, borrow, interest), calendar, scores=scores, equity_basis=basis
     )
