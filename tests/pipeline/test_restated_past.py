@@ -60,8 +60,8 @@ def history(root: Path) -> tuple[Any, ...]:
 
 def scaled_returns(since: str) -> Change:
     past = pl.col("date") >= pl.lit(since).str.to_date()
-    # What no pair of fills proves: a name that no book held that week.
-    unheld = (pl.col("long_short_target_weight") == 0) & (pl.col("raw_long_short_target_weight") == 0)
+    # What no pair of fills proves: a name that no book held or sold that week.
+    unheld = pl.col("fill_at").is_null() & pl.col("raw_fill_at").is_null()
     value = pl.col("forward_return")
     return lambda rows: rows.with_columns(
         forward_return=pl.when(past & unheld).then(value * 0.5).otherwise(value)

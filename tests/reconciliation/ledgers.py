@@ -186,7 +186,7 @@ def last_held(seal: Path) -> pl.Expr:
     """Pick, in every book, the name that the long-only book holds first on its last evening."""
     held = table(seal, "positions").filter(pl.col("book") == "long_only")
     row = held.filter(pl.col("date") == held["date"].max()).row(0, named=True)
-    return (pl.col("date") == row["date"]) & (pl.col("symbol") == row["symbol"])
+    return pl.all_horizontal(pl.col("date") == row["date"], pl.col("symbol") == row["symbol"])
 
 
 def split_of_the_last_evening(seal: Path) -> Callable[[], None]:
