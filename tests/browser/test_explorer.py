@@ -54,13 +54,17 @@ def test_the_catalogue_is_sorted_and_bounded_by_figures(visit: Visit) -> None:
     assert [None if value is None else float(value) for value in values] == [
         row["figures"]["icir"] for row in rows
     ]
+    stated = [row["alpha_id"] for row in rows if row["figures_checked"].get("icir") == "stated"]
+    marked = page.locator("tr[data-alpha]", has=page.locator("td[data-figure=icir] small.standing"))
+    assert [row.get_attribute("data-alpha") for row in marked.all()] == stated != []
     withheld = next(row for row in rows if row["figures"]["icir"] is None)
     cell = page.locator(f"tr[data-alpha={withheld['alpha_id']}] td[data-figure=icir]")
     cell.locator("summary").click()
     expect(cell).to_contain_text(withheld["withheld"]["icir"])
     page.locator(".bounds > summary").click()
     page.get_by_label("Least ICIR").fill("-1000")
-    expect(listed).to_have_count(sum(row["figures"]["icir"] is not None for row in rows))
+    supported = [row for row in rows if row["figures_checked"].get("icir") not in {None, "stated"}]
+    expect(listed).to_have_count(len(supported))
     assert "min_icir=-1000" in page.url
 
 
