@@ -24,8 +24,8 @@ from serve.research.nearest import NO_VARIATION, TOO_FEW, Neighbour, search
 from serve.research.returns import Returns, read_returns
 from serve.research.store import LACKING, NO_DATA, NOT_READ, UNREADABLE, ReturnsStore
 
-PATIENCE_SECONDS: Final = 3.0
-"""How long a request waits for the first reading to end: what is in the folder already is read within that."""
+PATIENCE_SECONDS: Final = 10.0
+"""How long a request waits for the first reading to end: ten thousand ledgers are read within that."""
 REASONS: Final = (NOT_READ, UNREADABLE, NO_DATA, TOO_FEW, NO_VARIATION)
 
 
