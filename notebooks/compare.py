@@ -83,12 +83,17 @@ def _(mo):
 
 @app.cell
 def _(np, pl, plt, runs):
-    daily = None
-    for _alpha, _run in runs.items():
-        _returns = _run.returns().rename({"period_return": _alpha})
-        daily = _returns if daily is None else daily.join(_returns, on="date")
-    daily = daily.drop_nulls().sort("date")
-    returns = daily.select(pl.exclude("date")).to_numpy().T
+    from datasets.maths.common_closes import between_common_closes
+
+    # The return of a session that another alpha lacks stands in the next close that all have.
+    _common = between_common_closes(
+        [
+            (x["date"].to_numpy(), x["period_return"].to_numpy())
+            for x in (_run.returns() for _run in runs.values())
+        ]
+    )
+    daily = pl.DataFrame({"date": _common.days} | dict(zip(runs, _common.returns, strict=True)))
+    returns = _common.returns
     together = returns.mean(axis=0)
 
     _figure, _axes = plt.subplots(figsize=(9, 4), layout="constrained")

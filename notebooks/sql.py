@@ -141,7 +141,9 @@ def _(connection, cs, ready):
     books = connection.sql(
         """SELECT alpha_id, book, count(*) AS sessions,
                   last(ending_equity ORDER BY date) / first(starting_equity ORDER BY date) - 1 AS total_return,
-                  avg(period_return) / stddev_samp(period_return) * sqrt(252) AS information_ratio,
+                  -- a session that opens with equity not above 0 has no return, and such a book no ratio
+                  CASE WHEN min(starting_equity) > 0
+                       THEN avg(period_return) / stddev_samp(period_return) * sqrt(252) END AS information_ratio,
                   max(drawdown_pct) AS max_drawdown_pct, avg(turnover) * 252 AS turnover_per_year
            FROM equity_curve WHERE book IN ('long_short', 'long_only')
            GROUP BY alpha_id, book ORDER BY alpha_id, book DESC"""

@@ -166,6 +166,21 @@ def test_the_figures_of_the_metrics_are_a_table(service: Service) -> None:
     assert by_year["unit"].item() == last["core"]["pnl"]["unit"]
 
 
+def test_figures_of_a_window_have_rows_beside_those_of_the_run(service: Service) -> None:
+    with Client(service.address, service.keys["raw"]) as client, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResultsWarning)
+        days = client[FULL].equity_curve()["date"]
+        first, last = days[len(days) // 3], days[-5]
+        frame = client[FULL].metrics_frame(**{"from": first, "to": last}, granularity="yearly")
+        within = client[FULL].metrics(start=first, end=last, granularity="yearly")["within_window"]
+    overall = frame.filter(pl.col("period").is_null())
+    assert overall.filter(name="within_window.core.pnl")["value"].item() == within["core"]["pnl"]["value"]
+    assert overall.filter(name="core.pnl")["value"].item() != within["core"]["pnl"]["value"]
+    first = within["periods"][0]
+    by_year = frame.filter(period=first["period"], name="within_window.core.pnl")
+    assert by_year["value"].item() == first["core"]["pnl"]["value"]
+
+
 def test_the_asynchronous_client_answers_the_same(service: Service) -> None:
     key = service.keys["raw"]
 

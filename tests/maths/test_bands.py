@@ -179,6 +179,11 @@ def test_bands_are_withheld_where_the_data_do_not_determine_them() -> None:
     assert reasons(ledger_bands(grown[:-1], grown[1:], np.zeros(300), np.zeros(300), generator())) == {
         "nonpositive_variance"
     }
+    starting, ending = grown[:-1].copy(), grown[1:].copy()
+    starting[200:] = -1.0
+    assert reasons(ledger_bands(starting, ending, np.zeros(300), np.zeros(300), generator())) == {
+        "nonpositive_equity"
+    }
     assert reasons(weekly_bands(np.full(30, math.nan), generator())) == {"insufficient_data"}
     assert reasons(weekly_bands(np.full(30, 0.1), generator())) == {"nonpositive_variance"}
 

@@ -242,7 +242,8 @@ class Run(RunMethods[F], Generic[F]):
     def metrics_frame(self, *, granularity: str = "overall", **parameters: Value) -> F:
         """Return the figures of :meth:`metrics` as a long table: one row for each, with its unit, status and source.
 
-        `period` is null for the figures of the whole window; `name` is the path in the answer, such as ``core.ic``.
+        `period` is null for figures of no year or month; `name` is the path in the answer, such as ``core.ic`` of the whole run and
+        ``within_window.core.ic`` of the window.
         """
         path = {"alpha": self.alpha}
         query = {"snapshot": self.snapshot, "granularity": granularity, **parameters}
