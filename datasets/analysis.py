@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
 import polars as pl
 
 from datasets.maths.price import price_curve
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 
     from datasets.snapshot import Snapshot
 
+_AUDIT: Final = {
+    **dict.fromkeys(("kind", "id", "status", "figure"), pl.String),
+    **dict.fromkeys(("value", "threshold"), pl.Float64),
+    **dict.fromkeys(("unit", "reason", "details"), pl.String),
+}
 _ADJUSTED: Final = "adj_close"
 _USUAL: Final = "SPY"
 """The benchmark that is meant where none is named."""
@@ -46,6 +52,7 @@ def metrics(
 ) -> dict[str, Any]:
     """Return the figures of a run as the interface answers them to a key that may call everything but raw columns."""
     from datasets.run_metrics.assemble import MetricsQuery, assemble  # noqa: PLC0415 - slow to load beside the rest
+    from datasets.run_metrics.check_summary import named_alphas  # noqa: PLC0415 - as above
     from datasets.run_metrics.reading import figures_of  # noqa: PLC0415 - as above
 
     if granularity not in SCOPES:
@@ -57,9 +64,20 @@ def metrics(
         Window(first, last),
         granularity,
         panel=panel,
+        alphas=frozenset(name for notice in run.manifest.notices for name in named_alphas(notice)),
     )
     answer = assemble(figures_of(run), query)
     return {**answer.data, "warnings": list(answer.warnings)}
+
+
+def audit(run: Snapshot) -> pl.DataFrame:
+    """Return the audit of a run as a frame, a row for each check, the weightiest first; `details` as JSON text."""
+    from datasets.audit import audit_entries  # noqa: PLC0415 - slow to load beside the rest
+
+    rows = [
+        {**entry, "details": orjson.dumps(entry["details"]).decode()} for entry in audit_entries(run.manifest)
+    ]
+    return pl.DataFrame(rows, schema=_AUDIT)
 
 
 def factor(run: Snapshot, column: str) -> pd.Series:

@@ -58,6 +58,24 @@ class AnalystMethods:
 
         return analysis.metrics(self._snapshot, first, last, granularity, panel=panel)
 
+    def audit(self) -> pl.DataFrame:
+        """Return what was checked of the run and what came of it, as `/v1/alphas/{alpha}/audit` lists it.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row a check, the weightiest first: kind, id, status (withheld, notice, not_checked or pass), figure, value,
+            threshold, unit, reason, and further details as JSON text. Those of raw columns and of other alphas are among them.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When the manifest is gone or damaged.
+        """
+        from datasets import analysis  # noqa: PLC0415 - for analysts alone
+
+        return analysis.audit(self._snapshot)
+
     def returns(self, book: str = "long_short") -> pl.DataFrame:
         """Return `date` and `period_return` of a book, one row a session.
 

@@ -202,6 +202,15 @@ _ALL: Final = (
         shared=True,
     ),
     Endpoint(
+        "performance.audit",
+        _RUN + "/audit",
+        "What was checked of a run and what came of it: notices, earlier seals, figures and rules, the weightiest first.",
+        "audit",
+        Shape.OBJECT,
+        parameters=(p.ALPHA_PATH, p.SNAPSHOT),
+        allow_list=AllowListScope.RUNS,
+    ),
+    Endpoint(
         "benchmarks.daily",
         "/v1/benchmarks/{symbol}/daily",
         "A market index to compare an equity curve with.",

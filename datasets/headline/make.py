@@ -117,7 +117,7 @@ def _headline(manifest: Manifest, open_file: Open) -> Headline:
             withheld[figure.name] = value.text[:_MAX_REASON_CHARACTERS]
         else:
             values[figure.name] = value
-    return Headline(values, withheld, _tags(opened.description()), _sessions(run))
+    return Headline(values, withheld, _tags(opened.description()), _sessions(run), run.checked)
 
 
 def _sessions(run: RunFigures) -> int | None:

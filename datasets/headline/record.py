@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from datasets.pointer import Pointer
+from datasets.run_metrics.check_summary import CheckSummary
 from schemas.metrics.headline import HEADLINE_VERSION, RECORDED
 from schemas.metrics.statistic import SOURCES, Checked
 
@@ -38,12 +39,15 @@ class Headline:
         Labels of the written description; None where there is none.
     sessions
         Daily returns of the long_short book, which its Sharpe ratio is measured over; None without a ledger.
+    checked
+        What was checked of the run; None where its snapshot records no checks.
     """
 
     values: Mapping[str, tuple[float, str, Checked]]
     withheld: Mapping[str, str]
     tags: tuple[str, ...] | None = None
     sessions: int | None = None
+    checked: CheckSummary | None = None
 
     def document(self) -> dict[str, Any]:
         """Return what stands in the pointer, JSON-ready: short, for every node has that of every alpha in memory."""
@@ -56,6 +60,7 @@ class Headline:
             "withheld": dict(self.withheld),
             **({} if self.tags is None else {"tags": list(self.tags)}),
             **({} if self.sessions is None else {"sessions": self.sessions}),
+            **({} if self.checked is None else {"checked": self.checked.document()}),
         }
 
 
@@ -115,3 +120,12 @@ def tags_of(pointer: Pointer) -> tuple[str, ...]:
     """Return the tags of what is served, as far as they were recorded."""
     tags = pointer.headline.get("tags") if has_headline(pointer) else None
     return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list | tuple) else ()
+
+
+def checked_in(pointer: Pointer) -> CheckSummary | None:
+    """Return what was checked of what is served, None where it was not recorded."""
+    recorded = pointer.headline.get("checked") if has_headline(pointer) else None
+    try:
+        return None if recorded is None else CheckSummary.from_document(recorded)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None

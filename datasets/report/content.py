@@ -9,6 +9,7 @@ import polars as pl
 import polars.selectors as cs
 
 from datasets import analysis
+from datasets.audit import Reader, audit_entries, verdict
 from datasets.maths.equity import compounded, make_sessions, summarised
 from datasets.maths.price import price_summary
 from datasets.maths.series import Floats
@@ -16,7 +17,7 @@ from datasets.report.luck import luck
 from datasets.run_metrics.window import WHOLE_RUN, Window
 from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError
-from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX
+from schemas.tables.books import CONDITIONED_BOOKS
 
 Content = dict[str, Any]
 
@@ -28,6 +29,8 @@ NAMES: Final = 10
 """Best and worst names shown, of each."""
 MEASURED_BOOK: Final = CONDITIONED_BOOKS[0]
 """The book that the headline figures describe, whichever book is drawn."""
+_READER: Final = Reader(raw=False, may_read=lambda _: True)
+"""Who a sheet is written for: it names other alphas, which lie in the same root, and nothing of the raw columns."""
 NO_SESSION: Final = "no session of the run lies in the window"
 _OF_THE_WHOLE_RUN: Final = frozenset(
     {"core", "rank_ic", "rank_ic.conditioned", "rank_ic.raw", "nwt.ic", "periods"}
@@ -60,7 +63,7 @@ def content(
     symbol
         The benchmark; None takes the only one there is, or SPY.
     window
-        Days that everything is of but the description, the reconciliation and what was told of the seal.
+        Days that everything is of but the description and the audit.
 
     Returns
     -------
@@ -94,6 +97,7 @@ def content(
         "book": book,
         "window": None if window.whole else json_ready({"from": window.first, "to": window.last}),
         "description": run.description(),
+        "audit": {"verdict": verdict(metrics["checked"]), "entries": audit_entries(manifest, _READER)},
         "metrics": metrics,
         "luck": luck(run, book, window),
         "weekly": weekly(run, metrics["nwt"]["ic"], window),
@@ -101,12 +105,6 @@ def content(
         "benchmark": benchmark(run, book, market_data, symbol, window),
         "names": names(run, book, window),
         "holdings": holdings(run, book, window),
-        "reconciliation": reconciliation(run),
-        "notices": [
-            {"rule": notice["rule"], "message": notice["message"]}
-            for notice in manifest.warnings
-            if RAW_PREFIX not in notice["message"]
-        ],
     }
 
 
@@ -249,15 +247,6 @@ def holdings(run: Snapshot, book: str, window: Window) -> Content:
         "count": rows.height,
         "largest": largest.select("symbol", "weight", "quantity", "mark_price").to_dicts(),
     }
-
-
-def reconciliation(run: Snapshot) -> list[Content]:
-    """Return each figure that the run sealed of its whole, beside what its tables give; none of the raw books."""
-    return [
-        dict(figure)
-        for figure in run.manifest.reconciliation.get("figures", ())
-        if figure["scope"] == "overall" and not figure["name"].startswith(RAW_PREFIX)
-    ]
 
 
 def withheld(reason: str) -> Content:

@@ -105,6 +105,15 @@ def standing(found: Mapping[str, Any]) -> str:
     return f"{words}; {sealed}" if words else sealed
 
 
+def measured(found: Mapping[str, Any], name: str) -> Markup:
+    """Return the value of an entry of the audit, or what it is held against, with its unit; nothing for null."""
+    value, unit = found[name], found["unit"]
+    if value is None:
+        return Markup("")
+    behind = "" if unit in (None, "ratio") else " " + unit.replace("_", " ")
+    return Markup('<data value="{}">{}</data>{}').format(repr(value), written(value, 6), behind)
+
+
 def banded(name: str, value: float) -> Markup:
     """Return a figure of the bands as it is written elsewhere on the sheet."""
     if name in _SHARES:

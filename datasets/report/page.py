@@ -104,6 +104,7 @@ def _templates() -> Environment:
         "points": figures.points,
         "percent": figures.percent,
         "entry": figures.entry,
+        "measured": figures.measured,
         "span": figures.span,
         "standing": figures.standing,
         "withheld": figures.withheld,

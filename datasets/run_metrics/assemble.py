@@ -44,6 +44,8 @@ class MetricsQuery:
         Whether the weekly panel is wanted.
     raw
         Whether the key has raw-book access: without it no column or record is named that only such a key may see.
+    alphas
+        Other alphas that the key may be told of, among those that notices about the run name.
     """
 
     may_call: frozenset[str]
@@ -51,6 +53,7 @@ class MetricsQuery:
     granularity: str = "overall"
     panel: bool = False
     raw: bool = False
+    alphas: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,9 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
     deciles = guarded("ic_deciles", lambda: ic_deciles(rows, named))
     data: dict[str, Any] = {
         "granularity": query.granularity,
+        "checked": None
+        if run.checked is None
+        else run.checked.told(raw=query.raw, may_read=query.alphas.__contains__),
         "window": {
             "from": None if query.window.first is None else query.window.first.isoformat(),
             "to": None if query.window.last is None else query.window.last.isoformat(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from datasets.maths.series import Dates, Flags, Floats
 from datasets.maths.unavailable import Unavailable
 from datasets.run_metrics.window import Window
 from schemas.metrics.vocabulary import SCORE_FIELD
+
+if TYPE_CHECKING:
+    from datasets.run_metrics.check_summary import CheckSummary
 
 _RECORD_BYTES: Final = 400
 """What one sealed record takes as objects, about."""
@@ -197,6 +200,8 @@ class RunFigures:
         The run's own figures; None when it sealed none.
     score_field
         The published column that the raw family measures: ``score`` when the run was not smoothed.
+    checked
+        What was checked of the run; None where it is not known.
     index, cross_sections, deciles, ledger
         None where the run sealed nothing they could be made from. ``deciles`` also without a raw signal.
 
@@ -214,6 +219,7 @@ class RunFigures:
     deciles: WeeklyDeciles | Unavailable | None = None
     ledger: Ledger | Unavailable | None = None
     score_field: str = SCORE_FIELD
+    checked: CheckSummary | None = None
 
     @property
     def whole(self) -> bool:

@@ -10,6 +10,7 @@ import polars as pl
 from datasets.maths.deciles import WeeklyDeciles
 from datasets.maths.series import Dates, Floats
 from datasets.maths.unavailable import Unavailable
+from datasets.run_metrics.check_summary import check_summary
 from datasets.run_metrics.figures import (
     CrossSections,
     Index,
@@ -150,6 +151,7 @@ def read(
         deciles=deciles,
         ledger=ledger,
         score_field=SCORE_FIELD if SCORE_FIELD in snapshot.columns("decisions") else UNSMOOTHED_FIELD,
+        checked=None if isinstance(sealed, Unavailable) else check_summary(manifest, sealed),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from schemas.field import FieldType
+from schemas.metrics.checked import CHECKED
 from schemas.metrics.core import ALIASES, CORE, RANK_IC
 from schemas.metrics.deciles import DECILES
 from schemas.metrics.doc_block import METRICS_DOC
@@ -161,6 +162,7 @@ METRICS: Final = block(
         "How far `periods` breaks the statistics down.",
         *(value for _, value in GRANULARITY.choices),
     ),
+    CHECKED,
     block(
         "window",
         "The days asked for; null at an end that was left open.",

@@ -7,6 +7,7 @@ from typing import Final
 from schemas.field import Field
 from schemas.metrics.doc_block import METRICS_DOC
 from schemas.metrics.payload import METRICS
+from schemas.objects.audit import AUDIT
 from schemas.objects.description import DESCRIPTION
 from schemas.objects.downloads import DOWNLOADS
 from schemas.objects.history import HISTORY
@@ -22,7 +23,7 @@ OBJECTS: Final[dict[str, Field]] = {
 }
 """Payloads that are not table rows."""
 
-RESEARCH: Final[dict[str, Field]] = {field.name: field for field in (*PEERS, LUCK, *HISTORY)}
+RESEARCH: Final[dict[str, Field]] = {field.name: field for field in (AUDIT, *PEERS, LUCK, *HISTORY)}
 """Payloads of research questions, beyond the interface as it was given."""
 
 PAYLOADS: Final[dict[str, Field]] = {**ROW_FIELDS, **OBJECTS, **RESEARCH}

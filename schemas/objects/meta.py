@@ -57,6 +57,7 @@ _OWN: Final[dict[str, tuple[Field, ...]]] = {
     "portfolio.trades": (_SOURCE_ALPHA_ID, _BOOK),
     "portfolio.equity_curve": (_SOURCE_ALPHA_ID, _BOOK, EQUITY_SUMMARY),
     "performance.metrics": (_SOURCE_ALPHA_ID,),
+    "performance.audit": (_SOURCE_ALPHA_ID,),
     "research.luck": (_SOURCE_ALPHA_ID,),
     "research.neighbours": NEIGHBOURS_META,
     "research.changes": (

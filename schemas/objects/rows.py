@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from schemas.field import Field, FieldType, number, record, text
+from schemas.metrics.checked import CHECKED
 from schemas.metrics.headline import HEADLINE
 from schemas.metrics.statistic import Checked
 from schemas.rows import ROWS, RowModel
@@ -77,6 +78,11 @@ def row_field(model: RowModel) -> Field:
     return record(model.name, table.meaning if table else "One row.", *members, model=f"{name}Row")
 
 
+_CHECKED: Final = replace(
+    CHECKED,
+    meaning=f"{CHECKED.meaning.removesuffix('.')}, or the key may not read the run; only with `fields`.",
+    optional=True,
+)
 _FIGURES: Final = record(
     "figures",
     "The figures asked for by `fields`, each null where it is withheld; only with `fields`.",
@@ -94,7 +100,7 @@ _FIGURES: Final = record(
     ),
     optional=True,
 )
-_CHECKED: Final = record(
+_RESTS_ON: Final = record(
     "figures_checked",
     "What each figure that has a value rests on; only with `fields`. One that is `stated` takes no part in order and bounds.",
     *(
@@ -118,7 +124,11 @@ _WITHHELD: Final = record(
 
 def _with_figures(row: Field) -> Field:
     """Return the row of an alpha with the members that a request may ask for besides."""
-    return replace(row, fields=(*row.fields, _FIGURES, _CHECKED, _WITHHELD)) if row.name == "alpha" else row
+    return (
+        replace(row, fields=(*row.fields, _CHECKED, _FIGURES, _RESTS_ON, _WITHHELD))
+        if row.name == "alpha"
+        else row
+    )
 
 
 ROW_FIELDS: Final[dict[str, Field]] = {name: _with_figures(row_field(model)) for name, model in ROWS.items()}

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
+from datasets.manifest_view import visible
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.kinds import KINDS, REQUIRED_KINDS, TABLE_KINDS
 from serve.endpoints.account import ACCESS, key_terms
-from serve.endpoints.manifest_view import visible
 from serve.http.answer import Answer, EndpointFunction, Page, Pending, Single
 from serve.http.envelope import make_page
 from serve.http.request import Request

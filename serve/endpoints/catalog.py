@@ -62,6 +62,7 @@ def _figures(caller: Caller, values: Values) -> FiguresQuery | None:
         published,
         caller.runs,
         closed_kinds(caller.callable_ids),
+        caller.expose_raw,
     )
 
 

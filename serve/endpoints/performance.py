@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
+from datasets.audit import Reader, audit
 from datasets.run_metrics.assemble import MetricsQuery
+from datasets.run_metrics.check_summary import named_alphas
 from datasets.run_metrics.window import Window
 from schemas.metrics.statistic import SOURCES
 from serve.http.answer import Answer, EndpointFunction, Pending, Single
@@ -14,28 +16,42 @@ from serve.http.request import Request
 from serve.run_metrics.service import EncodedAnswer, encoded_documentation
 from serve.state import ServerState
 
+_AUDITED: Final = (
+    "performance.metrics",
+    *(x.endpoint for x in SOURCES),
+    "portfolio.positions",
+    "portfolio.pnl",
+    "portfolio.trades",
+)
+"""Endpoints that serve what the checks were made on."""
 DOC_CACHE_CONTROL: Final = "public, max-age=86400, immutable"
 """The documentation is the same for everybody until the build changes."""
 
 
 def metrics(service: ServerState, request: Request) -> Answer | Pending[Answer]:
     """Return the figures of a run, narrowed to a window where that makes sense."""
-    values, snapshot, caller = request.values, request.the_snapshot, request.the_caller
-    query = MetricsQuery(
+    snapshot = request.the_snapshot
+    found = service.metrics.cached(snapshot, _query(request)) if snapshot.opened else None
+    if found is not None:
+        return _single(request, found)
+
+    def load() -> Single:
+        return _single(request, service.metrics.load(snapshot, _query(request)))
+
+    return Pending(partial(service.compute, load))
+
+
+def _query(request: Request) -> MetricsQuery:
+    values, caller = request.values, request.the_caller
+    named = {name for notice in request.the_snapshot.manifest.notices for name in named_alphas(notice)}
+    return MetricsQuery(
         may_call=frozenset(x.endpoint for x in SOURCES if caller.may_call(x.endpoint)),
         window=Window(values["from"], values["to"]),
         granularity=values["granularity"],
         panel=values["panel"],
         raw=request.raw,
+        alphas=frozenset(filter(caller.may_read_run, named)),
     )
-    found = service.metrics.cached(snapshot, query) if snapshot.opened else None
-    if found is not None:
-        return _single(request, found)
-
-    def load() -> Single:
-        return _single(request, service.metrics.load(snapshot, query))
-
-    return Pending(partial(service.compute, load))
 
 
 def _single(request: Request, answer: EncodedAnswer) -> Single:
@@ -51,6 +67,25 @@ def _single(request: Request, answer: EncodedAnswer) -> Single:
     )
 
 
+def audited(service: ServerState, request: Request) -> Pending[Answer]:
+    """Return what was checked of a run and what came of it."""
+    return Pending(partial(service.compute, partial(_audited, service, request)))
+
+
+def _audited(service: ServerState, request: Request) -> Single:
+    snapshot, caller = request.the_snapshot, request.the_caller
+    closed = next((endpoint for endpoint in _AUDITED if not caller.may_call(endpoint)), None)
+    return Single(
+        audit(
+            snapshot.manifest,
+            service.metrics.checked(snapshot),
+            Reader(request.raw, caller.may_read_run, closed),
+        ),
+        source=f"snapshot {snapshot.id}",
+        meta={**request.run_meta, "source_alpha_id": snapshot.manifest.source_alpha_id},
+    )
+
+
 def documentation(_: ServerState, __: Request) -> Single:
     """Return the documentation block, which depends on neither the alpha nor the key."""
     return Single(
@@ -63,4 +98,5 @@ def documentation(_: ServerState, __: Request) -> Single:
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
     "performance.metrics": metrics,
     "performance.metrics.doc": documentation,
+    "performance.audit": audited,
 }

@@ -299,7 +299,14 @@ class EndpointHandler:
             view: tuple[object, ...] = (snapshot.key, snapshot.published_at, caller.expose_raw, build)
         else:
             assert listing is not None
-            view = (listing.edition, caller.alphas, caller.runs, caller.callable_ids, build)
+            view = (
+                listing.edition,
+                caller.alphas,
+                caller.runs,
+                caller.callable_ids,
+                caller.expose_raw,
+                build,
+            )
         known = parsed.queries.get(view)
         if known is not None:
             return known

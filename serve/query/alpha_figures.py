@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datasets.headline.columns import Allowed, Columns, Entry, Places
+from datasets.headline.record import checked_in
 from datasets.listing import Listing
 from datasets.maths.series import Flags, Floats
 from schemas.listing_parameters import LISTED_ORDERS
@@ -61,6 +62,8 @@ class FiguresQuery:
         The runs whose data the key may read.
     closed
         Kinds of data closed to the key: figures computed from them are withheld.
+    raw
+        Whether the key has raw-book access.
     """
 
     fields: tuple[str, ...]
@@ -71,6 +74,7 @@ class FiguresQuery:
     published: Days
     runs: Allowed
     closed: tuple[str, ...]
+    raw: bool
 
 
 class _View:
@@ -137,7 +141,9 @@ def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]
     """Return what a row shows of the figures asked for; nothing when none is."""
     if not query.fields:
         return {}
-    readable = query.runs.is_all or query.runs.allows(listing.pointers[place].alpha_id)
+    pointer = listing.pointers[place]
+    readable = query.runs.is_all or query.runs.allows(pointer.alpha_id)
+    checked = checked_in(pointer) if readable else None
     values: dict[str, float | None] = {}
     rest_on: dict[str, str] = {}
     withheld: dict[str, str] = {}
@@ -148,7 +154,12 @@ def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]
             withheld[name] = _closed(name) if entry.reason is None else entry.reason
         else:
             rest_on[name] = entry.checked.value
-    return {"figures": values, "figures_checked": rest_on, "withheld": withheld}
+    return {
+        "checked": None if checked is None else checked.told(raw=query.raw, may_read=query.runs.allows),
+        "figures": values,
+        "figures_checked": rest_on,
+        "withheld": withheld,
+    }
 
 
 def _closed(name: str) -> str:

@@ -11,6 +11,7 @@ import orjson
 
 from datasets.pointer import Pointer
 from datasets.run_metrics.assemble import Answer, MetricsQuery, assemble
+from datasets.run_metrics.check_summary import CheckSummary
 from datasets.run_metrics.figures import RunFigures
 from datasets.run_metrics.reading import read
 from datasets.snapshot import Snapshot
@@ -95,6 +96,10 @@ class Metrics:
     def answer(self, snapshot: Snapshot, query: MetricsQuery) -> Answer:
         """Answer a query about the run of a snapshot as it is before it is encoded; errors as above."""
         return assemble(self._run(snapshot), query)
+
+    def checked(self, snapshot: Snapshot) -> CheckSummary | None:
+        """Return what was checked of the run of a snapshot; errors as above."""
+        return self._run(snapshot).checked
 
     def _run(self, snapshot: Snapshot) -> RunFigures:
         def read_figures() -> RunFigures:

@@ -285,16 +285,40 @@ def test_a_benchmark_stands_beside_the_curve_from_the_close_before_it(visit: Vis
     assert "SPY growth of 1 (ratio)" not in table_of(page, "equity", tmp_path)[0]
 
 
-def test_an_administrator_sees_the_reconciliation_and_others_are_told_who_does(
-    visit: Visit, tmp_path: Path
-) -> None:
+def test_the_page_of_an_alpha_begins_with_what_was_checked(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
-    expect(page.locator("#checks")).to_contain_text("admin.alphas.readiness")
-    page.get_by_role("button", name="Sign out").click()
-    key = issued(visit.site.root, admin=True)
-    page = visit.open(f"/alphas/{FULL}", key)
-    figures = visit.site.ask(f"admin/alphas/{FULL}/readiness", key)["data"]["reconciliation"]["figures"]
-    assert [row["status"] for row in table_of(page, "checks", tmp_path)] == [one["status"] for one in figures]
+    data = visit.site.ask(f"alphas/{FULL}/audit")["data"]
+    expect(page.locator("#verdict")).to_contain_text(data["summary"]["verdict"])
+    above = "() => document.querySelector('#verdict').compareDocumentPosition(document.querySelector('#headlines'))"
+    assert page.evaluate(above) == 4, "the headline figures follow it"
+    weighty = [one for one in data["entries"] if one["status"] in ("withheld", "notice")]
+    shown = page.locator("#verdict li")
+    assert [row.get_attribute("data-id") for row in shown.all()] == [one["id"] for one in weighty]
+    rows = table_of(page, "audit", tmp_path)
+    assert [(row["kind"], row["id"], row["status"]) for row in rows] == [
+        (one["kind"], one["id"], one["status"]) for one in data["entries"]
+    ]
+
+
+def test_a_row_of_the_catalogue_says_what_was_checked(visit: Visit) -> None:
+    page = visit.open("/")
+    for row in visit.site.ask("alphas?fields=ic")["data"]:
+        cell = page.locator(f"tr[data-alpha={row['alpha_id']}] td.checked")
+        told = row["checked"]
+        if told is None:
+            expect(cell).to_have_text("\N{EN DASH}")
+        else:
+            assert int(cell.get_attribute("data-notices") or -1) == told["notices"]
+            expect(cell).to_contain_text(f"{told['reproduced']} of")
+
+
+def test_a_key_that_may_not_read_the_audit_is_told_so(visit: Visit) -> None:
+    others = ",".join(
+        name for name in visit.site.ask("me")["data"]["callable_endpoints"] if name != "performance.audit"
+    )
+    page = visit.open(f"/alphas/{FULL}", issued(visit.site.root, endpoints=others))
+    expect(page.locator("#verdict")).to_contain_text("performance.audit")
+    assert page.locator("#headlines [data-figure=icir]").count() == 1
 
 
 def test_a_key_that_does_not_work_is_refused_in_the_interfaces_words(

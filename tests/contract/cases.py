@@ -62,6 +62,7 @@ CASES: Final[dict[str, Case]] = {
     "portfolio.equity_curve": Case(_ALPHA, window="date", order=("date",)),
     "performance.metrics": Case(_ALPHA),
     "performance.metrics.doc": Case(_ALPHA),
+    "performance.audit": Case(_ALPHA),
     "research.luck": Case(_ALPHA),
     "benchmarks.daily": Case({"symbol": "SPY"}, window="date", order=("date",)),
     "research.benchmarks": Case(),

@@ -58,7 +58,7 @@ def test_an_answer_has_its_parts(api: ApiClient, key: str) -> None:
     data, meta = found["data"], found["meta"]
     assert list(found) == ["data", "meta"]
     assert set(data) == {
-        "granularity", "window", "sessions_per_year", "core", "rank_ic", "signal_processing", "periods", "within_window", "ic_deciles", "nwt", "panel",
+        "granularity", "checked", "window", "sessions_per_year", "core", "rank_ic", "signal_processing", "periods", "within_window", "ic_deciles", "nwt", "panel",
         "doc", "doc_url", "alpha", "alpha_id",
     }  # fmt: skip
     assert (data["alpha"], data["alpha_id"], data["granularity"]) == (ALPHA, "research-7", "monthly")

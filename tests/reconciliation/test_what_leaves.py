@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import datasets
+from datasets.manifest_view import visible
 from pipeline.build import build_seal
 from schemas.endpoints import ENDPOINTS
-from serve.endpoints.manifest_view import visible
 from tests.reconciliation.test_falsified_figures import OVERALL, restated
 from tests.support.application import running
 from tests.support.client import ApiClient

@@ -3,7 +3,8 @@
 import { all, get } from "./api.js";
 import * as charts from "./charts.js";
 import { choice, el, field, refused, segments, table } from "./dom.js";
-import { about, beside, checks, luck } from "./alpha_texts.js";
+import { about, beside, luck } from "./alpha_texts.js";
+import { audit, verdict } from "./audit.js";
 import { HEADLINES, asPercent, headlineColumns, ofWindow, standing, unitOf, written } from "./figures.js";
 import { panel } from "./panel.js";
 
@@ -293,14 +294,15 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   });
 
   const context = { caller, path, id, state, pick, metrics, window, head, sections };
-  Object.assign(sections, luck(context), beside(context), about(context), checks(context));
+  Object.assign(sections, luck(context), beside(context), about(context), audit(context));
+  const top = verdict(context);
 
-  const order = ["equity", "ic", "deciles", "terms", "persistence", "turnover", "exposures", "names", "week", "years", "luck", "near", "about", "checks"];
-  main.append(head, tiles, toolbar, el("div", { class: "panels" }, order.filter((name) => sections[name]).map((name) => sections[name].node)));
+  const order = ["equity", "ic", "deciles", "terms", "persistence", "turnover", "exposures", "names", "week", "years", "luck", "near", "about", "audit"];
+  main.append(head, top.node, tiles, toolbar, el("div", { class: "panels" }, order.filter((name) => sections[name]).map((name) => sections[name].node)));
   const ready = loadBenchmarks();
   const rest = order.filter((name) => sections[name] && name !== "about");
   // What is seen first is asked for first.
-  return Promise.all([sections.about.reload(), loadTiles(), ...rest.slice(0, 1).map((name) => sections[name].reload()), loadBooks(), ...rest.slice(1).map((name) => sections[name].reload())]);
+  return Promise.all([sections.about.reload(), top.load(), loadTiles(), ...rest.slice(0, 1).map((name) => sections[name].reload()), loadBooks(), ...rest.slice(1).map((name) => sections[name].reload())]);
 }
 
 /** Place of the last week that was traded; of the last one when none was. */

@@ -1,4 +1,4 @@
-// What is written about an alpha, what was noticed of its seal, and how it stands beside others.
+// What is written about an alpha, whether it was luck, and how it stands beside others.
 
 import { get } from "./api.js";
 import { shown } from "./charts.js";
@@ -39,41 +39,6 @@ export function about({ path, id, head }) {
     },
   });
   return { about: made };
-}
-
-export function checks({ caller, metrics, id }) {
-  const made = panel("Warnings and reconciliation", {
-    id: "checks", file: `${id}-reconciliation`, wide: true,
-    about: "What the interface warns of in this window, and the run's own figures against what its tables come to.",
-    load: async () => {
-      const warnings = await metrics().then(({ meta }) => meta.warnings ?? []);
-      const said = warnings.length
-        ? el("ul", { class: "warnings" }, warnings.map((one) => el("li", {}, el("code", {}, one.code), " ", one.message)))
-        : el("p", { class: "fine" }, "No warning for the figures of this window.");
-      if (!caller.is_admin) {
-        return { content: el("div", {}, said, el("p", { class: "fine" }, "The reconciliation, and what the check of the seal noticed, are shown to keys of administrators (admin.alphas.readiness).")) };
-      }
-      const { data } = await get(`admin/alphas/${encodeURIComponent(id)}/readiness`);
-      const figures = data.reconciliation?.figures ?? [];
-      const overall = figures.filter((one) => one.scope === "overall");
-      const counted = ["reproduced", "not_reproduced", "not_checked"].map((status) => `${figures.filter((one) => one.status === status).length} ${words(status)}`).join(", ");
-      const columns = [
-        { title: "Figure", make: (row) => words(row.name) },
-        { title: "Sealed", number: true, make: (row) => shown(row.sealed, 6) },
-        { title: "Recomputed", number: true, make: (row) => shown(row.recomputed, 6) },
-        { title: "Status", make: (row) => el("span", { class: `status ${row.status}` }, words(row.status)) },
-        { title: "Convention, or reason", make: (row) => row.convention ?? row.reason ?? "" },
-      ];
-      return {
-        content: el("div", {}, said,
-          data.warnings.length ? el("ul", { class: "warnings" }, data.warnings.map((one) => el("li", {}, el("code", {}, one.rule), ` ${one.file}, ${one.rows} rows: ${one.message} ${one.remedy}`))) : el("p", { class: "fine" }, "The check of the seal noticed nothing."),
-          figures.length ? el("p", { class: "fine" }, `${figures.length} figures, overall and by period: ${counted}.`) : el("p", { class: "fine" }, "The snapshot records no reconciliation."),
-          overall.length ? table("Reconciliation", columns, overall) : ""),
-        data: figures.length ? { columns: ["figure", "scope", "period", "sealed", "recomputed", "status", "convention", "reason"], rows: figures.map((row) => [row.name, row.scope, row.period, row.sealed, row.recomputed, row.status, row.convention, row.reason]) } : null,
-      };
-    },
-  });
-  return { checks: made };
 }
 
 const BAND_UNITS = { pnl: "equity units", max_drawdown: "equity units", max_drawdown_pct: "%", annualised_return: "a year", volatility: "a year", turnover: "a year" };

@@ -10,6 +10,14 @@ const PAUSE = 250;
 const MOST_PICKED = 6;
 const SHOWN = ["icir", "information_ratio", "excess_sharpe", "max_drawdown_pct", "turnover"];
 
+/** What was checked of an alpha: it stands before every figure of the row. */
+function checked({ notices, forward_returns_proven: proven, reproduced, stated, contradicted }) {
+  return [
+    el("span", { class: notices ? "status notice" : null }, notices === 1 ? "1 notice" : `${notices || "no"} notices`),
+    el("small", {}, proven === null ? "no return checked" : `${Math.floor(100 * proven)} % of returns proven`),
+    el("small", {}, `${reproduced} of ${reproduced + stated + contradicted} figures reproduced`)];
+}
+
 export function catalogue({ caller, parameters, remember, main, crumbs }) {
   crumbs("Catalogue");
   const state = {
@@ -70,7 +78,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
           el("caption", { class: "unseen" }, "Alphas"),
           el("thead", {}, el("tr", {},
             el("th", { scope: "col" }, el("span", { class: "unseen" }, "Compare")),
-            head("name", "Alpha", null), columns.map(([name, title, unit]) => head(name, title, unit)), head("published_at", "Published", null))),
+            head("name", "Alpha", null), withFigures ? el("th", { scope: "col" }, "Checked") : null, columns.map(([name, title, unit]) => head(name, title, unit)), head("published_at", "Published", null))),
           el("tbody", {}, data.map(row)))),
       el("div", { class: "pages" },
         el("span", {}, `${first}–${last} of ${pagination.total}`),
@@ -116,6 +124,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
         el("a", { href: `#/alphas/${encodeURIComponent(one.alpha_id)}` }, one.name),
         one.name === one.alpha_id ? null : el("code", {}, one.alpha_id),
         one.tldr ? el("p", {}, one.tldr) : null),
+      withFigures ? el("td", { class: "checked", "data-title": "Checked", "data-notices": one.checked?.notices }, one.checked ? checked(one.checked) : "–") : null,
       columns.map(([name, title]) => {
         const value = one.figures?.[name];
         const reason = one.withheld?.[name];

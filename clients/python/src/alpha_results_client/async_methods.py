@@ -685,6 +685,16 @@ class AsyncRunMethods(Generic[F]):
         """
         return await self._object("performance.metrics.doc", {}, {"snapshot": snapshot})
 
+    async def audit(self, *, snapshot: str | None = None) -> dict[str, Any]:
+        """What was checked of a run and what came of it: notices, earlier seals, figures and rules, the weightiest first.
+
+        Parameters
+        ----------
+        snapshot
+            Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.
+        """
+        return await self._object("performance.audit", {}, {"snapshot": snapshot})
+
     async def snapshots(self) -> F:
         """The snapshots of one alpha that are still there, newest first."""
         return await self._collection("research.snapshots.list", {}, {})

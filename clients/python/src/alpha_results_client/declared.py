@@ -213,6 +213,9 @@ ENDPOINTS: dict[str, Endpoint] = {
     "performance.metrics.doc": Endpoint(
         "/v1/alphas/{alpha}/metrics/_doc", "metrics_doc", "", False, True, True, ("alpha",), ("snapshot",)
     ),
+    "performance.audit": Endpoint(
+        "/v1/alphas/{alpha}/audit", "audit", "", False, True, True, ("alpha",), ("snapshot",)
+    ),
     "benchmarks.daily": Endpoint(
         "/v1/benchmarks/{symbol}/daily",
         "benchmark",
@@ -330,6 +333,11 @@ ROWS: dict[str, tuple[Column, ...]] = {
         Column("tldr", "text", "", False, True),
         Column("snapshot", "text", "", False, False),
         Column("published_at", "instant", "utc instant", False, False),
+        Column("checked.reproduced", "int", "count", False, False),
+        Column("checked.stated", "int", "count", False, False),
+        Column("checked.contradicted", "int", "count", False, False),
+        Column("checked.forward_returns_proven", "float", "ratio", False, True),
+        Column("checked.notices", "int", "count", False, False),
         Column("figures.ic", "float", "ratio", True, True),
         Column("figures.icir", "float", "ratio", True, True),
         Column("figures.information_ratio", "float", "ratio", True, True),
@@ -734,6 +742,7 @@ MOMENTS: dict[str, dict[str, str]] = {
         "summary.max_drawdown_date": "date",
     },
     "meta performance.metrics": {"published_at": "instant", "generated_at": "instant"},
+    "meta performance.audit": {"published_at": "instant", "generated_at": "instant"},
     "meta benchmarks.daily": {
         "summary.first_date": "date",
         "summary.last_date": "date",

@@ -1,0 +1,246 @@
+"""The audit of a run: what was checked of it and what came of that, from what its snapshot's manifest records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from datasets.manifest import Manifest
+from datasets.manifest_view import visible
+from datasets.run_metrics.check_summary import (
+    NOTICED,
+    CheckSummary,
+    MayRead,
+    may_be_told,
+    named_alphas,
+    rows_checked,
+    share_checked,
+)
+from datasets.sealed_weeks import RESTATED, describe
+from schemas.objects.audit import ENTRY_KINDS, STATUSES
+from schemas.tables.books import RAW_PREFIX
+from schemas.tables.sealed_metrics import NOT_REPRODUCED, REPRODUCED
+
+WITHHELD, NOTICE, NOT_CHECKED, PASS = STATUSES
+Entry = dict[str, Any]
+NOT_RECORDED: Final = "the snapshot records no checks; build its seal again"
+CLOSED: Final = "its figures are closed: the key may not call {}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who an audit is told to.
+
+    Attributes
+    ----------
+    raw
+        Whether the reader sees the raw columns and books.
+    may_read
+        Whether the reader may read another alpha.
+    closed
+        An endpoint whose data the reader may not see, though the checks were made on them; None when all are open. Outcomes
+        are then told, figures are not.
+    """
+
+    raw: bool
+    may_read: MayRead
+    closed: str | None = None
+
+
+ANALYST: Final = Reader(raw=True, may_read=lambda _: True)
+"""Who has the files has everything in them."""
+
+
+def audit(manifest: Manifest, summary: CheckSummary | None, reader: Reader) -> dict[str, Any]:
+    """Return the audit of a run.
+
+    Parameters
+    ----------
+    manifest
+        Of its snapshot.
+    summary
+        What :func:`datasets.run_metrics.check_summary.check_summary` counts of it.
+    reader
+        Who it is told to: what the reader may not see is left out, of entries and of counts.
+
+    Returns
+    -------
+    dict
+        JSON-ready, as :data:`schemas.objects.audit.AUDIT` declares it.
+    """
+    entries = audit_entries(manifest, reader)
+    checked = None if summary is None else summary.told(raw=reader.raw, may_read=reader.may_read)
+    statuses = [entry["status"] for entry in entries]
+    return {
+        "summary": {
+            "verdict": verdict(checked),
+            **{status: statuses.count(status) for status in STATUSES},
+            "checked": checked,
+        },
+        "entries": entries,
+    }
+
+
+def verdict(checked: Mapping[str, Any] | None) -> str:
+    """Return the object `checked` as one line for people."""
+    if checked is None:
+        return f"Not audited: {NOT_RECORDED}"
+    notices, proven = checked["notices"], checked["forward_returns_proven"]
+    sealed = sum(checked[outcome] for outcome in ("reproduced", "stated", "contradicted"))
+    parts = [
+        f"{notices or 'no'} notice{'' if notices == 1 else 's'}",
+        "no forward return could be checked"
+        if proven is None
+        # Rounded down: a share is not called whole before it is.
+        else f"{int(100 * proven)} % of forward returns proven",
+    ]
+    figures = [f"{checked['reproduced']} of {sealed} figures reproduced"] if sealed else ["no figure sealed"]
+    figures += [f"{checked[x]} {x}" for x in ("stated", "contradicted") if checked[x]]
+    return " · ".join([*parts, ", ".join(figures)])
+
+
+def audit_entries(manifest: Manifest, reader: Reader = ANALYST) -> list[Entry]:
+    """Return an entry for each check that a reader may be told of, the weightiest first."""
+    made = [
+        *_notices(manifest, reader),
+        *map(_earlier_seal, manifest.history),
+        *map(_figure, _figures(manifest, reader)),
+        *(_rule(check, manifest, raw=reader.raw) for check in manifest.checks),
+    ]
+    shown: list[Entry] = visible(made, raw=reader.raw)
+    if reader.closed is not None:
+        shown = [_closed(entry, reader.closed) for entry in shown]
+    return sorted(
+        shown, key=lambda entry: (STATUSES.index(entry["status"]), ENTRY_KINDS.index(entry["kind"]))
+    )
+
+
+def _notices(manifest: Manifest, reader: Reader) -> Iterator[Entry]:
+    for notice in manifest.notices:
+        names = named_alphas(notice)
+        if not may_be_told(notice["raw"], names, raw=reader.raw, may_read=reader.may_read):
+            continue
+        entry = _entry(
+            "notice",
+            notice["notice"],
+            notice["outcome"],
+            figure=notice["figure"],
+            value=notice["value"],
+            threshold=notice["threshold"],
+            unit=notice["unit"],
+            reason=notice["message"] if notice["outcome"] == NOTICED else notice["reason"],
+            details=notice["details"],
+        )
+        readable = [name for name in names if reader.may_read(name)]
+        yield entry if len(readable) == len(names) else _of_some(entry, readable)
+
+
+def _of_some(entry: Entry, readable: list[str]) -> Entry:
+    """Leave out of a notice about other runs what tells how many there are that the reader may not read."""
+    reason = f"It concerns other runs, of which this key may read {', '.join(readable)}."
+    return {**entry, "value": None, "unit": None, "reason": reason, "details": {"alphas": readable}}
+
+
+def _earlier_seal(seal: Mapping[str, Any]) -> Entry:
+    restated = seal["outcome"] == RESTATED
+    return _entry(
+        "history",
+        seal["snapshot"],
+        NOTICE if restated else PASS,
+        figure="mean_ic",
+        value=seal["mean_ic_after"],
+        threshold=seal["mean_ic_before"],
+        unit="ratio",
+        reason=describe(seal) if restated else None,
+        details={name: value for name, value in seal.items() if name not in ("snapshot", "mean_ic_after")},
+    )
+
+
+def _figures(manifest: Manifest, reader: Reader) -> Iterator[Mapping[str, Any]]:
+    for figure in manifest.reconciliation.get("figures", ()):
+        if reader.raw or not figure["name"].startswith(RAW_PREFIX):
+            yield figure
+
+
+def _figure(figure: Mapping[str, Any]) -> Entry:
+    sealed, recomputed = figure["sealed"], figure["recomputed"]
+    status, reason = NOT_CHECKED, figure.get("reason")
+    if figure["status"] == REPRODUCED:
+        status = PASS
+    elif figure["status"] == NOT_REPRODUCED:
+        status = WITHHELD if recomputed is None else NOTICE
+        gives = "do not determine it" if recomputed is None else f"give {recomputed:.9g}, which is served"
+        reason = f"{sealed:.9g} was sealed, which no documented convention gives; the tables {gives}."
+    return _entry(
+        "figure",
+        figure["name"] if figure["period"] is None else f"{figure['name']}.{figure['period']}",
+        status,
+        figure=figure["name"],
+        value=sealed,
+        threshold=recomputed,
+        unit=None,
+        reason=reason,
+        details={
+            name: figure[name] for name in ("scope", "period", "convention") if figure.get(name) is not None
+        },
+    )
+
+
+def _rule(check: Mapping[str, Any], manifest: Manifest, *, raw: bool) -> Entry:
+    broken = [x for x in manifest.warnings if x["rule"] == check["rule"]]
+    message = " ".join(x["message"] for x in broken)
+    share = share_checked(check, raw=raw)
+    counts: dict[str, Any] = {}
+    if check["of"] is not None:
+        counts = {"checked": rows_checked(check, raw=raw), "of": check["of"]}
+    if broken:
+        counts["files"] = sorted({x["file"] for x in broken})
+        if visible(message, raw=raw) == visible(message, raw=True):  # else rows of raw columns are among them
+            counts["rows"] = sum(x["rows"] for x in broken)
+    return _entry(
+        "rule",
+        check["rule"],
+        check["outcome"],
+        value=share,
+        unit=None if share is None else "ratio",
+        reason=message or check["reason"],
+        details=counts,
+    )
+
+
+def _closed(entry: Entry, endpoint: str) -> Entry:
+    """Leave out the figures of an entry that was made from data the reader may not see."""
+    told = {name: value for name, value in entry["details"].items() if name in ("scope", "period", "alphas")}
+    if entry["status"] == PASS:
+        reason = None
+    elif entry["status"] == NOT_CHECKED:
+        reason = entry["reason"]
+    else:
+        reason = CLOSED.format(endpoint)
+    return {**entry, "value": None, "threshold": None, "unit": None, "reason": reason, "details": told}
+
+
+def _entry(
+    kind: str,
+    name: str,
+    status: str,
+    *,
+    figure: str | None = None,
+    value: float | None = None,
+    threshold: float | None = None,
+    unit: str | None = None,
+    reason: str | None = None,
+    details: Mapping[str, Any],
+) -> Entry:
+    return {
+        "kind": kind,
+        "id": name,
+        "status": status,
+        "figure": figure,
+        "value": value,
+        "threshold": threshold,
+        "unit": unit,
+        "reason": reason,
+        "details": dict(details),
+    }

@@ -1,0 +1,228 @@
+"""What was checked of a run is told first, the weightiest first, and to nobody who may not know it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import datasets
+from datasets.audit import verdict
+from datasets.run_metrics.check_summary import CheckSummary
+from pipeline.rules.registry import RULES
+from schemas.metrics.checked import FORWARD_RETURN_RULE
+from schemas.objects.audit import ENTRY_KINDS, STATUSES
+from tests.audit.conftest import AUDITED, CHECKS, HIDDEN, HISTORY, NOTICES, OTHER, WARNED
+from tests.support.client import ApiClient
+
+PATH = f"/v1/alphas/{AUDITED}/audit"
+TESTS_ONLY: dict[str, Any] = {"alphas": "prefix:Test_", "runs": "prefix:Test_"}
+
+
+def audited(api: ApiClient, **grants: Any) -> dict[str, Any]:
+    data: dict[str, Any] = api.json(PATH, api.key(**grants))["data"]
+    return data
+
+
+def by_id(entries: Sequence[dict[str, Any]], kind: str) -> dict[str, dict[str, Any]]:
+    return {entry["id"]: entry for entry in entries if entry["kind"] == kind}
+
+
+def test_every_rule_figure_notice_and_earlier_seal_has_its_entry(api: ApiClient, root: Path) -> None:
+    data = audited(api, raw=True)
+    entries = data["entries"]
+    figures = datasets.open(root)[AUDITED].manifest.reconciliation["figures"]
+    assert set(by_id(entries, "rule")) == {check["rule"] for check in CHECKS}
+    assert set(by_id(entries, "notice")) == {notice["notice"] for notice in NOTICES}
+    assert set(by_id(entries, "history")) == {seal["snapshot"] for seal in HISTORY}
+    names = [x["name"] if x["period"] is None else f"{x['name']}.{x['period']}" for x in figures]
+    assert sorted(by_id(entries, "figure")) == sorted(names)
+    assert len(entries) == len({(entry["kind"], entry["id"]) for entry in entries})
+    for status in STATUSES:
+        assert data["summary"][status] == sum(entry["status"] == status for entry in entries)
+
+
+def test_the_weightiest_stand_first(api: ApiClient) -> None:
+    entries = audited(api, raw=True)["entries"]
+    places = [(STATUSES.index(entry["status"]), ENTRY_KINDS.index(entry["kind"])) for entry in entries]
+    assert places == sorted(places)
+    assert entries[0]["status"] == "notice"
+    assert entries[0]["kind"] == "notice"
+
+
+def test_an_entry_has_its_value_what_it_is_held_against_and_the_reason(api: ApiClient) -> None:
+    entries = audited(api)["entries"]
+    mean_ic = by_id(entries, "notice")["signal.mean_ic"]
+    assert (mean_ic["value"], mean_ic["threshold"]) == (0.31, 0.15)
+    assert mean_ic["reason"] == "signal.mean_ic is above its threshold."
+    borrow = by_id(entries, "notice")["book.borrow"]
+    assert (borrow["status"], borrow["reason"]) == ("not_checked", "the run sealed no short position")
+    figure = by_id(entries, "figure")["mean_ic"]
+    assert (figure["status"], figure["value"]) == ("notice", 0.9)
+    assert f"{figure['threshold']:.9g}" in figure["reason"]
+    assert by_id(entries, "figure")["icir"]["status"] == "pass"
+    share = by_id(entries, "rule")["decisions.forward_return"]
+    assert (share["value"], share["details"]) == (0.62, {"checked": 620, "of": 1000})
+    assert by_id(entries, "rule")["trials.days"]["reason"] == "the run sealed no trials"
+    restated = by_id(entries, "history")["b" * 20]
+    assert restated["status"] == "notice"
+    assert "weeks restated since 2020-03-06: forward returns 3, scores 12" in restated["reason"]
+    assert (restated["threshold"], restated["value"]) == (0.02, 0.3)
+
+
+def test_raw_parts_are_left_out_for_a_key_that_may_not_see_them(api: ApiClient) -> None:
+    data = audited(api)
+    text = json.dumps(data)
+    assert "raw_" not in text
+    assert "unsmoothed_score" not in text
+    assert "signal.raw_ic" not in by_id(data["entries"], "notice")
+    rule = by_id(data["entries"], "rule")[WARNED]
+    assert rule["status"] == "notice"
+    assert "rows" not in rule["details"], "rows of raw columns are counted there"
+    assert (
+        data["summary"]["checked"]["notices"] == audited(api, raw=True)["summary"]["checked"]["notices"] - 1
+    )
+
+
+def test_a_notice_names_no_alpha_that_the_key_may_not_read(api: ApiClient) -> None:
+    everything, limited = audited(api), audited(api, **TESTS_ONLY)
+    assert by_id(everything["entries"], "notice")["catalogue.prices"]["details"] == {
+        "alphas": [OTHER, HIDDEN]
+    }
+    prices = by_id(limited["entries"], "notice")["catalogue.prices"]
+    assert prices["details"] == {"alphas": [OTHER]}
+    assert prices["value"] is None, "it is counted over alphas that the key may not read"
+    assert "2 runs" not in prices["reason"]
+    assert "catalogue.forward_returns" not in by_id(limited["entries"], "notice")
+    assert HIDDEN not in json.dumps(limited)
+    alone = audited(api, alphas="all", runs=f"list:{AUDITED}")
+    assert not [name for name in by_id(alone["entries"], "notice") if name.startswith("catalogue.")]
+    assert [x["summary"]["checked"]["notices"] for x in (everything, limited, alone)] == [3, 2, 1]
+
+
+def test_a_key_without_the_data_is_told_outcomes_and_no_figure(api: ApiClient) -> None:
+    full = audited(api)
+    closed = audited(api, endpoints="performance.audit,performance.metrics")
+    outcomes = [[(x["kind"], x["id"], x["status"]) for x in data["entries"]] for data in (full, closed)]
+    assert outcomes[0] == outcomes[1]
+    for entry in closed["entries"]:
+        assert (entry["value"], entry["threshold"], entry["unit"]) == (None, None, None)
+        if entry["status"] == "notice":
+            assert "signals.rebalances.get" in entry["reason"]
+
+
+@pytest.mark.parametrize("grants", [{}, {"raw": True}, TESTS_ONLY, {"runs": f"list:{AUDITED}"}])
+def test_list_metrics_and_audit_say_the_same_of_what_was_checked(
+    api: ApiClient, grants: dict[str, Any]
+) -> None:
+    key = api.key(**grants)
+    checked = api.json(PATH, key)["data"]["summary"]["checked"]
+    rows = api.json("/v1/alphas?fields=ic", key)["data"]
+    (row,) = [row for row in rows if row["alpha_id"] == AUDITED]
+    assert row["checked"] == api.json(f"/v1/alphas/{AUDITED}/metrics", key)["data"]["checked"] == checked
+    assert checked["contradicted"] == 1
+    assert checked["reproduced"] > 5
+    assert checked["forward_returns_proven"] == (0.629 if grants.get("raw") else 0.62), (
+        "what the raw books prove is not told to everybody"
+    )
+
+
+def test_a_window_changes_nothing_of_what_was_checked(api: ApiClient) -> None:
+    key = api.key()
+    whole, window = (
+        api.json(f"/v1/alphas/{AUDITED}/metrics{query}", key)["data"]["checked"]
+        for query in ("", "?from=2020-03-01&to=2020-04-01")
+    )
+    assert whole == window
+
+
+def test_a_row_of_a_run_that_the_key_may_not_read_says_nothing_of_its_checks(api: ApiClient) -> None:
+    rows = api.json("/v1/alphas?fields=ic", api.key(alphas="all", runs=f"list:{OTHER}"))["data"]
+    checked = {row["alpha_id"]: row["checked"] for row in rows}
+    assert checked[AUDITED] is None
+    assert checked[HIDDEN] is None
+    assert "checked" not in api.json("/v1/alphas", api.key())["data"][0]
+
+
+def test_the_audit_of_an_earlier_snapshot_is_asked_for_by_its_id(api: ApiClient, root: Path) -> None:
+    snapshot = datasets.open(root)[AUDITED].id
+    key = api.key()
+    assert api.json(f"{PATH}?snapshot={snapshot}", key)["data"] == api.json(PATH, key)["data"]
+    assert api.json(f"{PATH}?snapshot={'0' * 20}", key, status=404)["error"]["code"] == "snapshot_not_found"
+
+
+def test_an_alpha_the_key_may_not_read_is_refused_and_one_that_is_not_there_is_not_found(
+    api: ApiClient,
+) -> None:
+    key = api.key(**TESTS_ONLY)
+    assert api.json(f"/v1/alphas/{HIDDEN}/audit", key, status=403)["error"]["code"] == "run_not_allowed"
+    assert api.json("/v1/alphas/Test_nowhere/audit", key, status=404)["error"]["code"] == "run_not_found"
+
+
+def test_an_analyst_has_the_same_entries_as_a_frame(api: ApiClient, root: Path) -> None:
+    frame = datasets.open(root)[AUDITED].audit()
+    entries = audited(api, raw=True)["entries"]
+    assert frame.drop("details").to_dicts() == [
+        {name: value for name, value in entry.items() if name != "details"} for entry in entries
+    ]
+    assert [json.loads(text) for text in frame["details"]] == [entry["details"] for entry in entries]
+    assert frame.filter(pl.col("status") == "notice").height == sum(x["status"] == "notice" for x in entries)
+
+
+def test_an_audit_is_of_a_size_that_a_page_can_show(api: ApiClient) -> None:
+    answer = api.get(PATH, api.key(raw=True))
+    assert len(answer.content) < 400 * len(answer.json()["data"]["entries"])
+
+
+def test_the_verdict_is_one_line_of_plain_words(api: ApiClient) -> None:
+    assert audited(api)["summary"]["verdict"].startswith("3 notices · 62 % of forward returns proven · ")
+    counts = {"reproduced": 10, "stated": 1, "contradicted": 0, "forward_returns_proven": 0.62, "notices": 7}
+    assert (
+        verdict(counts)
+        == "7 notices · 62 % of forward returns proven · 10 of 11 figures reproduced, 1 stated"
+    )
+    nothing = {"reproduced": 0, "stated": 0, "contradicted": 0, "forward_returns_proven": None, "notices": 1}
+    assert verdict(nothing) == "1 notice · no forward return could be checked · no figure sealed"
+    assert "99 %" in verdict({**counts, "forward_returns_proven": 0.9999})
+    assert "build its seal again" in verdict(None)
+
+
+COUNTS = st.integers(0, 100)
+
+
+@given(
+    counts=st.tuples(COUNTS, COUNTS, COUNTS),
+    proven=st.tuples(st.none() | st.floats(0, 1), st.none() | st.floats(0, 1)),
+    notices=COUNTS,
+    limited=st.lists(st.tuples(st.booleans(), st.lists(st.sampled_from("abc"), unique=True).map(tuple))).map(
+        tuple
+    ),
+    raw=st.booleans(),
+    readable=st.sets(st.sampled_from("abc")),
+)
+def test_what_a_pointer_records_comes_back_and_counts_what_may_be_told(
+    counts: tuple[int, int, int],
+    proven: tuple[float | None, float | None],
+    notices: int,
+    limited: tuple[tuple[bool, tuple[str, ...]], ...],
+    raw: bool,
+    readable: set[str],
+) -> None:
+    summary = CheckSummary(*counts, proven, notices, limited)
+    assert CheckSummary.from_document(json.loads(json.dumps(summary.document()))) == summary
+    told = summary.told(raw=raw, may_read=readable.__contains__)["notices"]
+    expected = notices
+    for needs_raw, names in limited:
+        if (not needs_raw or raw) and (not names or readable & set(names)):
+            expected += 1
+    assert told == expected
+
+
+def test_the_rule_whose_share_is_told_is_one_of_the_check() -> None:
+    assert FORWARD_RETURN_RULE in RULES
