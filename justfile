@@ -195,6 +195,7 @@ docs:
       mv "$1.unfinished" "$1"
     }
     written docs/rules.md python -m pipeline rules --markdown
+    written docs/notices.md python -m schemas notices
     written docs/data-dictionary.md python -m schemas dictionary
     written docs/openapi.json python -m schemas openapi
     written docs/api.md python -m schemas api-docs

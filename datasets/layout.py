@@ -5,6 +5,7 @@
     <root>/catalog/<alpha_id>.json                                  the pointer to what is served
     <root>/alphas/alpha_id=<id>/snapshot=<id>/manifest.json         what the snapshot holds
     <root>/alphas/alpha_id=<id>/snapshot=<id>/description.json      the written description, if sealed
+    <root>/alphas/alpha_id=<id>/snapshot=<id>/probe.json            the sample by which runs are compared as they are published
     <root>/alphas/alpha_id=<id>/snapshot=<id>/<dataset>/[book=<book>/]part-0.parquet
     <root>/alphas/alpha_id=<id>/sealed_weeks.json                   what each seal said of every week; gc leaves it
     <root>/index/                                                   on an object store: all pointers in two objects, a hint
@@ -34,6 +35,7 @@ INDEX: Final = "index"
 MANIFEST: Final = "manifest.json"
 SEALED_WEEKS: Final = "sealed_weeks.json"
 DESCRIPTION: Final = "description.json"
+PROBE: Final = "probe.json"
 POINTER_SUFFIX: Final = ".json"
 SAVED_CATALOGUE: Final = "catalogue.json"
 """In a cache of a remote root: the pointers last seen."""

@@ -80,7 +80,8 @@ class Manifest:
     checks
         One entry a rule, in the order of the rules: ``rule``; ``outcome``, which is ``pass``, ``notice`` (a warning) or
         ``not_checked``; ``reason`` of what was not checked, else None; ``checked`` and ``of``, how many rows a rule
-        proved and of how many, None where it proves all or none.
+        proved and of how many, None where it proves all or none, and ``checked_without_raw``, which of them without the raw
+        books.
     notices
         One entry a declared notice, in declared order, also of those that pass: ``notice`` (its id), ``outcome``,
         ``figure``, ``value``, ``threshold``, ``unit``, ``reason``, ``message``, ``raw`` (made of raw columns or books)

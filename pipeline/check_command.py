@@ -30,6 +30,8 @@ def check(
     Whatever one seal does to its check, the others are checked all the same: several are checked in a process of
     their own, which is started again when it dies.
 
+    Notices refuse nothing, not even with --strict; docs/notices.md lists them.
+
     Exit code: 0 when every seal is accepted, 1 when one is refused (or, with --strict, warned of), 2 when one cannot
     be read (no finished seal there, or not permitted), 5 when the store is away, 7 when a check failed by a fault of the program; the
     highest of several.

@@ -1,4 +1,4 @@
-"""``python -m schemas dictionary|openapi|api-docs|settings|exit-codes|definitions|client|seal-columns``: print what is derived from the declarations."""
+"""``python -m schemas dictionary|notices|openapi|api-docs|settings|exit-codes|definitions|client|seal-columns``: print what is derived from the declarations."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from schemas.client_code import client_declarations, client_methods
 from schemas.dictionary import data_dictionary
 from schemas.exit_codes import exit_codes_table, with_exit_codes
 from schemas.metrics.markdown import definitions, with_definitions
+from schemas.notices import notices_markdown
 from schemas.openapi import rendered
 from schemas.seal_columns import seal_columns
 from schemas.settings.markdown import settings_tables, with_settings
@@ -26,6 +27,12 @@ def main() -> None:
 def dictionary() -> None:
     """Print the data dictionary as Markdown."""
     echo(data_dictionary(), nl=False)
+
+
+@main.command()
+def notices() -> None:
+    """Print the list of notices as Markdown."""
+    echo(notices_markdown(), nl=False)
 
 
 @main.command()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from datasets.layout import sealed_weeks_path
 from datasets.manifest import Manifest
@@ -33,16 +33,30 @@ def earlier_seals(storage: Storage, alpha_id: str) -> list[SealEntry]:
         return []
 
 
-def with_history(storage: Storage, manifest: Manifest, weeks: Mapping[str, SealedWeek]) -> Manifest:
+def with_history(
+    storage: Storage,
+    manifest: Manifest,
+    weeks: Mapping[str, SealedWeek],
+    judge: Callable[[Sequence[Mapping[str, Any]]], Mapping[str, Any]],
+) -> Manifest:
     """Remember what a seal says of each week, and say in its manifest how that stands to the seals built before it.
 
     Called before anything of the snapshot can be seen. A seal that is remembered already is compared with those before
     it, as when it was built first, and nothing is written.
 
+    Parameters
+    ----------
+    manifest
+        Of what is to be published.
+    weeks
+        What the seal says of each week.
+    judge
+        Makes of `history` the entry of the notice on it, which replaces the one that the manifest has.
+
     Returns
     -------
     Manifest
-        With `history` and the digests of the weeks, named.
+        With `history`, the notice on it and the digests of the weeks, named.
 
     Raises
     ------
@@ -62,7 +76,10 @@ def with_history(storage: Storage, manifest: Manifest, weeks: Mapping[str, Seale
             seals = [] if seen.data is None else decode_seals(seen.data, path)
             places = {entry.seal_digest: place for place, entry in enumerate(seals)}
             place = places.get(manifest.seal_digest, len(seals))
-            built = replace(manifest, history=history_of(seals[:place], weeks)).named()
+            history = history_of(seals[:place], weeks)
+            judged = judge(history)
+            notices = tuple(judged if x["notice"] == judged["notice"] else x for x in manifest.notices)
+            built = replace(manifest, history=history, notices=notices).named()
             if place < len(seals):
                 return built
             entry = SealEntry(manifest.seal_digest, manifest.sealed_at, built.snapshot, weeks)

@@ -30,7 +30,7 @@ from pipeline.archive.command import outcome as archive_outcome
 from pipeline.batch.request import NOT_STARTED, SUCCESSES, Outcome
 from pipeline.batch.result import SealResult, stamp
 from pipeline.progress import set_aside
-from pipeline.rules.layout import Lines, violation_lines
+from pipeline.rules.layout import Lines, notice_lines, violation_lines
 from schemas.exit_codes import ExitCode
 from schemas.screen import Screen, make_table
 from schemas.terminal import echo
@@ -196,6 +196,8 @@ def tell(screen: Screen, outcome: Outcome) -> None:
         echo(built_line(entry))
         for warning in entry["warnings"]:
             echo(f"  warning {warning['rule']}: {warning['message']}")
+        for line in notice_lines(entry["notices"]):
+            echo(f"  {line}")
         return
     sentences = {
         "unchanged": f"unchanged, snapshot {entry['snapshot']} is served already",

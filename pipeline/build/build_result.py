@@ -22,6 +22,8 @@ class BuildResult:
         Published files and their total size; 0 when nothing changed.
     warnings
         What the rule check noticed without refusing the seal.
+    notices
+        The notices that are given.
     seconds
         Stage -> wall seconds.
     archive
@@ -34,5 +36,6 @@ class BuildResult:
     files: int = 0
     bytes: int = 0
     warnings: tuple[dict[str, Any], ...] = ()
+    notices: tuple[dict[str, Any], ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
     archive: ArchiveState | None = None

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any
 
 import polars as pl
 
 from datasets.integrity import check_manifest
-from datasets.layout import DESCRIPTION
+from datasets.layout import DESCRIPTION, PROBE
 from datasets.manifest import FileEntry, Manifest, encode
+from datasets.maths.series import Floats
 from datasets.pointer import Pointer, make_pointer
 from datasets.publication.past import with_history
 from datasets.publication.pointers import is_current, refuse, served
@@ -28,6 +28,9 @@ from pipeline.build.stages import Stages
 from pipeline.build.writer import SnapshotWriter
 from pipeline.maths.row_order import ordered
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
+from pipeline.notices import NoticeOutcome, Run, aged_ic, find_notices, in_declared_order, not_checked
+from pipeline.notices.catalogue import of_the_catalogue
+from pipeline.notices.history import of_the_past
 from pipeline.reconciliation.figures import Figure, declared_and_figures
 from pipeline.reconciliation.of_a_seal import (
     figures_from,
@@ -37,10 +40,12 @@ from pipeline.reconciliation.of_a_seal import (
 )
 from pipeline.rule import Violation
 from pipeline.rules import Report, check
+from pipeline.rules.outcomes import rule_outcomes
 from pipeline.rules.registry import RULES
 from pipeline.seal import Seal
 from schemas.errors import OtherFormat, SealRefused
 from schemas.kinds import KINDS, REQUIRED_KINDS
+from schemas.notices import NOTICE, NOTICES
 from schemas.tables import TABLES
 from schemas.version import schema_version
 
@@ -113,14 +118,18 @@ def build_seal(
         report = check(seal, figures=False)
     _require_sound(seal, report.violations, report.warnings if strict else ())
     with Publication(storage, seal.alpha_id, current.manifest) as publication:
-        written = _write_all(seal, publication, stages)
+        written = _write_all(seal, report, publication, stages)
         found = metrics_reproduced(written.figures)
-        noticed = report.warnings if found is None else (*report.warnings, found)
-        _require_sound(seal, (), noticed if strict else ())
-        warnings = tuple(warning.to_dict() for warning in noticed)
-        manifest = _manifest(seal, written, report, warnings)
+        if found is not None:
+            report = replace(report, warnings=(*report.warnings, found))
+        _require_sound(seal, (), report.warnings if strict else ())
+        with stages("notices"):
+            notices = _notices(seal, storage, report, written)
+        manifest = _manifest(seal, written, report, notices)
         with stages("publish"):
-            manifest = with_history(storage, manifest, written.weeks)
+            manifest = with_history(
+                storage, manifest, written.weeks, lambda history: of_the_past(history).to_dict()
+            )
             published = publication.commit(manifest, _pointer(seal, manifest), force=force)
     with stages("archive"):
         archive = package(seal, storage, archives, exclude=exclude)
@@ -130,7 +139,8 @@ def build_seal(
         published.changed,
         len(written.files) + 1,
         sum(entry.bytes for entry in written.files),
-        warnings,
+        tuple(warning.to_dict() for warning in report.warnings),
+        tuple(dict(notice) for notice in manifest.notices if notice["outcome"] == NOTICE),
         stages.seconds,
         archive,
     )
@@ -182,12 +192,14 @@ class _Written:
     columns: dict[str, tuple[str, ...]]
     figures: tuple[Figure, ...]
     weeks: dict[str, SealedWeek]
+    weekly: pl.DataFrame | None
+    delayed: Floats | None
 
 
-def _write_all(seal: Seal, publication: Publication, stages: Stages) -> _Written:
+def _write_all(seal: Seal, report: Report, publication: Publication, stages: Stages) -> _Written:
     """Write every dataset the seal allows; tables are let go as soon as nothing more needs them."""
     writer = SnapshotWriter(publication)
-    weekly: Future[dict[str, pl.DataFrame]] | None = None
+    weekly: Future[_Weekly] | None = None
     digests = digest_decisions(None)
     fills = FillDigests() if seal.has("trades") else None
     with writer, ThreadPoolExecutor(1, thread_name_prefix="signal") as beside:
@@ -216,18 +228,20 @@ def _write_all(seal: Seal, publication: Publication, stages: Stages) -> _Written
         _write_trials(seal, writer, stages)
         if spans:
             writer.table("books", books.published_books(spans))
-        weeks = None
+        weeks = delayed = None
         if weekly is not None:
             with stages("signal quality"):
-                for name, figures_by_week in weekly.result().items():
+                tables, delayed = weekly.result()
+                for name, figures_by_week in tables.items():
                     writer.table(name, figures_by_week)
-                weeks = weekly.result()["weekly_signal"]
+                weeks = tables["weekly_signal"]
         with stages("reconcile"):
             figures = _write_metrics(seal, writer, weeks)
-        _write_description(seal, writer)
+        _write_documents(seal, report, writer)
         with stages("write"):
             writer.finish()
-    return _Written(writer.files, writer.columns, figures, _sealed_weeks(seal, digests, fills, weeks))
+    sealed_weeks = _sealed_weeks(seal, digests, fills, weeks)
+    return _Written(writer.files, writer.columns, figures, sealed_weeks, weeks, delayed)
 
 
 def _sealed_weeks(
@@ -239,12 +253,19 @@ def _sealed_weeks(
     return seal_weeks(seal.table("rebalances"), digests, fills, weekly)
 
 
-def _begin_weekly(
-    seal: Seal, decisions: pl.DataFrame, beside: ThreadPoolExecutor
-) -> Future[dict[str, pl.DataFrame]]:
+_Weekly = tuple[dict[str, pl.DataFrame], Floats | None]
+"""The weekly tables, and the IC of the score of the week before where it is looked at."""
+
+
+def _begin_weekly(seal: Seal, decisions: pl.DataFrame, beside: ThreadPoolExecutor) -> Future[_Weekly]:
     """Compute the weekly figures on a thread: most of it runs on one core, so the books are derived meanwhile."""
     rebalances, unsmoothed = seal.table("rebalances"), one_signal(seal.smoothing)
-    weekly = beside.submit(signals.weekly_tables, rebalances, decisions, unsmoothed=unsmoothed)
+
+    def measure() -> _Weekly:
+        tables = signals.weekly_tables(rebalances, decisions, unsmoothed=unsmoothed)
+        return tables, aged_ic(tables["weekly_signal"], rebalances, decisions)
+
+    weekly = beside.submit(measure)
     if seal.in_parts:
         weekly.result()  # what it takes is freed before the books are read
     return weekly
@@ -301,18 +322,24 @@ def _write_metrics(seal: Seal, writer: SnapshotWriter, weeks: pl.DataFrame | Non
     return figures
 
 
-def _write_description(seal: Seal, writer: SnapshotWriter) -> None:
+def _write_documents(seal: Seal, report: Report, writer: SnapshotWriter) -> None:
     description = seal.description() if seal.has("description") else None
     if description is not None:
         writer.document(DESCRIPTION, "description", encode(description))
+    if report.evidence is not None:
+        writer.document(PROBE, "probe", report.evidence.probe.encode())
 
 
-def _manifest(
-    seal: Seal,
-    written: _Written,
-    report: Report,
-    warnings: tuple[dict[str, Any], ...],
-) -> Manifest:
+def _notices(seal: Seal, storage: Storage, report: Report, written: _Written) -> tuple[NoticeOutcome, ...]:
+    """Judge the run, by itself and beside the others that are served."""
+    if report.evidence is None:
+        return tuple(not_checked(notice, "the rows were not looked at") for notice in NOTICES)
+    portfolio = seal.table("portfolio") if seal.has("portfolio") else None
+    alone = find_notices(Run(report.evidence, written.weekly, portfolio, written.delayed))
+    return in_declared_order((*alone, *of_the_catalogue(storage, seal.alpha_id, report.evidence.probe)))
+
+
+def _manifest(seal: Seal, written: _Written, report: Report, notices: tuple[NoticeOutcome, ...]) -> Manifest:
     return Manifest(
         schema_version=schema_version(),
         alpha_id=seal.alpha_id,
@@ -328,10 +355,12 @@ def _manifest(
         missing=_missing(seal),
         columns=written.columns,
         files=tuple(written.files),
-        warnings=warnings,
+        warnings=tuple(warning.to_dict() for warning in report.warnings),
         rules=tuple(RULES),
         built_with={"polars": pl.__version__},
         reconciliation=declared_and_figures(report.declared, written.figures, adjusted=report.adjusted),
+        checks=rule_outcomes(report, seal.kinds),
+        notices=tuple(notice.to_dict() for notice in notices),
     )
 
 

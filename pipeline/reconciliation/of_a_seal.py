@@ -45,13 +45,25 @@ def _example(figure: Figure) -> Mapping[str, Any]:
     }
 
 
-def recompute_figures(seal: Seal) -> tuple[Figure, ...]:
+def weeks_of(seal: Seal) -> pl.DataFrame | None:
+    """Measure the weeks of a seal that keeps every rule; None where it has no cross-sections or no index of them."""
+    if not (seal.has("rebalances") and seal.has("decisions")):
+        return None
+    decisions = seal.table("decisions")
+    if one_signal(seal.smoothing) and "unsmoothed_score" not in decisions.columns:
+        decisions = decisions.with_columns(unsmoothed_score="score")
+    return measured_weeks(seal.table("rebalances"), decisions)
+
+
+def recompute_figures(seal: Seal, weeks: pl.DataFrame | None = None) -> tuple[Figure, ...]:
     """Recompute the figures of a seal that keeps every rule.
 
     Parameters
     ----------
     seal
         Its tables are read, of which it remembers those read before.
+    weeks
+        As :func:`weeks_of` returns them, where they are known; else they are measured here.
 
     Returns
     -------
@@ -61,12 +73,8 @@ def recompute_figures(seal: Seal) -> tuple[Figure, ...]:
     records = seal.metrics()
     if records is None:
         return ()
-    weeks = None
-    if seal.has("rebalances") and seal.has("decisions"):
-        decisions = seal.table("decisions")
-        if one_signal(seal.smoothing) and "unsmoothed_score" not in decisions.columns:
-            decisions = decisions.with_columns(unsmoothed_score="score")
-        weeks = measured_weeks(seal.table("rebalances"), decisions)
+    if weeks is None:
+        weeks = weeks_of(seal)
     ledger = seal.table("portfolio") if seal.has("portfolio") else None
     return figures_from(records, weeks, ledger, seal.equity_basis)
 

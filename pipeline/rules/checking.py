@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -12,10 +12,12 @@ from typing import Any, Final
 import polars as pl
 
 from pipeline.internal import contained
+from pipeline.notices import NoticeOutcome, Run, aged_ic, find_notices
+from pipeline.notices.evidence import Evidence, gather
 from pipeline.reconciliation.figures import Figure
-from pipeline.reconciliation.of_a_seal import metrics_reproduced, recompute_figures
+from pipeline.reconciliation.of_a_seal import metrics_reproduced, recompute_figures, weeks_of
 from pipeline.rule import Coverage, Level, Rule, Violation
-from pipeline.rules.in_parts import Undecided, apply_in_parts
+from pipeline.rules.in_parts import Undecided, apply_in_parts, read_columns
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 from pipeline.rules.tables import Tables
@@ -195,10 +197,14 @@ def _begun(seal: Seal, on_step: Callable[[str], None], *, in_parts: bool = False
 def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
     seal = state.seal
     recomputed: tuple[Figure, ...] = ()
-    if figures and not state.violations:
+    notices: tuple[NoticeOutcome, ...] = ()
+    evidence = None if state.violations else _evidence(state, tables)
+    if figures and evidence is not None:
         state.on_step(metrics_reproduced.id)
-        recomputed = recompute_figures(seal)
+        weeks = weeks_of(seal)
+        recomputed = recompute_figures(seal, weeks)
         state.note(metrics_reproduced(recomputed))
+        notices = _notices(seal, evidence, weeks)
     elif figures and "metrics" in seal.kinds:
         state.skip(metrics_reproduced, "the seal is refused")
     order = {id_: place for place, id_ in enumerate(RULES)}
@@ -216,7 +222,29 @@ def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
         coverage_without_raw={
             id_: (share.checked_without_raw, share.of) for id_, share in state.coverage.items()
         },
+        notices=notices,
+        evidence=None if figures else evidence,
     )
+
+
+def _evidence(state: _Check, tables: Tables) -> Evidence:
+    """Gather what the notices need of the rows, from columns of the tables in memory, or part by part."""
+    state.on_step("what notices are made of")
+
+    def read(kind: str, columns: tuple[str, ...]) -> Iterable[pl.DataFrame]:
+        if not state.by_parts(kind):
+            return (tables[kind][list(columns)],)
+        return read_columns(state.seal, kind, columns)
+
+    return gather({kind: frame.columns for kind, frame in state.frames.items()}, read)
+
+
+def _notices(seal: Seal, evidence: Evidence, weeks: pl.DataFrame | None) -> tuple[NoticeOutcome, ...]:
+    delayed = None
+    if weeks is not None:
+        delayed = aged_ic(weeks, seal.table("rebalances"), seal.table("decisions"))
+    portfolio = seal.table("portfolio") if seal.has("portfolio") else None
+    return find_notices(Run(evidence, weeks, portfolio, delayed))
 
 
 def _read_files(state: _Check) -> None:

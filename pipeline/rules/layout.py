@@ -13,6 +13,7 @@ from rich.text import Text
 
 from pipeline.reconciliation.figures import Figure, not_reproduced
 from pipeline.rules.report import Report
+from schemas.notices import NOTICE
 
 
 class Lines:
@@ -44,7 +45,7 @@ def wrapped(text: str, width: int, indent: int) -> list[str]:
 
 
 def report_layout(report: Report, *, verbose: bool = False) -> Lines:
-    """Lay a report out: the verdict, what is broken, what was noticed, the figures, and what was not checked.
+    """Lay a report out: the verdict, what is broken, warnings, notices, the figures, and what was not checked.
 
     Parameters
     ----------
@@ -58,6 +59,7 @@ def report_layout(report: Report, *, verbose: bool = False) -> Lines:
     lines = [(f"{report.alpha_id or report.address}  {verdict}  {counts}", 2, style)]
     lines += violation_lines(found["violations"])
     lines += violation_lines(found["warnings"], "warning ")
+    lines += [(_printable(line), 2, "yellow") for line in notice_lines(found["notices"])]
     lines += figure_lines(report.figures, verbose=verbose)
     lines += [
         (f"{rule}: {checked:,} of {of:,} rows compared ({checked / of:.1%})", 2, "")
@@ -97,6 +99,15 @@ def _violation_lines(violations: Sequence[Mapping[str, Any]], mark: str) -> Iter
         for example in violation["examples"]:
             values = ", ".join(f"{name}={_shown(value)}" for name, value in example.items())
             yield f"    {values}", 6, "cyan"
+
+
+def notice_lines(notices: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say each notice that is given in a line; `notices` as :meth:`pipeline.notices.NoticeOutcome.to_dict` returns them."""
+    return [
+        f"notice {found['notice']}: {found['message']} Threshold: {found['threshold']:.4g}."
+        for found in notices
+        if found["outcome"] == NOTICE
+    ]
 
 
 def figure_lines(figures: Sequence[Figure], *, verbose: bool = False) -> list[tuple[str, int, str]]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pipeline.notices import NoticeOutcome, given
+from pipeline.notices.evidence import Evidence
 from pipeline.reconciliation.figures import Figure, declared_and_figures
 from pipeline.rule import Violation
 
@@ -47,6 +49,11 @@ class Report:
         Rule -> rows it compared and rows it is about, of the rules that the tables settle only in part.
     coverage_without_raw
         The same by the books that every reader may know of.
+    notices
+        What every declared notice came to, in declared order; empty when the seal is refused, and before its weeks are
+        measured.
+    evidence
+        What notices need of the rows, for whoever measures the weeks later; None when the seal is refused.
     """
 
     address: str
@@ -60,11 +67,18 @@ class Report:
     adjusted: bool = False
     coverage: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     coverage_without_raw: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    notices: tuple[NoticeOutcome, ...] = ()
+    evidence: Evidence | None = None
 
     @property
     def refused(self) -> bool:
         """Whether any rule is broken."""
         return bool(self.violations)
+
+    @property
+    def given(self) -> tuple[NoticeOutcome, ...]:
+        """The notices that are given."""
+        return given(self.notices)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as a JSON-ready mapping."""
@@ -78,6 +92,7 @@ class Report:
             "coverage": {
                 rule: {"checked": checked, "of": of} for rule, (checked, of) in self.coverage.items()
             },
+            "notices": [notice.to_dict() for notice in self.notices],
             "rows": dict(self.counts),
             "reconciliation": declared_and_figures(self.declared, self.figures, adjusted=self.adjusted),
         }

@@ -1,0 +1,18 @@
+"""What is noticed of a run without refusing it. The notices themselves are declared in :mod:`schemas.notices`.
+
+Each family is a module of pure functions of what :mod:`pipeline.notices.evidence` keeps of the tables.
+"""
+
+from pipeline.notices.of_a_run import Run, aged_ic, find_notices
+from pipeline.notices.outcome import NoticeOutcome, given, in_declared_order, judged, not_checked
+
+__all__ = [
+    "NoticeOutcome",
+    "Run",
+    "aged_ic",
+    "find_notices",
+    "given",
+    "in_declared_order",
+    "judged",
+    "not_checked",
+]

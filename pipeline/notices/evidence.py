@@ -1,0 +1,293 @@
+"""What the notices keep of the large tables of a run: a sample, gathered once while the rows are at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from functools import partial
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from datasets.maths.conventions import DAYS_PER_YEAR
+from datasets.maths.rank_correlation import Integers
+from datasets.maths.series import Dates, Flags, Floats
+from pipeline.notices.fills import Fills
+from pipeline.notices.probe import MAX_DAYS, Probe, Sample, days_by_digest, first_names
+from schemas.tables.books import RAW_PREFIX, TRADE_ONLY_SUFFIXES
+
+ReadColumns = Callable[[str, tuple[str, ...]], Iterable[pl.DataFrame]]
+"""Yields some columns of a table, part by part; all rows come in one part where they are in memory."""
+
+_COPIED_NAMES: Final = 32
+"""Names by which weeks are compared with each other."""
+_FILLS: Final = 10_000
+"""Fills from which no further day is sampled."""
+_EPOCH: Final = date(1970, 1, 1).toordinal()
+_EMPTY: Final = Sample((), (), np.empty((0, 0)))
+
+
+@dataclass(frozen=True, slots=True)
+class CrossSections:
+    """What is kept of the cross-sections.
+
+    Attributes
+    ----------
+    dates
+        Ascending.
+    names, last, mean
+        Different names of all of them, names of the last one, and on average.
+    scores, forward_returns
+        Of up to 32 names by week, shape (names, weeks); NaN for none. None where the column was not sealed.
+    """
+
+    dates: Dates
+    names: int
+    last: int
+    mean: float
+    scores: Floats
+    forward_returns: Floats | None
+
+    @property
+    def years(self) -> float:
+        """Years from the first cross-section to the last."""
+        return float((self.dates[-1] - self.dates[0]) / np.timedelta64(1, "D")) / DAYS_PER_YEAR
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is kept of the rows of a run.
+
+    Attributes
+    ----------
+    cross_sections
+        None where the run sealed none.
+    fills
+        None where the run sealed no fills, or no positions.
+    cash_adjustments
+        Book -> sum; None where none was sealed.
+    probe
+        What is compared with other runs.
+    """
+
+    cross_sections: CrossSections | None = None
+    fills: Fills | None = None
+    cash_adjustments: Mapping[str, float] | None = None
+    probe: Probe = field(default_factory=lambda: Probe(_EMPTY, _EMPTY, _EMPTY))
+
+
+def gather(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evidence:
+    """Gather what the notices need of the rows.
+
+    Parameters
+    ----------
+    tables
+        Kind -> columns, of the tables that the run sealed and that keep every rule.
+    read
+        Reads some columns of one of them.
+    """
+    with np.errstate(all="ignore"):  # a return beyond a double is none
+        return _gathered(tables, read)
+
+
+def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evidence:
+    sections, forward_returns = None, _EMPTY
+    if "decisions" in tables:
+        sections, forward_returns = _cross_sections(tables["decisions"], read)
+    fills, marks, mids = None, _EMPTY, _EMPTY
+    if {"positions", "portfolio"} <= tables.keys():
+        fills, marks, mids = _prices("trades" in tables, read)
+    paid = None
+    if "cash_adjustment" in tables.get("pnl", ()):
+        parts = [
+            part.group_by("book").agg(pl.col("cash_adjustment").sum())
+            for part in read("pnl", ("book", "cash_adjustment"))
+        ]
+        sums = pl.concat(parts).group_by("book").agg(pl.col("cash_adjustment").sum())
+        paid = dict(sums.iter_rows())
+    return Evidence(sections, fills, paid, Probe(marks, mids, forward_returns))
+
+
+def _cross_sections(columns: Collection[str], read: ReadColumns) -> tuple[CrossSections | None, Sample]:
+    """Count the names of each week, and keep the scores and returns of some."""
+    values = ("score", "forward_return") if "forward_return" in columns else ("score",)
+    symbols = Symbols()
+    seen, sizes, kept = np.zeros(0, np.bool_), [], []
+    for part in read("decisions", ("date", "symbol", *values)):
+        codes = symbols.codes(part["symbol"])
+        seen = np.concatenate([seen, np.zeros(max(0, symbols.width - seen.size), np.bool_)])
+        seen[codes] = True
+        day = part["date"].to_physical().to_numpy()
+        sizes.append(_counted(day))
+        # A name that stands first among all stood first among those seen so far.
+        rows = np.flatnonzero(np.isin(np.arange(seen.size), symbols.first(seen))[codes])
+        kept.append([column[rows] for column in (day, codes, *(part[name].to_numpy() for name in values))])
+    days, place = np.unique(np.concatenate([days for days, _ in sizes]), return_inverse=True)
+    if not days.size:
+        return None, _EMPTY
+    size = np.bincount(place, weights=np.concatenate([size for _, size in sizes]))
+    chosen = symbols.first(seen)
+    row = np.full(seen.size, -1)
+    row[chosen] = np.arange(chosen.size)
+    day, code, *found = (np.concatenate(column) for column in zip(*kept, strict=True))
+    at = row[code] >= 0
+    tables = {}
+    for name, column in zip(values, found, strict=True):
+        tables[name] = np.full((chosen.size, days.size), np.nan)
+        tables[name][row[code[at]], np.searchsorted(days, day[at])] = column[at]
+    returns = tables.get("forward_return")
+    sections = CrossSections(
+        days.astype("datetime64[D]"),
+        int(seen.sum()),
+        int(size[-1]),
+        float(size.mean()),
+        tables["score"][:_COPIED_NAMES],
+        None if returns is None else returns[:_COPIED_NAMES],
+    )
+    return sections, _EMPTY if returns is None else _sampled_weeks(symbols.names(chosen), days, returns)
+
+
+def _sampled_weeks(names: list[str], days: Integers, returns: Floats) -> Sample:
+    """Keep the forward returns of some weeks; a week is known by its date and that of the next."""
+    measured = np.flatnonzero(~np.isnan(returns[:, :-1]).all(axis=0))
+    weeks = measured[days_by_digest(days[measured])[:MAX_DAYS]]
+    return Sample.of(names, [_period(days[week], days[week + 1]) for week in weeks], returns[:, weeks])
+
+
+def _prices(trades: bool, read: ReadColumns) -> tuple[Fills | None, Sample, Sample]:
+    """Keep fills of some days beside the marks around them, and the returns of some sessions."""
+    ledger = pl.concat(read("portfolio", ("book", "date")))
+    sessions = np.unique(ledger["date"].to_physical().to_numpy())
+    books = [book for book in ledger["book"].unique() if not book.startswith(RAW_PREFIX)]
+    symbols = Symbols()
+    filled = _sampled_fills(read, books) if trades else None
+    later = 1 + days_by_digest(sessions[1:])[:MAX_DAYS]
+    wanted = [sessions[later], sessions[later - 1]]
+    if filled is not None:
+        day, decided = (filled[name].to_physical().to_numpy() for name in ("day", "decision_at"))
+        # A fill on no session or the first one has no close before it, and none is looked for on the day 0 days ahead.
+        before = sessions[np.maximum(np.searchsorted(sessions, day) - 1, 0)]
+        wanted += [day, before, decided]
+    days = np.unique(np.concatenate(wanted))
+    marks = _marks(read, books, days, symbols)
+    at = partial(np.searchsorted, days)
+    chosen = symbols.first(np.asarray(np.isfinite(marks).any(axis=0)))
+    ratio = marks[at(sessions[later])][:, chosen] / marks[at(sessions[later - 1])][:, chosen] - 1
+    periods = [_period(sessions[place - 1], sessions[place]) for place in later]
+    marked = Sample.of(symbols.names(chosen), periods, ratio.T)
+    if filled is None:
+        return None, marked, _EMPTY
+    code, mid = symbols.codes(filled["symbol"]), filled["mid_price"].to_numpy()
+    marks = np.pad(marks, ((0, 0), (0, symbols.width - marks.shape[1])), constant_values=np.nan)
+    close_before = np.where(before < day, marks[at(before), code], np.nan)
+    fills = Fills(
+        np.sign(filled["quantity"].to_numpy()),
+        mid,
+        close_before,
+        marks[at(day), code],
+        marks[at(decided), code],
+    )
+    fill_days = np.unique(day)
+    fill_days = fill_days[days_by_digest(fill_days)[:MAX_DAYS]]
+    table = np.full((symbols.width, fill_days.size), np.nan)
+    order = np.argsort(fill_days)
+    place = order[np.minimum(np.searchsorted(fill_days, day, sorter=order), order.size - 1)]
+    among = fill_days[place] == day
+    table[code[among], place[among]] = mid[among] / close_before[among] - 1
+    before_day = dict(zip(day.tolist(), before.tolist(), strict=True))
+    chosen = symbols.first(np.asarray(np.isfinite(table).any(axis=1)))
+    periods = [_period(before_day[one], one) for one in fill_days.tolist()]
+    return fills, marked, Sample.of(symbols.names(chosen), periods, table[chosen])
+
+
+def _marks(read: ReadColumns, books: list[str], days: Integers, symbols: Symbols) -> Floats:
+    """Lay the marks of some days out by day and symbol; NaN where no book held the name."""
+    parts = []
+    for part in read("positions", ("book", "date", "symbol", "mark_price")):
+        found = part[_rows_of(part["date"].to_physical().to_numpy(), days)]
+        parts.append(found.filter(found["book"].is_in(books)))
+    rows = pl.concat(parts)
+    codes = symbols.codes(rows["symbol"])
+    marks = np.full((days.size, symbols.width), np.nan)
+    marks[np.searchsorted(days, rows["date"].to_physical().to_numpy()), codes] = rows["mark_price"].to_numpy()
+    return marks
+
+
+def _sampled_fills(read: ReadColumns, books: list[str]) -> pl.DataFrame:
+    """Return the fills of the days that stand first by digest."""
+    wanted = [book + suffix for book in books for suffix in ("", *TRADE_ONLY_SUFFIXES)]
+    counts = []
+    for part in read("trades", ("book", "timestamp")):
+        day = part["timestamp"].dt.date().to_physical().to_numpy()
+        counts.append(_counted(day[part["book"].is_in(wanted).to_numpy()]))
+    days, place = np.unique(np.concatenate([days for days, _ in counts]), return_inverse=True)
+    number = np.bincount(place, weights=np.concatenate([size for _, size in counts]), minlength=days.size)
+    order = days_by_digest(days)
+    enough = max(MAX_DAYS, 1 + int(np.searchsorted(np.cumsum(number[order]), _FILLS)))
+    chosen = np.sort(days[order[:enough]])
+    parts = []
+    for part in read("trades", ("book", "timestamp", "decision_at", "symbol", "quantity", "mid_price")):
+        found = part.hstack([part["timestamp"].dt.date().alias("day")])
+        found = found[_rows_of(found["day"].to_physical().to_numpy(), chosen)]
+        parts.append(found.filter(found["book"].is_in(wanted)))
+    return pl.concat(parts)
+
+
+def _counted(days: Integers) -> tuple[Integers, Integers]:
+    """Return the different days, ascending, and how often each occurs: counted, not sorted, as there are few."""
+    if not days.size:
+        return days, days
+    first = int(days.min())
+    number = np.bincount(days - first)
+    found = np.flatnonzero(number)
+    return found + first, number[found]
+
+
+def _rows_of(days: Integers, wanted: Integers) -> Integers:
+    """Find the rows of some days, given ascending."""
+    if not wanted.size:
+        return wanted
+    first, last = int(wanted[0]), int(wanted[-1])
+    table = np.zeros(last - first + 3, np.bool_)
+    table[wanted - first + 1] = True
+    return np.flatnonzero(table[np.clip(days, first - 1, last + 1) - first + 1])
+
+
+def _period(first: int, last: int) -> str:
+    """Name a period by its days, given as days since 1970."""
+    return f"{date.fromordinal(_EPOCH + int(first))} {date.fromordinal(_EPOCH + int(last))}"
+
+
+class Symbols:
+    """Symbols by number; some numbers may belong to none."""
+
+    def __init__(self) -> None:
+        self._category = pl.Categorical(pl.Categories.random())
+        self._numbered: list[pl.Series] = []
+        """While one such column lives, so does the numbering."""
+        self._names: dict[int, str] = {}
+        self.width = 0
+        """One more than the highest number so far."""
+
+    def codes(self, symbols: pl.Series) -> Integers:
+        """Number a column."""
+        coded = symbols.cast(self._category)
+        self._numbered.append(coded.head(0))
+        codes = coded.to_physical().to_numpy()
+        found = np.flatnonzero(np.bincount(codes))
+        new = [code for code in found.tolist() if code not in self._names]
+        names = pl.Series(new, dtype=pl.UInt32).cat.to(self._category).cast(pl.String)
+        self._names.update(zip(new, names.to_list(), strict=True))
+        self.width = max(self.width, 1 + int(found[-1]) if found.size else 0)
+        return codes.astype(np.int64)
+
+    def names(self, codes: Integers) -> list[str]:
+        """Return the names of some numbers."""
+        return [self._names[code] for code in codes.tolist()]
+
+    def first(self, among: Flags) -> Integers:
+        """Return the numbers of up to 64 symbols that stand first by digest, of those marked."""
+        known = {self._names[code]: code for code in np.flatnonzero(among).tolist()}
+        return np.array([known[name] for name in first_names(known)], np.int64)

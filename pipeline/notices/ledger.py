@@ -1,0 +1,232 @@
+"""Notices on the ledgers of the books."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from datasets.maths import ratios
+from datasets.maths.conventions import DAYS_PER_YEAR, SESSIONS_PER_YEAR
+from datasets.maths.series import Dates, Floats
+from datasets.maths.unavailable import Unavailable
+from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from schemas.notices import CHANCE, NOTICES, SESSIONS_ALLOWED
+from schemas.tables.books import RAW_PREFIX, book_order
+
+_BASIS_POINTS: Final = 10_000
+_MIN_DRAWDOWN_SESSIONS: Final = 126
+"""Half a year: a book may well be without a loss of one percent for some months."""
+_MIN_SESSIONS: Final = 20
+_COLUMNS: Final = (
+    "starting_equity", "ending_equity", "market_pnl", "execution_cost", "borrow_cashflow", "cash_carry",
+    "risk_free_return", "rounding_adjustment", "gross_notional", "net_notional", "turnover_notional",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The ledger of one book, in the order of its sessions.
+
+    Attributes
+    ----------
+    book
+        Its name.
+    dates
+        Of its sessions.
+    columns
+        Name -> values, of the columns that the notices read.
+    cash_adjustment
+        Sum over the run; None where none was sealed.
+    """
+
+    book: str
+    dates: Dates
+    columns: Mapping[str, Floats]
+    cash_adjustment: float | None = None
+
+    def __getitem__(self, column: str) -> Floats:
+        """Return a column."""
+        return self.columns[column]
+
+    def total(self, column: str) -> float:
+        """Sum a column."""
+        return float(self.columns[column].sum())
+
+    @property
+    def profit(self) -> float:
+        """Last ending equity less first starting equity."""
+        return float(self["ending_equity"][-1] - self["starting_equity"][0])
+
+
+def ledgers_of(portfolio: pl.DataFrame, cash_adjustments: Mapping[str, float] | None = None) -> list[Ledger]:
+    """Split a portfolio into the ledgers that notices look at: all but the raw books', long_short first.
+
+    Parameters
+    ----------
+    portfolio
+        As sealed.
+    cash_adjustments
+        Book -> sum of its ``cash_adjustment``; None where none was sealed.
+    """
+    found = []
+    for key, rows in portfolio.partition_by("book", as_dict=True).items():
+        book = str(key[0])
+        if not book.startswith(RAW_PREFIX):
+            dates = rows["date"].to_numpy()
+            order = np.argsort(dates, kind="stable")
+            columns = {name: rows[name].to_numpy()[order] for name in _COLUMNS}
+            paid = None if cash_adjustments is None else cash_adjustments.get(book, 0.0)
+            found.append(Ledger(book, dates[order], columns, paid))
+    return sorted(found, key=lambda ledger: book_order(ledger.book))
+
+
+def of_ledgers(ledgers: Sequence[Ledger]) -> Iterator[NoticeOutcome]:
+    """Judge each figure of the book in which it is most unusual."""
+    yield _most(ledgers, "book.sharpe", _sharpe)
+    yield _most(ledgers, "book.drawdown", _drawdown)
+    yield _most(ledgers, "book.execution_cost", _execution_cost)
+    yield _most(ledgers, "book.borrow", _borrow)
+    yield _most(ledgers, "book.carry", _carry)
+    yield _most(ledgers, "book.cash_adjustment", _cash_adjustment)
+    yield _most(ledgers, "book.rounding", _rounding)
+    yield _most(ledgers, "book.sessions", _sessions)
+    yield _most(ledgers, "book.risk_free_rate", _risk_free_rate)
+
+
+def _most(
+    ledgers: Sequence[Ledger], notice: str, judge: Callable[[Ledger], NoticeOutcome | str]
+) -> NoticeOutcome:
+    """Judge every book and return the outcome that is furthest on the wrong side of its threshold."""
+    judgements = [judge(ledger) for ledger in ledgers]
+    outcomes = [found for found in judgements if isinstance(found, NoticeOutcome) and found.value is not None]
+    if not outcomes:
+        return not_checked(
+            notice, next((x for x in judgements if isinstance(x, str)), "no book has a ledger")
+        )
+    sign = -1.0 if NOTICES[notice].below else 1.0
+    return max(outcomes, key=lambda x: (x.message is not None, sign * (x.value or 0.0)))
+
+
+def _sharpe(ledger: Ledger) -> NoticeOutcome | str:
+    figure = ratios.information_ratio(ledger["starting_equity"], ledger["ending_equity"])
+    if isinstance(figure, Unavailable):
+        return figure.text
+    notice, sessions = "book.sharpe", ledger.dates.size
+    by_chance = CHANCE * math.sqrt(SESSIONS_PER_YEAR / sessions)
+    return judged(
+        notice,
+        figure,
+        f"{ledger.book} has an information ratio of {figure:.2f} a year over {sessions} sessions.",
+        threshold=max(NOTICES[notice].threshold, by_chance),
+        book=ledger.book,
+        sessions=sessions,
+    )
+
+
+def _drawdown(ledger: Ledger) -> NoticeOutcome | str:
+    held = int((ledger["gross_notional"] > 0).sum())
+    if held < _MIN_DRAWDOWN_SESSIONS:
+        return f"{ledger.book} held positions for {held} sessions; {_MIN_DRAWDOWN_SESSIONS} are needed"
+    figure = ratios.max_drawdown_pct(ledger["starting_equity"], ledger["ending_equity"])
+    if isinstance(figure, Unavailable):
+        return figure.text
+    return judged(
+        "book.drawdown",
+        figure,
+        f"{ledger.book} never fell by more than {figure:.2f} % in {held} sessions with positions.",
+        book=ledger.book,
+        sessions=held,
+    )
+
+
+def _execution_cost(ledger: Ledger) -> NoticeOutcome | str:
+    traded = ledger.total("turnover_notional")
+    if not traded > 0:
+        return f"{ledger.book} traded nothing"
+    cost = (0.0 - ledger.total("execution_cost")) / traded * _BASIS_POINTS
+    return judged(
+        "book.execution_cost", cost, f"{ledger.book} paid {cost:.2f} bp of what it traded.", book=ledger.book
+    )
+
+
+def _borrow(ledger: Ledger) -> NoticeOutcome | str:
+    short = float((ledger["gross_notional"] - ledger["net_notional"]).sum()) / 2
+    if not short > 1e-9 * ledger.total("gross_notional"):
+        return f"{ledger.book} held no short position"
+    rate = (0.0 - ledger.total("borrow_cashflow")) / short * SESSIONS_PER_YEAR
+    return judged(
+        "book.borrow",
+        rate,
+        f"{ledger.book} paid {rate:.3%} a year to borrow what it was short.",
+        book=ledger.book,
+    )
+
+
+def _carry(ledger: Ledger) -> NoticeOutcome | str:
+    earned = float(np.abs(ledger["market_pnl"]).sum())
+    if not earned > 0:
+        return f"{ledger.book} earned and lost nothing on prices"
+    share = abs(ledger.total("cash_carry")) / earned
+    return judged(
+        "book.carry",
+        share,
+        f"Interest on cash of {ledger.book} is {share:.1%} of what it earned and lost on prices day by day.",
+        book=ledger.book,
+    )
+
+
+def _cash_adjustment(ledger: Ledger) -> NoticeOutcome | str:
+    if ledger.cash_adjustment is None:
+        return "the run sealed no cash_adjustment"
+    return _of_profit(ledger, "book.cash_adjustment", ledger.cash_adjustment, "Cash adjustments")
+
+
+def _rounding(ledger: Ledger) -> NoticeOutcome | str:
+    return _of_profit(ledger, "book.rounding", ledger.total("rounding_adjustment"), "Rounding adjustments")
+
+
+def _of_profit(ledger: Ledger, notice: str, amount: float, what: str) -> NoticeOutcome | str:
+    if not amount:
+        return judged(notice, 0.0, "", book=ledger.book)
+    if not ledger.profit:
+        return f"{ledger.book} made no profit and no loss"
+    share = abs(amount) / abs(ledger.profit)
+    return judged(
+        notice,
+        share,
+        f"{what} of {ledger.book} come to {amount:.6g}, its profit to {ledger.profit:.6g}.",
+        book=ledger.book,
+    )
+
+
+def _sessions(ledger: Ledger) -> NoticeOutcome | str:
+    notice, sessions = "book.sessions", ledger.dates.size
+    if sessions < _MIN_SESSIONS:
+        return f"{ledger.book} has {sessions} sessions; {_MIN_SESSIONS} are needed"
+    years = float((ledger.dates[-1] - ledger.dates[0]) / np.timedelta64(1, "D")) / DAYS_PER_YEAR
+    rate = (sessions - 1) / years
+    declared = NOTICES[notice]
+    assert declared.least is not None
+    allowed = SESSIONS_ALLOWED / years
+    return judged(
+        notice,
+        rate,
+        f"{ledger.book} has {rate:.0f} sessions a year.",
+        threshold=declared.threshold + allowed,
+        least=declared.least - allowed,
+        book=ledger.book,
+    )
+
+
+def _risk_free_rate(ledger: Ledger) -> NoticeOutcome | str:
+    if not ledger.dates.size:
+        return f"{ledger.book} has no session"
+    rate = float(ledger["risk_free_return"].mean()) * SESSIONS_PER_YEAR
+    return judged(
+        "book.risk_free_rate", rate, f"Cash of {ledger.book} earned {rate:.1%} a year.", book=ledger.book
+    )

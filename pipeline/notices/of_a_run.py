@@ -1,0 +1,114 @@
+"""All notices of one run, from what was kept of its tables and the figures of its weeks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from datasets.maths.equity import period_returns
+from datasets.maths.series import Floats
+from pipeline.maths.information_coefficient import delayed_ic
+from pipeline.notices import fills, ledger, signal, universe
+from pipeline.notices.evidence import Evidence
+from pipeline.notices.outcome import NoticeOutcome, in_declared_order, not_checked
+from schemas.notices import NOTICES
+from schemas.tables.books import CONDITIONED_BOOKS
+
+_AT_PUBLICATION: Final = {
+    "catalogue": "it is compared with the other runs of a catalogue as it is published",
+    "history": "it is compared with earlier seals of the alpha as it is published",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the notices of a run are made of.
+
+    Attributes
+    ----------
+    evidence
+        What was kept of its rows.
+    weeks
+        ``date`` and ``ic`` by rebalance date; None where the run sealed no cross-sections.
+    portfolio
+        The sealed ledger; None where there is none.
+    delayed
+        As :func:`aged_ic` returns it.
+    """
+
+    evidence: Evidence
+    weeks: pl.DataFrame | None
+    portfolio: pl.DataFrame | None
+    delayed: Floats | None
+
+
+def aged_ic(weeks: pl.DataFrame, rebalances: pl.DataFrame, decisions: pl.DataFrame) -> Floats | None:
+    """Compute the weekly IC of the score of the week before, where it is looked at.
+
+    Parameters
+    ----------
+    weeks
+        ``ic`` by week.
+    rebalances, decisions
+        As for :func:`pipeline.maths.information_coefficient.delayed_ic`.
+
+    Returns
+    -------
+    Floats or None
+        None where the mean IC cannot be told from zero, so that nothing follows from what is left of it a week later.
+    """
+    if "forward_return" not in decisions.columns:
+        return None
+    ic = weeks["ic"].drop_nulls().to_numpy()
+    return delayed_ic(rebalances, decisions) if signal.is_told_from_zero(ic) else None
+
+
+def find_notices(run: Run) -> tuple[NoticeOutcome, ...]:
+    """Judge a run by every declared notice; those on other runs are left to its publication."""
+    with np.errstate(all="ignore"):  # a figure beyond a double is not finite, and so not checked
+        return in_declared_order(_outcomes(run))
+
+
+def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
+    lacking = {
+        "signal": "decisions and rebalances",
+        "book": "portfolio",
+        "fills": "trades, positions and portfolio",
+        "universe": "decisions",
+    }
+    for notice in NOTICES:
+        family = notice.partition(".")[0]
+        yield not_checked(notice, _AT_PUBLICATION.get(family) or f"the run lacks one of {lacking[family]}")
+    ledgers = [] if run.portfolio is None else ledger.ledgers_of(run.portfolio, run.evidence.cash_adjustments)
+    if run.weeks is not None:
+        yield from _of_weeks(run, run.weeks, ledgers)
+    if ledgers:
+        yield from ledger.of_ledgers(ledgers)
+    if run.evidence.fills is not None:
+        yield from fills.of_fills(run.evidence.fills)
+    sections = run.evidence.cross_sections
+    if sections is None:
+        return
+    yield universe.of_exits(sections.names, sections.last, sections.mean, sections.years)
+    yield signal.of_copies("signal.copied_scores", sections.scores, sections.dates, "scores")
+    if sections.forward_returns is not None:
+        yield signal.of_copies(
+            "signal.copied_forward_returns", sections.forward_returns, sections.dates, "forward returns"
+        )
+
+
+def _of_weeks(run: Run, weeks: pl.DataFrame, ledgers: list[ledger.Ledger]) -> Iterator[NoticeOutcome]:
+    dates = weeks["date"].to_numpy()
+    order = np.argsort(dates)
+    dates, ic = dates[order], weeks["ic"].to_numpy()[order]
+    yield from signal.of_weekly_ic(ic[~np.isnan(ic)], run.delayed)
+    book = next((found for found in ledgers if found.book == CONDITIONED_BOOKS[0]), None)
+    if book is None:
+        yield not_checked("signal.book_correlation", f"the run has no ledger of {CONDITIONED_BOOKS[0]}")
+    else:
+        returns = period_returns(book["starting_equity"], book["ending_equity"])
+        yield signal.of_the_book(dates, ic, book.dates, returns)

@@ -1,0 +1,129 @@
+"""What one notice came to for one run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from schemas.notices import NOT_CHECKED, NOTICE, NOTICES, PASS
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeOutcome:
+    """One notice, whether it was given, and its figure.
+
+    Attributes
+    ----------
+    notice
+        Id of the declaration.
+    outcome
+        ``pass``, ``notice`` or ``not_checked``.
+    value, threshold
+        The figure and what it was compared with; None when it was not checked.
+    reason
+        Why it was not checked.
+    message
+        Of a notice that is given: what was found, in one sentence.
+    details
+        More of it, JSON-ready; ``alphas`` names the other runs that it concerns.
+    """
+
+    notice: str
+    outcome: str
+    value: float | None = None
+    threshold: float | None = None
+    reason: str | None = None
+    message: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as manifests and reports have it."""
+        declared = NOTICES[self.notice]
+        return {
+            "notice": self.notice,
+            "outcome": self.outcome,
+            "figure": declared.figure,
+            "value": self.value,
+            "threshold": self.threshold,
+            "unit": declared.unit,
+            "reason": self.reason,
+            "message": self.message,
+            "raw": declared.raw,
+            "details": dict(self.details),
+        }
+
+
+def judged(
+    notice: str,
+    value: float,
+    message: str,
+    *,
+    threshold: float | None = None,
+    least: float | None = None,
+    **details: Any,
+) -> NoticeOutcome:
+    """Compare a figure with its threshold.
+
+    Parameters
+    ----------
+    notice
+        Id of the declaration.
+    value
+        The figure.
+    message
+        What is said when the notice is given.
+    threshold, least
+        Those that apply to this run, where they are not the declared ones.
+    **details
+        More of it, JSON-ready.
+
+    Returns
+    -------
+    NoticeOutcome
+        A figure that is not finite is not checked.
+    """
+    declared = NOTICES[notice]
+    if not math.isfinite(value):
+        return not_checked(notice, f"{declared.figure} is not a finite number")
+    limit = declared.threshold if threshold is None else threshold
+    least = declared.least if least is None else least
+    if least is not None and value - least < limit - value:
+        limit, noticed = least, value < least
+    else:
+        noticed = value < limit if declared.below else value > limit
+    return NoticeOutcome(
+        notice,
+        NOTICE if noticed else PASS,
+        float(value),
+        float(limit),
+        message=message if noticed else None,
+        details=details,
+    )
+
+
+def not_checked(notice: str, reason: str) -> NoticeOutcome:
+    """Say why a notice could not be judged."""
+    return NoticeOutcome(notice, NOT_CHECKED, reason=reason)
+
+
+def given(outcomes: Iterable[NoticeOutcome]) -> tuple[NoticeOutcome, ...]:
+    """Return those that are given."""
+    return tuple(outcome for outcome in outcomes if outcome.outcome == NOTICE)
+
+
+def in_declared_order(outcomes: Iterable[NoticeOutcome]) -> tuple[NoticeOutcome, ...]:
+    """Return one outcome a declared notice, in declared order; the last one counts where a notice has several.
+
+    Raises
+    ------
+    KeyError
+        When a declared notice has none, or one is not declared.
+    """
+    by_id = {outcome.notice: outcome for outcome in outcomes}
+    if by_id.keys() != NOTICES.keys():
+        raise KeyError(
+            f"notices without an outcome or a declaration: {sorted(by_id.keys() ^ NOTICES.keys())}"
+        )
+    return tuple(by_id[id_] for id_ in NOTICES)

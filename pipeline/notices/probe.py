@@ -1,0 +1,150 @@
+"""A small sample of a run's returns, chosen so that all runs sample the same names and days.
+
+Names and days are taken in the order of their digests: of two runs that share a universe both take those that stand first
+among what they share. Prices are sampled as returns from the close before, so that a level that was adjusted for another
+split says nothing.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import numpy as np
+import orjson
+
+from datasets.maths.rank_correlation import Integers
+from datasets.maths.series import Floats
+
+MAX_NAMES: Final = 64
+"""Names of a sample."""
+MAX_DAYS: Final = 32
+"""Days of a sample."""
+_DIGITS: Final = 6
+_FORMAT: Final = 1
+_MULTIPLIER: Final = 2_654_435_761
+"""Of Knuth's multiplicative hashing: the golden ratio of 2**32."""
+
+
+class ProbeDamaged(Exception):
+    """The bytes are no probe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Returns by name and period.
+
+    Attributes
+    ----------
+    names
+        Ascending.
+    periods
+        First and last day of each, as ``2024-01-05 2024-01-12``; ascending.
+    returns
+        Shape (names, periods); NaN where there is none.
+    """
+
+    names: tuple[str, ...]
+    periods: tuple[str, ...]
+    returns: Floats
+
+    @classmethod
+    def of(cls, names: Sequence[str], periods: Sequence[str], returns: Floats) -> Self:
+        """Keep the names and periods that have a return, rounded, in ascending order.
+
+        Parameters
+        ----------
+        names, periods
+            In any order.
+        returns
+            Shape (names, periods); what is not finite is none.
+        """
+        known = np.isfinite(returns)
+        rows = sorted(np.flatnonzero(known.any(axis=1)).tolist(), key=names.__getitem__)
+        columns = sorted(np.flatnonzero(known.any(axis=0)).tolist(), key=periods.__getitem__)
+        table = np.where(known, returns, np.nan)[np.ix_(rows, columns)].round(_DIGITS)
+        return cls(tuple(names[row] for row in rows), tuple(periods[column] for column in columns), table)
+
+    def on(self, other: Sample) -> Floats:
+        """Lay the returns out on the names and periods of another sample; NaN where this one has none."""
+        _, here, there = np.intersect1d(self.names, other.names, return_indices=True)
+        _, when, then = np.intersect1d(self.periods, other.periods, return_indices=True)
+        table = np.full(other.returns.shape, np.nan)
+        table[np.ix_(there, then)] = self.returns[np.ix_(here, when)]
+        return table
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What of a run is compared with others.
+
+    Attributes
+    ----------
+    marks
+        From the close of one session to that of the next.
+    mids
+        From the close before a fill to its mid.
+    forward_returns
+        From one rebalance date to the next.
+    """
+
+    marks: Sample
+    mids: Sample
+    forward_returns: Sample
+
+    def encode(self) -> bytes:
+        """Return the canonical bytes, a JSON document."""
+        samples = {
+            name: {"names": sample.names, "periods": sample.periods, "returns": sample.returns.tolist()}
+            for name, sample in self._samples().items()
+        }
+        return orjson.dumps({"format": _FORMAT, **samples}, option=orjson.OPT_APPEND_NEWLINE)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Read a probe back.
+
+        Raises
+        ------
+        ProbeDamaged
+            When the bytes are none, or of a later format.
+        """
+        try:
+            found = orjson.loads(data)
+            if found["format"] != _FORMAT:
+                raise ProbeDamaged(f"format {found['format']} is not known")
+            return cls(*(_sample(found[name]) for name in cls.__slots__))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ProbeDamaged(str(error)) from error
+
+    def _samples(self) -> dict[str, Sample]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def first_names(names: Iterable[str], number: int = MAX_NAMES) -> list[str]:
+    """Return the different names that stand first by digest: the same ones whatever else is among them."""
+    return sorted(set(names), key=lambda name: (zlib.crc32(name.encode()), name))[:number]
+
+
+def days_by_digest(days: Integers) -> Integers:
+    """Put days in the order of their digests.
+
+    Parameters
+    ----------
+    days
+        Different ones, as days since 1970.
+
+    Returns
+    -------
+    Integers
+        Their places, in an order that looks like chance and is the same whatever other days there are.
+    """
+    return np.argsort(days.astype(np.int64) * _MULTIPLIER % 2**32, kind="stable")
+
+
+def _sample(found: Mapping[str, Any]) -> Sample:
+    names, periods = tuple(map(str, found["names"])), tuple(map(str, found["periods"]))
+    returns = np.array(found["returns"], np.float64).reshape(len(names), len(periods))
+    return Sample(names, periods, returns)

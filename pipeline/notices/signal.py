@@ -1,0 +1,233 @@
+"""Notices on the signal: figures of the weekly IC, and weeks that repeat."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from datasets.maths.conventions import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR
+from datasets.maths.newey_west import bandwidth, long_run_variance
+from datasets.maths.series import Dates, Flags, Floats, is_constant
+from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from schemas.notices import (
+    CHANCE,
+    COPIED_SHARE,
+    CORRELATION_ERRORS,
+    MIN_COPIED_NAMES,
+    MIN_CORRELATED_WEEKS,
+    NOTICES,
+)
+
+_ON_THE_MEAN: Final = ("signal.mean_ic", "signal.icir", "signal.newey_west_t", "signal.delayed_ic")
+
+
+def is_told_from_zero(ic: Floats) -> bool:
+    """Whether the mean of the measured weeks lies three standard errors from zero."""
+    return ic.size > 1 and abs(float(ic.mean())) > CHANCE * _standard_error(ic)
+
+
+def of_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcome]:
+    """Judge the mean, the steadiness and the delay of the weekly IC.
+
+    Parameters
+    ----------
+    ic
+        Measured weeks in order, without NaN.
+    delayed
+        IC of the score of the week before, without NaN; looked at only where the mean IC can be told from zero.
+    """
+    if ic.size < 2:
+        for notice in _ON_THE_MEAN:
+            yield not_checked(notice, f"{ic.size} weeks have an ic; two are needed")
+        return
+    mean, weeks = float(ic.mean()), ic.size
+    error = _standard_error(ic)
+    yield judged(
+        "signal.mean_ic",
+        abs(mean),
+        f"The mean IC is {mean:.3f} over {weeks} weeks.",
+        threshold=max(NOTICES["signal.mean_ic"].threshold, CHANCE * error),
+        weeks=weeks,
+    )
+    if error:
+        icir = mean / error / math.sqrt(weeks) * math.sqrt(WEEKS_PER_YEAR)
+        yield judged(
+            "signal.icir",
+            abs(icir),
+            f"The ICIR is {icir:.2f} a year over {weeks} weeks.",
+            threshold=max(NOTICES["signal.icir"].threshold, CHANCE * math.sqrt(WEEKS_PER_YEAR / weeks)),
+            weeks=weeks,
+        )
+    else:
+        yield not_checked("signal.icir", "the weekly ic does not vary")
+    yield _newey_west(ic)
+    if not is_told_from_zero(ic):
+        yield not_checked(
+            "signal.delayed_ic", f"the mean ic lies less than {CHANCE:g} standard errors from zero"
+        )
+        return
+    if delayed is None or not delayed.size:
+        yield not_checked("signal.delayed_ic", "no two neighbouring weeks share scored names")
+        return
+    yield judged(
+        "signal.delayed_ic",
+        float(delayed.mean()) / mean,
+        f"The IC of a score one week old is {delayed.mean():.4f}, of a fresh one {mean:.4f}.",
+        weeks=int(delayed.size),
+    )
+
+
+def _standard_error(ic: Floats) -> float:
+    """Return that of the mean; 0 of weeks that are all the same, of which nothing is due to chance."""
+    return 0.0 if is_constant(ic) else float(ic.std(ddof=1)) / math.sqrt(ic.size)
+
+
+def _newey_west(ic: Floats) -> NoticeOutcome:
+    """Judge the t of the mean, which :func:`datasets.maths.newey_west.newey_west` has too, beside a p-value that loads SciPy."""
+    notice = "signal.newey_west_t"
+    if ic.size < MIN_HAC_OBSERVATIONS:
+        return not_checked(notice, f"{ic.size} weeks have an ic; {MIN_HAC_OBSERVATIONS} are needed")
+    mean = float(ic.mean())
+    variance = long_run_variance(ic - mean, bandwidth(ic.size))
+    if is_constant(ic) or variance <= 0:
+        return not_checked(notice, "the weekly ic does not vary")
+    t = mean / math.sqrt(variance / ic.size)
+    return judged(
+        notice, abs(t), f"The mean IC lies {abs(t):.1f} Newey-West standard errors from zero.", weeks=ic.size
+    )
+
+
+def of_the_book(dates: Dates, ic: Floats, sessions: Dates, returns: Floats) -> NoticeOutcome:
+    """Judge whether the weekly IC goes with what the book earned.
+
+    Parameters
+    ----------
+    dates, ic
+        Each decision date, ascending, and its IC; NaN where there is none.
+    sessions, returns
+        Sessions of the book, ascending, and its return on each; NaN counts as 0.
+    """
+    notice = "signal.book_correlation"
+    earned, traded = weekly_returns(dates, sessions, returns)
+    known = ~np.isnan(ic) & traded
+    weeks = int(known.sum())
+    if weeks < MIN_CORRELATED_WEEKS:
+        return not_checked(
+            notice, f"{weeks} weeks have an ic and a return of the book; {MIN_CORRELATED_WEEKS} are needed"
+        )
+    x, y = ic[known], earned[known]
+    if is_constant(x) or is_constant(y):
+        return not_checked(notice, "the weekly ic or the book's return does not vary")
+    correlation = float(np.corrcoef(x, y)[0, 1])
+    # What is too low to be explained by so few weeks: Fisher's z has a standard error of 1 / sqrt(weeks - 3).
+    lowest = math.tanh(math.atanh(NOTICES[notice].threshold) - CORRELATION_ERRORS / math.sqrt(weeks - 3))
+    return judged(
+        notice,
+        correlation,
+        f"Over {weeks} weeks the IC and the book's return have a correlation of {correlation:.2f}.",
+        threshold=lowest,
+        weeks=weeks,
+    )
+
+
+def weekly_returns(dates: Dates, sessions: Dates, returns: Floats) -> tuple[Floats, Flags]:
+    """Compound a book's returns from the close of each decision to the close of the next.
+
+    Parameters
+    ----------
+    dates
+        Decision dates, ascending.
+    sessions, returns
+        Sessions, ascending, and the return on each; NaN counts as 0.
+
+    Returns
+    -------
+    earned : Floats, shape (dates,)
+        Ratio; 0 where there is no session.
+    traded : Flags, shape (dates,)
+        Whether a session lies between the decision and the next; for the last one, after it.
+    """
+    week = np.searchsorted(dates, sessions, side="left") - 1
+    inside = week >= 0
+    count = np.bincount(week[inside], minlength=dates.size)
+    # A return of -1 and below ends every product; its logarithm is that of next to nothing.
+    growth = np.log(np.maximum(1 + np.nan_to_num(returns[inside]), 1e-300))
+    return np.expm1(np.bincount(week[inside], weights=growth, minlength=dates.size)), count > 0
+
+
+def of_copies(notice: str, values: Floats, dates: Dates, what: str) -> NoticeOutcome:
+    """Judge whether weeks have the values of an earlier one.
+
+    Parameters
+    ----------
+    notice
+        ``signal.copied_scores`` or ``signal.copied_forward_returns``.
+    values
+        By name and week, shape (names, weeks); NaN where there is none.
+    dates
+        Of the weeks.
+    what
+        What the values are, for the message.
+    """
+    sources = copied_from(values)
+    copies = np.flatnonzero(sources >= 0)
+    compared = int((_known(values).sum(axis=0) >= MIN_COPIED_NAMES).sum())
+    if compared < 2:
+        return not_checked(
+            notice, f"{compared} weeks have {MIN_COPIED_NAMES} names with {what}; two are needed"
+        )
+    first = (
+        f", the first that of {dates[copies[0]]}, which has those of {dates[sources[copies[0]]]}"
+        if copies.size
+        else ""
+    )
+    return judged(
+        notice,
+        float(copies.size),
+        f"{copies.size} of {compared} weeks have the {what} of an earlier week{first}.",
+        weeks=compared,
+    )
+
+
+def copied_from(values: Floats) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Find the weeks that repeat an earlier one.
+
+    Parameters
+    ----------
+    values
+        By name and week, shape (names, weeks); NaN where there is none. Zeros are left out: halted names have them.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (weeks,)
+        The earlier week of which at least 90 % of a week's names last had the same value; -1 for none, and for a week with
+        fewer than five names or one value alone.
+    """
+    names, weeks = values.shape
+    known = _known(values)
+    kept = np.where(known, values, np.nan)
+    order = np.argsort(kept, axis=1, kind="stable")  # equal values of a name stand in the order of the weeks
+    ranked = np.take_along_axis(kept, order, axis=1)
+    previous = np.full((names, weeks), -1, np.int64)
+    same = ranked[:, 1:] == ranked[:, :-1]
+    row, place = np.nonzero(same)
+    previous[row, order[row, place + 1]] = order[row, place]
+    source = np.full(weeks, -1, np.int64)
+    size = known.sum(axis=0)
+    name, week = np.nonzero(previous >= 0)
+    pairs, count = np.unique(week * weeks + previous[name, week], return_counts=True)
+    shared_enough = count >= COPIED_SHARE * MIN_COPIED_NAMES
+    for pair, shared in zip(pairs[shared_enough].tolist(), count[shared_enough].tolist(), strict=True):
+        week_of, earlier = divmod(pair, weeks)
+        if size[week_of] >= MIN_COPIED_NAMES and shared >= COPIED_SHARE * size[week_of]:
+            column = kept[known[:, week_of], week_of]
+            if column.min() < column.max():
+                source[week_of] = earlier
+    return source
+
+
+def _known(values: Floats) -> Flags:
+    return np.asarray(~np.isnan(values) & (values != 0))

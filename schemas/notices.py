@@ -1,0 +1,356 @@
+"""The notices: what a run may be looked at twice for. They refuse nothing.
+
+A rule says what cannot be; a notice says what hardly ever is. Each has one figure and one threshold, and where that
+comes from. A run that agrees with itself and was falsified all the same shows here, and so does an honest run that is
+unusual: then the notice is true of it, and the reader decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+PASS: Final = "pass"  # noqa: S105 - an outcome, no password
+NOTICE: Final = "notice"
+NOT_CHECKED: Final = "not_checked"
+OUTCOMES: Final = (PASS, NOTICE, NOT_CHECKED)
+"""What a rule or a notice may come to."""
+
+CHANCE: Final = 3.0
+"""Standard errors from zero that a mean has to lie before its size is noticed: what a short run shows by chance is not."""
+MIN_CORRELATED_WEEKS: Final = 20
+"""Weeks from which the correlation of the weekly IC with the book's returns is judged."""
+CORRELATION_ERRORS: Final = 2.0
+"""Standard errors (of Fisher's z) by which that correlation may fall short by chance."""
+MIN_FILLS: Final = 50
+"""Fills with the prices they are compared with from which fills are judged."""
+MIN_EXIT_RATE: Final = 0.02
+"""Share of the names of a real universe that leaves it in a year, at least."""
+MIN_EXIT_YEARS: Final = 2.0
+"""Years from which names should have left."""
+MIN_COPIED_NAMES: Final = 5
+"""Names with a value that a week must have to be a copy of another."""
+COPIED_SHARE: Final = 0.9
+"""Share of a week's values that another week must have for the same names."""
+SESSIONS_ALLOWED: Final = 6
+"""Sessions by which holidays may lie unevenly in a part of a year."""
+MIN_OTHER_RUNS: Final = 3
+"""Other runs that must agree with each other to contradict one."""
+MIN_SHARED_CELLS: Final = 20
+"""Names and sessions that must be shared with them."""
+CELL_TOLERANCE: Final = 0.002
+"""Difference of returns that rounded prices and other vendors explain."""
+MAX_OTHER_RUNS: Final = 32
+"""Other runs of the catalogue that one build compares with."""
+
+_GRINOLD: Final = "Grinold and Kahn (2000), Active Portfolio Management, 2nd ed."
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One thing that is noticed.
+
+    Attributes
+    ----------
+    id
+        ``group.name``, stable.
+    meaning
+        What it says of a run that it is true of, and why that is worth a look.
+    figure
+        Name of the figure that is compared.
+    threshold
+        What it is compared with; the upper one where a figure shall lie between two.
+    unit
+        Of both.
+    definition
+        How the figure is computed.
+    source
+        Where the threshold comes from.
+    below
+        Whether the notice is given below the threshold rather than above it.
+    least
+        The lower threshold where a figure shall lie between two.
+    raw
+        Whether it is made of raw columns or raw books, so that keys without raw-book access are not told.
+    """
+
+    id: str
+    meaning: str
+    figure: str
+    threshold: float
+    unit: str
+    definition: str
+    source: str
+    below: bool = False
+    least: float | None = None
+    raw: bool = False
+
+
+_ALL: Final = (
+    Notice(
+        "signal.mean_ic",
+        "The score predicts better than the best forecasters do: look for returns that were known when it was made.",
+        "mean_ic",
+        0.15,
+        "ratio",
+        "absolute mean of the weekly ic, where it lies three standard errors from zero",
+        f"{_GRINOLD}, ch. 11: 0.15 is world class, more than 0.20 usually a faulty backtest",
+    ),
+    Notice(
+        "signal.icir",
+        "The score is right more steadily than any known signal.",
+        "icir",
+        3.0,
+        "ratio",
+        "absolute mean / sample standard deviation (ddof 1) of the weekly ic x sqrt(52), annualised as the interface "
+        "defines icir, where the mean lies three standard errors from zero",
+        f"three times what is called exceptional of an information ratio; {_GRINOLD}, ch. 5",
+    ),
+    Notice(
+        "signal.newey_west_t",
+        "The mean IC lies further from zero than that of any published predictor.",
+        "newey_west_t",
+        10.0,
+        "standard_errors",
+        "absolute t of the mean weekly ic with Newey-West errors, as in nwt.ic",
+        "Harvey, Liu and Zhu (2016), and the Cross-Section of Expected Returns, Review of Financial Studies 29: 3 is asked of a "
+        "new factor, and hardly one of some 300 reaches 10",
+    ),
+    Notice(
+        "signal.book_correlation",
+        "The weekly IC has nothing to do with what the long_short book earned in the week: the returns that the score "
+        "is measured by are not those that the book was paid.",
+        "book_correlation",
+        0.6,
+        "correlation",
+        "Pearson correlation over weeks of ic and the long_short book's return from the close of the decision to the close "
+        f"of the next; noticed where two standard errors of Fisher's z above it, over {MIN_CORRELATED_WEEKS} weeks or more, do not "
+        "reach the threshold",
+        "measured: 0.76 to 0.88 in runs of 40 names or more over two years, -0.2 to 0.2 where forward returns were dealt out anew",
+        below=True,
+    ),
+    Notice(
+        "signal.delayed_ic",
+        "A score one week old predicts next to nothing: the signal knows the very week it is measured by.",
+        "delayed_ic",
+        0.1,
+        "ratio",
+        "mean ic of the score of the week before / mean ic, where the latter lies three standard errors from zero",
+        "Grinold and Kahn (2000), ch. 13: the value of information decays over its half-life; a tenth in a week is one of two days",
+        below=True,
+    ),
+    Notice(
+        "signal.copied_scores",
+        "Weeks have the scores of an earlier week: the signal was not computed anew, or weeks were added.",
+        "copied_score_weeks",
+        0.0,
+        "weeks",
+        f"weeks of which at least {COPIED_SHARE:.0%} of up to 32 names have exactly the score of one earlier week; zeros aside",
+        "two weeks of prices give no two equal vectors of scores",
+    ),
+    Notice(
+        "signal.copied_forward_returns",
+        "Weeks have the forward returns of an earlier week.",
+        "copied_return_weeks",
+        0.0,
+        "weeks",
+        f"weeks of which at least {COPIED_SHARE:.0%} of up to 32 names have exactly the forward_return of one earlier week; "
+        "zeros aside",
+        "no two weeks of a market are equal",
+    ),
+    Notice(
+        "book.sharpe",
+        "The book earns more for its risk than any fund has over years.",
+        "information_ratio",
+        4.0,
+        "ratio",
+        "highest information_ratio of a book, annualised with sqrt(252), where it lies three standard errors from zero",
+        f"four times what is called exceptional; {_GRINOLD}, ch. 5",
+    ),
+    Notice(
+        "book.drawdown",
+        "The book hardly ever loses.",
+        "max_drawdown_pct",
+        1.0,
+        "percentage_points",
+        "lowest max_drawdown_pct of a book that held positions for 126 sessions or more",
+        "Magdon-Ismail and Atiya (2004), Maximum Drawdown, Risk 17: with a volatility of 5 % a year and a Sharpe ratio of 1 "
+        "some 4 % are to be expected within a year",
+        below=True,
+    ),
+    Notice(
+        "book.execution_cost",
+        "Trading costs next to nothing.",
+        "execution_cost_bp",
+        0.5,
+        "basis_points",
+        "lowest sum of execution_cost / sum of turnover_notional of a book, x 10,000",
+        "Frazzini, Israel and Moskowitz (2018), Trading Costs: several basis points for a large institution in large stocks",
+        below=True,
+    ),
+    Notice(
+        "book.borrow",
+        "Short positions cost nothing to borrow, or pay.",
+        "borrow_rate",
+        0.0005,
+        "per_year",
+        "lowest sum of borrow_cashflow / sum of the short notional at the closes, x -252, of a book with short positions",
+        "D'Avolio (2002), The Market for Borrowing Stock, Journal of Financial Economics 66: 0.25 % a year on average, 0.17 % for "
+        "stocks that are easy to borrow",
+        below=True,
+    ),
+    Notice(
+        "book.carry",
+        "Much of what the book was paid is interest on cash.",
+        "carry_share",
+        0.05,
+        "ratio",
+        "highest absolute sum of cash_carry / sum of the absolute daily market_pnl of a book",
+        "a dollar-neutral book with a volatility of 10 % a year reaches it at a rate of 6 %",
+    ),
+    Notice(
+        "book.cash_adjustment",
+        "Profit comes from cash that no fill and no price explains; dividends are such cash.",
+        "cash_adjustment_share",
+        0.05,
+        "ratio",
+        "highest absolute sum of cash_adjustment / absolute profit of a book over the run",
+        "a twentieth of the profit is more than an omission",
+    ),
+    Notice(
+        "book.rounding",
+        "Profit comes from rounding.",
+        "rounding_share",
+        0.05,
+        "ratio",
+        "highest absolute sum of rounding_adjustment / absolute profit of a book over the run",
+        "a twentieth of the profit is more than rounding",
+    ),
+    Notice(
+        "book.sessions",
+        "The ledger has more or fewer sessions than an exchange, so that figures annualised with 252 are not those of a year.",
+        "sessions_per_year",
+        262.0,
+        "per_year",
+        f"sessions less one / years from the first to the last; {SESSIONS_ALLOWED} sessions are allowed for holidays",
+        "exchanges have 240 (Shanghai) to 261 weekdays less holidays a year; New York 250 to 253",
+        least=240.0,
+    ),
+    Notice(
+        "book.risk_free_rate",
+        "The rate at which cash earns was hardly ever paid on a major currency.",
+        "risk_free_rate",
+        0.15,
+        "per_year",
+        "highest mean risk_free_return of a book x 252",
+        "Federal Reserve, 3-month Treasury bill: above 15 % only in months of 1981, below 10 % since 1985",
+    ),
+    Notice(
+        "fills.better_than_marks",
+        "Fills are better than the closes around them: bought below and sold above both.",
+        "better_share",
+        0.2,
+        "ratio",
+        "share of fills at a mid better than the close before and the close of the day, less the share at a mid worse than both; of "
+        "up to 10,000 fills",
+        "measured: -0.03 to 0.09 in honest runs, 0.2 to 0.3 with mids a quarter of a percent better, 0.9 with 2 %",
+    ),
+    Notice(
+        "fills.decision_close",
+        "Fills are at the close that the decision was made on, which was over by then.",
+        "decision_close_share",
+        0.25,
+        "ratio",
+        "share of fills whose mid equals the close of the decision's day; of up to 10,000 fills",
+        "measured: 0.01 to 0.03 of the opens of large US stocks equal the close before",
+    ),
+    Notice(
+        "universe.exits",
+        "Fewer names leave the universe than leave real ones: it may have been chosen from those that survived.",
+        "exits_probability",
+        0.05,
+        "probability",
+        f"probability of so few exits (Poisson) where {MIN_EXIT_RATE:.0%} of the names leave a year, over {MIN_EXIT_YEARS:g} years "
+        "or more; a name left when the last cross-section lacks it",
+        "the S&P 500 lost 14 names or more (2.8 %) in every year from 2006 to 2024, 4.8 % on average",
+        below=True,
+    ),
+    Notice(
+        "catalogue.prices",
+        "Other runs have other prices for the same names and sessions.",
+        "contradicted_prices",
+        0.05,
+        "ratio",
+        "share of shared names and sessions whose return from close to close, or to the mid of a fill, differs by more than "
+        f"{CELL_TOLERANCE:g} from the median of at least {MIN_OTHER_RUNS} other runs, most of which agree",
+        "splits and dividends that are adjusted for in another way concern one session in 50",
+    ),
+    Notice(
+        "catalogue.forward_returns",
+        "Other runs have other forward returns for the same names and weeks.",
+        "contradicted_forward_returns",
+        0.05,
+        "ratio",
+        "share of shared names and weeks whose forward_return differs by more than "
+        f"{CELL_TOLERANCE:g} from the median of at least {MIN_OTHER_RUNS} other runs, most of which agree",
+        "as of prices",
+    ),
+    Notice(
+        "history.restated",
+        "The seal says other things of weeks than an earlier seal of the alpha said: its past was made anew.",
+        "restated_weeks",
+        0.0,
+        "weeks",
+        "most weeks whose scores, targets, forward returns or fills an earlier seal had otherwise, of any earlier seal; the last one or "
+        "two weeks, which were not over, aside",
+        "what a live signal said does not change; corrected data and another method do it",
+    ),
+)
+
+NOTICES: Final[dict[str, Notice]] = {notice.id: notice for notice in _ALL}
+"""Notice id -> declaration, in the order in which they are recorded."""
+
+
+def notices_markdown() -> str:
+    """Return the document: every notice with its meaning, figure, threshold and source."""
+    return "\n".join([_HEAD, *(_section(notice) for notice in NOTICES.values())])
+
+
+_HEAD: Final = f"""\
+# Notices
+
+Written by `python -m schemas notices`; a test fails when it is out of date.
+
+A [rule](rules.md) says what cannot be, and refuses. A notice says what hardly ever is, and refuses nothing, not even with
+`--strict`. A seal can agree with itself in every figure and be wrong all the same: its forward returns dealt out in the
+order of its scores, its fills at prices nobody got. That shows in figures that no honest run has. An unusual honest run may
+have one too: then the notice is true of it.
+
+`python -m pipeline check` prints the notices of a seal, `--json` lists them all under `notices`. A build records them in the
+manifest. Each has an outcome: `pass`, `notice` or `not_checked` with the reason. `threshold` is the one that applied to the run:
+a mean has to lie {CHANCE:g} standard errors from zero before its size is noticed, so it is higher where a run is short.
+
+Two notices compare a run with others of its catalogue as it is published. Each snapshot holds a small sample for that
+(`probe.json`): returns of up to 64 names on up to 32 sessions, chosen by digests of their names and dates, so that all runs
+sample the same. Up to {MAX_OTHER_RUNS} other runs are compared. Prices are compared as returns from the close before, so that prices
+adjusted for another split contradict nothing. Fewer than {MIN_OTHER_RUNS} others that hold the same names and sessions say nothing.
+Figures of raw books take no part in any notice.
+"""
+
+
+def _section(notice: Notice) -> str:
+    bound = f"below {notice.threshold:g}" if notice.below else f"above {notice.threshold:g}"
+    if notice.least is not None:
+        bound = f"outside {notice.least:g} to {notice.threshold:g}"
+    return "\n".join(
+        [
+            f"## {notice.id}",
+            "",
+            notice.meaning,
+            "",
+            f"Noticed: `{notice.figure}` ({notice.unit}) {bound}. It is the {notice.definition}.",
+            "",
+            f"Threshold: {notice.source}.",
+            "",
+        ]
+    )

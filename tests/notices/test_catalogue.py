@@ -1,0 +1,156 @@
+"""A run beside others of its catalogue."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import datasets
+from datasets.layout import PROBE
+from datasets.storage import open_storage
+from pipeline.build import build_seal
+from pipeline.housekeeping.verify import verify
+from pipeline.notices.catalogue import of_the_catalogue, served_probes
+from pipeline.notices.probe import Probe, ProbeDamaged, Sample, days_by_digest, first_names
+from pipeline.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
+from schemas.errors import StorageUnavailable
+
+RETURNS, PRICES = "catalogue.forward_returns", "catalogue.prices"
+
+
+@pytest.fixture(scope="module")
+def market() -> Market:
+    return simulate_market(9, 30, 40)
+
+
+def seal_of(market: Market, folder: Path, name: str, half_life: float, change: Any = None) -> Path:
+    spec = AlphaSpec(name, "momentum", half_life, raw=False)
+    run = run_alpha(market, spec)
+    tables = {kind: table for kind, table in run.tables.items() if change is None or kind != "trades"}
+    if change is not None:
+        tables["decisions"] = change(tables["decisions"])
+    return write_seal(folder / name, RunRecord(run.manifest, tables, None, None, None))
+
+
+@pytest.fixture(scope="module")
+def others(market: Market, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("others")
+    for number, half_life in enumerate((1.0, 2.0, 4.0, 8.0)):
+        build_seal(str(seal_of(market, folder / "seals", f"other_{number}", half_life)), folder / "root")
+    return folder / "root"
+
+
+@pytest.fixture
+def root(others: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(others, tmp_path / "root"))
+
+
+def noticed(seal: Path, root: Path) -> dict[str, dict[str, Any]]:
+    result = build_seal(str(seal), root)
+    found = datasets.open(root)[result.alpha_id].manifest.notices
+    return {entry["notice"]: dict(entry) for entry in found if entry["notice"].startswith("catalogue.")}
+
+
+def dealt_out(frame: pl.DataFrame) -> pl.DataFrame:
+    """Deal the forward returns of each week out to other names."""
+    return frame.with_columns(pl.col("forward_return").shift(7).over("date", order_by="symbol"))
+
+
+def test_an_honest_run_agrees_with_the_others(market: Market, tmp_path: Path, root: Path) -> None:
+    found = noticed(seal_of(market, tmp_path, "honest", 3.0), root)
+    for notice in (RETURNS, PRICES):
+        assert (found[notice]["outcome"], found[notice]["value"]) == ("pass", 0.0)
+        assert found[notice]["details"]["cells"] > 100
+        assert found[notice]["details"]["alphas"] == ["other_0", "other_1", "other_2", "other_3"]
+
+
+def test_forward_returns_of_other_names_are_contradicted(market: Market, tmp_path: Path, root: Path) -> None:
+    found = noticed(seal_of(market, tmp_path, "forged", 3.0, dealt_out), root)
+    assert found[PRICES]["outcome"] == "pass"
+    entry = found[RETURNS]
+    assert entry["outcome"] == "notice"
+    assert entry["value"] > 0.7
+    assert entry["details"]["alphas"] == ["other_0", "other_1", "other_2", "other_3"]
+    assert "other_0, other_1, other_2, other_3" in entry["message"]
+
+
+def test_prices_of_another_market_are_contradicted_and_another_level_is_not(
+    market: Market, tmp_path: Path, root: Path
+) -> None:
+    half = replace(market, opens=market.opens / 2, closes=market.closes / 2)
+    assert noticed(seal_of(half, tmp_path, "split", 3.0), root)[PRICES]["value"] == 0.0
+    closes = market.closes * np.exp(np.random.default_rng(1).normal(0, 0.02, market.closes.shape))
+    found = noticed(seal_of(replace(market, closes=closes), tmp_path, "invented", 3.0), root)
+    assert found[PRICES]["outcome"] == "notice"
+
+
+def test_a_run_of_another_universe_shares_nothing(tmp_path: Path, root: Path) -> None:
+    strange = simulate_market(9, 30, 40)
+    strange = replace(strange, symbols=tuple(f"X{name}" for name in strange.symbols))
+    found = noticed(seal_of(strange, tmp_path, "strange", 3.0), root)
+    assert {entry["outcome"] for entry in found.values()} == {"not_checked"}
+
+
+def test_two_other_runs_say_nothing(market: Market, tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        found = noticed(seal_of(market, tmp_path / "seals", name, 2.0), tmp_path / "root")
+        assert {entry["outcome"] for entry in found.values()} == {"not_checked"}
+
+
+def test_a_damaged_probe_is_left_out_and_told_of_by_verify(market: Market, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    for number in range(4):
+        build_seal(str(seal_of(market, tmp_path / "seals", f"run_{number}", 2.0 + number)), root)
+    snapshot = datasets.open(root)["run_0"]
+    (probe,) = root.rglob(f"alpha_id=run_0/**/{PROBE}")
+    probe.chmod(0o644)
+    probe.write_bytes(b"{}")
+    storage = open_storage(str(root))
+    assert list(served_probes(storage, "run_3")) == ["run_1", "run_2"]
+    faults = verify(storage, "run_0").faults
+    assert [fault.check for fault in faults if fault.file.endswith(PROBE)]
+    assert snapshot.manifest.files[-1].dataset == "probe"
+    assert not verify(storage, "run_1").faults
+
+
+def test_a_store_that_does_not_answer_fails_no_build(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = open_storage(str(root))
+
+    def away(_: str) -> list[str]:
+        raise StorageUnavailable("it is away")
+
+    monkeypatch.setattr(storage, "folders", away)
+    probe = Probe(*[Sample(("A",), ("2024-01-05 2024-01-12",), np.zeros((1, 1)))] * 3)
+    for outcome in of_the_catalogue(storage, "x", probe):
+        assert outcome.outcome == "not_checked"
+        assert outcome.reason == "the other runs of the catalogue could not be read: StorageUnavailable"
+
+
+def test_a_probe_is_read_back_as_it_was_written() -> None:
+    table = np.array([[0.0123456789, np.nan], [np.nan, np.inf], [np.nan, np.nan]])
+    sample = Sample.of(["B", "A", "C"], ["2024-01-05 2024-01-12", "2024-01-12 2024-01-19"], table)
+    assert (sample.names, sample.periods) == (("B",), ("2024-01-05 2024-01-12",))
+    probe = Probe(sample, Sample.of([], [], np.empty((0, 0))), sample)
+    again = Probe.decode(probe.encode())
+    assert again.encode() == probe.encode()
+    assert again.marks.returns.tolist() == [[0.012346]]
+    for damaged in (b"", b"[]", b'{"format": 2}', probe.encode().replace(b"0.012346", b'"x"')):
+        with pytest.raises(ProbeDamaged):
+            Probe.decode(damaged)
+
+
+def test_two_runs_sample_the_same_of_what_they_share() -> None:
+    names = [f"N{number}" for number in range(500)]
+    few, all_names = set(first_names(names[:200])), set(first_names(names))
+    assert all_names & set(names[:200]) <= few
+    days = np.arange(19_000, 20_000)
+    last = days[days_by_digest(days)[:32]]
+    part = days[300:]
+    assert set(last[last >= 19_300].tolist()) <= set(part[days_by_digest(part)[:32]].tolist())
+    assert len(set((last % 7).tolist())) > 4

@@ -1,0 +1,316 @@
+"""The figures behind the notices, beside slow obvious ones."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, timedelta
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.regression.linear_model import OLS
+
+from pipeline.maths.information_coefficient import delayed_ic
+from pipeline.notices import NoticeOutcome, in_declared_order, judged, not_checked
+from pipeline.notices.catalogue import contradictions
+from pipeline.notices.fills import Fills, of_fills
+from pipeline.notices.ledger import Ledger, of_ledgers
+from pipeline.notices.signal import copied_from, of_the_book, of_weekly_ic, weekly_returns
+from pipeline.notices.universe import of_exits, probability_of_so_few
+from schemas.notices import NOTICES
+
+RNG = np.random.default_rng(5)
+MONDAY = np.datetime64("2020-01-06")
+
+
+def by_id(outcomes: object) -> dict[str, NoticeOutcome]:
+    return {outcome.notice: outcome for outcome in outcomes}  # type: ignore[attr-defined]
+
+
+def ledger(returns: np.ndarray[tuple[int], np.dtype[np.float64]], **columns: float) -> Ledger:
+    """Return a ledger of weekdays that earns these returns on prices, at honest costs."""
+    days = np.busday_offset(MONDAY, np.arange(returns.size))
+    ending = np.cumprod(1 + returns)
+    starting = np.concatenate([[1.0], ending[:-1]])
+    plain = {
+        "starting_equity": starting,
+        "ending_equity": ending,
+        "market_pnl": ending - starting,
+        "execution_cost": np.full(returns.size, -3e-5),
+        "borrow_cashflow": np.full(returns.size, -2e-5),
+        "cash_carry": np.zeros(returns.size),
+        "risk_free_return": np.full(returns.size, 0.03 / 252),
+        "rounding_adjustment": np.zeros(returns.size),
+        "gross_notional": np.full(returns.size, 2.0),
+        "net_notional": np.zeros(returns.size),
+        "turnover_notional": np.full(returns.size, 0.1),
+    }
+    given_columns = {name: np.full(returns.size, value) for name, value in columns.items()}
+    return Ledger("long_short", days, plain | given_columns)
+
+
+HONEST = RNG.normal(0.0003, 0.01, 700)
+
+
+def test_an_honest_ledger_gives_no_notice() -> None:
+    outcomes = by_id(of_ledgers([ledger(HONEST)]))
+    assert {x.outcome for x in outcomes.values()} == {"pass", "not_checked"}
+    assert [id_ for id_, x in outcomes.items() if x.outcome == "not_checked"] == ["book.cash_adjustment"]
+
+
+@pytest.mark.parametrize(
+    ("notice", "change", "value"),
+    [
+        ("book.execution_cost", {"execution_cost": -4e-6}, 0.4),
+        ("book.borrow", {"borrow_cashflow": 0.0}, 0.0),
+        ("book.borrow", {"borrow_cashflow": 1e-5}, -0.00252),
+        ("book.risk_free_rate", {"risk_free_return": 0.2 / 252}, 0.2),
+    ],
+)
+def test_a_cost_that_nobody_pays_is_noticed(notice: str, change: dict[str, float], value: float) -> None:
+    outcome = by_id(of_ledgers([ledger(HONEST, **change)]))[notice]
+    assert outcome.outcome == "notice"
+    assert outcome.value == pytest.approx(value)
+    assert outcome.details["book"] == "long_short"
+
+
+@pytest.mark.parametrize(
+    ("notice", "column"), [("book.carry", "cash_carry"), ("book.rounding", "rounding_adjustment")]
+)
+def test_profit_that_comes_from_no_price_is_noticed(notice: str, column: str) -> None:
+    run = ledger(HONEST, **{column: 0.001})
+    outcome = by_id(of_ledgers([run]))[notice]
+    profit = (
+        abs(run["ending_equity"][-1] - 1)
+        if column == "rounding_adjustment"
+        else np.abs(run["market_pnl"]).sum()
+    )
+    assert outcome.outcome == "notice"
+    assert outcome.value == pytest.approx(0.7 / profit)
+
+
+def test_cash_that_no_fill_explains_is_noticed_once_it_matters() -> None:
+    run = ledger(HONEST)
+    profit = run.profit
+    for share, expected in ((0.04, "pass"), (0.06, "notice")):
+        paid = Ledger(run.book, run.dates, run.columns, share * profit)
+        outcome = by_id(of_ledgers([paid]))["book.cash_adjustment"]
+        assert outcome.outcome == expected
+        assert outcome.value == pytest.approx(share)
+
+
+def test_the_most_unusual_book_is_judged() -> None:
+    other = ledger(HONEST, execution_cost=0.0)
+    outcome = by_id(of_ledgers([ledger(HONEST), Ledger("long_only", other.dates, other.columns)]))[
+        "book.execution_cost"
+    ]
+    assert (outcome.outcome, outcome.details["book"]) == ("notice", "long_only")
+
+
+def test_a_sharpe_ratio_is_noticed_beyond_chance_alone() -> None:
+    calm = RNG.normal(0.003, 0.005, 700)
+    calm += 0.003 - calm.mean()
+    outcomes = {n: by_id(of_ledgers([ledger(calm[:n])]))["book.sharpe"] for n in (20, 700)}
+    assert outcomes[700].outcome == "notice"
+    assert outcomes[700].value == pytest.approx(calm.mean() / calm.std(ddof=1) * math.sqrt(252))
+    assert outcomes[700].threshold == 4
+    assert outcomes[20].threshold == pytest.approx(3 * math.sqrt(252 / 20))
+
+
+def test_a_book_that_hardly_loses_is_noticed() -> None:
+    outcome = by_id(of_ledgers([ledger(np.abs(HONEST))]))["book.drawdown"]
+    assert (outcome.outcome, outcome.value) == ("notice", 0.0)
+    idle = by_id(of_ledgers([ledger(np.abs(HONEST), gross_notional=0.0)]))["book.drawdown"]
+    assert idle.outcome == "not_checked"
+
+
+@pytest.mark.parametrize(("step", "expected"), [("weekday", "pass"), ("day", "notice"), ("week", "notice")])
+@pytest.mark.parametrize("sessions", [40, 150, 700])
+def test_a_ledger_of_weeks_or_of_seven_days_is_noticed(step: str, expected: str, sessions: int) -> None:
+    plain = ledger(HONEST[:sessions])
+    number = np.arange(sessions)
+    days = {"weekday": plain.dates, "day": MONDAY + number, "week": MONDAY + 7 * number}[step]
+    outcome = by_id(of_ledgers([Ledger("long_short", days, plain.columns)]))["book.sessions"]
+    assert outcome.outcome == expected
+    assert outcome.value == pytest.approx({"weekday": 261, "day": 365.25, "week": 52.18}[step], rel=0.03)
+    assert outcome.threshold == pytest.approx(240 if step == "week" else 262, abs=60)
+
+
+def test_the_newey_west_t_is_that_of_statsmodels() -> None:
+    ic = RNG.normal(0.2, 0.1, 120)
+    outcome = by_id(of_weekly_ic(ic, None))["signal.newey_west_t"]
+    fitted = OLS(ic, np.ones(120)).fit(cov_type="HAC", cov_kwds={"maxlags": 4})
+    assert outcome.value == pytest.approx(float(fitted.tvalues[0]))
+    assert outcome.outcome == "notice"
+
+
+def test_an_ic_of_a_forecaster_is_not_noticed_and_one_of_a_seer_is() -> None:
+    noise = RNG.normal(0, 0.12, 150)
+    noise -= noise.mean()
+    honest, forged = by_id(of_weekly_ic(0.03 + noise, None)), by_id(of_weekly_ic(0.4 + noise, noise))
+    assert {x.outcome for x in honest.values()} == {"pass", "not_checked"}
+    assert [x.notice for x in forged.values() if x.outcome == "notice"] == [
+        "signal.mean_ic", "signal.icir", "signal.newey_west_t", "signal.delayed_ic",
+    ]  # fmt: skip
+    assert forged["signal.icir"].value == pytest.approx(0.4 / noise.std(ddof=1) * math.sqrt(52))
+    inverted = by_id(of_weekly_ic(-0.4 + noise, -0.3 + noise))
+    assert inverted["signal.mean_ic"].outcome == "notice"
+    assert inverted["signal.delayed_ic"].value == pytest.approx(0.75)
+
+
+def test_what_a_few_weeks_show_by_chance_is_not_noticed() -> None:
+    outcomes = by_id(of_weekly_ic(np.array([0.5, 0.1, -0.05]), None))
+    assert outcomes["signal.mean_ic"].outcome == outcomes["signal.icir"].outcome == "pass"
+    assert {x.outcome for x in by_id(of_weekly_ic(np.empty(0), None)).values()} == {"not_checked"}
+
+
+def test_a_constant_ic_is_noticed_all_the_same() -> None:
+    outcomes = by_id(of_weekly_ic(np.ones(60), np.ones(59)))
+    assert outcomes["signal.mean_ic"].outcome == "notice"
+    assert outcomes["signal.icir"].outcome == "not_checked"
+
+
+def test_weekly_returns_run_from_decision_to_decision() -> None:
+    dates = MONDAY + np.array([4, 11, 18])
+    sessions = np.busday_offset(MONDAY, np.arange(20))
+    returns = RNG.normal(0, 0.01, 20)
+    earned, traded = weekly_returns(dates, sessions, returns)
+    for week, (first, last) in enumerate([(4, 11), (11, 18), (18, 99)]):
+        days = [r for day, r in zip(sessions, returns, strict=True) if MONDAY + first < day <= MONDAY + last]
+        assert earned[week] == pytest.approx(math.prod(1 + r for r in days) - 1)
+    assert traded.all()
+    assert not weekly_returns(dates, sessions[:5], returns[:5])[1].any()
+
+
+@pytest.mark.parametrize("weeks", [24, 60, 200])
+def test_an_ic_that_has_nothing_to_do_with_the_book_is_noticed(weeks: int) -> None:
+    dates = MONDAY + 4 + 7 * np.arange(weeks)
+    sessions = np.busday_offset(MONDAY, np.arange(5 * weeks + 5))
+    returns = np.random.default_rng(2).normal(0, 0.01, sessions.size)
+    earned, _ = weekly_returns(dates, sessions, returns)
+    noise = np.random.default_rng(3).normal(0, earned.std(), weeks)
+    noise -= noise.mean() + np.polyfit(earned, noise, 1)[0] * (earned - earned.mean())
+    honest, forged = earned + 0.6 * noise, noise
+    outcome = of_the_book(dates, honest, sessions, returns)
+    assert outcome.outcome == "pass"
+    assert outcome.value == pytest.approx(stats.pearsonr(honest, earned).statistic)
+    assert of_the_book(dates, forged, sessions, returns).outcome == "notice"
+    assert of_the_book(dates[:19], forged[:19], sessions, returns).outcome == "not_checked"
+
+
+def test_the_delayed_ic_is_that_of_the_score_of_the_week_before() -> None:
+    dates = [date(2024, 1, 5) + timedelta(weeks=week) for week in range(6)]
+    status = ["traded", "traded", "data_gap", "traded", "traded", "pending"]
+    rows = [
+        (day, f"S{name}", float(RNG.normal()), None if day == dates[-1] else float(RNG.normal()))
+        for day in dates
+        for name in range(12)
+        if RNG.random() > 0.1
+    ]
+    decisions = pl.DataFrame(rows, ["date", "symbol", "score", "forward_return"], orient="row")
+    found = delayed_ic(pl.DataFrame({"date": dates, "week_status": status}), decisions)
+    clock = [day for day, kind in zip(dates, status, strict=True) if kind != "data_gap"]
+    score = {(day, name): value for day, name, value, _ in rows}
+    expected = []
+    for before, day in pairwise(clock[:-1]):
+        pairs = [(score[before, n], r or 0.0) for d, n, _, r in rows if d == day and (before, n) in score]
+        expected.append(stats.spearmanr([x for x, _ in pairs], [y for _, y in pairs]).statistic)
+    assert found == pytest.approx(expected)
+
+
+def slow_copies(values: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> list[bool]:
+    """Say by weeks whether 90 % of the names last had the value in one and the same earlier week."""
+    names, weeks = values.shape
+    result = []
+    for week in range(weeks):
+        own = [n for n in range(names) if values[n, week] == values[n, week] and values[n, week] != 0]
+        last = [max((w for w in range(week) if values[n, w] == values[n, week]), default=None) for n in own]
+        shared = max((last.count(w) for w in set(last) if w is not None), default=0)
+        varied = len({values[n, week] for n in own}) > 1
+        result.append(len(own) >= 5 and shared >= 0.9 * len(own) and varied)
+    return result
+
+
+@given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 12), st.integers(1, 4))
+def test_copied_weeks_are_those_that_a_slow_look_finds(
+    seed: int, names: int, weeks: int, levels: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, levels + 1, (names, weeks)).astype(float)
+    values[rng.random(values.shape) < 0.1] = np.nan
+    for week in range(1, weeks):
+        if rng.random() < 0.3:
+            values[:, week] = values[:, rng.integers(week)]
+    assert (copied_from(values) >= 0).tolist() == slow_copies(values)
+
+
+def test_fills_at_prices_nobody_got_are_noticed() -> None:
+    mid = 50 * np.exp(RNG.normal(0, 0.1, 800))
+    before, after = (mid * np.exp(RNG.normal(0, 0.01, 800)) for _ in range(2))
+    side = RNG.choice([-1.0, 1.0], 800)
+    honest = by_id(of_fills(Fills(side, mid, before, after, before)))
+    assert {x.outcome for x in honest.values()} == {"pass"}
+    better = mid * (1 - 0.005 * side)
+    forged = by_id(of_fills(Fills(side, better, before, after, before)))["fills.better_than_marks"]
+    inside = [
+        s * (b - m) > 0 and s * (a - m) > 0 for s, m, b, a in zip(side, better, before, after, strict=True)
+    ]
+    outside = [
+        s * (b - m) < 0 and s * (a - m) < 0 for s, m, b, a in zip(side, better, before, after, strict=True)
+    ]
+    assert forged.outcome == "notice"
+    assert forged.value == pytest.approx((sum(inside) - sum(outside)) / 800)
+    decided = np.where(np.arange(800) % 2 == 0, mid, np.nan)
+    assert by_id(of_fills(Fills(side, mid, before, after, decided)))["fills.decision_close"].value == 1.0
+    few = by_id(of_fills(Fills(side[:40], mid[:40], before[:40], after[:40], before[:40])))
+    assert {x.outcome for x in few.values()} == {"not_checked"}
+
+
+@given(st.integers(0, 60), st.floats(0.01, 80))
+def test_the_probability_of_so_few_exits_is_that_of_scipy(exits: int, expected: float) -> None:
+    assert probability_of_so_few(exits, expected) == pytest.approx(float(stats.poisson.cdf(exits, expected)))
+
+
+def test_a_universe_of_survivors_is_noticed() -> None:
+    assert of_exits(500, 500, 500, 3.0).outcome == "notice"
+    assert of_exits(560, 500, 500, 3.0).outcome == "pass"
+    assert of_exits(24, 24, 24, 3.0).outcome == "pass"  # of 24 names none may leave by chance
+    assert of_exits(500, 500, 500, 1.5).outcome == "not_checked"
+
+
+def test_a_value_is_contradicted_by_a_majority_that_agrees() -> None:
+    nan = np.nan
+    others = np.array(
+        [
+            [0.01, 0.01, 0.01, 0.01, 0.01, nan],
+            [0.011, 0.01, 0.05, 0.01, 0.05, nan],
+            [0.01, 0.01, 0.09, nan, 0.01, nan],
+            [0.01, 0.01, -0.05, 0.01, 0.01, nan],
+        ]
+    )
+    own = np.array([0.0105, 0.05, 0.05, 0.05, 0.03, 0.1])
+    known, wrong, agree = contradictions(own, others)
+    assert known.tolist() == [True, True, False, True, True, False]
+    assert wrong.tolist() == [False, True, False, True, True, False]
+    assert not agree[1, 4]
+
+
+def test_each_declared_notice_has_one_outcome_in_declared_order() -> None:
+    mixed = [not_checked(id_, "reason") for id_ in reversed(NOTICES)]
+    mixed.append(judged("signal.mean_ic", 0.5, "It is high."))
+    outcomes = in_declared_order(mixed)
+    assert [outcome.notice for outcome in outcomes] == list(NOTICES)
+    assert outcomes[0].to_dict() == {
+        "notice": "signal.mean_ic", "outcome": "notice", "figure": "mean_ic", "value": 0.5, "threshold": 0.15,
+        "unit": "ratio", "reason": None, "message": "It is high.", "raw": False, "details": {},
+    }  # fmt: skip
+    with pytest.raises(KeyError, match=r"signal\.mean_ic"):
+        in_declared_order(mixed[:-2])
+
+
+def test_a_figure_that_is_not_finite_is_not_checked() -> None:
+    assert judged("book.borrow", math.nan, "").outcome == "not_checked"

@@ -1,0 +1,285 @@
+"""A run of the reference engine, honest and with one thing changed: what is noticed of it."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import datasets
+from pipeline.__main__ import cli
+from pipeline.build import build_seal
+from pipeline.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
+from pipeline.rules import RULES, Report, check
+from pipeline.seal import Seal
+from schemas.notices import NOTICES, notices_markdown
+from tests.support.processes import REPOSITORY
+from tests.support.seals import make_seal, rewrite
+
+SPEC = AlphaSpec("Test_noticed", "momentum", raw=False)
+
+
+@pytest.fixture(scope="module")
+def market() -> Market:
+    return simulate_market(4, 40, 60)
+
+
+def seal_of(market: Market, folder: Path, spec: AlphaSpec = SPEC, *, trades: bool = True) -> Path:
+    run = run_alpha(market, spec)
+    tables = {kind: table for kind, table in run.tables.items() if trades or kind != "trades"}
+    return write_seal(folder / spec.alpha_id, RunRecord(run.manifest, tables, None, None, None))
+
+
+def report_of(seal: Path) -> Report:
+    report = check(Seal.open(str(seal)))
+    assert not report.violations, [violation.message for violation in report.violations]
+    return report
+
+
+def given(seal: Path) -> list[str]:
+    return [notice.notice for notice in report_of(seal).given]
+
+
+def test_an_honest_run_is_given_no_notice(market: Market, tmp_path: Path) -> None:
+    report = report_of(seal_of(market, tmp_path))
+    assert report.given == ()
+    assert [notice.notice for notice in report.notices] == list(NOTICES)
+    outcomes = {notice.notice: notice for notice in report.notices}
+    assert outcomes["signal.book_correlation"].value == pytest.approx(0.8, abs=0.15)
+    assert outcomes["universe.exits"].reason == "the run spans 1.1 years; 2 are needed"
+
+
+def without_spread(market: Market) -> Market:
+    return replace(market, half_spread=np.full_like(market.half_spread, 1e-6))
+
+
+def free_to_borrow(market: Market) -> Market:
+    return replace(market, borrow_rate=np.zeros_like(market.borrow_rate))
+
+
+def rich_in_interest(market: Market) -> Market:
+    return replace(market, risk_free=np.full_like(market.risk_free, 0.2 / 252))
+
+
+def on_seven_days(market: Market) -> Market:
+    return replace(market, schedule=market.schedule[0] + np.arange(market.schedule.size))
+
+
+def filled_at_the_decision(market: Market) -> Market:
+    opens = market.opens.copy()
+    days = market.decisions[market.decisions + 1 < market.observed]
+    known = np.isfinite(opens[days + 1]) & np.isfinite(market.closes[days])
+    opens[days + 1] = np.where(known, market.closes[days], opens[days + 1])
+    return replace(market, opens=opens)
+
+
+def hardly_moving(market: Market) -> Market:
+    return replace(
+        market, opens=100 * (market.opens / 100) ** 0.01, closes=100 * (market.closes / 100) ** 0.01
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (without_spread, {"book.execution_cost"}),
+        (free_to_borrow, {"book.borrow"}),
+        (rich_in_interest, {"book.risk_free_rate", "book.carry"}),
+        (on_seven_days, {"book.sessions"}),
+        (filled_at_the_decision, {"fills.decision_close"}),
+        (hardly_moving, {"book.drawdown"}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_market_that_is_none_is_noticed(
+    market: Market, tmp_path: Path, change: Callable[[Market], Market], expected: set[str]
+) -> None:
+    found = set(given(seal_of(change(market), tmp_path)))
+    # A market without movement also pays interest that is much beside its prices.
+    assert expected <= found <= expected | {"book.carry", "book.sharpe"}
+
+
+def dealt_out_by(column: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Deal the forward returns of each week out anew, the highest to the name with the highest value of a column."""
+
+    def deal(frame: pl.DataFrame) -> pl.DataFrame:
+        known = pl.col("forward_return").is_not_null() & pl.col(column).is_not_null()
+        order = pl.col(column).filter(known).rank("ordinal").cast(pl.Int64) - 1
+        weeks = []
+        for week in frame.partition_by("date", maintain_order=True):
+            some, rest = week.filter(known), week.filter(~known)
+            returns = some["forward_return"].sort()
+            place = some.select(order)[column]
+            weeks.append(pl.concat([some.with_columns(forward_return=returns.gather(place)), rest]))
+        return pl.concat(weeks).sort("date", "symbol")
+
+    return deal
+
+
+def test_forward_returns_dealt_out_by_score_are_noticed(market: Market, tmp_path: Path) -> None:
+    seal = seal_of(market, tmp_path, trades=False)
+    rewrite(seal, "decisions", dealt_out_by("score"))
+    found = {notice.notice: notice for notice in report_of(seal).given}
+    assert found["signal.mean_ic"].value == pytest.approx(1.0, abs=0.02)
+
+
+def test_forward_returns_dealt_out_with_care_are_noticed(market: Market, tmp_path: Path) -> None:
+    seal = seal_of(market, tmp_path, trades=False)
+
+    def deal(frame: pl.DataFrame) -> pl.DataFrame:
+        luck = pl.Series("luck", np.random.default_rng(1).normal(0, 1, frame.height))
+        wanted = 0.1 * pl.col("score").rank().over("date") / pl.len().over("date") + luck
+        return dealt_out_by("wanted")(frame.with_columns(wanted=wanted)).drop("wanted")
+
+    rewrite(seal, "decisions", deal)
+    assert "signal.book_correlation" in given(seal)
+
+
+def test_a_signal_that_knows_its_own_week_alone_is_noticed(market: Market, tmp_path: Path) -> None:
+    seal = seal_of(market, tmp_path, trades=False)
+
+    def deal(frame: pl.DataFrame) -> pl.DataFrame:
+        rank = pl.col("score").rank().over("date")
+        fresh = frame.with_columns(rank=rank).with_columns(
+            fresh=pl.col("rank") - pl.col("rank").shift(1).over("symbol", order_by="date")
+        )
+        return dealt_out_by("fresh")(fresh).drop("rank", "fresh")
+
+    rewrite(seal, "decisions", deal)
+    outcomes = {notice.notice: notice for notice in report_of(seal).notices}
+    assert outcomes["signal.delayed_ic"].outcome == "notice", outcomes["signal.delayed_ic"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "notice"),
+    [
+        (("forward_return",), "signal.copied_forward_returns"),
+        (("score", "long_short_target_weight", "long_only_target_weight"), "signal.copied_scores"),
+    ],
+)
+def test_a_week_that_is_a_copy_is_noticed(
+    market: Market, tmp_path: Path, columns: tuple[str, ...], notice: str
+) -> None:
+    seal = seal_of(market, tmp_path, trades=False)
+
+    def copy(frame: pl.DataFrame) -> pl.DataFrame:
+        weeks = frame.filter(pl.col("score").is_not_null()).group_by("date").agg(
+            pl.col("symbol").sort(), tradeable=pl.col("next_open_tradeable").all()
+        ).sort("date")  # fmt: skip
+        for first, then in zip(weeks.iter_rows(), weeks[1:].iter_rows(), strict=False):
+            if first[1] == then[1] and first[2] and then[2]:
+                source = frame.filter(pl.col("date") == first[0]).select("symbol", *columns)
+                copied = frame.filter(pl.col("date") == then[0]).drop(columns).join(source, on="symbol")
+                rest = frame.filter(pl.col("date") != then[0])
+                return pl.concat([rest, copied.select(frame.columns)]).sort("date", "symbol")
+        raise AssertionError("no two weeks have the same names")
+
+    rewrite(seal, "decisions", copy)
+    (found,) = report_of(seal).given
+    assert (found.notice, found.value) == (notice, 1.0)
+    assert found.message is not None
+    assert "1 of" in found.message
+
+
+def test_what_a_check_prints_and_tells_programs(market: Market, tmp_path: Path) -> None:
+    seal = seal_of(free_to_borrow(market), tmp_path)
+    for flags in ([], ["--strict"]):
+        printed = CliRunner().invoke(cli, ["check", *flags, str(seal)])
+        assert printed.exit_code == 0
+        text = " ".join(printed.stdout.split())
+        assert "notice book.borrow: long_short paid 0.000% a year to borrow what it was short." in text
+    told = json.loads(CliRunner().invoke(cli, ["check", "--json", str(seal)]).stdout)["seals"][0]
+    assert [notice["notice"] for notice in told["notices"]] == list(NOTICES)
+    assert [x["notice"] for x in told["notices"] if x["outcome"] == "notice"] == ["book.borrow"]
+    assert told["refused"] is False
+
+
+def test_a_refused_seal_has_no_notices(market: Market, tmp_path: Path) -> None:
+    seal = seal_of(free_to_borrow(market), tmp_path)
+    rewrite(seal, "portfolio", lambda frame: frame.with_columns(cash_end=pl.col("cash_end") + 1))
+    report = check(Seal.open(str(seal)))
+    assert report.refused
+    assert report.notices == ()
+
+
+def test_a_build_tells_of_notices_and_records_them_with_every_rule(market: Market, tmp_path: Path) -> None:
+    seal = seal_of(free_to_borrow(market), tmp_path)
+    rewrite(seal, "seal", lambda found: found | {"surprise": 1})
+    result = build_seal(str(seal), tmp_path / "root")
+    assert [notice["notice"] for notice in result.notices] == ["book.borrow"]
+    manifest = datasets.open(tmp_path / "root")["Test_noticed"].manifest
+    assert [notice["notice"] for notice in manifest.notices] == list(NOTICES)
+    told = json.loads(CliRunner().invoke(cli, ["check", "--json", str(seal)]).stdout)["seals"][0]["notices"]
+    at_publication = {"catalogue.prices", "catalogue.forward_returns", "history.restated"}
+    assert [x for x in manifest.notices if x["notice"] not in at_publication] == [
+        x for x in told if x["notice"] not in at_publication
+    ]
+    assert [entry["rule"] for entry in manifest.checks] == list(RULES)
+    outcomes = {entry["rule"]: entry for entry in manifest.checks}
+    assert outcomes["seal.unknown"]["outcome"] == "notice"
+    assert outcomes["portfolio.identity"]["outcome"] == "pass"
+    assert outcomes["trials.days"]["reason"] == "the run sealed no trials"
+    assert outcomes["metrics.reproduced"]["outcome"] == "not_checked"
+    built = CliRunner().invoke(cli, ["build", "--datasets", str(tmp_path / "other"), str(seal)])
+    assert "notice book.borrow" in built.stdout
+
+
+def test_a_seal_that_restates_an_earlier_one_is_noticed(market: Market, tmp_path: Path) -> None:
+    results = []
+    for month, half_life in enumerate((2.0, 2.0, 4.0), 1):
+        spec = replace(
+            SPEC,
+            half_life_weeks=half_life,
+            sealed_at=f"2026-0{month}-05T07:30:00Z",
+            started_at="2026-01-01T06:00:00Z",
+        )
+        results.append(build_seal(str(seal_of(market, tmp_path / str(month), spec)), tmp_path / "root"))
+    assert [[x["notice"] for x in result.notices] for result in results] == [[], [], ["history.restated"]]
+    (found,) = results[-1].notices
+    assert found["value"] > 40
+    assert found["details"] == {"earlier_seals": 2, "restated_seals": 2}
+    assert "scores" in found["message"]
+
+
+def test_a_seal_of_some_tables_is_judged_by_what_it_holds(tmp_path: Path) -> None:
+    bare = make_seal(tmp_path, without_kinds=("positions", "pnl", "trades", "portfolio", "metrics"))
+    outcomes = {notice.notice: notice for notice in report_of(bare).notices}
+    assert outcomes["signal.mean_ic"].outcome == "pass"
+    assert outcomes["book.sharpe"].reason == "the run lacks one of portfolio"
+    empty = make_seal(
+        tmp_path / "other", without_kinds=("decisions", "positions", "pnl", "trades"), metrics=False
+    )
+    outcomes = {notice.notice: notice for notice in report_of(empty).notices}
+    assert outcomes["signal.mean_ic"].outcome == "not_checked"
+    assert outcomes["book.sharpe"].outcome == "pass"
+
+
+@pytest.mark.parametrize("name", ["Test_sp500_momentum", "Test_sp500_reversal", "sp500_lowvol"])
+def test_what_is_noticed_of_a_real_run_is_true_of_it(shared: Path, name: str) -> None:
+    seal = shared / "seals" / name
+    found = report_of(seal).given
+    assert [notice.notice for notice in found] == (["universe.exits"] if name == "sp500_lowvol" else [])
+    if found:
+        decisions = pl.read_parquet(io.BytesIO((seal / "decisions.parquet").read_bytes()))
+        last = decisions.filter(pl.col("date") == pl.col("date").max())
+        assert decisions["symbol"].n_unique() == last.height == 120
+
+
+def test_the_document_of_the_notices_is_up_to_date() -> None:
+    written = (REPOSITORY / "docs" / "notices.md").read_text("utf-8")
+    assert written == notices_markdown(), "run: just docs"
+
+
+def test_every_notice_is_declared_whole() -> None:
+    for id_, notice in NOTICES.items():
+        assert id_ == notice.id
+        assert notice.meaning.endswith(".")
+        assert notice.definition
+        assert notice.source
