@@ -145,7 +145,7 @@ _ALL: Final = (
         "copied_score_weeks",
         0.0,
         "weeks",
-        f"weeks of which at least {COPIED_SHARE:.0%} of up to 32 names have exactly the score of one earlier week; zeros aside",
+        f"weeks of which at least {COPIED_SHARE:.0%} of up to 32 names have the score of one earlier week, to a millionth; zeros aside",
         "two weeks of prices give no two equal vectors of scores",
     ),
     Notice(
@@ -154,7 +154,7 @@ _ALL: Final = (
         "copied_return_weeks",
         0.0,
         "weeks",
-        f"weeks of which at least {COPIED_SHARE:.0%} of up to 32 names have exactly the forward_return of one earlier week; "
+        f"weeks of which at least {COPIED_SHARE:.0%} of up to 32 names have the forward_return of one earlier week, to a millionth; "
         "zeros aside",
         "no two weeks of a market are equal",
     ),

@@ -11,6 +11,7 @@ import numpy as np
 from datasets.maths.conventions import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR
 from datasets.maths.newey_west import bandwidth, long_run_variance
 from datasets.maths.series import Dates, Flags, Floats, is_constant
+from pipeline.maths.weekly_digests import rounded
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices import (
     CHANCE,
@@ -172,7 +173,8 @@ def of_copies(notice: str, values: Floats, dates: Dates, what: str) -> NoticeOut
     what
         What the values are, for the message.
     """
-    sources = copied_from(values)
+    # Weeks that come again at another level of prices differ in the last bits.
+    sources = copied_from(rounded(values))
     copies = np.flatnonzero(sources >= 0)
     compared = int((_known(values).sum(axis=0) >= MIN_COPIED_NAMES).sum())
     if compared < 2:

@@ -1,0 +1,587 @@
+"""Runs of the reference engine with one thing falsified, and consistently so: no figure contradicts its table.
+
+A forgery either changes the tables of an honest run, or is a run of the engine on a falsified market, with a falsified
+signal or with falsified books, so that every identity holds. The run's own figures are left out, or stated anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from pipeline.reference_engine import (
+    AlphaSpec,
+    Market,
+    RunRecord,
+    ledger,
+    run_alpha,
+    simulate_market,
+    strategy,
+)
+from pipeline.reference_engine import signal as signal_module
+from pipeline.reference_engine.alpha import SignalName
+from pipeline.reference_engine.own_metrics import own_metrics
+from pipeline.reference_engine.sessions import week_ends
+from pipeline.reference_engine.weekly_tables import forward_returns
+
+Floats = npt.NDArray[np.float64]
+Change = Callable[[dict[str, pl.DataFrame]], dict[str, pl.DataFrame]]
+
+NAMES, WEEKS, SEED = 40, 104, 11
+SPEC = AlphaSpec("Test_forged", "momentum", 2.0, tried=(1.0, 4.0))
+PLAIN = replace(SPEC, raw=False, tried=())
+RETURN, SCORE = pl.col("forward_return"), pl.col("score")
+WEEK = "date"
+
+
+@cache
+def market() -> Market:
+    return simulate_market(SEED, NAMES, WEEKS)
+
+
+@cache
+def honest() -> RunRecord:
+    return run_alpha(market(), SPEC)
+
+
+def edited(change: Change, run: Callable[[], RunRecord] = honest, **manifest: Any) -> RunRecord:
+    """Return a run with its tables changed and without figures of its own."""
+    record = run()
+    return replace(
+        record, tables=change(dict(record.tables)), manifest={**record.manifest, **manifest}, metrics=None
+    )
+
+
+def restated(record: RunRecord) -> RunRecord:
+    """State a run's own figures anew, from its tables as they are."""
+    tables = record.tables
+    return replace(
+        record, metrics=own_metrics(tables["decisions"], tables["rebalances"], tables["portfolio"])
+    )
+
+
+def of(kind: str, *values: pl.Expr, **named: pl.Expr) -> Change:
+    """Change columns of a table."""
+    return lambda tables: {**tables, kind: tables[kind].with_columns(*values, **named)}
+
+
+# Forward returns
+
+
+def dealt_by_score(tables: Mapping[str, pl.DataFrame], rows: pl.Series) -> pl.DataFrame:
+    """Deal the forward returns of some rows out again, in the order of their scores week by week."""
+    decisions = tables["decisions"].with_row_index("row")
+    some = decisions.filter(
+        rows & decisions["forward_return"].is_not_null() & decisions["score"].is_not_null()
+    )
+    by_score, by_return = some.sort(WEEK, "score"), some.sort(WEEK, "forward_return")
+    dealt = pl.DataFrame({"row": by_score["row"], "dealt": by_return["forward_return"]})
+    return (
+        decisions.join(dealt, on="row", how="left", maintain_order="left")
+        .with_columns(forward_return=pl.coalesce("dealt", RETURN))
+        .drop("row", "dealt")
+    )
+
+
+def all_rows(tables: Mapping[str, pl.DataFrame]) -> pl.Series:
+    return pl.repeat(True, tables["decisions"].height, eager=True)
+
+
+def unproven(tables: Mapping[str, pl.DataFrame]) -> pl.Series:
+    """Return which decisions no two fills of the run prove the forward return of."""
+    fills = tables["trades"].filter(~pl.col("book").str.ends_with("_settlements"))
+    filled = {(name, at) for name, at in fills.select("symbol", "timestamp").iter_rows()}
+    rows = tables["decisions"].select("symbol", "entry_at", "maturity_at").iter_rows()
+    return pl.Series([(name, entry) not in filled or (name, end) not in filled for name, entry, end in rows])
+
+
+def dealt(rows: Callable[[Mapping[str, pl.DataFrame]], pl.Series]) -> Change:
+    return lambda tables: {**tables, "decisions": dealt_by_score(tables, rows(tables))}
+
+
+def where_unproven(value: pl.Expr) -> Change:
+    def change(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+        rows = pl.lit(unproven(tables))
+        return of("decisions", forward_return=pl.when(rows).then(value).otherwise(RETURN))(tables)
+
+    return change
+
+
+def returns_by_name(shift: int) -> pl.Expr:
+    return RETURN.shift(shift).over("symbol", order_by=WEEK)
+
+
+# Runs on another market, with another signal, with other books
+
+
+def run(market: Market, spec: AlphaSpec = PLAIN) -> RunRecord:
+    return replace(run_alpha(market, spec), metrics=None)
+
+
+@contextmanager
+def scores(signal: Callable[[Floats], Floats]) -> Iterator[None]:
+    """Have the engine score by a function of the signal."""
+    genuine = signal_module.raw_signal
+
+    def forged(*arguments: Any) -> Floats:
+        return signal(genuine(*arguments))
+
+    with patch.object(strategy, "raw_signal", forged):
+        yield
+
+
+def knowing(share: float, *, ahead: int = 0, known: Callable[[], Market] = market) -> RunRecord:
+    """Run with a score that is a mixture of the signal and of what the names will earn."""
+    future = forward_returns(known())
+    future = np.vstack([future[ahead:], np.full((ahead, future.shape[1]), np.nan)])
+
+    def signal(raw: Floats) -> Floats:
+        mixed = (1 - share) * standard(raw) + share * np.nan_to_num(standard(future))
+        return np.where(np.isfinite(raw), mixed, np.nan)
+
+    with scores(signal):
+        return run(known(), replace(PLAIN, half_life_weeks=None))
+
+
+def standard(values: Floats) -> Floats:
+    """Standardise each week."""
+    known = np.isfinite(values)
+    count = np.maximum(known.sum(axis=1, keepdims=True), 1)
+    mean = np.where(known, values, 0).sum(axis=1, keepdims=True) / count
+    spread = np.sqrt(np.where(known, (values - mean) ** 2, 0).sum(axis=1, keepdims=True) / count)
+    return np.asarray(np.divide(values - mean, spread, out=np.full_like(values, np.nan), where=spread > 0))
+
+
+@contextmanager
+def booked(change: Callable[[dict[str, Any], dict[str, Any]], Floats]) -> Iterator[None]:
+    """Have money come into the books as a session closes; everything that follows from equity follows.
+
+    `change` is given the session's ledger row and its results by name, which it may write to, and returns the money by book.
+    """
+    books_of = ledger._Books  # noqa: SLF001 - what is falsified here
+    genuine = books_of.close_session
+
+    def close_session(books: Any) -> None:
+        genuine(books)
+        row, holdings, results = books.ledger[-1], books.holdings[-1], books.results[-1]
+        before = row["ending_equity"].copy()
+        books.cash = books.cash + change(row, results)
+        books.equity = books.cash + row["position_value_end"]
+        row["cash_end"], row["ending_equity"] = books.cash, books.equity
+        for name in ("gross_exposure", "net_exposure", "largest_abs_weight"):
+            row[name] = row[name] * before / books.equity
+        holdings["weight"] = holdings["weight"] * (before / books.equity)[holdings["book"]]
+
+    with patch.object(books_of, "close_session", close_session):
+        yield
+
+
+def paid_as(column: str, share: float) -> RunRecord:
+    """Pay every book a share of its equity a session, as one flow of its ledger."""
+
+    def pay(row: dict[str, Any], results: dict[str, Any]) -> Floats:
+        money = share * row["starting_equity"]
+        if column == "cash_adjustment":
+            # It is part of what the names earn: the first one that each book holds has it.
+            held = np.zeros_like(results["market_pnl"])
+            books_with, first = np.unique(results["book"], return_index=True)
+            held[first] = money[books_with]
+            money = np.where(np.isin(np.arange(money.size), books_with), money, 0.0)
+            results["market_pnl"] = results["market_pnl"] + held
+            results[column] = held
+            row["market_pnl"] = row["market_pnl"] + money
+        else:
+            row[column] = row[column] + money
+        if column == "cash_carry":
+            row["risk_free_return"] = row[column] / row["cash_start"]
+        return np.asarray(money)
+
+    with booked(pay):
+        record = run(market())
+    if column != "rounding_adjustment":
+        return record
+    return replace(record, manifest={**record.manifest, "reconciliation": {"rounding": 0.01}})
+
+
+def on(**changes: Any) -> RunRecord:
+    """Run on the market with some of its arrays replaced; an array is given as a function of the market."""
+    genuine = market()
+    return run(replace(genuine, **{name: value(genuine) for name, value in changes.items()}))
+
+
+def free_of_cost() -> RunRecord:
+    with patch("pipeline.reference_engine.ledger.FEE_PER_SHARE", 0.0):
+        return on(half_spread=lambda m: 0.0 * m.half_spread)
+
+
+def bargains(share: float) -> RunRecord:
+    """Fill what the run buys below the market and what it sells above it, and let everything follow."""
+    genuine = market()
+    fills = run(genuine).tables["trades"].filter(pl.col("book") == "long_short")
+    day = {at: place for place, at in enumerate(genuine.schedule.tolist())}
+    name = {symbol: place for place, symbol in enumerate(genuine.symbols)}
+    opens = genuine.opens.copy()
+    for symbol, at, quantity in fills.select("symbol", pl.col("timestamp").dt.date(), "quantity").iter_rows():
+        opens[day[at], name[symbol]] = genuine.opens[day[at], name[symbol]] * (1 - share * np.sign(quantity))
+    return run(replace(genuine, opens=opens))
+
+
+def every_second_mark_lifted(genuine: Market) -> Floats:
+    return np.asarray(genuine.closes * np.where(np.arange(genuine.observed)[:, None] % 2, 1.01, 1.0))
+
+
+def opens_at_decision_close(genuine: Market) -> Floats:
+    opens = genuine.opens.copy()
+    days = genuine.decisions[genuine.decisions + 1 < genuine.observed]
+    opens[days + 1] = np.where(np.isfinite(opens[days + 1]), genuine.marks[days], np.nan)
+    return opens
+
+
+def one_name_lifted(prices: str) -> Callable[[Market], Floats]:
+    """Multiply the prices of one name a little more each session."""
+
+    def lifted(genuine: Market) -> Floats:
+        values: Floats = getattr(genuine, prices).copy()
+        values[:, 3] *= np.exp(0.01 * np.arange(values.shape[0]))
+        return values
+
+    return lifted
+
+
+def with_book_of(other: RunRecord, book: str, base: RunRecord) -> RunRecord:
+    """Take one book of a run from another run."""
+    mine, theirs = pl.col("book").str.starts_with(book), base.tables
+    tables = {
+        kind: pl.concat([theirs[kind].filter(~mine), other.tables[kind].filter(mine)]).sort(
+            theirs[kind].columns[:3] if kind == "positions" else ["book"], maintain_order=True
+        )
+        for kind in ("portfolio", "positions", "pnl", "trades")
+    }
+    return replace(base, tables={**theirs, **tables}, metrics=None)
+
+
+def one_book_at(prices: str, factor: float) -> RunRecord:
+    """Mark or fill one book at prices of its own every second session, and let its P&L follow."""
+    genuine = market()
+    values = getattr(genuine, prices) * np.where(np.arange(genuine.observed)[:, None] % 2, factor, 1.0)
+    moved = ledger_of(replace(genuine, **{prices: values}), run(genuine))
+    return with_book_of(moved, "long_only", run(genuine))
+
+
+def ledger_of(moved: Market, base: RunRecord) -> RunRecord:
+    """Run the books of one market on the decisions of another."""
+    decided = strategy.decide(market(), PLAIN)
+    books = {name: weights for name, weights in decided.weights.items() if not name.startswith("raw_")}
+    made = ledger.run_books(moved, books, decided.status == "traded", decided.tradeable, PLAIN.equity_basis)
+    tables = {kind: getattr(made, kind) for kind in ("portfolio", "positions", "pnl", "trades")}
+    return replace(base, tables={**base.tables, **tables})
+
+
+def repeated_weeks(genuine: Market) -> Market:
+    """Return a market whose weeks come again after half of the run, session by session, from another price."""
+    half = len(genuine.decisions) // 2
+    starts = np.append(genuine.decisions + 1, genuine.observed)
+    opens, closes = genuine.opens.copy(), genuine.closes.copy()
+    for week in range(half + 1, len(genuine.decisions) - 1):
+        here, there = range(starts[week], starts[week + 1]), starts[week - half]
+        before, then = closes[starts[week] - 1], genuine.marks[there - 1]
+        factor = np.where(np.isfinite(before), before, genuine.marks[starts[week] - 1]) / then
+        for place, session in enumerate(here):
+            source = min(there + place, starts[week - half + 1] - 1)
+            opens[session], closes[session] = genuine.opens[source] * factor, genuine.closes[source] * factor
+    none = np.zeros_like(genuine.no_borrow)
+    always = np.full_like(genuine.last, genuine.observed + 50)
+    return replace(genuine, opens=opens, closes=closes, no_borrow=none, illiquid=none, last=always)
+
+
+@cache
+def wide_market() -> Market:
+    return simulate_market(SEED, 100, 112)
+
+
+def survivors() -> RunRecord:
+    """Run on the names alone that were there from the first day to the last."""
+    genuine = wide_market()
+    stay = (genuine.last >= genuine.observed) & (genuine.first == 0)
+    columns = {name: getattr(genuine, name)[:, stay] for name in ("opens", "closes", "no_borrow", "illiquid")}
+    rows = {name: getattr(genuine, name)[stay] for name in ("first", "last", "half_spread", "borrow_rate")}
+    symbols = tuple(np.array(genuine.symbols)[stay].tolist())
+    return run(replace(genuine, symbols=symbols, **columns, **rows))
+
+
+def every_day_a_session() -> RunRecord:
+    """Run on an exchange that never closes."""
+    genuine = market()
+    days = genuine.schedule[0] + np.arange(genuine.schedule.size)
+    ends = week_ends(days)
+    # As many sessions, so fewer weeks.
+    decisions = ends[(ends >= genuine.decisions[0]) & (ends < genuine.observed)]
+    observed = int(decisions[-1]) + 1
+    cut = {
+        name: getattr(genuine, name)[:observed]
+        for name in (
+            "opens",
+            "closes",
+            "no_borrow",
+            "illiquid",
+            "risk_free",
+            "benchmark",
+            "benchmark_adjusted",
+        )
+    }
+    return run(replace(genuine, schedule=days, decisions=decisions, **cut))
+
+
+def sized(factor: float) -> RunRecord:
+    """Run a long_short book of another size: as good as nothing of the equity, or many times of it."""
+    genuine = strategy.decide
+
+    def decide(*arguments: Any) -> strategy.Decisions:
+        found = genuine(*arguments)
+        found.weights["long_short"] = found.weights["long_short"] * factor
+        return found
+
+    with patch("pipeline.reference_engine.run.decide", decide):
+        return run(market())
+
+
+def stale() -> RunRecord:
+    """Run on scores that are made anew every second week."""
+
+    def signal(raw: Floats) -> Floats:
+        kept = raw.copy()
+        kept[1::2] = np.where(np.isfinite(raw[1::2]), raw[:-1:2][: len(raw[1::2])], np.nan)
+        return kept
+
+    with scores(signal):
+        return run(market(), replace(PLAIN, half_life_weeks=None))
+
+
+# Trials and figures
+
+
+def trials(change: Callable[[pl.DataFrame], pl.DataFrame]) -> RunRecord:
+    return edited(lambda tables: {**tables, "trials": change(tables["trials"])})
+
+
+def stated(change: Callable[[dict[str, Any]], dict[str, Any]]) -> RunRecord:
+    record = honest()
+    assert record.metrics is not None
+    return replace(record, metrics=[change(dict(entry)) for entry in record.metrics])
+
+
+# Left out
+
+
+def losing_weeks(tables: Mapping[str, pl.DataFrame]) -> pl.Series:
+    """Return the traded weeks in which the book lost most."""
+    weekly = (
+        tables["decisions"]
+        .group_by(WEEK)
+        .agg(paid=(pl.col("long_short_target_weight") * RETURN).sum())
+        .sort("paid")
+    )
+    traded = tables["rebalances"].filter(pl.col("week_status") == "traded")[WEEK]
+    return weekly.filter(pl.col(WEEK).is_in(traded.implode()))[WEEK].head(8)
+
+
+def losing_weeks_skipped(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    lost = pl.col(WEEK).is_in(losing_weeks(tables).implode())
+    weeks = tables["rebalances"].with_columns(
+        week_status=pl.when(lost).then(pl.lit("insufficient_scored_tradeable_names")).otherwise("week_status")
+    )
+    weights = [c for c in tables["decisions"].columns if c.endswith("target_weight")]
+    emptied = {name: pl.when(lost).then(0.0).otherwise(name) for name in weights}
+    none = {name: pl.when(~lost).then(name) for name in ("forward_return", "fill_at", "raw_fill_at")}
+    return {**tables, "rebalances": weeks, "decisions": tables["decisions"].with_columns(**emptied, **none)}
+
+
+def losing_weeks_gone(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    kept = ~pl.col(WEEK).is_in(losing_weeks(tables).implode())
+    return {**tables, **{kind: tables[kind].filter(kept) for kind in ("rebalances", "decisions")}}
+
+
+def losing_sessions_gone(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    ledger_rows = tables["portfolio"].filter(pl.col("book") == "long_short")
+    worst = ledger_rows.sort(pl.col("ending_equity") / pl.col("starting_equity")).head(10)["date"]
+    kept = ~pl.col("date").is_in(worst.implode())
+    return {**tables, **{kind: tables[kind].filter(kept) for kind in ("portfolio", "positions", "pnl")}}
+
+
+def losing_names_gone(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Leave out of each week what the score liked and what fell."""
+    liked = SCORE.median().over(WEEK) < SCORE
+    return {
+        **tables,
+        "decisions": tables["decisions"].filter(~(liked & (RETURN < -0.02)).fill_null(value=False)),
+    }
+
+
+def unliked_returns_withheld(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Leave the forward returns out that speak against the score."""
+    against = ((SCORE.median().over(WEEK) < SCORE) != (RETURN.median().over(WEEK) < RETURN)).fill_null(
+        value=False
+    )
+    return of("decisions", forward_return=pl.when(~against).then(RETURN))(tables)
+
+
+def said_by(*ids: str) -> frozenset[str]:
+    return frozenset(ids)
+
+
+RULE = "decisions.forward_return"
+FORGERIES: Mapping[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
+    # Forward returns
+    "forward returns in the order of the scores": (partial(edited, dealt(all_rows)), said_by(RULE)),
+    "the same, with the figures stated anew": (lambda: restated(edited(dealt(all_rows))), said_by(RULE)),
+    "forward returns shuffled": (
+        partial(edited, of("decisions", RETURN.shuffle(1).over(WEEK))), said_by(RULE),
+    ),
+    "forward returns scaled": (partial(edited, of("decisions", RETURN * 3)), said_by(RULE)),
+    "forward returns lifted": (partial(edited, of("decisions", RETURN + 0.01)), said_by(RULE)),
+    "forward returns of the other sign": (partial(edited, of("decisions", -RETURN)), said_by(RULE)),
+    "forward returns of the week before": (
+        partial(edited, of("decisions", forward_return=returns_by_name(1))), said_by(RULE),
+    ),
+    "forward returns of the week after": (
+        partial(edited, of("decisions", forward_return=returns_by_name(-1))), said_by(RULE),
+    ),
+    "forward returns over two weeks": (
+        partial(edited, of("decisions", forward_return=RETURN + returns_by_name(-1).fill_null(0.0))), said_by(RULE),
+    ),
+    "losses of what the score liked cut short": (
+        partial(
+            edited,
+            of("decisions", forward_return=pl.when(pl.col("long_short_target_weight") > 0).then(RETURN.clip(-0.01)).otherwise(RETURN)),
+        ),
+        said_by(RULE),
+    ),
+    "forward returns that no fill proves in the order of the scores": (
+        partial(edited, dealt(unproven)), said_by("signal.mean_ic", "signal.book_correlation"),
+    ),
+    "forward returns that no fill proves follow the score": (
+        partial(edited, where_unproven(RETURN + 0.05 * (SCORE.rank().over(WEEK) / SCORE.count().over(WEEK) - 0.5))),
+        said_by("signal.mean_ic", "signal.icir"),
+    ),
+    "forward returns that speak against the score withheld": (
+        partial(edited, unliked_returns_withheld), said_by("signal.mean_ic", "decisions.forward_return"),
+    ),
+    # Scores
+    "scores are the forward returns, the books are as they were": (
+        partial(edited, of("decisions", score=pl.coalesce(RETURN, SCORE))),
+        said_by("decisions.sides"),
+    ),
+    "scores of the other sign, the books are as they were": (
+        partial(edited, of("decisions", -SCORE)), said_by("decisions.sides"),
+    ),
+    "scores are the forward returns, and the books follow": (
+        partial(knowing, 1.0), said_by("signal.mean_ic", "book.sharpe", "signal.delayed_ic"),
+    ),
+    "scores know a little of the forward returns": (partial(knowing, 0.3), said_by("signal.mean_ic", "signal.icir")),
+    "scores know the week after the next": (
+        lambda: edited(of("decisions", score=pl.coalesce(returns_by_name(-1), SCORE))), said_by("decisions.sides"),
+    ),
+    "raw scores are the forward returns, the raw books are as they were": (
+        partial(edited, of("decisions", unsmoothed_score=pl.coalesce(RETURN, pl.col("unsmoothed_score")))),
+        said_by("decisions.sides"),
+    ),
+    # Money from nowhere
+    "profit comes as carry": (partial(paid_as, "cash_carry", 0.0005), said_by("book.carry", "book.risk_free_rate")),
+    "profit comes as rounding": (
+        partial(paid_as, "rounding_adjustment", 0.0005), said_by("portfolio.rounding_total", "book.rounding"),
+    ),
+    "profit comes as dividends": (partial(paid_as, "cash_adjustment", 0.0005), said_by("book.cash_adjustment")),
+    "lenders pay for being borrowed from": (
+        partial(on, borrow_rate=lambda m: -5 * m.borrow_rate), said_by("portfolio.signs", "table.bound", "pnl.borrow", "book.borrow"),
+    ),
+    "borrowing is free": (partial(on, borrow_rate=lambda m: 0 * m.borrow_rate), said_by("book.borrow")),
+    "trading is free": (free_of_cost, said_by("book.execution_cost")),
+    "cash earns 20 % a year": (
+        partial(on, risk_free=lambda m: 0 * m.risk_free + 0.2 / 252), said_by("book.risk_free_rate", "book.carry"),
+    ),
+    # Prices
+    "fills at prices nobody got": (partial(bargains, 0.02), said_by("fills.better_than_marks")),
+    "fills at prices a little better": (partial(bargains, 0.005), said_by("fills.better_than_marks")),
+    "fills at the close of the decision": (
+        partial(on, opens=opens_at_decision_close), said_by("fills.decision_close"),
+    ),
+    "one book is marked at prices of its own": (partial(one_book_at, "closes", 1.002), said_by("positions.one_price")),
+    "one book is filled at prices of its own": (partial(one_book_at, "opens", 0.998), said_by("trades.one_price")),
+    "scores are a week old every second week": (stale, said_by("signal.copied_scores")),
+    "weeks come again": (lambda: run(repeated_weeks(market())), said_by("signal.copied_forward_returns")),
+    "names that survived": (survivors, said_by("universe.exits")),
+    "every day a session": (every_day_a_session, said_by("book.sessions")),
+    "hardly anything is at risk": (partial(sized, 0.01), said_by("book.drawdown", "book.carry")),
+    "one name is lifted a little every session": (
+        partial(on, opens=one_name_lifted("opens"), closes=one_name_lifted("closes")),
+        said_by("book.sharpe", "signal.icir"),
+    ),
+    # Left out
+    "a book in debt": (partial(sized, 40.0), said_by("decisions.target", "trades.cost")),
+    "losing weeks called skipped": (partial(edited, losing_weeks_skipped), said_by("trades.decision")),
+    "losing weeks left out": (partial(edited, losing_weeks_gone), said_by("trades.decision")),
+    "losing sessions left out": (
+        partial(edited, losing_sessions_gone), said_by("portfolio.continuity", "trades.session"),
+    ),
+    "names that fell left out": (
+        partial(edited, losing_names_gone), said_by("signal.mean_ic", "decisions.target"),
+    ),
+    # Trials and figures
+    "trials without the run itself": (
+        partial(trials, lambda rows: rows.filter(pl.col("trial") != "half_life_weeks=2.0")), said_by("trials.own"),
+    ),
+    "returns of the trials are not the run's": (
+        partial(trials, lambda rows: rows.with_columns(pl.col("period_return") * 0.5)), said_by("trials.own"),
+    ),
+    "turnover halved": (
+        partial(edited, of("portfolio", turnover=pl.col("turnover") * 0.5)), said_by("portfolio.turnover"),
+    ),
+}  # fmt: skip
+
+
+def run_of(
+    signal: SignalName = "momentum", *, names: int = 40, weeks: int = 104, seed: int = 5, **spec: Any
+) -> RunRecord:
+    """Run the engine as it is."""
+    return run_alpha(simulate_market(seed, names, weeks), AlphaSpec("Test_honest", signal, **spec))
+
+
+def costing(factor: float) -> RunRecord:
+    """Run where spreads and borrow are other ones."""
+    genuine = simulate_market(6, 40, 104)
+    dear = replace(
+        genuine, half_spread=genuine.half_spread * factor, borrow_rate=genuine.borrow_rate * factor
+    )
+    return run_alpha(dear, AlphaSpec("Test_honest", "reversal"))
+
+
+def lacking(*kinds: str) -> RunRecord:
+    record = run_of()
+    return replace(record, tables={kind: rows for kind, rows in record.tables.items() if kind not in kinds})
+
+
+HONEST: Mapping[str, Callable[[], RunRecord]] = {
+    "momentum": honest,
+    "momentum with ranks of its own, unsmoothed": partial(run_of, half_life_weeks=None, ranks=True),
+    "reversal": partial(run_of, "reversal", half_life_weeks=1.0, tried=(2.0,)),
+    "low volatility, smoothed for long": partial(run_of, "low_volatility", half_life_weeks=8.0),
+    "few names": partial(run_of, names=24, weeks=60, seed=2),
+    "many names that come and go": partial(run_of, names=100, weeks=112, seed=3),
+    "a short run": partial(run_of, "reversal", weeks=12, seed=4),
+    "a market without halts": lambda: run_alpha(
+        simulate_market(9, 30, 60, pending=False, skipped=False), AlphaSpec("Test_honest", "momentum")
+    ),
+    "no raw signal, in dollars": partial(run_of, raw=False, equity_basis=1_000_000.0, seed=7),
+    "dear to trade and to borrow": partial(costing, 3.0),
+    "cheap to trade and to borrow": partial(costing, 0.4),
+    "no fills": partial(lacking, "trades"),
+    "cross-sections alone": partial(lacking, "trades", "portfolio", "positions", "pnl"),
+}

@@ -1,0 +1,102 @@
+"""Runs that agree with themselves and are wrong all the same: each is refused, or noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from schemas.notices import NOTICE
+
+import datasets
+from pipeline.build import build_seal
+from pipeline.reference_engine import RunRecord, run_alpha, write_seal
+from pipeline.rules import Report, check
+from pipeline.seal import Seal
+from tests.reconciliation.forged_runs import (
+    FORGERIES,
+    HONEST,
+    PLAIN,
+    edited,
+    every_second_mark_lifted,
+    honest,
+    market,
+    of,
+    on,
+    stated,
+)
+
+
+def checked(record: RunRecord, folder: Path) -> Report:
+    return check(Seal.open(str(write_seal(folder / "seal", record))))
+
+
+def said(report: Report) -> set[str]:
+    """Return the ids of the rules that refuse or warn, and of the notices that are given."""
+    rules = {violation.rule for violation in (*report.violations, *report.warnings)}
+    return rules | {each.notice for each in report.notices if each.outcome == NOTICE}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_run_that_is_forged_consistently_is_refused_or_noticed(forgery: str, tmp_path: Path) -> None:
+    make, ids = FORGERIES[forgery]
+    assert said(checked(make(), tmp_path)) & ids
+
+
+@pytest.mark.parametrize("run", HONEST)
+def test_an_honest_run_is_neither_refused_nor_noticed(run: str, tmp_path: Path) -> None:
+    assert said(checked(HONEST[run](), tmp_path)) == set()
+
+
+@pytest.fixture(scope="module")
+def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish honest runs of one market."""
+    folder = tmp_path_factory.mktemp("catalogue")
+    for place, (signal, half_life) in enumerate(
+        (("momentum", 1.0), ("reversal", 2.0), ("low_volatility", 4.0))
+    ):
+        spec = replace(PLAIN, alpha_id=f"Test_other_{place}", signal=signal, half_life_weeks=half_life)
+        build_seal(str(write_seal(folder / spec.alpha_id, run_alpha(market(), spec))), folder / "root")
+    return folder / "root"
+
+
+def noticed_beside(root: Path, record: RunRecord, folder: Path, day: int = 1) -> Collection[str]:
+    """Publish a run beside others, and return the notices of its manifest."""
+    manifest = {**record.manifest, "sealed_at": f"2026-03-{day:02}T00:00:00Z"}
+    build_seal(str(write_seal(folder / f"seal_{day}", replace(record, manifest=manifest))), root)
+    entries = datasets.open(root)[record.manifest["alpha_id"]].manifest.notices
+    return {entry["notice"] for entry in entries if entry["outcome"] == NOTICE}
+
+
+def test_marks_that_no_other_run_has_are_noticed(catalogue: Path, tmp_path: Path) -> None:
+    record = on(closes=every_second_mark_lifted)
+    record = replace(record, manifest={**record.manifest, "alpha_id": "Test_marked"})
+    assert "catalogue.prices" in noticed_beside(catalogue, record, tmp_path)
+
+
+def test_an_honest_run_beside_others_and_sealed_again_is_not_noticed(catalogue: Path, tmp_path: Path) -> None:
+    for day in (1, 2):
+        assert noticed_beside(catalogue, honest(), tmp_path, day) == set()
+
+
+def test_a_past_that_is_restated_is_noticed_for_ever(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    noticed_beside(root, honest(), tmp_path, 1)
+    for day in (2, 3):
+        better = edited(of("decisions", pl.col("score") * (1 + day / 100)))
+        assert "history.restated" in noticed_beside(root, better, tmp_path, day)
+
+
+def test_a_ratio_annualised_otherwise_is_named(tmp_path: Path) -> None:
+    def by_calendar_days(entry: dict[str, Any]) -> dict[str, Any]:
+        value = entry["value"]
+        if entry["name"] != "information_ratio" or not isinstance(value, float):
+            return entry
+        return {**entry, "value": value * (365 / 252) ** 0.5}
+
+    report = checked(stated(by_calendar_days), tmp_path)
+    (figure,) = (x for x in report.figures if x.name == "information_ratio" and x.period is None)
+    assert "365" in str(figure.convention)
