@@ -19,6 +19,7 @@ from schemas.errors import SnapshotCorrupt
 
 EXTENDED: Final = "extended"
 RESTATED: Final = "restated"
+NOTICE: Final = "history.restated"
 UNSETTLED_WEEKS: Final[Mapping[str, int]] = {"scores": 0, "targets": 1, "forward_returns": 2, "fills": 2}
 """What is digested of a week -> how many weeks at the end of a seal may still change in it: a pending week is traded
 later, its forward returns are measured a week after its fills, and a name that was halted then trades later still."""

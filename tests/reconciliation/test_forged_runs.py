@@ -14,6 +14,7 @@ from schemas.notices import NOTICE
 import datasets
 from pipeline.build import build_seal
 from pipeline.reference_engine import RunRecord, run_alpha, write_seal
+from pipeline.reference_engine.alpha import SignalName
 from pipeline.rules import Report, check
 from pipeline.seal import Seal
 from tests.reconciliation.forged_runs import (
@@ -55,10 +56,9 @@ def test_an_honest_run_is_neither_refused_nor_noticed(run: str, tmp_path: Path) 
 def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Publish honest runs of one market."""
     folder = tmp_path_factory.mktemp("catalogue")
-    for place, (signal, half_life) in enumerate(
-        (("momentum", 1.0), ("reversal", 2.0), ("low_volatility", 4.0))
-    ):
-        spec = replace(PLAIN, alpha_id=f"Test_other_{place}", signal=signal, half_life_weeks=half_life)
+    signals: tuple[SignalName, ...] = ("momentum", "reversal", "low_volatility")
+    for place, signal in enumerate(signals):
+        spec = replace(PLAIN, alpha_id=f"Test_other_{place}", signal=signal, half_life_weeks=1.0 + place)
         build_seal(str(write_seal(folder / spec.alpha_id, run_alpha(market(), spec))), folder / "root")
     return folder / "root"
 
