@@ -18,6 +18,7 @@ from datasets.run_metrics.check_summary import (
     share_checked,
 )
 from datasets.sealed_weeks import RESTATED, describe
+from schemas.notices import TOO_FEW_OTHERS
 from schemas.objects.audit import ENTRY_KINDS, STATUSES
 from schemas.tables.books import RAW_PREFIX
 from schemas.tables.sealed_metrics import NOT_REPRODUCED, REPRODUCED
@@ -89,7 +90,7 @@ def verdict(checked: Mapping[str, Any] | None) -> str:
     notices, proven = checked["notices"], checked["forward_returns_proven"]
     sealed = sum(checked[outcome] for outcome in ("reproduced", "stated", "contradicted"))
     parts = [
-        f"{notices or 'no'} notice{'' if notices == 1 else 's'}",
+        f"{notices or 'No'} notice{'' if notices == 1 else 's'}",
         "no forward return could be checked"
         if proven is None
         # Rounded down: a share is not called whole before it is.
@@ -119,7 +120,18 @@ def audit_entries(manifest: Manifest, reader: Reader = ANALYST) -> list[Entry]:
 def _notices(manifest: Manifest, reader: Reader) -> Iterator[Entry]:
     for notice in manifest.notices:
         names = named_alphas(notice)
+        if notice["raw"] and not reader.raw:
+            continue
         if not may_be_told(notice["raw"], names, raw=reader.raw, may_read=reader.may_read):
+            # As of a run that has no others beside it: whether there are any is not told.
+            yield _entry(
+                "notice",
+                notice["notice"],
+                NOT_CHECKED,
+                figure=notice["figure"],
+                reason=TOO_FEW_OTHERS,
+                details={},
+            )
             continue
         entry = _entry(
             "notice",

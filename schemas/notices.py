@@ -36,6 +36,10 @@ SESSIONS_ALLOWED: Final = 6
 """Sessions by which holidays may lie unevenly in a part of a year."""
 MIN_OTHER_RUNS: Final = 3
 """Other runs that must agree with each other to contradict one."""
+TOO_FEW_OTHERS: Final = (
+    f"fewer than {MIN_OTHER_RUNS} other runs of the catalogue hold the same names and sessions"
+)
+"""Why a run is not compared with others; also what a reader is told who may read none of those that it was compared with."""
 MIN_SHARED_CELLS: Final = 20
 """Names and sessions that must be shared with them."""
 CELL_TOLERANCE: Final = 0.002

@@ -16,14 +16,13 @@ from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.notices.probe import Probe, ProbeDamaged, Sample
 from schemas.errors import AlphaResultsError
 from schemas.kinds import ALPHA_ID
-from schemas.notices import CELL_TOLERANCE, MAX_OTHER_RUNS, MIN_OTHER_RUNS, MIN_SHARED_CELLS
+from schemas.notices import CELL_TOLERANCE, MAX_OTHER_RUNS, MIN_OTHER_RUNS, MIN_SHARED_CELLS, TOO_FEW_OTHERS
 
 _COMPARED: Final = {
     "catalogue.prices": (("marks", "mids"), "prices"),
     "catalogue.forward_returns": (("forward_returns",), "forward returns"),
 }
 """Notice -> samples that it compares, and what they are."""
-_TOO_FEW: Final = f"fewer than {MIN_OTHER_RUNS} other runs of the catalogue hold the same names and sessions"
 _FOLDER: Final = "alpha_id="
 
 
@@ -103,13 +102,13 @@ def compare(probe: Probe, others: Mapping[str, Probe]) -> Iterator[NoticeOutcome
             continue
         names = list(others)
         if len(names) < MIN_OTHER_RUNS:
-            yield not_checked(notice, _TOO_FEW)
+            yield not_checked(notice, TOO_FEW_OTHERS)
             continue
         compared, contradicted, against = _cells(
             own, [[getattr(others[x], y) for y in samples] for x in names]
         )
         if compared < MIN_SHARED_CELLS:
-            yield not_checked(notice, _TOO_FEW)
+            yield not_checked(notice, TOO_FEW_OTHERS)
             continue
         share = contradicted / compared
         outcome = judged(notice, share, "", cells=compared)

@@ -17,6 +17,7 @@ from datasets.audit import verdict
 from datasets.run_metrics.check_summary import CheckSummary
 from pipeline.rules.registry import RULES
 from schemas.metrics.checked import FORWARD_RETURN_RULE
+from schemas.notices import TOO_FEW_OTHERS
 from schemas.objects.audit import ENTRY_KINDS, STATUSES
 from tests.audit.conftest import AUDITED, CHECKS, HIDDEN, HISTORY, NOTICES, OTHER, WARNED
 from tests.support.client import ApiClient
@@ -99,10 +100,13 @@ def test_a_notice_names_no_alpha_that_the_key_may_not_read(api: ApiClient) -> No
     assert prices["details"] == {"alphas": [OTHER]}
     assert prices["value"] is None, "it is counted over alphas that the key may not read"
     assert "2 runs" not in prices["reason"]
-    assert "catalogue.forward_returns" not in by_id(limited["entries"], "notice")
+    returns = by_id(limited["entries"], "notice")["catalogue.forward_returns"]
+    assert (returns["status"], returns["reason"], returns["value"]) == ("not_checked", TOO_FEW_OTHERS, None)
+    assert (returns["threshold"], returns["details"]) == (None, {}), "as of a run with no others beside it"
     assert HIDDEN not in json.dumps(limited)
     alone = audited(api, alphas="all", runs=f"list:{AUDITED}")
-    assert not [name for name in by_id(alone["entries"], "notice") if name.startswith("catalogue.")]
+    catalogue = [entry for entry in alone["entries"] if entry["id"].startswith("catalogue.")]
+    assert [entry["status"] for entry in catalogue] == ["not_checked", "not_checked"]
     assert [x["summary"]["checked"]["notices"] for x in (everything, limited, alone)] == [3, 2, 1]
 
 
