@@ -1,7 +1,7 @@
 """The alphas every server of the comparison answers from: one run under many names, with different numbers each.
 
-A run is cloned so that the copy is a lawful seal of its own: the tickers change places among themselves, scores and
-returns are scaled, and so is what the books earn. All that the rules of a seal check still holds, and no two alphas
+A run is cloned so that the copy is a lawful seal of its own: the tickers change places among themselves, scores
+are scaled, and so is what the books earn. All that the rules of a seal check still holds, and no two alphas
 share a row. The seals go through the project's own pipeline; the peers get the published rows as plain Parquet.
 """
 
@@ -111,7 +111,7 @@ def _clone(template: Path, target: Path, number: int) -> Path:
     target.mkdir()
     manifest = json.loads((template / "seal.json").read_text())
     random = np.random.default_rng(1000 + number)
-    score, ahead, size = 0.5 + random.random(), 0.9 + random.random() / 10, 0.8 + random.random() / 5
+    score, size = 0.5 + random.random(), 0.8 + random.random() / 5
     tables = {
         kind: pl.read_parquet(template / entry["path"])
         for kind, entry in manifest["kinds"].items()
@@ -125,7 +125,6 @@ def _clone(template: Path, target: Path, number: int) -> Path:
     decisions = tables["decisions"]
     tables["decisions"] = decisions.with_columns(
         *(pl.col(name) * score for name in ("score", "unsmoothed_score") if name in decisions.columns),
-        *(pl.col(name) * ahead for name in ("forward_return",) if name in decisions.columns),
     ).sort("date", "symbol")
     _scale_books(tables, size)
     manifest["equity_basis"] = size * (manifest.get("equity_basis") or 1.0)
@@ -233,6 +232,7 @@ def _listed_only(number: int) -> Pointer:
         started_at=f"{day}T00:00:00Z",
         sealed_at=f"{day}T01:00:00Z",
         published_at="2025-02-01T00:00:00Z",
+        first_published_at="2025-02-01T00:00:00Z",
         kinds=("description", "rebalances", "decisions"),
     )
 

@@ -101,6 +101,7 @@ def _publish_ledger(
         make_pointer(manifest, None),
         manifest_sha256=digest(manifest.encode()),
         published_at=template.published_at,
+        first_published_at=template.published_at,
     )
     (root / pointer_path(alpha_id)).write_bytes(pointer.encode())
 
