@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from schemas.notices import NOTICE
 
 import datasets
 from pipeline.build import build_seal
@@ -17,6 +16,7 @@ from pipeline.reference_engine import RunRecord, run_alpha, write_seal
 from pipeline.reference_engine.alpha import SignalName
 from pipeline.rules import Report, check
 from pipeline.seal import Seal
+from schemas.notices import NOTICE
 from tests.reconciliation.forged_runs import (
     FORGERIES,
     HONEST,
