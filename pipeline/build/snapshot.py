@@ -42,6 +42,7 @@ from pipeline.rule import Violation
 from pipeline.rules import Report, check
 from pipeline.rules.outcomes import rule_outcomes
 from pipeline.rules.registry import RULES
+from pipeline.rules.return_rules import decisions_forward_return
 from pipeline.seal import Seal
 from schemas.errors import OtherFormat, SealRefused
 from schemas.kinds import KINDS, REQUIRED_KINDS
@@ -335,7 +336,9 @@ def _notices(seal: Seal, storage: Storage, report: Report, written: _Written) ->
     if report.evidence is None:
         return tuple(not_checked(notice, "the rows were not looked at") for notice in NOTICES)
     portfolio = seal.table("portfolio") if seal.has("portfolio") else None
-    alone = find_notices(Run(report.evidence, written.weekly, portfolio, written.delayed))
+    proven = report.coverage_without_raw.get(decisions_forward_return.id)
+    run = Run(report.evidence, written.weekly, portfolio, written.delayed, proven, written.figures)
+    alone = find_notices(run)
     return in_declared_order((*alone, *of_the_catalogue(storage, seal.alpha_id, report.evidence.probe)))
 
 

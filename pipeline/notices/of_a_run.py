@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,9 +14,11 @@ from datasets.maths.series import Floats
 from pipeline.maths.information_coefficient import delayed_ic
 from pipeline.notices import fills, ledger, signal, universe
 from pipeline.notices.evidence import Evidence
-from pipeline.notices.outcome import NoticeOutcome, in_declared_order, not_checked
-from schemas.notices import NOTICES
+from pipeline.notices.outcome import NoticeOutcome, in_declared_order, judged, not_checked
+from pipeline.reconciliation.figures import Figure
+from schemas.notices import MIN_PROVABLE_RETURNS, NOTICES
 from schemas.tables.books import CONDITIONED_BOOKS
+from schemas.tables.sealed_metrics import NOT_CHECKED
 
 _AT_PUBLICATION: Final = {
     "catalogue": "it is compared with the other runs of a catalogue as it is published",
@@ -38,12 +40,18 @@ class Run:
         The sealed ledger; None where there is none.
     delayed
         As :func:`aged_ic` returns it.
+    proven
+        Forward returns that fills prove, raw books aside, and forward returns; None where the rule could not be applied.
+    figures
+        The run's own figures and what they come to.
     """
 
     evidence: Evidence
     weeks: pl.DataFrame | None
     portfolio: pl.DataFrame | None
     delayed: Floats | None
+    proven: tuple[int, int] | None = None
+    figures: Sequence[Figure] = ()
 
 
 def aged_ic(weeks: pl.DataFrame, rebalances: pl.DataFrame, decisions: pl.DataFrame) -> Floats | None:
@@ -79,11 +87,16 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
         "book": "portfolio",
         "fills": "trades, positions and portfolio",
         "universe": "decisions",
+        "figures": "metrics",
     }
     for notice in NOTICES:
         family = notice.partition(".")[0]
         yield not_checked(notice, _AT_PUBLICATION.get(family) or f"the run lacks one of {lacking[family]}")
     ledgers = [] if run.portfolio is None else ledger.ledgers_of(run.portfolio, run.evidence.cash_adjustments)
+    if run.proven is not None:
+        yield _of_proof(*run.proven)
+    if run.figures:
+        yield _of_statements(run.figures)
     if run.weeks is not None:
         yield from _of_weeks(run, run.weeks, ledgers)
     if ledgers:
@@ -112,3 +125,22 @@ def _of_weeks(run: Run, weeks: pl.DataFrame, ledgers: list[ledger.Ledger]) -> It
     else:
         returns = period_returns(book["starting_equity"], book["ending_equity"])
         yield signal.of_the_book(dates, ic, book.dates, returns)
+
+
+def _of_proof(proven: int, stated: int) -> NoticeOutcome:
+    notice = "signal.forward_returns_proven"
+    if stated < MIN_PROVABLE_RETURNS:
+        return not_checked(notice, f"{stated} rows have a forward return; {MIN_PROVABLE_RETURNS} are needed")
+    message = f"Fills prove {proven:,} of {stated:,} forward returns."
+    return judged(notice, proven / stated, message, proven=proven, forward_returns=stated)
+
+
+def _of_statements(figures: Sequence[Figure]) -> NoticeOutcome:
+    stated = [figure for figure in figures if figure.sealed is not None and figure.status == NOT_CHECKED]
+    names = list(dict.fromkeys(figure.name for figure in stated))
+    return judged(
+        "figures.stated",
+        float(len(stated)),
+        f"No table supports {len(stated)} sealed figures: {', '.join(names)}.",
+        figures=names,
+    )

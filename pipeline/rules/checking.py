@@ -20,6 +20,7 @@ from pipeline.rule import Coverage, Level, Rule, Violation
 from pipeline.rules.in_parts import Undecided, apply_in_parts, read_columns
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
+from pipeline.rules.return_rules import decisions_forward_return
 from pipeline.rules.tables import Tables
 from pipeline.rules.threads import on_threads
 from pipeline.seal import Seal
@@ -204,7 +205,7 @@ def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
         weeks = weeks_of(seal)
         recomputed = recompute_figures(seal, weeks)
         state.note(metrics_reproduced(recomputed))
-        notices = _notices(seal, evidence, weeks)
+        notices = _notices(state, evidence, weeks, recomputed)
     elif figures and "metrics" in seal.kinds:
         state.skip(metrics_reproduced, "the seal is refused")
     order = {id_: place for place, id_ in enumerate(RULES)}
@@ -239,12 +240,16 @@ def _evidence(state: _Check, tables: Tables) -> Evidence:
     return gather({kind: frame.columns for kind, frame in state.frames.items()}, read)
 
 
-def _notices(seal: Seal, evidence: Evidence, weeks: pl.DataFrame | None) -> tuple[NoticeOutcome, ...]:
-    delayed = None
+def _notices(
+    state: _Check, evidence: Evidence, weeks: pl.DataFrame | None, figures: tuple[Figure, ...]
+) -> tuple[NoticeOutcome, ...]:
+    seal, delayed = state.seal, None
     if weeks is not None:
         delayed = aged_ic(weeks, seal.table("rebalances"), seal.table("decisions"))
     portfolio = seal.table("portfolio") if seal.has("portfolio") else None
-    return find_notices(Run(evidence, weeks, portfolio, delayed))
+    share = state.coverage.get(decisions_forward_return.id)
+    proven = None if share is None else (share.checked_without_raw, share.of)
+    return find_notices(Run(evidence, weeks, portfolio, delayed, proven, figures))
 
 
 def _read_files(state: _Check) -> None:

@@ -265,8 +265,11 @@ def test_a_seal_of_some_tables_is_judged_by_what_it_holds(tmp_path: Path) -> Non
 def test_what_is_noticed_of_a_real_run_is_true_of_it(shared: Path, name: str) -> None:
     seal = shared / "seals" / name
     found = report_of(seal).given
-    assert [notice.notice for notice in found] == (["universe.exits"] if name == "sp500_lowvol" else [])
+    assert [notice.notice for notice in found] == (
+        ["universe.exits", "figures.stated"] if name == "sp500_lowvol" else []
+    )
     if found:
+        assert found[1].details["figures"] == ["raw_mean_ic", "raw_icir"]
         decisions = pl.read_parquet(io.BytesIO((seal / "decisions.parquet").read_bytes()))
         last = decisions.filter(pl.col("date") == pl.col("date").max())
         assert decisions["symbol"].n_unique() == last.height == 120

@@ -438,10 +438,26 @@ def said_by(*ids: str) -> frozenset[str]:
 
 
 RULE = "decisions.forward_return"
+
+
+def at_other_instants(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Deal the forward returns out again, and have them begin and end a minute after the fills."""
+    later = [pl.col(name) + pl.duration(minutes=1) for name in ("entry_at", "maturity_at")]
+    return of("decisions", *later)(dealt(all_rows)(tables))
+
+
 FORGERIES: Mapping[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     # Forward returns
     "forward returns in the order of the scores": (partial(edited, dealt(all_rows)), said_by(RULE)),
     "the same, with the figures stated anew": (lambda: restated(edited(dealt(all_rows))), said_by(RULE)),
+    "forward returns in the order of the scores, at instants without a fill": (
+        partial(edited, at_other_instants),
+        said_by("signal.forward_returns_proven"),
+    ),
+    "figures without a table": (
+        lambda: replace(honest(), tables={}),
+        said_by("figures.stated"),
+    ),
     "forward returns shuffled": (
         partial(edited, of("decisions", RETURN.shuffle(1).over(WEEK))), said_by(RULE),
     ),
@@ -583,5 +599,5 @@ HONEST: Mapping[str, Callable[[], RunRecord]] = {
     "dear to trade and to borrow": partial(costing, 3.0),
     "cheap to trade and to borrow": partial(costing, 0.4),
     "no fills": partial(lacking, "trades"),
-    "cross-sections alone": partial(lacking, "trades", "portfolio", "positions", "pnl"),
+    "cross-sections alone": lambda: replace(lacking("trades", "portfolio", "positions", "pnl"), metrics=None),
 }
