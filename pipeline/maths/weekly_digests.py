@@ -22,12 +22,16 @@ from schemas.tables.books import RAW_PREFIX
 
 SIGNIFICANT_BITS: Final = 20
 """Binary digits of a value that are digested; a change below one part in a million is taken for none."""
+_DROPPED: Final = np.uint64(np.finfo(np.float64).nmant + 1 - SIGNIFICANT_BITS)
+_HALF: Final = np.uint64(1) << (_DROPPED - np.uint64(1))
+_NAN: Final = np.array(np.nan).view(np.uint64)
 _BYTES: Final = 8
 _TARGETS: Final = ("long_short_target_weight", "long_only_target_weight")
 _FILL: Final = ("quantity", "mid_price", "fill_price", "fee")
 
 Words = np.ndarray[tuple[int], np.dtype[np.uint64]]
-"""Values as words of 64 bits, the least significant byte first."""
+HalfWords = np.ndarray[tuple[int], np.dtype[np.uint32]]
+"""Values as words of 32 bits, the least significant byte first; what rounding leaves of a double fills no more."""
 
 
 def rounded(values: Floats) -> Floats:
@@ -43,9 +47,17 @@ def rounded(values: Floats) -> Floats:
     float64, shape (n,)
         One zero and one NaN, whatever their sign and payload were.
     """
-    mantissa, exponent = np.frexp(values)
-    kept = np.ldexp(np.rint(np.ldexp(mantissa, SIGNIFICANT_BITS)), exponent - SIGNIFICANT_BITS)
-    return np.where(np.isnan(kept), np.nan, kept + 0.0)
+    return _rounded_words(values).view(np.float64)
+
+
+def _rounded_words(values: Floats) -> Words:
+    """Round the words that doubles are stored as: what a mantissa loses is dropped, and carries into what it keeps."""
+    words = np.ascontiguousarray(values, np.float64).view(np.uint64)
+    rounded_words = words + (_HALF - np.uint64(1) + ((words >> _DROPPED) & np.uint64(1)))
+    rounded_words &= ~(np.uint64(2) * _HALF - np.uint64(1))
+    rounded_words[values == 0.0] = 0
+    rounded_words[np.isnan(values)] = _NAN
+    return rounded_words
 
 
 def digest_decisions(decisions: pl.DataFrame | None) -> dict[date, WeekDigests]:
@@ -119,9 +131,9 @@ class FillDigests:
         # Fills of one day come of few decisions, those of a book of every one: each week's are brought together.
         by_decision = np.argsort(fills["decision_at"].to_physical().to_numpy(), kind="stable")
         instants = fills["timestamp"].cast(pl.Datetime("us", "UTC")).to_physical().to_numpy()
-        name = np.broadcast_to(np.frombuffer(_hash(book.encode()), "<u8"), fills.height)
-        moments = instants.astype("<i8").view("<u8")
-        rows = np.column_stack([name, _names(fills["symbol"]), moments, *_values(fills, _FILL)])[by_decision]
+        moments = instants.astype("<i8").view("<u4").reshape(-1, 2)
+        name = np.broadcast_to(np.frombuffer(_hash(book.encode()), "<u4"), (fills.height, 2))
+        rows = np.column_stack([name, moments, *_names(fills["symbol"]), *_values(fills, _FILL)])[by_decision]
         for week, start, stop in _runs(fills["decision_at"].gather(by_decision)):
             gathered = self._weeks.setdefault(week, hashlib.blake2b(digest_size=_BYTES))
             gathered.update(rows[start:stop].tobytes())
@@ -132,13 +144,16 @@ class FillDigests:
 
 
 def _by_run(
-    runs: Sequence[tuple[date, int, int]], names: Words, rows: pl.DataFrame, columns: Sequence[str]
+    runs: Sequence[tuple[date, int, int]],
+    names: Sequence[HalfWords],
+    rows: pl.DataFrame,
+    columns: Sequence[str],
 ) -> list[str | None]:
     """Digest columns range by range; None where the run sealed none of them."""
     present = [name for name in columns if name in rows.columns]
     if not present:
         return [None] * len(runs)
-    packed = np.column_stack([names, *_values(rows, present)])
+    packed = np.column_stack([*names, *_values(rows, present)])
     return [_hash(packed[start:stop].tobytes()).hex() for _, start, stop in runs]
 
 
@@ -149,21 +164,22 @@ def _runs(days: pl.Series) -> list[tuple[date, int, int]]:
     return list(zip(runs["value"], ends - runs["len"], ends, strict=True))
 
 
-def _values(rows: pl.DataFrame, columns: Sequence[str]) -> list[Words]:
+def _values(rows: pl.DataFrame, columns: Sequence[str]) -> list[HalfWords]:
     return [
-        rounded(rows[name].fill_null(float("nan")).to_numpy()).astype("<f8").view("<u8") for name in columns
+        (_rounded_words(rows[name].to_numpy()) >> np.uint64(32)).astype("<u4")  # a null is NaN
+        for name in columns
     ]
 
 
-def _names(symbols: pl.Series) -> Words:
-    """Return a word for each row's name, a digest of it."""
+def _names(symbols: pl.Series) -> list[HalfWords]:
+    """Return two words for each row's name, a digest of it."""
     if symbols.dtype == pl.String:
         symbols = symbols.cast(pl.Categorical(pl.Categories.random()))
     names = symbols.unique()
     code = names.to_physical().to_numpy()
-    words = np.zeros(int(code.max()) + 1, "<u8")
-    words[code] = np.frombuffer(b"".join(_hash(name.encode()) for name in names), "<u8")
-    return np.asarray(words[symbols.to_physical().to_numpy()])
+    words = np.zeros((2, int(code.max()) + 1), "<u4")
+    words[:, code] = np.frombuffer(b"".join(_hash(name.encode()) for name in names), "<u4").reshape(-1, 2).T
+    return list(words[:, symbols.to_physical().to_numpy()])
 
 
 def _hash(data: bytes) -> bytes:
