@@ -1,4 +1,4 @@
-"""The audit of a run: what was checked of it and what came of that, from what its snapshot's manifest records."""
+"""The audit of a run: every check of it and the outcome, from the manifest of its snapshot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from datasets.run_metrics.check_summary import (
     NOTICED,
     CheckSummary,
     MayRead,
-    may_be_told,
+    may_see,
     named_alphas,
     rows_checked,
     share_checked,
@@ -31,7 +31,7 @@ CLOSED: Final = "its figures are closed: the key may not call {}"
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who an audit is told to.
+    """The reader of an audit, and what the reader may see.
 
     Attributes
     ----------
@@ -40,8 +40,8 @@ class Reader:
     may_read
         Whether the reader may read another alpha.
     closed
-        An endpoint whose data the reader may not see, though the checks were made on them; None when all are open. Outcomes
-        are then told, figures are not.
+        An endpoint whose data the reader may not see, though the checks were made on them; None when all are open. The
+        audit then has outcomes without figures.
     """
 
     raw: bool
@@ -50,7 +50,7 @@ class Reader:
 
 
 ANALYST: Final = Reader(raw=True, may_read=lambda _: True)
-"""Who has the files has everything in them."""
+"""An analyst with access to the files sees everything in them."""
 
 
 def audit(manifest: Manifest, summary: CheckSummary | None, reader: Reader) -> dict[str, Any]:
@@ -61,9 +61,9 @@ def audit(manifest: Manifest, summary: CheckSummary | None, reader: Reader) -> d
     manifest
         Of its snapshot.
     summary
-        What :func:`datasets.run_metrics.check_summary.check_summary` counts of it.
+        Result of :func:`datasets.run_metrics.check_summary.check_summary`.
     reader
-        Who it is told to: what the reader may not see is left out, of entries and of counts.
+        What the reader may not see is left out of entries and of counts.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def audit(manifest: Manifest, summary: CheckSummary | None, reader: Reader) -> d
         JSON-ready, as :data:`schemas.objects.audit.AUDIT` declares it.
     """
     entries = audit_entries(manifest, reader)
-    checked = None if summary is None else summary.told(raw=reader.raw, may_read=reader.may_read)
+    checked = None if summary is None else summary.for_reader(raw=reader.raw, may_read=reader.may_read)
     statuses = [entry["status"] for entry in entries]
     return {
         "summary": {
@@ -93,7 +93,7 @@ def verdict(checked: Mapping[str, Any] | None) -> str:
         f"{notices or 'No'} notice{'' if notices == 1 else 's'}",
         "no forward return could be checked"
         if proven is None
-        # Rounded down: a share is not called whole before it is.
+        # Rounded down: 99.9 % is not 100 %.
         else f"{int(100 * proven)} % of forward returns proven",
     ]
     figures = [f"{checked['reproduced']} of {sealed} figures reproduced"] if sealed else ["no figure sealed"]
@@ -102,7 +102,7 @@ def verdict(checked: Mapping[str, Any] | None) -> str:
 
 
 def audit_entries(manifest: Manifest, reader: Reader = ANALYST) -> list[Entry]:
-    """Return an entry for each check that a reader may be told of, the weightiest first."""
+    """Return an entry for each check that the reader may see, the most important first."""
     made = [
         *_notices(manifest, reader),
         *map(_earlier_seal, manifest.history),
@@ -122,7 +122,7 @@ def _notices(manifest: Manifest, reader: Reader) -> Iterator[Entry]:
         names = named_alphas(notice)
         if notice["raw"] and not reader.raw:
             continue
-        if not may_be_told(notice["raw"], names, raw=reader.raw, may_read=reader.may_read):
+        if not may_see(notice["raw"], names, raw=reader.raw, may_read=reader.may_read):
             # As of a run that has no others beside it: whether there are any is not told.
             yield _entry(
                 "notice",
@@ -149,7 +149,7 @@ def _notices(manifest: Manifest, reader: Reader) -> Iterator[Entry]:
 
 
 def _of_some(entry: Entry, readable: list[str]) -> Entry:
-    """Leave out of a notice about other runs what tells how many there are that the reader may not read."""
+    """Drop from a notice about other runs the values that reveal how many of them are hidden from the reader."""
     reason = f"It concerns other runs, of which this key may read {', '.join(readable)}."
     return {**entry, "value": None, "unit": None, "reason": reason, "details": {"alphas": readable}}
 

@@ -1,6 +1,6 @@
-"""What every seal of an alpha said of each week, so that a later one cannot move the past unseen.
+"""Weekly digests of every seal of an alpha, so that a later seal cannot move the past unseen.
 
-Kept in one file an alpha beside its snapshots (:func:`datasets.layout.sealed_weeks_path`), which gc leaves alone: a
+One file an alpha lies beside its snapshots (:func:`datasets.layout.sealed_weeks_path`), which gc leaves alone: a
 digest of each week's scores, targets, forward returns and fills, and its IC. A seal's entry is written once, before the
 pointer moves, and never changed; what a seal is compared with are the entries before its own, so that building it again
 gives the same manifest. Each entry holds only the weeks that differ from the entry before it.

@@ -17,7 +17,7 @@ _MAX_ATTEMPTS: Final = 50
 
 
 def earlier_seals(storage: Storage, alpha_id: str) -> list[SealEntry]:
-    """Return what is remembered of the seals of an alpha, in the order in which they were built.
+    """Return the weekly digests of the seals of an alpha, in the order in which they were built.
 
     Raises
     ------
@@ -39,19 +39,19 @@ def with_history(
     weeks: Mapping[str, SealedWeek],
     judge: Callable[[Sequence[Mapping[str, Any]]], Mapping[str, Any]],
 ) -> Manifest:
-    """Remember what a seal says of each week, and say in its manifest how that stands to the seals built before it.
+    """Record the weekly digests of a seal, and in its manifest how it compares with every seal built before it.
 
-    Called before anything of the snapshot can be seen. A seal that is remembered already is compared with those before
-    it, as when it was built first, and nothing is written.
+    Called before anything of the snapshot is visible. A seal that is on record already is compared with those before
+    it, as at its first build, and nothing is written.
 
     Parameters
     ----------
     manifest
-        Of what is to be published.
+        Of the snapshot being published.
     weeks
-        What the seal says of each week.
+        Digests and IC of each week of the seal.
     judge
-        Makes of `history` the entry of the notice on it, which replaces the one that the manifest has.
+        Returns the notice on `history`, which replaces the one in the manifest.
 
     Returns
     -------
@@ -61,9 +61,9 @@ def with_history(
     Raises
     ------
     PublicationContended
-        When others built seals of the alpha too many times meanwhile.
+        After too many races with other builds of the alpha.
     SnapshotCorrupt
-        When what is remembered cannot be read.
+        When the record cannot be read.
     StorageUnavailable
         When the store does not answer.
     """

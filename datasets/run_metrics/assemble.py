@@ -107,7 +107,7 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
         "granularity": query.granularity,
         "checked": None
         if run.checked is None
-        else run.checked.told(raw=query.raw, may_read=query.alphas.__contains__),
+        else run.checked.for_reader(raw=query.raw, may_read=query.alphas.__contains__),
         "window": {
             "from": None if query.window.first is None else query.window.first.isoformat(),
             "to": None if query.window.last is None else query.window.last.isoformat(),

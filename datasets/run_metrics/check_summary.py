@@ -1,4 +1,4 @@
-"""What was checked of a run, in a few numbers: small enough for the pointer that every node reads."""
+"""The checks of a run in a few numbers: small enough for the pointer that every node reads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CheckSummary:
         Share of the forward returns that fills of the run prove, those of all books first, those of the books that every key
         sees second; None where none could be compared.
     notices
-        Notices that every key may be told of.
+        Notices that every key may see.
     limited
         Of each other notice: whether it takes raw-book access, and the other alphas it names, if any.
     """
@@ -44,10 +44,10 @@ class CheckSummary:
     notices: int
     limited: tuple[tuple[bool, tuple[str, ...]], ...] = ()
 
-    def told(self, *, raw: bool, may_read: MayRead) -> dict[str, Any]:
+    def for_reader(self, *, raw: bool, may_read: MayRead) -> dict[str, Any]:
         """Return the object `checked` of the interface, for a caller with or without raw-book access."""
         limited = sum(
-            may_be_told(needs_raw, names, raw=raw, may_read=may_read) for needs_raw, names in self.limited
+            may_see(needs_raw, names, raw=raw, may_read=may_read) for needs_raw, names in self.limited
         )
         return {
             "reproduced": self.reproduced,
@@ -139,6 +139,6 @@ def named_alphas(notice: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(notice["details"].get("alphas", ()))
 
 
-def may_be_told(needs_raw: bool, names: Sequence[str], *, raw: bool, may_read: MayRead) -> bool:
+def may_see(needs_raw: bool, names: Sequence[str], *, raw: bool, may_read: MayRead) -> bool:
     """Whether a caller may be told of a notice: of one that names other alphas only who may read one of them."""
     return (raw or not needs_raw) and (not names or any(map(may_read, names)))

@@ -40,7 +40,7 @@ def rounded(values: Floats) -> Floats:
     Parameters
     ----------
     values : float64, shape (n,)
-        Any values; NaN and infinities stay what they are.
+        Any values; NaN and infinities stay what they are. Subnormal numbers keep fewer digits.
 
     Returns
     -------

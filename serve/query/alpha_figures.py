@@ -155,7 +155,7 @@ def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]
         else:
             rest_on[name] = entry.checked.value
     return {
-        "checked": None if checked is None else checked.told(raw=query.raw, may_read=query.runs.allows),
+        "checked": None if checked is None else checked.for_reader(raw=query.raw, may_read=query.runs.allows),
         "figures": values,
         "figures_checked": rest_on,
         "withheld": withheld,

@@ -1,4 +1,4 @@
-"""What was checked of a run is told first, the weightiest first, and to nobody who may not know it."""
+"""The audit of a run: the most important entries first, and none that the reader may not see."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ COUNTS = st.integers(0, 100)
     raw=st.booleans(),
     readable=st.sets(st.sampled_from("abc")),
 )
-def test_what_a_pointer_records_comes_back_and_counts_what_may_be_told(
+def test_what_a_pointer_records_comes_back_and_counts_what_may_see(
     counts: tuple[int, int, int],
     proven: tuple[float | None, float | None],
     notices: int,
@@ -220,12 +220,12 @@ def test_what_a_pointer_records_comes_back_and_counts_what_may_be_told(
 ) -> None:
     summary = CheckSummary(*counts, proven, notices, limited)
     assert CheckSummary.from_document(json.loads(json.dumps(summary.document()))) == summary
-    told = summary.told(raw=raw, may_read=readable.__contains__)["notices"]
+    seen = summary.for_reader(raw=raw, may_read=readable.__contains__)["notices"]
     expected = notices
     for needs_raw, names in limited:
         if (not needs_raw or raw) and (not names or readable & set(names)):
             expected += 1
-    assert told == expected
+    assert seen == expected
 
 
 def test_the_rule_whose_share_is_told_is_one_of_the_check() -> None:

@@ -83,7 +83,9 @@ def test_rounding_keeps_a_millionth_and_repeats_itself(values: list[float]) -> N
         if math.isnan(value):
             assert struct.pack("<d", near) == struct.pack("<d", math.nan)
         else:
-            assert abs(near - value) <= abs(value) * 2.0**-SIGNIFICANT_BITS + 5e-324
+            assert (
+                abs(near - value) <= abs(value) * 2.0**-SIGNIFICANT_BITS + 2.0**-1022
+            )  # subnormal numbers aside
             assert math.copysign(1, near) == 1 or near != 0
     assert rounded(kept).tobytes() == kept.tobytes()
 
