@@ -24,6 +24,8 @@ CORRELATION_ERRORS: Final = 2.0
 """Standard errors (of Fisher's z) by which that correlation may fall short by chance."""
 MIN_PROVABLE_RETURNS: Final = 200
 """Forward returns from which it is judged how many of them fills prove."""
+MIN_TRADED_WEEKS: Final = 40
+"""Weeks since the first traded one from which it is judged how many were skipped."""
 MIN_FILLS: Final = 50
 """Fills with the prices they are compared with from which fills are judged."""
 MIN_EXIT_RATE: Final = 0.02
@@ -155,6 +157,15 @@ _ALL: Final = (
         f"{MIN_PROVABLE_RETURNS} rows or more; fills of raw books aside",
         "measured: 0.39 to 0.63 in runs that trade every week",
         below=True,
+    ),
+    Notice(
+        "signal.skipped_weeks",
+        "The run did not trade many of its weeks: see whether it would have lost in them.",
+        "skipped_share",
+        0.05,
+        "ratio",
+        f"weeks with another status than traded or pending / weeks since the first traded one, of {MIN_TRADED_WEEKS} or more",
+        "a universe of some hundred listed names can be traded in every week; measured: 0 in runs on the S&P 500",
     ),
     Notice(
         "signal.copied_scores",

@@ -35,7 +35,7 @@ class Run:
     evidence
         What was kept of its rows.
     weeks
-        ``date`` and ``ic`` by rebalance date; None where the run sealed no cross-sections.
+        ``date``, ``week_status`` and ``ic`` by rebalance date; None where the run sealed no cross-sections.
     portfolio
         The sealed ledger; None where there is none.
     delayed
@@ -118,6 +118,7 @@ def _of_weeks(run: Run, weeks: pl.DataFrame, ledgers: list[ledger.Ledger]) -> It
     dates = weeks["date"].to_numpy()
     order = np.argsort(dates)
     dates, ic = dates[order], weeks["ic"].to_numpy()[order]
+    yield signal.of_skipped_weeks(weeks["week_status"].gather(order).to_list())
     yield from signal.of_weekly_ic(ic[~np.isnan(ic)], run.delayed)
     book = next((found for found in ledgers if found.book == CONDITIONED_BOOKS[0]), None)
     if book is None:

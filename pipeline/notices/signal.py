@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -19,8 +19,10 @@ from schemas.notices import (
     CORRELATION_ERRORS,
     MIN_COPIED_NAMES,
     MIN_CORRELATED_WEEKS,
+    MIN_TRADED_WEEKS,
     NOTICES,
 )
+from schemas.tables.rebalances import PENDING, TRADED
 
 _ON_THE_MEAN: Final = ("signal.mean_ic", "signal.icir", "signal.newey_west_t", "signal.delayed_ic")
 
@@ -78,6 +80,21 @@ def of_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcome]:
         float(delayed.mean()) / mean,
         f"The IC of a score one week old is {delayed.mean():.4f}, of a fresh one {mean:.4f}.",
         weeks=int(delayed.size),
+    )
+
+
+def of_skipped_weeks(statuses: Sequence[str]) -> NoticeOutcome:
+    """Judge how many weeks were skipped, by the status of each week in order; those before the first traded one are warm-up."""
+    notice = "signal.skipped_weeks"
+    began = statuses.index(TRADED) if TRADED in statuses else len(statuses)
+    weeks = len(statuses) - began
+    if weeks < MIN_TRADED_WEEKS:
+        return not_checked(
+            notice, f"{weeks} weeks follow the first traded one; {MIN_TRADED_WEEKS} are needed"
+        )
+    skipped = sum(status not in (TRADED, PENDING) for status in statuses[began:])
+    return judged(
+        notice, skipped / weeks, f"{skipped} of {weeks} weeks were skipped.", weeks=weeks, skipped=skipped
     )
 
 

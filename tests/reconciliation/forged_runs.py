@@ -404,6 +404,15 @@ def losing_weeks_skipped(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFr
     return {**tables, "rebalances": weeks, "decisions": tables["decisions"].with_columns(**emptied, **none)}
 
 
+def not_traded_in_losing_weeks() -> RunRecord:
+    """Run where nothing could be traded in the weeks that would have lost most."""
+    genuine = market()
+    days = losing_weeks(honest().tables).to_numpy()
+    illiquid = genuine.illiquid.copy()
+    illiquid[np.isin(genuine.schedule[: len(illiquid)], days)] = True
+    return run(replace(genuine, illiquid=illiquid))
+
+
 def losing_weeks_gone(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     kept = ~pl.col(WEEK).is_in(losing_weeks(tables).implode())
     return {**tables, **{kind: tables[kind].filter(kept) for kind in ("rebalances", "decisions")}}
@@ -543,6 +552,7 @@ FORGERIES: Mapping[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     # Left out
     "a book in debt": (partial(sized, 40.0), said_by("decisions.target", "trades.cost")),
     "losing weeks called skipped": (partial(edited, losing_weeks_skipped), said_by("trades.decision")),
+    "losing weeks not traded": (not_traded_in_losing_weeks, said_by("signal.skipped_weeks")),
     "losing weeks left out": (partial(edited, losing_weeks_gone), said_by("trades.decision")),
     "losing sessions left out": (
         partial(edited, losing_sessions_gone), said_by("portfolio.continuity", "trades.session"),
