@@ -91,7 +91,8 @@ class Journal:
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
             if version not in (0, _VERSION):  # 0: a new file
                 raise sqlite3.DatabaseError(f"it is of version {version}, and this program uses {_VERSION}")
-            self._connection.executescript(f"{_SCHEMA} PRAGMA user_version = {_VERSION};")
+            if version == 0:  # what is there already needs no write, for which a full disk has no room
+                self._connection.executescript(f"{_SCHEMA} PRAGMA user_version = {_VERSION};")
         except (OSError, sqlite3.Error) as error:
             os.close(self._lock)
             raise SettingsError(
