@@ -237,7 +237,9 @@ def _columns(prefix: str, field: Field) -> Iterator[tuple[str, Field]]:
     for member in field.fields:
         name = f"{prefix}{member.name}"
         if member.type is FieldType.OBJECT:
-            yield from _columns(f"{name}.", member)
+            for column, part in _columns(f"{name}.", member):
+                # What may be absent takes its members with it.
+                yield column, part.called(part.name, optional=True) if member.optional else part
         elif member.type is FieldType.UNION:
             merged = {part.name: part for variant in member.variants for part in variant.fields}
             common = set.intersection(*({part.name for part in x.fields} for x in member.variants))

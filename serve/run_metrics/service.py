@@ -9,13 +9,14 @@ from importlib import import_module
 
 import orjson
 
+from datasets.maths.unavailable import Unavailable
 from datasets.pointer import Pointer
 from datasets.run_metrics.assemble import Answer, MetricsQuery, assemble
 from datasets.run_metrics.check_summary import CheckSummary
 from datasets.run_metrics.figures import RunFigures
 from datasets.run_metrics.reading import read
 from datasets.snapshot import Snapshot
-from schemas.errors import SnapshotCorrupt
+from schemas.errors import SnapshotCorrupt, SnapshotUnreadable
 from schemas.metrics_documentation import documentation
 from serve.cache.lru import SizedLRUCache
 from serve.query.reader import Reader
@@ -98,8 +99,17 @@ class Metrics:
         return assemble(self._run(snapshot), query)
 
     def checked(self, snapshot: Snapshot) -> CheckSummary | None:
-        """Return what was checked of the run of a snapshot; errors as above."""
-        return self._run(snapshot).checked
+        """Return the summary of the checks of a run; None where its build recorded none.
+
+        Raises
+        ------
+        SnapshotCorrupt, StorageUnavailable
+            As :meth:`load`, and when the sealed figures that it counts cannot be read.
+        """
+        run = self._run(snapshot)
+        if isinstance(run.sealed, Unavailable):
+            raise SnapshotUnreadable(f"{snapshot.alpha_id}: {run.sealed.text}")
+        return run.checked
 
     def _run(self, snapshot: Snapshot) -> RunFigures:
         def read_figures() -> RunFigures:

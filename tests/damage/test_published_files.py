@@ -233,10 +233,10 @@ def test_what_a_request_finds_is_not_forgotten_by_a_look_that_began_before(
 @pytest.mark.parametrize(
     ("dataset", "blocks"),
     [
-        ("sealed_metrics", {"core", "rank_ic", "periods", "nwt.ic"}),
+        ("sealed_metrics", {"checked", "core", "rank_ic", "periods", "nwt.ic"}),
         ("weekly_signal", {"core", "rank_ic", "nwt.ic", "nwt.ic_score_panel", "ic_deciles", "panel"}),
         ("weekly_deciles", {"ic_deciles", "panel"}),
-        ("portfolio/book=long_short", {"core", "nwt.ir"}),
+        ("portfolio/book=long_short", {"core", "nwt.ir", "sessions_per_year"}),
     ],
 )
 def test_an_unreadable_part_of_the_metrics_costs_its_blocks_alone(
