@@ -16,7 +16,7 @@ from datasets.run_metrics.check_summary import CheckSummary
 from datasets.run_metrics.figures import RunFigures
 from datasets.run_metrics.reading import read
 from datasets.snapshot import Snapshot
-from schemas.errors import SnapshotCorrupt, SnapshotUnreadable
+from schemas.errors import SnapshotCorrupt
 from schemas.metrics_documentation import documentation
 from serve.cache.lru import SizedLRUCache
 from serve.query.reader import Reader
@@ -108,7 +108,7 @@ class Metrics:
         """
         run = self._run(snapshot)
         if isinstance(run.sealed, Unavailable):
-            raise SnapshotUnreadable(f"{snapshot.alpha_id}: {run.sealed.text}")
+            raise SnapshotCorrupt(f"{snapshot.alpha_id}: {run.sealed.text}")
         return run.checked
 
     def _run(self, snapshot: Snapshot) -> RunFigures:
