@@ -23,7 +23,7 @@ import polars as pl
 import datasets
 from datasets.layout import pointer_path
 from datasets.pointer import Pointer
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.rows import ROWS
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]

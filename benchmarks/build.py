@@ -31,7 +31,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY))
 
 import datasets  # noqa: E402 - the repository is put on the path first
-from pipeline.build import build_seal  # noqa: E402 - as above
+from pipeline.snapshot_builder import build_seal  # noqa: E402 - as above
 
 _TOLERANCE: Final = 1e-9
 
@@ -39,7 +39,7 @@ _COPY = """
 import json, resource, sys, time
 from pathlib import Path
 import polars as pl
-from pipeline.build.write import COMPRESSION, ROW_GROUP_ROWS
+from pipeline.snapshot_builder.write import COMPRESSION, ROW_GROUP_ROWS
 begin = time.perf_counter()
 for path in sorted(Path(sys.argv[1]).glob("*.parquet")):
     pl.read_parquet(path).write_parquet(
@@ -106,7 +106,7 @@ import json, resource, sys, time
 from schemas.allocator import prepare_building
 prepare_building()  # as the command does, before anything else is loaded
 import pipeline.maths.weekly_signal
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 {change}
 begin, cpu = time.perf_counter(), time.process_time()
 seconds = build_seal(sys.argv[1], sys.argv[2]).seconds
@@ -116,7 +116,7 @@ print(json.dumps({{"seconds": seconds, "cpu": time.process_time() - cpu,
 """
 
 _UNRECONCILED = """
-from pipeline.build import snapshot
+from pipeline.snapshot_builder import snapshot
 from pipeline.rules import book_rules, checking, fill_rules, target_rules
 double = {id(x) for m in (book_rules, fill_rules, target_rules) for x in vars(m).values()}
 checking.RULES = {name: rule for name, rule in checking.RULES.items() if id(rule) not in double}

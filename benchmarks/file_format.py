@@ -24,7 +24,7 @@ import duckdb
 import polars as pl
 
 import datasets
-from pipeline.build.write import COMPRESSION, ROW_GROUP_ROWS
+from pipeline.snapshot_builder.write import COMPRESSION, ROW_GROUP_ROWS
 
 COMPRESSIONS = ("uncompressed", "lz4", "snappy", "zstd")
 ROW_GROUPS = (5_000, 20_000, 60_000, 10_000_000)

@@ -46,7 +46,7 @@ import json, sys, time
 from pathlib import Path
 from schemas.allocator import prepare_building
 prepare_building()  # as the command does, before anything else is loaded
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 def peak():  # of this process alone: what getrusage tells begins with the memory of the parent
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))

@@ -35,7 +35,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY))
 
 from benchmarks.processes import cpu_seconds  # noqa: E402 - the repository is put on the path first
-from pipeline.build import build_seal  # noqa: E402 - as above
+from pipeline.snapshot_builder import build_seal  # noqa: E402 - as above
 from serve.auth.admin import open_administration  # noqa: E402 - as above
 from serve.auth.settings import AccessSettings  # noqa: E402 - as above
 

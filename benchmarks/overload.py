@@ -31,7 +31,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from benchmarks.load import Connection, LoadFailed, Request
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 
 _HEAVY: Final = """
 local paths, at = {}, 0

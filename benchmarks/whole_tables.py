@@ -26,7 +26,7 @@ from rich.table import Table
 
 import datasets
 from benchmarks.load import LoadFailed
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.tables import TABLES
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY

@@ -16,10 +16,10 @@ from pipeline.batch.metrics_file import MetricsFile
 from pipeline.batch.report import Tally, print_line, print_summary, tell
 from pipeline.batch.request import Outcome, Request, built, failed
 from pipeline.batch.result import SealResult
-from pipeline.build import build_seal
 from pipeline.folder import require_folder
 from pipeline.internal import contained
 from pipeline.progress import seal_progress
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import AlphaResultsError, StorageUnavailable
 from schemas.screen import Screen
 from schemas.settings.options import option, switch_option

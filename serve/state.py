@@ -23,23 +23,23 @@ from serve.compute import ComputeQueue
 from serve.downloads.links import checked_public_url
 from serve.downloads.views import TableViews
 from serve.http.protocol.limits import open_tables
-from serve.luck.service import LuckAnswers
 from serve.market_data import MarketData
 from serve.object_signing import ObjectSigner, checked_endpoint, parse_bucket
 from serve.observability.damage import Damage
 from serve.observability.health import Components
 from serve.observability.survey import Survey
-from serve.query.alphas import AlphaPages
-from serve.query.change_log import ChangeLogs
-from serve.query.curve_pages import CurvePages
-from serve.query.engine import BookPages, Pages, TablePages
-from serve.query.ledgers import Ledgers
-from serve.query.prewarm import Prewarm
-from serve.query.reader import Reader
-from serve.query.rebalances import RebalanceIndexes
-from serve.query.rows_folder import RowsFolder, open_folder
-from serve.query.symbols import RunSymbols
-from serve.query.table_cache import TableCache
+from serve.pages.alphas import AlphaPages
+from serve.pages.change_log import ChangeLogs
+from serve.pages.curve_pages import CurvePages
+from serve.pages.engine import BookPages, Pages, TablePages
+from serve.pages.ledgers import Ledgers
+from serve.pages.prewarm import Prewarm
+from serve.pages.reader import Reader
+from serve.pages.rebalances import RebalanceIndexes
+from serve.pages.rows_folder import RowsFolder, open_folder
+from serve.pages.symbols import RunSymbols
+from serve.pages.table_cache import TableCache
+from serve.research.luck import LuckAnswers
 from serve.research.neighbours import ReturnsStores
 from serve.research.returns import Returns
 from serve.run_metrics.service import Metrics

@@ -34,7 +34,7 @@ NUMBER: Final = struct.Struct("<q")
 _FILES: Final = 4
 _LOADED: Final = (
     "pipeline.batch.worker",
-    "pipeline.build",
+    "pipeline.snapshot_builder",
     "datasets.storage.local",
     "polars._utils.parquet",
 )

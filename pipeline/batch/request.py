@@ -32,7 +32,7 @@ class Request:
     seal, root
         Where it is and where it goes. They may hold secrets, so they are never shown, nor on a command line.
     force, archives, exclude, single_writer, strict
-        As :func:`pipeline.build.build_seal` takes them.
+        As :func:`pipeline.snapshot_builder.build_seal` takes them.
     """
 
     seal: str
@@ -80,7 +80,7 @@ class Outcome:
 
 
 def built(shown: str, result: Any) -> Outcome:
-    """Report a build that ended well; `result` is a :class:`pipeline.build.BuildResult`."""
+    """Report a build that ended well; `result` is a :class:`pipeline.snapshot_builder.BuildResult`."""
     entry = {"seal": shown, "outcome": "built" if result.changed else "unchanged"} | asdict(result)
     undelivered = result.archive is not None and result.archive.status == FAILED
     return Outcome(entry, ArchiveNotDelivered.exit_code if undelivered else 0)

@@ -29,7 +29,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     request = Request.from_dict(json.loads(sys.stdin.buffer.readline()))
     threading.Thread(target=_end_with_parent, args=(sys.stdin.buffer,), daemon=True).start()
-    from pipeline.build import build_seal  # noqa: PLC0415 - slow to load: the parent must not be left unwatched meanwhile
+    from pipeline.snapshot_builder import build_seal  # noqa: PLC0415 - slow to load: the parent must not be left unwatched meanwhile
 
     try:
         with contained("the build"):

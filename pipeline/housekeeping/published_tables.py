@@ -9,8 +9,8 @@ import polars as pl
 
 from datasets.integrity import Fault
 from datasets.manifest import FileEntry
-from pipeline.build.write import find_span
 from pipeline.seal.casting import POLARS_TYPES
+from pipeline.snapshot_builder.write import find_span
 from schemas.table import Table
 
 _OWN_ORDER = "books"

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 import polars as pl
 
-from pipeline.build import books, ledgers, signals
-from pipeline.build.decisions import published_decisions
 from pipeline.housekeeping.published_tables import plainly_finite
 from pipeline.rules.tolerance import differ
+from pipeline.snapshot_builder import books, ledgers, signals
+from pipeline.snapshot_builder.decisions import published_decisions
 
 Rebuilt = tuple[str, str | None, pl.DataFrame]
 """Dataset, book and rows."""

@@ -13,8 +13,6 @@ from datasets.manifest import Manifest
 from datasets.publication.pointers import served
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
-from pipeline.build.decisions import published_decisions
-from pipeline.build.signals import weekly_tables
 from pipeline.housekeeping.recheck_sealed import sealed_tables
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.of_a_seal import figures_from, metrics_reproduced, one_signal
@@ -23,6 +21,8 @@ from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 from pipeline.rules.tables import Tables
 from pipeline.seal.declared_differences import read_declared
+from pipeline.snapshot_builder.decisions import published_decisions
+from pipeline.snapshot_builder.signals import weekly_tables
 from schemas.kinds import ALPHA_ID, OPTIONAL_KINDS
 from schemas.tables import SEALED_TABLES
 from schemas.tables.pnl import ADJUSTMENTS

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from serve.http.encoding import IDENTITY, MIN_ENCODED_BYTES, encode, join
-from serve.query.json import BodyChunks
-from serve.query.rendered_rows import SplitRows
+from serve.pages.json import BodyChunks
+from serve.pages.rendered_rows import SplitRows
 
 JOINED_BYTES: Final = 1 << 17
 """Bytes up to which pieces are put together: handing each over costs more than copying them."""

@@ -11,7 +11,7 @@ from serve.http.envelope import make_page
 from serve.http.request import Request
 from serve.market_data import measure
 from serve.market_data.series import Benchmark
-from serve.query.json import to_json
+from serve.pages.json import to_json
 from serve.state import ServerState
 
 

@@ -14,9 +14,9 @@ from serve.endpoints.description import complete
 from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Pending, Single
 from serve.http.params import Values
 from serve.http.request import Request
-from serve.query.alpha_figures import Days, FiguresQuery, closed_kinds
-from serve.query.alphas import AlphasQuery
-from serve.query.page_query import Found
+from serve.pages.alpha_figures import Days, FiguresQuery, closed_kinds
+from serve.pages.alphas import AlphasQuery
+from serve.pages.page_query import Found
 from serve.state import ServerState
 
 

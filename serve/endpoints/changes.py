@@ -14,7 +14,7 @@ from schemas.errors import ApiError
 from serve.auth.caller import Caller
 from serve.http.answer import Answer, EndpointFunction, Page, Pending
 from serve.http.request import Request
-from serve.query.change_cursor import Cursor
+from serve.pages.change_cursor import Cursor
 from serve.state import ServerState
 
 

@@ -16,7 +16,7 @@ from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
 from serve.auth.caller import Caller
 from serve.http.answer import Answer, EndpointFunction, Pending, Single
 from serve.http.request import Request
-from serve.query.readable_books import holds_book
+from serve.pages.readable_books import holds_book
 from serve.state import ServerState
 
 

@@ -19,7 +19,7 @@ from serve.http.answer import Answer, EndpointFunction, Page, Pending, Single
 from serve.http.envelope import kind_missing
 from serve.http.params import refusal
 from serve.http.request import Request
-from serve.query.readable_books import holds_book
+from serve.pages.readable_books import holds_book
 from serve.research.chosen import chosen_runs, require_book
 from serve.research.contribution import contribution, nothing, shortened
 from serve.research.correlation import Question, measure, no_data

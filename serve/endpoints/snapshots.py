@@ -19,7 +19,7 @@ from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, Snapsho
 from serve.downloads.compared_tables import compared_tables
 from serve.http.answer import Answer, EndpointFunction, Page, Pending, Single
 from serve.http.request import Request
-from serve.query.compared_snapshots import compare
+from serve.pages.compared_snapshots import compare
 from serve.state import ServerState
 
 

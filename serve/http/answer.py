@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from serve.query.json import BodyChunks
+from serve.pages.json import BodyChunks
 
 if TYPE_CHECKING:
     from serve.http.request import Request
-    from serve.query.page_query import Found
+    from serve.pages.page_query import Found
     from serve.state import ServerState
 
 T = TypeVar("T")

@@ -13,9 +13,9 @@ import brotli
 import zstandard
 from isal import isal_zlib
 
-from serve.query.json import BodyChunks
-from serve.query.rendered_rows import SplitRows
-from serve.query.row_blocks import LEVEL, RAW_DEFLATE
+from serve.pages.json import BodyChunks
+from serve.pages.rendered_rows import SplitRows
+from serve.pages.row_blocks import LEVEL, RAW_DEFLATE
 
 MIN_ENCODED_BYTES: Final = 1024
 """Bodies below this many bytes travel as they are: the saving would be less than a packet."""

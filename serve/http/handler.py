@@ -40,10 +40,10 @@ from serve.http.responses import (
     tag_of_body,
     tag_of_query,
 )
-from serve.query.json import EMPTY_ARRAY, Rows
-from serve.query.page_query import Found
-from serve.query.readable_books import visible_books
-from serve.query.rows_file import NotResident, RowsDamaged
+from serve.pages.json import EMPTY_ARRAY, Rows
+from serve.pages.page_query import Found
+from serve.pages.readable_books import visible_books
+from serve.pages.rows_file import NotResident, RowsDamaged
 
 if TYPE_CHECKING:
     from serve.state import ServerState

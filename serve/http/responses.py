@@ -18,7 +18,7 @@ from serve.http import request as requests
 from serve.http.answer import PRIVATE, Answer, Bare, Page
 from serve.http.asgi import Receive, Scope, Send
 from serve.http.request import Request
-from serve.query.json import BodyChunks
+from serve.pages.json import BodyChunks
 
 CALLER_LEFT: Final = "caller_left"
 """Stands in the log for the code of an answer that nobody waited for any more."""

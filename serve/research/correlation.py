@@ -11,7 +11,7 @@ from datasets.maths.series import null_if_nan
 from datasets.maths.unavailable import Unavailable, too_few
 from datasets.run_metrics.window import Window
 from datasets.snapshot import Snapshot
-from serve.query.reader import Reader
+from serve.pages.reader import Reader
 from serve.research.chosen import has_rows
 from serve.research.cross_sections import HOLDINGS, SCORES, Comparison, compare
 from serve.research.returns import TABLE, Returns

@@ -15,8 +15,8 @@ from datasets.maths.series import Floats
 from datasets.run_metrics.window import Window
 from datasets.snapshot import Snapshot
 from schemas.tables import PUBLISHED_TABLES
-from serve.query.reader import Reader
-from serve.query.sql import Statement, quoted, selected, source, stored_order
+from serve.pages.reader import Reader
+from serve.pages.sql import Statement, quoted, selected, source, stored_order
 from serve.research.returns import Days, day_numbers, span
 
 _ROWS_AT_ONCE: Final = 2_000_000

@@ -17,7 +17,7 @@ from datasets.maths.unavailable import Unavailable, too_few
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.catalog import Catalog
-from serve.query.reader import Reader
+from serve.pages.reader import Reader
 from serve.research.correlation import OF_CROSS_SECTIONS, Question
 from serve.research.cross_sections import compare
 from serve.research.nearest import NO_VARIATION, TOO_FEW, Neighbour, search

@@ -19,7 +19,7 @@ from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics_documentation import documentation
 from serve.cache.lru import SizedLRUCache
-from serve.query.reader import Reader
+from serve.pages.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from pipeline.build import build_seal
 from pipeline.rules.registry import RULES
+from pipeline.snapshot_builder import build_seal
 from schemas.metrics.checked import FORWARD_RETURN_RULE
 from tests.support.application import running
 from tests.support.client import ApiClient

@@ -17,7 +17,7 @@ from pipeline.__main__ import cli
 from pipeline.batch import process
 from pipeline.batch.discover import Seals, choose
 from pipeline.batch.request import Request
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.support.pipeline_command import build
 from tests.support.seals import rewrite
 

@@ -23,7 +23,7 @@ FIRST, SECOND = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 
 _BUILD = """
 import sys
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 import pipeline.maths.weekly_signal
 print("ready", flush=True)
 sys.stdin.readline()

@@ -31,7 +31,7 @@ from alpha_results_client import (
     collect,
 )
 
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.client.conftest import Service
 from tests.support.contract_app import FULL, HIDDEN
 from tests.support.seals import make_seal

@@ -14,7 +14,7 @@ import pytest
 
 from datasets.publication.retention import Policy, collect
 from datasets.storage import open_storage
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.parameters import SNAPSHOT

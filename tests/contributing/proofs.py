@@ -18,7 +18,7 @@ import pytest
 
 import datasets
 from datasets.storage import open_storage
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.dictionary import data_dictionary
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError

@@ -27,7 +27,7 @@ from datasets.publication.leases import write_lease
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from datasets.storage.disk import locked, reading, writing
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import SettingsError, StorageUnavailable
 from tests.support.application import running
 from tests.support.history import ALPHA, History

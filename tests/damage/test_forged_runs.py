@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build import build_seal
 from pipeline.reference_engine import RunRecord, write_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import SealRefused
 from tests.reconciliation.forged_runs import FORGERIES, honest
 from tests.support.application import running

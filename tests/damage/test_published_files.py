@@ -19,14 +19,14 @@ from polars.exceptions import PanicException
 
 from datasets.catalogue import Catalogue
 from datasets.storage import Storage, open_storage
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.endpoint import AllowListScope
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import SnapshotCorrupt, SnapshotError, SnapshotUnreadable, StorageUnavailable
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS
 from serve.observability import survey
-from serve.query.reader import Reader
-from serve.query.sql import Statement
+from serve.pages.reader import Reader
+from serve.pages.sql import Statement
 from tests.support import published
 from tests.support.application import running
 from tests.support.client import ApiClient
@@ -379,7 +379,7 @@ def failing_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Itera
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr("serve.query.duckdb.to_json", fail)
+        patched.setattr("serve.pages.duckdb.to_json", fail)
         yield
 
 

@@ -21,7 +21,7 @@ from polars.testing import assert_frame_equal
 import datasets
 from datasets.__main__ import cli
 from datasets.sql_views import script
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import KindNotPublished, SettingsError, SnapshotCorrupt
 from schemas.tables import PUBLISHED_TABLES
 from serve.market_data.reader import read_benchmarks

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import datasets
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import AlphaResultsError
 from tests.deploy.test_first_deployment import DOCUMENT, Machine, steps
 from tests.support.postgres import PostgresServer

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import datasets
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.support.ports import free_port
 from tests.support.postgres import PostgresServer
 from tests.support.processes import environment

@@ -15,8 +15,8 @@ import pytest
 
 from datasets.storage import open_storage
 from pipeline.archive.package import package
-from pipeline.build import build_seal
 from pipeline.seal import Seal
+from pipeline.snapshot_builder import build_seal
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.contract_app import FULL, HIDDEN

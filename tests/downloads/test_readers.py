@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import datasets
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.support import plain_http
 from tests.support.contract_app import FULL
 from tests.support.seals import make_seal

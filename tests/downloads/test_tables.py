@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import datasets
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.tables import PUBLISHED_TABLES
 from serve.auth.admin import open_administration
 from serve.auth.key_view import make_link_holder

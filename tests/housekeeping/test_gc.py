@@ -14,7 +14,7 @@ from datasets.pointer import Earlier, Pointer
 from datasets.publication.leases import VALID_SECONDS, Lease, horizon, write_lease
 from datasets.publication.retention import Policy, StoredSnapshot, decide
 from datasets.storage import open_storage
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import PublicationRefused
 from tests.support.history import ALPHA, History
 

@@ -12,8 +12,8 @@ import datasets
 from datasets.layout import MANIFEST
 from datasets.manifest import digest
 from datasets.storage import open_storage
-from pipeline.build import build_seal, write
 from pipeline.housekeeping.verify import verify
+from pipeline.snapshot_builder import build_seal, write
 from schemas import version
 from schemas.errors import PublicationRefused
 from schemas.table import Column

@@ -11,7 +11,7 @@ import datasets
 from datasets.cache.saved_catalogue import SavedCatalogue
 from datasets.layout import MANIFEST, pointer_path
 from datasets.manifest import FORMAT, digest
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import OtherFormat
 from tests.support.application import running
 from tests.support.history import ALPHA, History

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import datasets
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import PublicationRefused
 from tests.support.history import ALPHA, History
 from tests.support.seals import make_seal

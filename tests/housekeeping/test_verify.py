@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 from datasets.layout import MANIFEST, pointer_path
-from pipeline.build import build_seal
-from pipeline.build import snapshot as snapshot_module
 from pipeline.rule import Level
 from pipeline.rules import Report
 from pipeline.rules.registry import RULES
+from pipeline.snapshot_builder import build_seal
+from pipeline.snapshot_builder import snapshot as snapshot_module
 from schemas.errors import KindNotPublished
 from tests.rules.test_broken_seals import CASES, Case
 from tests.support.history import ALPHA, History

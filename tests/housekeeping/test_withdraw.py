@@ -10,7 +10,7 @@ import datasets
 from datasets.catalogue import Catalogue
 from datasets.layout import pointer_path
 from datasets.storage import open_storage
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import AlphaNotPublished, PublicationRefused
 from tests.support.history import ALPHA, History
 from tests.support.seals import make_seal

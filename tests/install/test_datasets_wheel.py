@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import datasets
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.support.processes import REPOSITORY, environment
 from tests.support.seals import make_seal
 

@@ -26,7 +26,7 @@ from datasets.layout import MANIFEST, alpha_path, snapshot_path
 from datasets.manifest import Manifest, digest
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.support.kill_schedule import KillSchedule
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal

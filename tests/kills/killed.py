@@ -26,7 +26,7 @@ from datasets.manifest import digest
 from datasets.snapshot import Snapshot
 from datasets.storage import lock, open_storage
 from pipeline.__main__ import cli
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 
 
 def say(what: str) -> None:

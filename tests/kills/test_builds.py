@@ -12,7 +12,7 @@ import pytest
 import datasets
 from datasets.layout import ALPHAS
 from datasets.manifest import digest
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.kills.campaign import Crew
 from tests.support.kill_schedule import KillSchedule
 from tests.support.seals import make_seal

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import datasets
 from datasets.manifest import digest
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import PublicationRefused
 from tests.support.history import ALPHA, History
 from tests.support.processes import REPOSITORY

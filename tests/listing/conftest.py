@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.contract_app import LEFT_OUT, rowless

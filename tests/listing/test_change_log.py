@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datasets.history import Change
-from serve.query.change_cursor import START, Cursor
-from serve.query.change_log import ChangeLog, Entry, make_entry
+from serve.pages.change_cursor import START, Cursor
+from serve.pages.change_log import ChangeLog, Entry, make_entry
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

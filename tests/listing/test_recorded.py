@@ -12,7 +12,7 @@ from datasets.headline.record import OTHER_VERSION
 from datasets.pointer import Pointer
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.support.application import running
 from tests.support.pipeline_command import run_pipeline
 from tests.support.seals import make_seal

@@ -12,7 +12,7 @@ import pytest
 import datasets
 from datasets.report.content import content
 from datasets.report.page import render
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.metrics.headline import HEADLINE
 from schemas.tables import TABLES
 from tests.support.application import running

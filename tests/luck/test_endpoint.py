@@ -23,7 +23,7 @@ from datasets.maths.sharpe import (
     sharpe_moments,
 )
 from datasets.maths.trial_clusters import cluster_trials, effective_trials
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.endpoints import ENDPOINTS
 from schemas.objects.luck import BANDED
 from tests.support import conformance, seals

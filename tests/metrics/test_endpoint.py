@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.endpoints import ENDPOINTS
 from tests.support import conformance, factories, seals
 from tests.support.application import running

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.metrics.recomputed import Recomputed
 from tests.support import seals
 from tests.support.application import running

@@ -25,7 +25,7 @@ def main() -> None:
     os.dup2(2, 1)
     prepare_building()
     for module in (
-        "pipeline.build",
+        "pipeline.snapshot_builder",
         "pipeline.check_apart",
         "datasets.storage.local",
         "polars._utils.parquet",
@@ -85,10 +85,10 @@ def _be_the_build(request: dict[str, Any], writing: int) -> NoReturn:
 
 def _build(seal: str, root: str, archives: str) -> dict[str, Any]:
     from datasets.storage import open_storage  # noqa: PLC0415 - loaded long since
-    from pipeline.build import build_seal  # noqa: PLC0415 - as above
     from pipeline.check_apart import check_here  # noqa: PLC0415 - as above
     from pipeline.housekeeping.verify import verify  # noqa: PLC0415 - as above
     from pipeline.internal import contained  # noqa: PLC0415 - as above
+    from pipeline.snapshot_builder import build_seal  # noqa: PLC0415 - as above
     from schemas.errors import AlphaResultsError, SealRefused  # noqa: PLC0415 - as above
 
     try:

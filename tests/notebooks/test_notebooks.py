@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.build import build_seal
 from pipeline.reference_engine.run import simulate
+from pipeline.snapshot_builder import build_seal
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.processes import REPOSITORY, environment

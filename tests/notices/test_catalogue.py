@@ -14,11 +14,11 @@ import pytest
 import datasets
 from datasets.layout import PROBE
 from datasets.storage import open_storage
-from pipeline.build import build_seal
 from pipeline.housekeeping.verify import verify
 from pipeline.notices.catalogue import of_the_catalogue, served_probes
 from pipeline.notices.probe import Probe, ProbeDamaged, Sample, days_by_digest, first_names
 from pipeline.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import StorageUnavailable
 
 RETURNS, PRICES = "catalogue.forward_returns", "catalogue.prices"

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 
 import datasets
 from pipeline.__main__ import cli
-from pipeline.build import build_seal
 from pipeline.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
 from pipeline.rules import RULES, Report, check
 from pipeline.seal import Seal
+from pipeline.snapshot_builder import build_seal
 from schemas.notices import NOTICES, notices_markdown
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, rewrite

@@ -7,7 +7,7 @@ import datetime as dt
 import polars as pl
 import pytest
 
-from pipeline.build.ledgers import published_pnl
+from pipeline.snapshot_builder.ledgers import published_pnl
 
 DAY = dt.date(2020, 1, 3)
 

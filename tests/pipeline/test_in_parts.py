@@ -12,12 +12,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from pipeline.build import build_seal
 from pipeline.rule import Level
 from pipeline.rules import RULES, check
 from pipeline.rules.in_parts import BY_DAY, BY_SESSION, BY_WEEK
 from pipeline.seal import Seal
 from pipeline.seal.seal import LARGE_KINDS
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import StorageUnavailable
 from tests.support.seals import make_seal, rewrite
 
@@ -50,7 +50,7 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> Cut:
     def cut(rows: int) -> None:
         monkeypatch.setattr("pipeline.seal.seal.LARGE_ROWS", -1 if rows else 1 << 60)
         monkeypatch.setattr("pipeline.rules.in_parts.PART_ROWS", rows)
-        monkeypatch.setattr("pipeline.build.in_parts.PART_ROWS", rows)
+        monkeypatch.setattr("pipeline.snapshot_builder.in_parts.PART_ROWS", rows)
 
     return cut
 
@@ -229,7 +229,7 @@ def test_a_file_that_cannot_be_written_ends_the_build(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("pipeline.build.write.os.fsync", full)
+    monkeypatch.setattr("pipeline.snapshot_builder.write.os.fsync", full)
     with pytest.raises(StorageUnavailable, match="cannot be written"):
         build_seal(str(seal), tmp_path / "root")
     assert not list((tmp_path / "root").rglob("manifest.json"))

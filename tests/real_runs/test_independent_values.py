@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.support.application import running
 
 ALPHA = "Test_sp500_momentum"

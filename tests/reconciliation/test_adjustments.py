@@ -9,9 +9,9 @@ import pytest
 
 import datasets
 from datasets.storage import open_storage
-from pipeline.build import build_seal
 from pipeline.housekeeping.verify import verify
 from pipeline.reconciliation.of_a_snapshot import report_of_snapshot
+from pipeline.snapshot_builder import build_seal
 from tests.reconciliation.ledgers import dividend_of_the_last_evening, split_of_the_last_evening
 from tests.support.application import running
 from tests.support.seals import make_seal

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 import datasets
 from pipeline.__main__ import cli
-from pipeline.build import build_seal
 from pipeline.reconciliation.conventions import CONVENTIONS, FROM_DECISIONS
 from pipeline.reconciliation.figures import Figure, daily_series, reconcile, weekly_series
 from pipeline.reconciliation.of_a_seal import measured_weeks, recompute_figures
 from pipeline.rules import check
 from pipeline.seal import Seal
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import SealRefused
 from schemas.metrics.core import CORE, RANK_IC, RISK_FREE_RATE
 from tests.support.application import running

@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 import datasets
-from pipeline.build import build_seal
 from pipeline.reference_engine import RunRecord, run_alpha, write_seal
 from pipeline.reference_engine.alpha import SignalName
 from pipeline.rules import Report, check
 from pipeline.seal import Seal
+from pipeline.snapshot_builder import build_seal
 from schemas.notices import NOTICE
 from tests.reconciliation.forged_runs import (
     FORGERIES,

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import datasets
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.seals import make_seal, rewrite

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import datasets
 from datasets.manifest_view import visible
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.endpoints import ENDPOINTS
 from tests.reconciliation.test_falsified_figures import OVERALL, restated
 from tests.support.application import running

@@ -84,7 +84,7 @@ def test_help_imports_no_command() -> None:
 def test_checking_loads_neither_the_builder_nor_a_query_engine() -> None:
     script = (
         "import sys; import pipeline.check_command;"
-        "assert not [m for m in sys.modules if m.startswith(('pipeline.build', 'duckdb'))]"
+        "assert not [m for m in sys.modules if m.startswith(('pipeline.snapshot_builder', 'duckdb'))]"
     )
     result = subprocess.run(
         [sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=False

@@ -16,11 +16,11 @@ import polars as pl
 import pytest
 
 from pipeline.batch.request import failed
-from pipeline.build import build_seal
 from pipeline.seal import Seal
 from pipeline.seal.manifest import parse_manifest
 from pipeline.seal.paths import lexical_fault
 from pipeline.seal.store import without_secrets
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import SealRefused, SealUnreadable
 from schemas.tables import SEALED_TABLES
 from tests.support.processes import REPOSITORY

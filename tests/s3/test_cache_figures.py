@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.programs.test_telemetry import Port
 from tests.s3.node import node
 from tests.support.bucket import Bucket

@@ -14,8 +14,8 @@ from s3fs import S3FileSystem
 import datasets
 from datasets.catalogue import Catalogue
 from datasets.storage import open_storage
-from pipeline.build import build_seal
 from pipeline.housekeeping.verify import verify
+from pipeline.snapshot_builder import build_seal
 from schemas import version
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.version import schema_version

@@ -26,7 +26,7 @@ Seals = Callable[..., Path]
 
 _BUILD = """
 import sys
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 import pipeline.maths.weekly_signal
 print("ready", flush=True)
 sys.stdin.readline()
@@ -49,7 +49,7 @@ def test_a_write_on_what_has_changed_since_is_refused(bucket: Bucket) -> None:
 
 
 def test_changes_from_many_writers_are_all_kept(bucket: Bucket, small_seal: Seals) -> None:
-    from pipeline.build import build_seal  # noqa: PLC0415 - loads the engine, which tests of the server alone do not need
+    from pipeline.snapshot_builder import build_seal  # noqa: PLC0415 - loads the engine, which tests of the server alone do not need
 
     build_seal(str(small_seal()), bucket.url())
 
@@ -129,7 +129,7 @@ def test_one_at_a_time_has_the_turn_and_a_dead_holder_loses_it(bucket: Bucket) -
 
 
 def test_a_pointer_is_one_object(bucket: Bucket, small_seal: Seals) -> None:
-    from pipeline.build import build_seal  # noqa: PLC0415 - as above
+    from pipeline.snapshot_builder import build_seal  # noqa: PLC0415 - as above
 
     build_seal(str(small_seal()), bucket.url("a"))
     assert [key for key in bucket.objects() if "catalog" in key] == [f"a/{pointer_path('Test_small')}"]

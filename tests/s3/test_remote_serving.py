@@ -16,7 +16,7 @@ from datasets.catalogue import Catalogue
 from datasets.layout import alpha_path
 from datasets.storage import circuit_breaker, object_store, open_storage
 from pipeline.__main__ import cli
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import AlphaNotPublished, StorageUnavailable
 from tests.s3.node import node
 from tests.support import plain_http

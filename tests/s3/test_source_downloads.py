@@ -19,8 +19,8 @@ import datasets
 from datasets.archives import ArchiveState, read_archive_state, write_archive_state
 from datasets.storage import open_storage
 from pipeline.archive import package
-from pipeline.build import build_seal
 from pipeline.seal import Seal
+from pipeline.snapshot_builder import build_seal
 from schemas.errors import SettingsError
 from serve import source_archive
 from serve.source_archive import SourceArchives

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from alpha_results_client import Client
 
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from serve.object_signing import ObjectSigner
 from tests.support import plain_http
 from tests.support.application import running

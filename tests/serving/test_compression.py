@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serve.http.encoding import encode, join
-from serve.query.rendered_rows import RenderedRows, render
-from serve.query.row_blocks import ROWS
+from serve.pages.rendered_rows import RenderedRows, render
+from serve.pages.row_blocks import ROWS
 from tests.support import plain_http
 from tests.support.compressed_page import CompressedPage, compressed_page
 

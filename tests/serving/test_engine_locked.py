@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from serve.query.duckdb import _opened
+from serve.pages.duckdb import _opened
 
 
 def test_the_engines_configuration_is_locked() -> None:

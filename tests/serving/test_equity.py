@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from datasets.maths.equity import compounded, make_sessions, summarised
 from schemas.rows import ROWS
-from serve.query.equity import LEDGER_COLUMNS, curve, make_ledger, summary_of_nothing
-from serve.query.json import to_json
+from serve.pages.equity import LEDGER_COLUMNS, curve, make_ledger, summary_of_nothing
+from serve.pages.json import to_json
 
 # No ratio of two of them is so large that twenty of it overflow.
 NUMBERS = (

@@ -19,14 +19,14 @@ from schemas.errors import ApiError
 from schemas.rows import ROWS
 from serve.cache.bodies import AdmissionFilter, Body
 from serve.cache.lru import SizedLRUCache
-from serve.query import rendered_table, table_cache
-from serve.query.duckdb import Engine
-from serve.query.json import to_json
-from serve.query.reader import Reader
-from serve.query.rendered_rows import render
-from serve.query.rendered_table import ParquetSource, read_table
-from serve.query.rows_folder import RowsFolder
-from serve.query.sql import Statement
+from serve.pages import rendered_table, table_cache
+from serve.pages.duckdb import Engine
+from serve.pages.json import to_json
+from serve.pages.reader import Reader
+from serve.pages.rendered_rows import render
+from serve.pages.rendered_table import ParquetSource, read_table
+from serve.pages.rows_folder import RowsFolder
+from serve.pages.sql import Statement
 from tests.support import published
 from tests.support.client import ApiClient
 from tests.support.page_parts import PLACES, Parts

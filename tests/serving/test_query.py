@@ -12,10 +12,10 @@ from schemas.tables import TABLES
 from serve.endpoints.signals import cross_section
 from serve.http.params import parse_query
 from serve.http.request import Request
-from serve.query.compile import compile_page, window
-from serve.query.page_query import DECISION, PageQuery
-from serve.query.rebalances import RebalanceIndex
-from serve.query.sql import Paged, Statement, projection, quoted, source
+from serve.pages.compile import compile_page, window
+from serve.pages.page_query import DECISION, PageQuery
+from serve.pages.rebalances import RebalanceIndex
+from serve.pages.sql import Paged, Statement, projection, quoted, source
 
 DAY = dt.date(2020, 1, 3)
 DECISIONS = tuple(column.name for column in TABLES["decisions"].published_columns)

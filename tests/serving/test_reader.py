@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import ApiError, SnapshotCorrupt
-from serve.query import json
-from serve.query.json import to_json
-from serve.query.reader import Reader
-from serve.query.rebalances import RebalanceIndex
-from serve.query.sql import Paged, Statement, source
+from serve.pages import json
+from serve.pages.json import to_json
+from serve.pages.reader import Reader
+from serve.pages.rebalances import RebalanceIndex
+from serve.pages.sql import Paged, Statement, source
 
 
 @pytest.fixture

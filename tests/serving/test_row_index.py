@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serve.query import index_builder, row_index
-from serve.query.index_builder import IndexBuilder, NotAscending
-from serve.query.page_query import DECISION, PageQuery
-from serve.query.sql import make_order_by
+from serve.pages import index_builder, row_index
+from serve.pages.index_builder import IndexBuilder, NotAscending
+from serve.pages.page_query import DECISION, PageQuery
+from serve.pages.sql import make_order_by
 
 FIRST = dt.date(2020, 1, 3)
 SCHEMA = {"date": pl.Date, "symbol": pl.String, "score": pl.Float64}

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from serve.query import rows_file
-from serve.query.rows_file import RowsDamaged, RowsFile
+from serve.pages import rows_file
+from serve.pages.rows_file import RowsDamaged, RowsFile
 from tests.support.waiting import PATIENCE
 
 STRETCH = 1 << 20

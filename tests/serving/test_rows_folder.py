@@ -19,12 +19,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from serve.query import engine, rendered_table, rows_format, table_cache
-from serve.query.index_builder import IndexBuilder
-from serve.query.page_query import Found, PageQuery
-from serve.query.rows_file import NotResident, RowsDamaged
-from serve.query.rows_folder import RowsFolder, open_folder
-from serve.query.rows_format import FORMAT, RowsWriter
+from serve.pages import engine, rendered_table, rows_format, table_cache
+from serve.pages.index_builder import IndexBuilder
+from serve.pages.page_query import Found, PageQuery
+from serve.pages.rows_file import NotResident, RowsDamaged
+from serve.pages.rows_folder import RowsFolder, open_folder
+from serve.pages.rows_format import FORMAT, RowsWriter
 from tests.support import published
 from tests.support.application import running
 from tests.support.page_parts import Parts
@@ -223,7 +223,7 @@ def test_what_is_not_in_memory_is_not_waited_for_on_the_event_loop(
 KILLED = """
 import sys, time
 from pathlib import Path
-from serve.query.rows_folder import RowsFolder
+from serve.pages.rows_folder import RowsFolder
 folder = RowsFolder(Path(sys.argv[1]), 2**30, "root")
 with folder.writer(("Test_x", "0" * 20), "made of", 1) as writer:
     writer.rows(iter(()), 0)

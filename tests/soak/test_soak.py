@@ -22,7 +22,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.market_data.conftest import parquet, prices
 from tests.support import plain_http
 from tests.support.checked_load import Ask, CheckedLoad, Tally

@@ -15,7 +15,7 @@ import pytest
 import structlog
 
 from datasets.publication.decisions import empty_snapshots
-from pipeline.build import build_seal, write
+from pipeline.snapshot_builder import build_seal, write
 from schemas import version
 from schemas.errors import AlphaResultsError
 from schemas.version import schema_version

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.build import build_seal
-from serve.query.row_blocks import ROWS
+from pipeline.snapshot_builder import build_seal
+from serve.pages.row_blocks import ROWS
 from tests.support import plain_http
 from tests.support.seals import make_seal
 from tests.support.server import served, token_for

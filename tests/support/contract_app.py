@@ -15,7 +15,7 @@ import httpx
 import numpy as np
 import polars as pl
 
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.kinds import TABLE_KINDS

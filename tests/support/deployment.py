@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.support.operators import Operators, operators
 from tests.support.postgres import PostgresServer, postgres_binaries
 from tests.support.processes import workers

@@ -14,7 +14,7 @@ import pytest
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.manifest import FileEntry, Manifest, digest
 from datasets.pointer import Pointer
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.support.pipeline_command import CommandResult, run_pipeline
 from tests.support.seals import make_seal
 

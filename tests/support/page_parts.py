@@ -17,16 +17,16 @@ from serve.cache.registry import CacheRegistry
 from serve.http.answer import PageEndpoint
 from serve.http.params import parse_query
 from serve.http.request import Request
-from serve.query.curve_pages import CurvePages
-from serve.query.engine import BookPages, Pages, TablePages
-from serve.query.json import Rows
-from serve.query.ledgers import Ledgers
-from serve.query.page_query import Found, PageQuery
-from serve.query.reader import Reader
-from serve.query.rebalances import RebalanceIndexes
-from serve.query.rows_folder import RowsFolder
-from serve.query.symbols import RunSymbols
-from serve.query.table_cache import TableCache
+from serve.pages.curve_pages import CurvePages
+from serve.pages.engine import BookPages, Pages, TablePages
+from serve.pages.json import Rows
+from serve.pages.ledgers import Ledgers
+from serve.pages.page_query import Found, PageQuery
+from serve.pages.reader import Reader
+from serve.pages.rebalances import RebalanceIndexes
+from serve.pages.rows_folder import RowsFolder
+from serve.pages.symbols import RunSymbols
+from serve.pages.table_cache import TableCache
 from tests.support import published
 
 PLACES = {

@@ -18,7 +18,7 @@ from datasets.layout import snapshot_path
 from datasets.publication.pointers import served
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
-from pipeline.build import build_seal
+from pipeline.snapshot_builder import build_seal
 from tests.support.seals import make_seal
 from tests.support.web_storage import SCHEME, register
 

@@ -1,0 +1,154 @@
+"""The large tables of a run, derived and written part by part: whole weeks, or whole days of a book.
+
+The bytes of the files do not depend on where a run is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from pipeline.maths.row_order import ordered
+from pipeline.rules.tables import find_runs
+from pipeline.seal import Seal
+from pipeline.snapshot_builder.books import Span, Spans, spans
+from pipeline.snapshot_builder.decisions import published_decisions
+from pipeline.snapshot_builder.ledgers import Books, published_pnl, published_positions, published_trades
+from pipeline.snapshot_builder.writer import SnapshotWriter
+from schemas.tables.books import book_order
+
+PART_ROWS: Final = 1_000_000
+"""Rows derived at a time, and a day or week more where it does not end there."""
+_PANEL: Final = (
+    "date", "symbol", "score", "raw_score", "raw_score_z", "forward_return", "long_short_target_weight",
+    "long_only_target_weight",
+)  # fmt: skip
+"""Columns that the weekly figures are computed from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the days of each book stand in a table that is in order.
+
+    Attributes
+    ----------
+    books
+        Book -> its rows, in the order of the API; for a table without books the one key is None.
+    days
+        First row of each day (of a book), ascending, and the number of rows behind the last.
+    """
+
+    books: dict[str | None, range]
+    days: np.ndarray[tuple[int], np.dtype[np.int64]]
+
+    def parts(self, book: str | None) -> Iterator[range]:
+        """Cut the rows of a book between days."""
+        rows = self.books[book]
+        start = rows.start
+        while start < rows.stop:
+            stop = int(self.days[np.searchsorted(self.days, min(start + PART_ROWS, rows.stop))])
+            yield range(start, stop)
+            start = stop
+
+
+def find_layout(seal: Seal, kind: str) -> Layout | None:
+    """Find the days of a table; None where its rows do not stand by book and day, so that it has to be sorted whole."""
+    day = "timestamp" if kind == "trades" else "date"
+    key = (day,) if kind == "decisions" else ("book", day)
+    heads, lengths = [], []
+    height = seal.decode_height(kind)
+    for start in range(0, height, PART_ROWS):
+        rows = range(start, min(start + PART_ROWS, height))
+        runs = find_runs(seal.part(kind, rows, key).frame.select(key).with_columns(pl.col(day).cast(pl.Date)))
+        heads.append(runs.heads)
+        lengths.append(runs.lengths)
+    if not heads:
+        return None
+    joined, sizes = pl.concat(heads), np.concatenate(lengths)
+    again = find_runs(joined)
+    sizes = np.add.reduceat(sizes, again.starts)
+    days = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    books: dict[str | None, range] = {}
+    found = again.heads.with_row_index("place")
+    for book, own in [(None, found)] if kind == "decisions" else _by_book(found):
+        if book in books or not own[day].is_sorted() or own[day].n_unique() < own.height:
+            return None
+        books[book] = range(int(days[own["place"][0]]), int(days[own["place"][-1] + 1]))
+    order = sorted(books, key=lambda book: book_order(book or ""))
+    return Layout({book: books[book] for book in order}, days)
+
+
+def _by_book(heads: pl.DataFrame) -> Iterator[tuple[str | None, pl.DataFrame]]:
+    """Yield the row ranges of one book, a book twice where it stands apart."""
+    runs = find_runs(heads.select("book"))
+    for book, start, length in zip(runs.heads["book"], runs.starts, runs.lengths, strict=True):
+        yield book, heads.slice(int(start), int(length))
+
+
+def write_decisions(seal: Seal, writer: SnapshotWriter, layout: Layout) -> pl.DataFrame:
+    """Write the cross-sections, and return what the weekly figures need of them."""
+    panel: list[pl.DataFrame] = []
+    category = pl.Categorical(pl.Categories.random())
+
+    def parts() -> Iterator[pl.DataFrame]:
+        for rows in layout.parts(None):
+            derived = published_decisions(ordered(seal.part("decisions", rows).frame, ("date", "symbol")))
+            needed = [name for name in _PANEL if name in derived.columns]
+            panel.append(derived.select(needed).with_columns(pl.col("symbol").cast(category)))
+            yield derived
+
+    writer.parts("decisions", parts())
+    return pl.concat(panel)
+
+
+def write_books(
+    seal: Seal,
+    writer: SnapshotWriter,
+    kind: str,
+    layout: Layout,
+    look: Callable[[str, pl.DataFrame], None] | None = None,
+) -> Spans:
+    """Write a table by book, and return what each book holds.
+
+    Parameters
+    ----------
+    look
+        Shown the rows of each book part by part, in order, as they are published.
+    """
+    total: Spans = {}
+    for book, whole in layout.books.items():
+        assert book is not None
+        parts = _derived(seal, kind, layout, book, total)
+        writer.parts(kind, parts if look is None else _shown(parts, book, look), book)
+        assert total[book][1] == len(whole)
+    return total
+
+
+def _shown(
+    parts: Iterator[pl.DataFrame], book: str, look: Callable[[str, pl.DataFrame], None]
+) -> Iterator[pl.DataFrame]:
+    for rows in parts:
+        look(book, rows)
+        yield rows
+
+
+def _derived(seal: Seal, kind: str, layout: Layout, book: str, total: Spans) -> Iterator[pl.DataFrame]:
+    derive: dict[str, Callable[[pl.DataFrame, int], Books]] = {
+        "positions": lambda rows, _: published_positions(rows),
+        "pnl": lambda rows, _: published_pnl(rows),
+        "trades": published_trades,
+    }
+    for rows in layout.parts(book):
+        found = derive[kind](seal.part(kind, rows).frame, rows.start - layout.books[book].start)
+        (part,) = spans(found, kind).values()
+        total[book] = _joined(total[book], part) if book in total else part
+        yield found[book]
+
+
+def _joined(first: Span, then: Span) -> Span:
+    """Put what two parts of a book hold together, of which the second is later and shares no day."""
+    return first[0] + then[0], first[1] + then[1], first[2], then[3]

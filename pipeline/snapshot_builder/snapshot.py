@@ -1,0 +1,379 @@
+"""The build of one seal: check, derive, write, publish."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+
+import polars as pl
+
+from datasets.integrity import check_manifest
+from datasets.layout import DESCRIPTION, PROBE
+from datasets.manifest import FileEntry, Manifest, encode
+from datasets.maths.series import Floats
+from datasets.pointer import Pointer, make_pointer
+from datasets.publication.past import with_history
+from datasets.publication.pointers import is_current, refuse, served
+from datasets.publication.publish import Publication
+from datasets.sealed_weeks import SealedWeek, WeekDigests
+from datasets.storage import Storage, open_storage
+from pipeline.archive import DEFAULT_EXCLUDE, package
+from pipeline.maths.row_order import ordered
+from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
+from pipeline.notices import NoticeOutcome, Run, aged_ic, find_notices, in_declared_order, not_checked
+from pipeline.notices.catalogue import of_the_catalogue
+from pipeline.notices.history import of_the_past
+from pipeline.reconciliation.figures import Figure, declared_and_figures
+from pipeline.reconciliation.of_a_seal import (
+    figures_from,
+    metrics_reproduced,
+    one_signal,
+    with_reconciliation,
+)
+from pipeline.rule import Violation
+from pipeline.rules import Report, check
+from pipeline.rules.outcomes import rule_outcomes
+from pipeline.rules.registry import RULES
+from pipeline.rules.return_rules import decisions_forward_return
+from pipeline.seal import Seal
+from pipeline.snapshot_builder import books, in_parts, ledgers, signals
+from pipeline.snapshot_builder.build_result import BuildResult
+from pipeline.snapshot_builder.decisions import published_decisions
+from pipeline.snapshot_builder.stages import Stages
+from pipeline.snapshot_builder.writer import SnapshotWriter
+from schemas.errors import OtherFormat, SealRefused
+from schemas.kinds import KINDS, REQUIRED_KINDS
+from schemas.notices import NOTICE, NOTICES
+from schemas.tables import TABLES
+from schemas.version import schema_version
+
+
+def build_seal(
+    address: str,
+    root: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    archives: str | None = None,
+    exclude: Sequence[str] = DEFAULT_EXCLUDE,
+    single_writer: bool = False,
+    strict: bool = False,
+    on_stage: Callable[[str], None] | None = None,
+) -> BuildResult:
+    """Check a seal and publish it as an immutable snapshot.
+
+    Parameters
+    ----------
+    address
+        The seal: a local folder or the URL of a supported store.
+    root
+        The datasets root to publish under.
+    force
+        Publish although a later seal of the alpha is served, or its pointer is of another format; build what is served
+        already again: damaged files are replaced by the same bytes, and where they come out otherwise it is another
+        snapshot.
+    archives
+        Where the source archive is delivered: a folder or the URL of a supported store; None keeps no archives. A delivery that
+        fails does not hold back the data: the state returned says why, and the next build tries again.
+    exclude
+        Patterns of source files that are left out of the archive.
+    single_writer
+        Whether the caller answers for it that nobody else writes to the root meanwhile.
+    strict
+        Refuse a seal of which the check only warns.
+    on_stage
+        Called with the name of each stage as it begins.
+
+    Returns
+    -------
+    BuildResult
+        With ``changed`` False when this seal is what is served already: no byte is written then.
+
+    Raises
+    ------
+    SealUnreadable
+        When there is no seal at the address.
+    SealRefused
+        When a rule is broken; what was published before keeps being served.
+    PublicationRefused
+        When a later seal of the alpha is served, or it was rolled back, and `force` is not given; when the alpha is
+        withdrawn.
+    OtherFormat
+        When the alpha's pointer is of another format, and `force` is not given.
+    """
+    stages = Stages(on_stage)
+    storage = open_storage(root, single_writer=single_writer)
+    with stages("open"):
+        seal = Seal.open(address)
+        current = _published_state(storage, seal, force=force)
+    if current.unchanged:
+        with stages("archive"):
+            archive = package(seal, storage, archives, exclude=exclude)
+        return BuildResult(
+            seal.alpha_id, current.snapshot, changed=False, seconds=stages.seconds, archive=archive
+        )
+    storage.require_safe_writers()  # before any work for it is done
+    with stages("check"):
+        report = check(seal, figures=False)
+    _require_sound(seal, report.violations, report.warnings if strict else ())
+    with Publication(storage, seal.alpha_id, current.manifest) as publication:
+        written = _write_all(seal, report, publication, stages)
+        found = metrics_reproduced(written.figures)
+        if found is not None:
+            report = replace(report, warnings=(*report.warnings, found))
+        _require_sound(seal, (), report.warnings if strict else ())
+        with stages("notices"):
+            notices = _notices(seal, storage, report, written)
+        manifest = _manifest(seal, written, report, notices)
+        with stages("publish"):
+            manifest = with_history(
+                storage, manifest, written.weeks, lambda history: of_the_past(history).to_dict()
+            )
+            published = publication.commit(manifest, _pointer(seal, manifest), force=force)
+    with stages("archive"):
+        archive = package(seal, storage, archives, exclude=exclude)
+    return BuildResult(
+        seal.alpha_id,
+        published.snapshot,
+        published.changed,
+        len(written.files) + 1,
+        sum(entry.bytes for entry in written.files),
+        tuple(warning.to_dict() for warning in report.warnings),
+        tuple(dict(notice) for notice in manifest.notices if notice["outcome"] == NOTICE),
+        stages.seconds,
+        archive,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _PublishedState:
+    """What is served of an alpha before a build."""
+
+    snapshot: str = ""
+    manifest: Manifest | None = None
+    unchanged: bool = False
+
+
+def _published_state(storage: Storage, seal: Seal, *, force: bool) -> _PublishedState:
+    """Recognise what is served already, and refuse early what would not be served, before anything is computed.
+
+    Served already is what this version of the declarations made of this seal, whichever version of a library wrote the
+    files: the figures are the same. Forced, or when its manifest is not what the pointer names, it is built again.
+    """
+    try:
+        current = served(storage, seal.alpha_id)
+    except OtherFormat:
+        if not force:
+            raise
+        current = None
+    if current is None:
+        return _PublishedState()
+    refuse(current, seal.digest, schema_version(), seal.sealed_at, force=force)
+    manifest, _ = check_manifest(storage, current)
+    unchanged = manifest is not None and is_current(current, seal.digest) and not force
+    return _PublishedState(current.snapshot, manifest, unchanged=unchanged)
+
+
+def _require_sound(seal: Seal, violations: Sequence[Violation], warnings: Sequence[Violation]) -> None:
+    broken = [violation.to_dict() for violation in violations]
+    broken += [warning.to_dict() | {"strict": True} for warning in warnings]
+    if broken:
+        raise SealRefused(
+            f"{seal.address} breaks {len(broken)} rule(s); nothing was published", tuple(broken)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What was written of a snapshot, what its own figures came to, and what it says of each week."""
+
+    files: list[FileEntry]
+    columns: dict[str, tuple[str, ...]]
+    figures: tuple[Figure, ...]
+    weeks: dict[str, SealedWeek]
+    weekly: pl.DataFrame | None
+    delayed: Floats | None
+
+
+def _write_all(seal: Seal, report: Report, publication: Publication, stages: Stages) -> _Written:
+    """Write every dataset the seal allows; tables are let go as soon as nothing more needs them."""
+    writer = SnapshotWriter(publication)
+    weekly: Future[_Weekly] | None = None
+    digests = digest_decisions(None)
+    fills = FillDigests() if seal.has("trades") else None
+    with writer, ThreadPoolExecutor(1, thread_name_prefix="signal") as beside:
+        decisions = None
+        if seal.has("decisions"):
+            with stages("decisions"):
+                decisions = _write_decisions(seal, writer)
+                digests = digest_decisions(decisions)
+        if seal.has("rebalances"):
+            with stages("signal quality"):
+                writer.table("rebalances", signals.published_rebalances(seal.table("rebalances"), decisions))
+                if decisions is not None:
+                    weekly = _begin_weekly(seal, decisions, beside)
+        del decisions
+        spans: dict[str, books.Spans] = {}
+        if seal.has("portfolio"):
+            with stages("portfolio"):
+                ledger = ledgers.published_portfolio(seal.table("portfolio"), seal.equity_basis)
+                writer.by_book("portfolio", ledger)
+                writer.by_book("equity_curve", ledgers.published_equity_curves(ledger))
+                spans["portfolio"] = books.spans(ledger, "portfolio")
+        for kind in ("positions", "pnl", "trades"):
+            if seal.has(kind):
+                with stages(kind):
+                    spans[kind] = _write_books(seal, writer, kind, fills)
+        _write_trials(seal, writer, stages)
+        if spans:
+            writer.table("books", books.published_books(spans))
+        weeks = delayed = None
+        if weekly is not None:
+            with stages("signal quality"):
+                tables, delayed = weekly.result()
+                for name, figures_by_week in tables.items():
+                    writer.table(name, figures_by_week)
+                weeks = tables["weekly_signal"]
+        with stages("reconcile"):
+            figures = _write_metrics(seal, writer, weeks)
+        _write_documents(seal, report, writer)
+        with stages("write"):
+            writer.finish()
+    sealed_weeks = _sealed_weeks(seal, digests, fills, weeks)
+    return _Written(writer.files, writer.columns, figures, sealed_weeks, weeks, delayed)
+
+
+def _sealed_weeks(
+    seal: Seal, digests: dict[date, WeekDigests], fills: FillDigests | None, weekly: pl.DataFrame | None
+) -> dict[str, SealedWeek]:
+    """Return what the run says of every week, for the seals that come after it; nothing of a run without an index."""
+    if not seal.has("rebalances"):
+        return {}
+    return seal_weeks(seal.table("rebalances"), digests, fills, weekly)
+
+
+_Weekly = tuple[dict[str, pl.DataFrame], Floats | None]
+"""The weekly tables, and the IC of the score of the week before where it is looked at."""
+
+
+def _begin_weekly(seal: Seal, decisions: pl.DataFrame, beside: ThreadPoolExecutor) -> Future[_Weekly]:
+    """Compute the weekly figures on a thread: most of it runs on one core, so the books are derived meanwhile."""
+    rebalances, unsmoothed = seal.table("rebalances"), one_signal(seal.smoothing)
+
+    def measure() -> _Weekly:
+        tables = signals.weekly_tables(rebalances, decisions, unsmoothed=unsmoothed)
+        return tables, aged_ic(tables["weekly_signal"], rebalances, decisions)
+
+    weekly = beside.submit(measure)
+    if seal.in_parts:
+        weekly.result()  # what it takes is freed before the books are read
+    return weekly
+
+
+def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
+    """Write the cross-sections; return them, or what the weekly figures need of them."""
+    layout = in_parts.find_layout(seal, "decisions") if seal.in_parts else None
+    if layout is not None:
+        return in_parts.write_decisions(seal, writer, layout)
+    decisions = published_decisions(ordered(seal.table("decisions"), ("date", "symbol")))
+    seal.drop("decisions")
+    writer.table("decisions", decisions)
+    return decisions
+
+
+def _write_books(seal: Seal, writer: SnapshotWriter, kind: str, fills: FillDigests | None) -> books.Spans:
+    """Write a table by book; return what each book holds."""
+    look = fills.add if fills is not None and kind == "trades" else None
+    layout = in_parts.find_layout(seal, kind) if seal.in_parts else None
+    if layout is not None:
+        return in_parts.write_books(seal, writer, kind, layout, look)
+    derive = {
+        "positions": ledgers.published_positions,
+        "pnl": ledgers.published_pnl,
+        "trades": ledgers.published_trades,
+    }[kind]
+    rows = derive(seal.table(kind))
+    seal.drop(kind)
+    writer.by_book(kind, rows)
+    if look is not None:
+        for book, own in rows.items():
+            look(book, own)
+    return books.spans(rows, kind)
+
+
+def _write_trials(seal: Seal, writer: SnapshotWriter, stages: Stages) -> None:
+    """Write the returns of the trials, where the run sealed any."""
+    if seal.has("trials"):
+        with stages("trials"):
+            writer.table("trials", ordered(seal.table("trials"), TABLES["trials"].sort))
+            seal.drop("trials")
+
+
+def _write_metrics(seal: Seal, writer: SnapshotWriter, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:
+    """Write the run's own figures beside what they come to."""
+    records = seal.metrics()
+    if records is None:
+        return ()
+    ledger = seal.table("portfolio") if seal.has("portfolio") else None
+    ordered_records = records.sort("scope", "period", "name", nulls_last=True)
+    figures = figures_from(ordered_records, weeks, ledger, seal.equity_basis)
+    writer.table("sealed_metrics", with_reconciliation(ordered_records, figures))
+    return figures
+
+
+def _write_documents(seal: Seal, report: Report, writer: SnapshotWriter) -> None:
+    description = seal.description() if seal.has("description") else None
+    if description is not None:
+        writer.document(DESCRIPTION, "description", encode(description))
+    if report.evidence is not None:
+        writer.document(PROBE, "probe", report.evidence.probe.encode())
+
+
+def _notices(seal: Seal, storage: Storage, report: Report, written: _Written) -> tuple[NoticeOutcome, ...]:
+    """Judge the run, by itself and beside the others that are served."""
+    if report.evidence is None:
+        return tuple(not_checked(notice, "the rows were not looked at") for notice in NOTICES)
+    portfolio = seal.table("portfolio") if seal.has("portfolio") else None
+    proven = report.coverage_without_raw.get(decisions_forward_return.id)
+    run = Run(report.evidence, written.weekly, portfolio, written.delayed, proven, written.figures)
+    alone = find_notices(run)
+    return in_declared_order((*alone, *of_the_catalogue(storage, seal.alpha_id, report.evidence.probe)))
+
+
+def _manifest(seal: Seal, written: _Written, report: Report, notices: tuple[NoticeOutcome, ...]) -> Manifest:
+    return Manifest(
+        schema_version=schema_version(),
+        alpha_id=seal.alpha_id,
+        source_alpha_id=seal.source_alpha_id,
+        snapshot="",  # given as it is published, from all that stands here
+        seal_digest=seal.digest,
+        started_at=_instant(seal.started_at),
+        sealed_at=_instant(seal.sealed_at),
+        equity_basis=seal.equity_basis,
+        smoothing=dict(seal.smoothing) if seal.smoothing is not None else None,
+        engine=dict(seal.engine),
+        kinds=tuple(kind for kind in KINDS if seal.has(kind)),
+        missing=_missing(seal),
+        columns=written.columns,
+        files=tuple(written.files),
+        warnings=tuple(warning.to_dict() for warning in report.warnings),
+        rules=tuple(RULES),
+        built_with={"polars": pl.__version__},
+        reconciliation=declared_and_figures(report.declared, written.figures, adjusted=report.adjusted),
+        checks=rule_outcomes(report, seal.kinds),
+        notices=tuple(notice.to_dict() for notice in notices),
+    )
+
+
+def _pointer(seal: Seal, manifest: Manifest) -> Pointer:
+    return make_pointer(manifest, seal.description() if seal.has("description") else None)
+
+
+def _missing(seal: Seal) -> tuple[str, ...]:
+    return tuple(kind for kind in REQUIRED_KINDS if not seal.has(kind))
+
+
+def _instant(moment: datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")

@@ -1,1 +1,0 @@
-"""Luck of the snapshots that are served."""

@@ -1,0 +1,192 @@
+"""All changes of a catalogue in order, and reading on from where a caller stopped.
+
+The order is by the clocks of those who published, and these are never quite alike: a change may come to be known after a
+later one. A cursor therefore says besides a place what was known shortly before it: a digest of the changes of the last
+seconds, minutes and hour. Where a node knows others than the caller was told, it tells that stretch again. So none is lost
+whose clock was less than an hour slow, a caller is told the same change twice at most where something came late, and
+nothing has to be remembered on any node.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from datasets.history import Change, changes_of
+from datasets.listing import Listing
+from datasets.pointer import Pointer
+from serve.pages.change_cursor import DIGEST_BYTES, START, Cursor
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_SPANS: Final = (10_000_000, 120_000_000, 3_600_000_000)
+"""Microseconds before a place that each digest of a cursor reaches back; each begins where the one before it ends."""
+_MASK: Final = np.uint64(2 ** (8 * DIGEST_BYTES) - 1)
+
+Times = npt.NDArray[np.int64]
+Marks = npt.NDArray[np.uint64]
+
+
+class Entry(NamedTuple):
+    """A change with its place in the order, and its mark in digests."""
+
+    time: int
+    tie: int
+    mark: int
+    change: Change
+
+
+class Part(NamedTuple):
+    """The changes that follow a cursor.
+
+    Attributes
+    ----------
+    changes
+        Those of the page, oldest first.
+    cursors
+        The cursor behind each.
+    total
+        All that follow.
+    next
+        The cursor behind the page.
+    """
+
+    changes: tuple[Change, ...]
+    cursors: tuple[Cursor, ...]
+    total: int
+    next: Cursor
+
+
+class ChangeLog:
+    """Changes in their order.
+
+    Parameters
+    ----------
+    entries
+        In order.
+    """
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self._entries = entries
+        self._times: Times = np.array([entry.time for entry in entries], dtype=np.int64)
+
+    @cached_property
+    def _digests(self) -> Marks:
+        """The digest of all changes before each place."""
+        marks = np.array([entry.mark for entry in self._entries], dtype=np.uint64)
+        return np.concatenate([np.zeros(1, dtype=np.uint64), np.bitwise_xor.accumulate(marks)])
+
+    def known(
+        self, now: datetime, visible: Callable[[str], bool] | None, since: Cursor | None = None
+    ) -> ChangeLog:
+        """Return the log of those whose time has come, and whose alpha a caller may read.
+
+        One of the future, by a clock that is fast, would hide those that come until then: it waits.
+
+        Parameters
+        ----------
+        since
+            Where reading goes on: what no digest of that cursor reaches is left out.
+        """
+        until = int(np.searchsorted(self._times, _microseconds(now), "right"))
+        begin = 0 if since is None else int(np.searchsorted(self._times, since.time - _SPANS[-1], "left"))
+        if (begin, until) == (0, len(self._entries)) and visible is None:
+            return self
+        entries = self._entries[begin:until]
+        return ChangeLog(entries if visible is None else [x for x in entries if visible(x.change.alpha_id)])
+
+    def after(self, cursor: Cursor | None, limit: int, offset: int) -> Part:
+        """Return what follows a cursor, from the beginning when there is none."""
+        start = 0 if cursor is None else self._start(cursor)
+        total = len(self._entries) - start
+        first = min(start + offset, len(self._entries))
+        page = range(first, min(first + limit, len(self._entries)))
+        cursors = tuple(self._cursor(place) for place in page)
+        following = cursors[-1] if cursors else self._again(cursor or START)
+        return Part(tuple(self._entries[place].change for place in page), cursors, total, following)
+
+    def _start(self, cursor: Cursor) -> int:
+        place = self._behind(cursor)
+        bounds = self._bounds(cursor.time)
+        known = self._window_digests(place, bounds)
+        changed = [
+            bound for bound, one, other in zip(bounds, known, cursor.digests, strict=True) if one != other
+        ]
+        return min([place, *changed])
+
+    def _behind(self, cursor: Cursor) -> int:
+        """Return the place of the first change behind a cursor."""
+        place = int(np.searchsorted(self._times, cursor.time, "left"))
+        while place < len(self._entries) and self._entries[place][:2] <= (cursor.time, cursor.tie):
+            place += 1
+        return place
+
+    def _bounds(self, time: int) -> tuple[int, ...]:
+        return tuple(int(np.searchsorted(self._times, time - span, "left")) for span in _SPANS)
+
+    def _window_digests(self, place: int, bounds: Iterable[int]) -> tuple[int, ...]:
+        digests, found, end = self._digests, [], place
+        for begin in bounds:
+            found.append(int((digests[end] ^ digests[min(begin, end)]) & _MASK))
+            end = min(begin, end)
+        return tuple(found)
+
+    def _cursor(self, place: int) -> Cursor:
+        """Return the cursor behind a change."""
+        time, tie = self._entries[place][:2]
+        return Cursor(time, tie, self._window_digests(place + 1, self._bounds(time)))
+
+    def _again(self, cursor: Cursor) -> Cursor:
+        """Return a cursor at the same place, with what is known now."""
+        digests = self._window_digests(self._behind(cursor), self._bounds(cursor.time))
+        return Cursor(cursor.time, cursor.tie, digests)
+
+
+class ChangeLogs:
+    """Makes the log of a catalogue, and again when that changed. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[Pointer, tuple[Entry, ...]]] = {}
+        self._listing: Listing | None = None
+        self._log = ChangeLog([])
+
+    def of(self, listing: Listing) -> ChangeLog:
+        """Return the log of these pointers; only what moved since the last call is gone through."""
+        with self._lock:
+            if self._listing is listing:
+                return self._log
+            known = {}
+            for pointer in (*listing.pointers, *listing.unserved):
+                found = self._known.get(pointer.alpha_id)
+                same = found is not None and (found[0] is pointer or found[0] == pointer)
+                known[pointer.alpha_id] = (
+                    found
+                    if same and found is not None
+                    else (pointer, tuple(map(make_entry, changes_of(pointer))))
+                )
+            entries = [entry for _, found in known.values() for entry in found]
+            entries.sort(key=lambda entry: entry[:2])
+            self._known, self._listing, self._log = known, listing, ChangeLog(entries)
+            return self._log
+
+
+def make_entry(change: Change) -> Entry:
+    """Return a change with its place."""
+    time = _microseconds(change.at)
+    return Entry(time, _number(change.alpha_id), _number(f"{change.alpha_id}\0{time}"), change)
+
+
+def _microseconds(at: datetime) -> int:
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())

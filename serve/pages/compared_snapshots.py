@@ -1,0 +1,213 @@
+"""Two snapshots of an alpha compared: figures and weekly cross-sections, within what a key may read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, NamedTuple, Protocol
+
+import polars as pl
+
+from datasets.run_metrics.assemble import Answer, MetricsQuery
+from datasets.snapshot import Snapshot
+from schemas.downloads import visible_columns
+from schemas.metrics.headline import RECORDED, HeadlineFigure
+from schemas.metrics.statistic import LEDGER, SOURCES, Checked
+from schemas.tables.books import CONDITIONED_BOOKS
+from serve.pages.reader import Reader
+from serve.pages.sql import Statement, quoted, source
+
+_METRICS: Final = "performance.metrics"
+_SECTIONS: Final = "signals.rebalances.get"
+_MAX_ROWS: Final = 20_000_000
+"""Rows of two tables that are compared in one request; it takes seconds of a core."""
+_KEY: Final = ("date", "symbol")
+
+
+Spans = dict[str, list[str]]
+"""What was added, removed and changed."""
+
+
+class Comparison(NamedTuple):
+    """What changed from one snapshot to another.
+
+    Attributes
+    ----------
+    figures
+        Each with its values before and after.
+    weeks, names
+        Rebalance dates and tickers; None where they are not compared.
+    withheld
+        What is not given, and why.
+    """
+
+    figures: list[dict[str, Any]]
+    weeks: Spans | None
+    names: Spans | None
+    withheld: dict[str, str]
+
+
+class Answers(Protocol):
+    """What answers metrics queries."""
+
+    def answer(self, snapshot: Snapshot, query: MetricsQuery) -> Answer:
+        """Answer a query about the run of a snapshot."""
+        ...
+
+
+def compare(
+    reader: Reader,
+    metrics: Answers,
+    earlier: Snapshot,
+    later: Snapshot,
+    may_call: Collection[str],
+    *,
+    raw: bool,
+) -> Comparison:
+    """Say what changed from one snapshot to another.
+
+    Parameters
+    ----------
+    may_call
+        Registry ids of the endpoints the key may call: what none of them serves is not compared.
+    raw
+        Whether columns and books of the unconditioned signal are compared.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When a file of one of them is gone or cannot be read.
+    """
+    withheld: dict[str, str] = {}
+    weeks, names = _sections(reader, earlier, later, may_call, withheld, raw=raw)
+    figures = _figures(metrics, earlier, later, may_call, withheld, raw=raw)
+    return Comparison(figures, weeks, names, withheld)
+
+
+# Figures
+
+
+def _figures(
+    metrics: Answers,
+    earlier: Snapshot,
+    later: Snapshot,
+    may_call: Collection[str],
+    withheld: dict[str, str],
+    *,
+    raw: bool,
+) -> list[dict[str, Any]]:
+    if _METRICS not in may_call:
+        withheld["figures"] = f"the key may not call {_METRICS}"
+        return []
+    query = MetricsQuery(frozenset(x.endpoint for x in SOURCES if x.endpoint in may_call), raw=raw)
+    before, after = (metrics.answer(one, query).data for one in (earlier, later))
+    return [_figure(x, _entry(before, x), _entry(after, x), withheld) for x in RECORDED]
+
+
+def _entry(data: Mapping[str, Any], figure: HeadlineFigure) -> Mapping[str, Any]:
+    found: Any = data
+    for step in figure.path:
+        found = None if found is None else found[step]
+    return found or {
+        "value": None,
+        "unit": figure.unit,
+        "checked": None,
+        "withheld_reason": f"{figure.path[0]} is null",
+    }
+
+
+def _figure(
+    figure: HeadlineFigure, before: Mapping[str, Any], after: Mapping[str, Any], withheld: dict[str, str]
+) -> dict[str, Any]:
+    for one, which in ((before, "the earlier"), (after, "the later")):
+        if one["value"] is None:
+            withheld.setdefault(figure.name, f"in {which} snapshot: {one['withheld_reason']}")
+    alike = (before["unit"], before.get("annualisation")) == (after["unit"], after.get("annualisation"))
+    known = before["value"] is not None and after["value"] is not None
+    stated = Checked.STATED in (before["checked"], after["checked"])
+    if known and not alike:
+        withheld[figure.name] = f"no change: it was in {before['unit']}, and is in {after['unit']}"
+    elif known and stated:
+        withheld[figure.name] = "no change: a snapshot states the figure, and no table of it supports it"
+    return {
+        "figure": figure.name,
+        "book": CONDITIONED_BOOKS[0] if figure.statistic.source is LEDGER else None,
+        "unit": after["unit"],
+        "before": before["value"],
+        "after": after["value"],
+        "before_checked": before["checked"],
+        "after_checked": after["checked"],
+        "change": after["value"] - before["value"] if known and alike and not stated else None,
+    }
+
+
+# Cross-sections
+
+
+def _sections(
+    reader: Reader,
+    earlier: Snapshot,
+    later: Snapshot,
+    may_call: Collection[str],
+    withheld: dict[str, str],
+    *,
+    raw: bool,
+) -> tuple[Spans | None, Spans | None]:
+    """Return weeks and names that came, went or changed."""
+    reason = _incomparable(earlier, later, may_call)
+    if reason is not None:
+        withheld.update(weeks=reason, names=reason)
+        return None, None
+    if earlier.entry("decisions").sha256 == later.entry("decisions").sha256:
+        return {name: [] for name in _SPANS}, {name: [] for name in _SPANS}
+    columns = [x for x in _common(earlier, later, raw=raw) if x not in _KEY]
+    found = reader.engine.frame(_compared(earlier.file("decisions"), later.file("decisions"), columns))
+    weeks, names = (found.filter(pl.col(key).is_not_null()) for key in _KEY)
+    return _spans(weeks, "date", lambda x: x.isoformat()), _spans(names, "symbol", str)
+
+
+_SPANS: Final = ("added", "removed", "changed")
+
+
+def _common(earlier: Snapshot, later: Snapshot, *, raw: bool) -> list[str]:
+    """Return the columns that both have and the key may read."""
+    before, after = (
+        [x.name for x in visible_columns("decisions", one.columns("decisions"), raw=raw)]
+        for one in (earlier, later)
+    )
+    return [name for name in before if name in after]
+
+
+def _incomparable(earlier: Snapshot, later: Snapshot, may_call: Collection[str]) -> str | None:
+    if _SECTIONS not in may_call:
+        return f"the key may not call {_SECTIONS}"
+    for one, which in ((earlier, "earlier"), (later, "later")):
+        if not one.has("decisions"):
+            return f"the run of the {which} snapshot holds no decisions"
+    rows = sum(one.entry("decisions").rows for one in (earlier, later))
+    return f"{rows} rows are too many to compare in one request" if rows > _MAX_ROWS else None
+
+
+def _compared(before: str, after: str, columns: Collection[str]) -> Statement:
+    """Return the query of the rows of each week, and of each name, on both sides, and of those that differ."""
+    one, other = source(before), source(after)
+    differs = " OR ".join(["b.symbol IS NULL", "a.symbol IS NULL", *(_distinct(name) for name in columns)])
+    sql = (
+        "SELECT date, symbol, count(before) AS before, count(after) AS after, count_if(differs) AS differing"  # noqa: S608 - declared names and bound values alone
+        " FROM (SELECT coalesce(b.date, a.date) AS date, coalesce(b.symbol, a.symbol) AS symbol, b.symbol AS before,"
+        f" a.symbol AS after, ({differs}) AS differs"
+        f" FROM {one.sql} AS b FULL JOIN {other.sql} AS a ON b.date = a.date AND b.symbol = a.symbol)"
+        " GROUP BY GROUPING SETS ((date), (symbol))"
+    )
+    return Statement(sql, (*one.binds, *other.binds))
+
+
+def _distinct(name: str) -> str:
+    return f"b.{quoted(name)} IS DISTINCT FROM a.{quoted(name)}"
+
+
+def _spans(rows: pl.DataFrame, key: str, written: Callable[[Any], str]) -> Spans:
+    was, is_now = pl.col("before") > 0, pl.col("after") > 0
+    chosen = {"added": ~was, "removed": ~is_now, "changed": was & is_now & (pl.col("differing") > 0)}
+    return {
+        name: [written(x) for x in rows.filter(flag)[key].sort().to_list()] for name, flag in chosen.items()
+    }

@@ -1,0 +1,195 @@
+"""Runs queries over published files: the only module here that knows DuckDB."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+from polars.exceptions import PanicException
+
+from datasets.snapshot import Snapshot
+from schemas.errors import SnapshotUnreadable, StorageUnavailable
+from schemas.tables import PUBLISHED_TABLES
+from serve.pages.json import Rows, to_json
+from serve.pages.sql import Paged, Statement, select_all
+
+_CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
+    # Requests run side by side on a thread each; a query spread over all cores would only wait for the others.
+    "threads": 1,
+    # The system keeps the files in memory, as far as there is room, and gives that up for others; the engine would keep
+    # them a second time, up to a bound of its own.
+    "cache_local_files": False,
+    # No query may fetch code from the network.
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+_OURS: Final = (
+    duckdb.ParserException,
+    duckdb.SyntaxException,
+    duckdb.CatalogException,
+    duckdb.PermissionException,
+)
+"""What the engine raises for a statement that is wrong whatever the file holds."""
+_LOST: Final = (duckdb.FatalException, duckdb.InternalException)
+"""What may leave the whole database unusable."""
+
+
+class Engine:
+    """Answers statements over Parquet files. Safe to share between threads.
+
+    Each thread has a cursor of its own on one in-memory database: a shared connection mixes up the results of
+    concurrent queries without saying so.
+    """
+
+    def __init__(self) -> None:
+        self._database = _opened()
+        self._opening = threading.Lock()
+        self._mine = threading.local()
+
+    def close(self) -> None:
+        """Let the database go; no statement may be running."""
+        self._database.close()
+
+    def frame(self, statement: Statement) -> pl.DataFrame:
+        """Run a statement and return all its rows.
+
+        Raises
+        ------
+        SnapshotUnreadable
+            When a file is gone or cannot be decoded.
+        StorageUnavailable
+            When there is no memory left for the query.
+        """
+        try:
+            relation = self._cursor().sql(statement.sql, params=list(statement.binds))
+            found = pl.from_arrow(relation.to_arrow_table())
+        except (duckdb.Error, PanicException) as error:
+            self._forget(error)
+            raise _translated(error) from error
+        assert isinstance(found, pl.DataFrame)
+        return found
+
+    def dataset(
+        self, snapshot: Snapshot, dataset: str, columns: Sequence[str], book: str | None = None
+    ) -> pl.DataFrame:
+        """Return columns of a whole dataset, or of its part of one book.
+
+        Raises
+        ------
+        SnapshotCorrupt, StorageUnavailable
+            When the file is not what was published, or as :meth:`frame`.
+        """
+        return self.frame(select_all(PUBLISHED_TABLES[dataset], snapshot.file(dataset, book), columns))
+
+    @contextlib.contextmanager
+    def parts(self, statement: Statement, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
+        """Run a statement and hand its rows over as they are read, never all of them at once.
+
+        Parameters
+        ----------
+        rows
+            Of a part; the last may have fewer.
+
+        Raises
+        ------
+        SnapshotUnreadable, StorageUnavailable
+            As :meth:`frame`; at the beginning or with any part.
+        """
+        # A cursor of its own: however it ends, no open result is left on the thread's.
+        with self._opening:
+            cursor = self._database.cursor()
+        try:
+            try:
+                batches = cursor.sql(statement.sql, params=list(statement.binds)).to_arrow_reader(rows)
+            except duckdb.Error as error:
+                self._forget(error)
+                raise _translated(error) from error
+            with batches:
+                yield _frames(batches)
+        finally:
+            cursor.close()
+
+    def page(self, query: Paged) -> Rows:
+        """Run a page's queries; the rows are encoded without a Python object for any of them.
+
+        Raises
+        ------
+        SnapshotUnreadable, StorageUnavailable
+            As :meth:`frame`.
+        """
+        frame = self.frame(query.rows)
+        returned = frame.height
+        if isinstance(query.total, int):
+            total = query.total
+        elif returned < query.limit and (returned or not query.offset):
+            total = query.offset + returned  # the page is the last one, so it tells the total itself
+        else:
+            total = int(self.frame(query.total).item())
+        return Rows((to_json(frame),), returned, total)
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        database, cursor = getattr(self._mine, "cursor", (None, None))
+        if cursor is None or database is not self._database:
+            with self._opening:
+                cursor = self._database.cursor()
+                self._mine.cursor = self._database, cursor
+        found: duckdb.DuckDBPyConnection = cursor
+        return found
+
+    def _forget(self, error: BaseException) -> None:
+        """Drop this thread's cursor, for a failed query may have left a result open that blocks the next one.
+
+        A failure of the engine itself may have left the whole database unusable: the next queries get a new one.
+        """
+        database, cursor = getattr(self._mine, "cursor", (None, None))
+        self._mine.cursor = None, None
+        if cursor is not None:
+            with contextlib.suppress(duckdb.Error):
+                cursor.close()
+        if isinstance(error, _LOST):
+            with self._opening:
+                if database is None or database is self._database:
+                    self._database = _opened()
+
+
+def _opened() -> duckdb.DuckDBPyConnection:
+    database = duckdb.connect(":memory:", config=_CONFIG)
+    database.execute("SET lock_configuration = true").fetchall()
+    # The engine's first query costs many times its second; no request should be the one to pay.
+    database.sql("SELECT 1").to_arrow_table()
+    return database
+
+
+def _frames(batches: pa.RecordBatchReader) -> Iterator[pl.DataFrame]:
+    while True:
+        try:
+            batch = batches.read_next_batch()
+        except StopIteration:
+            return
+        except (OSError, pa.ArrowException) as error:
+            # Across this border an error is its text alone; by now nothing but the file can be wrong.
+            raise _unreadable(error) from error
+        try:
+            frame = pl.from_arrow(batch)
+        except PanicException as error:
+            raise _unreadable(error) from error
+        assert isinstance(frame, pl.DataFrame)
+        yield frame
+
+
+def _translated(error: BaseException) -> BaseException:
+    """Return what an error of the engine comes to: a statement is made of declared names alone, so it is the file's fault."""
+    if isinstance(error, _OURS):
+        return error
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return StorageUnavailable(f"there is no memory left for a query: {error}")
+    return _unreadable(error)
+
+
+def _unreadable(error: BaseException) -> SnapshotUnreadable:
+    return SnapshotUnreadable(f"a published file cannot be read: {error}")

@@ -1,0 +1,119 @@
+"""Rows as they are sent: frames as JSON, the one form numbers, days and instants have in every answer, and a page of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from serve.pages.rendered_rows import RenderedRows, SplitRows
+
+BodyChunks = tuple[bytes | memoryview, ...]
+"""Buffers that are a JSON array when they are put one behind the other: a page is not copied before it is sent."""
+_WHOLE: Final = "%Y-%m-%dT%H:%M:%SZ"
+_SPLIT: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
+_MAX_PYTHON_ROWS: Final = 1_000
+"""Rows up to which Python writes the instants: calling the column's own functions takes longer than that."""
+_A_SECOND: Final = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_MICROSECONDS: Final = 1_000_000
+_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - UTC, and written without saying so
+
+
+class Rows(NamedTuple):
+    """A page's rows as they are sent.
+
+    Attributes
+    ----------
+    chunks
+        Of a JSON array, put together for this page; nothing for a slice of rendered rows.
+    returned, total
+        Its length, and the rows of all pages.
+    rendered
+        The rendered rows these are a slice of: they are cached anyway, and are read when they are wanted. None for rows
+        that were put together for this page.
+    first
+        Number of the first of them there.
+    """
+
+    chunks: BodyChunks
+    returned: int
+    total: int
+    rendered: RenderedRows | None = None
+    first: int = 0
+
+    @property
+    def pieces(self) -> BodyChunks:
+        """The JSON array in pieces; errors as of :meth:`serve.pages.rendered_rows.RenderedRows.between`."""
+        if self.rendered is None:
+            return self.chunks
+        return self.rendered.between(self.first, self.first + self.returned)
+
+    @property
+    def size(self) -> int:
+        """About the bytes of the array; errors as above."""
+        if self.rendered is None:
+            return sum(map(len, self.chunks))
+        return self.rendered.size(self.first, self.first + self.returned)
+
+    def split(self, coding: str) -> SplitRows | None:
+        """Return the rows with those in the middle compressed already; None when they are not, or too few; errors as above."""
+        if self.rendered is None:
+            return None
+        return self.rendered.split(self.first, self.first + self.returned, coding)
+
+
+NO_ROWS: Final = Rows((b"[]",), 0, 0)
+EMPTY_ARRAY: Final[BodyChunks] = (b"[", b"]")
+"""The brackets of a page's rows."""
+
+
+def to_json(frame: pl.DataFrame) -> bytes:
+    """Write a frame as a JSON array of objects.
+
+    Numbers stand in the shortest form that reads back to the same double, days as ``2020-01-03``, instants as
+    ``2020-01-03T14:30:00Z`` with microseconds only where they are not zero.
+    """
+    buffer = io.BytesIO()
+    writable(frame).write_json(buffer)
+    return buffer.getvalue()
+
+
+def writable(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame with its instants as the texts they are served as."""
+    return frame.with_columns(
+        _instants(frame[name]) for name, type_ in frame.schema.items() if type_ == pl.Datetime
+    )
+
+
+def _instants(moments: pl.Series) -> pl.Series:
+    if len(moments) <= _MAX_PYTHON_ROWS:
+        return _written_one_by_one(moments)
+    # A week's names share their instants: each is written once.
+    distinct = moments.drop_nulls().unique()
+    if distinct.is_empty():
+        return pl.repeat(None, len(moments), dtype=pl.String, eager=True).alias(moments.name)
+    return moments.replace_strict(distinct, _written(distinct), default=None, return_dtype=pl.String)
+
+
+def _written_one_by_one(moments: pl.Series) -> pl.Series:
+    assert isinstance(moments.dtype, pl.Datetime)
+    second = _A_SECOND[moments.dtype.time_unit]
+    numbers = moments.to_physical().to_list()
+    # A week's names share their instants here too.
+    texts: dict[int | None, str | None] = {None: None}
+    for number in set(numbers) - {None}:
+        seconds, parts = divmod(number, second)
+        moment = _EPOCH + dt.timedelta(seconds=seconds, microseconds=parts * _MICROSECONDS // second)
+        texts[number] = f"{moment.isoformat()}Z"
+    return pl.Series(moments.name, [texts[number] for number in numbers], dtype=pl.String)
+
+
+def _written(moments: pl.Series) -> pl.Series:
+    # The zone is that of the engine's session, which follows the machine's.
+    utc = moments.dt.convert_time_zone("UTC")
+    whole = utc.dt.strftime(_WHOLE)
+    split = (utc.dt.microsecond() != 0).fill_null(value=False)
+    return whole.zip_with(~split, utc.dt.strftime(_SPLIT)) if split.any() else whole

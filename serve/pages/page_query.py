@@ -1,0 +1,137 @@
+"""What a page is a page of: the one value from which its entity tag, cache key, SQL and slice derive; and what it finds."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from serve.pages.json import Rows
+
+if TYPE_CHECKING:
+    from serve.cache.lru import SnapshotKey
+
+DECISION: Final = "decision"
+"""The row of a weekly cross-section: the one whose rows are filtered by figures and sorted."""
+EQUITY: Final = "equity"
+"""The row of an equity curve, measured anew for each window."""
+BOOK: Final = "book"
+"""The row of the list of books."""
+
+
+class TableView(NamedTuple):
+    """A published table, of one book where it is partitioned by book, as one kind of key sees it.
+
+    Attributes
+    ----------
+    table
+        Name in :data:`schemas.tables.TABLES`.
+    book
+        None for a table that is not partitioned by book.
+    row
+        Name in :data:`schemas.rows.ROWS`: what a row shows.
+    raw
+        Whether the columns of the unconditioned signal are among them.
+    """
+
+    table: str
+    book: str | None
+    row: str
+    raw: bool
+
+
+class PageQuery(NamedTuple):
+    """One page of the rows of a snapshot. Hashable; equal queries have equal answers.
+
+    Attributes
+    ----------
+    snapshot
+        The alpha and the snapshot's id.
+    published_at
+        When the snapshot was first published: answers tell it.
+    table, row, raw
+        As of :class:`TableView`.
+    book
+        The book whose rows are wanted; of a cross-section, the book whose target weights are meant.
+    first, last
+        Days, inclusive; None leaves that end open.
+    symbols
+        Ascending and without repeats; None for all.
+    direction, min_abs_weight
+        Of a cross-section; None leaves a condition out. A null meets neither.
+    sort
+        The column a cross-section is sorted by, nulls last and ties by ascending symbol; None for the order of the file.
+    descending
+        Whether the largest comes first.
+    limit, offset
+        Of the rows that meet the conditions.
+    """
+
+    snapshot: SnapshotKey
+    published_at: str
+    table: str
+    row: str
+    raw: bool
+    book: str | None = None
+    first: dt.date | None = None
+    last: dt.date | None = None
+    symbols: tuple[str, ...] | None = None
+    direction: int | None = None
+    min_abs_weight: float | None = None
+    sort: str | None = None
+    descending: bool = False
+    limit: int = 500
+    offset: int = 0
+
+    @property
+    def weight(self) -> str:
+        """The column `min_abs_weight` bounds."""
+        return weight_column(self.book or "")
+
+    @property
+    def filters_rows(self) -> bool:
+        """Whether rows of the days are left out."""
+        return self.symbols is not None or self.direction is not None or self.min_abs_weight is not None
+
+
+def weight_column(book: str) -> str:
+    """Name the target weight of a book."""
+    return f"{book}_target_weight"
+
+
+class UnknownSymbol(NamedTuple):
+    """A symbol that was asked for and that the run never had, and the run's own spelling of it, if there is one."""
+
+    asked: str
+    nearest: str | None
+
+
+class Week(NamedTuple):
+    """A rebalance week: its status, and the rows of its cross-section; None when the run sealed no decisions."""
+
+    status: str
+    symbols: int | None
+
+
+class Found(NamedTuple):
+    """What answers a page query.
+
+    Attributes
+    ----------
+    rows
+        The page.
+    missing
+        Kinds that the run holds no rows of, when the page is empty for that reason.
+    unknown
+        Symbols asked for that the run never had.
+    week
+        Of a cross-section; None when the run has no rebalance index.
+    summary
+        Of the whole window of an equity curve.
+    """
+
+    rows: Rows
+    missing: tuple[str, ...] = ()
+    unknown: tuple[UnknownSymbol, ...] = ()
+    week: Week | None = None
+    summary: Mapping[str, Any] | None = None

@@ -1,0 +1,100 @@
+"""The symbols a run ever scored or traded, in memory: one that it never had is more often misspelt than meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Final
+
+from datasets.snapshot import Snapshot
+from schemas.tables import PUBLISHED_TABLES
+from schemas.tables.books import BOOK_KINDS
+from serve.cache.lru import SizedLRUCache
+from serve.pages.page_query import UnknownSymbol
+from serve.pages.readable_books import visible_books
+from serve.pages.reader import Reader
+from serve.pages.sql import Statement, quoted, source
+
+_SYMBOL_BYTES: Final = 128
+"""What a symbol takes in a set, about."""
+_SCORED: Final = "decisions"
+_TRADED: Final = tuple(kind for kind in BOOK_KINDS if "symbol" in PUBLISHED_TABLES[kind])
+_Symbols = frozenset[str]
+
+
+class RunSymbols:
+    """The symbols of runs, read once for each snapshot. Safe to share between threads.
+
+    Parameters
+    ----------
+    reader
+        What reads the files.
+    cache
+        Where symbols stay.
+    """
+
+    def __init__(self, reader: Reader, cache: SizedLRUCache[_Symbols]) -> None:
+        self._reader = reader
+        self._cache = cache
+
+    def cached_unknown(
+        self, snapshot: Snapshot, asked: Collection[str], *, raw: bool
+    ) -> tuple[UnknownSymbol, ...] | None:
+        """Return the same as :meth:`unknown` from memory alone; None when the symbols were not read yet."""
+        return _unknown(asked, lambda books: self._cache.get(snapshot.key, books), snapshot, raw=raw)
+
+    def unknown(self, snapshot: Snapshot, asked: Collection[str], *, raw: bool) -> tuple[UnknownSymbol, ...]:
+        """Return the symbols that the run neither scored nor traded.
+
+        Parameters
+        ----------
+        raw
+            Whether the key sees the books of the unconditioned signal, which may hold others.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When a file is gone or cannot be read.
+        """
+        found = _unknown(asked, lambda books: self._load(snapshot, books), snapshot, raw=raw)
+        assert found is not None, "what is loaded is there"
+        return found
+
+    def _load(self, snapshot: Snapshot, books: tuple[str, ...]) -> _Symbols:
+        kinds = _TRADED if books else (_SCORED,)
+
+        def read() -> _Symbols:
+            parts = [(kind, book) for kind in kinds for book in books or (None,)]
+            files = [snapshot.file(*part) for part in parts if snapshot.has(*part)]
+            return _Symbols().union(
+                *(self._reader.engine.frame(_select_symbols(file))["symbol"] for file in files)
+            )
+
+        return self._cache.get_or_load(snapshot.key, books, read, lambda x: len(x) * _SYMBOL_BYTES)
+
+
+def _unknown(
+    asked: Collection[str],
+    symbols: Callable[[tuple[str, ...]], _Symbols | None],
+    snapshot: Snapshot,
+    *,
+    raw: bool,
+) -> tuple[UnknownSymbol, ...] | None:
+    known = symbols(())
+    if known is None:
+        return None
+    if known.issuperset(asked):
+        return ()
+    books = visible_books(snapshot, raw=raw)
+    traded = symbols(books) if books else _Symbols()
+    if traded is None:
+        return None
+    known |= traded
+    spelled = {name.casefold(): name for name in known}
+    return tuple(UnknownSymbol(x, spelled.get(x.casefold())) for x in asked if x not in known)
+
+
+def _select_symbols(file: str) -> Statement:
+    """Return the query of the distinct symbols of a file that has any."""
+    stored, column = source(file), quoted("symbol")
+    sql = f"SELECT DISTINCT {column} FROM {stored.sql} WHERE {column} IS NOT NULL"  # noqa: S608 - declared names only
+    return Statement(sql, stored.binds)

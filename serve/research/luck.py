@@ -1,0 +1,51 @@
+"""Luck of snapshots: measured once for each question."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from datasets.luck.measure import Luck, LuckQuery, measure
+from datasets.luck.reading import read
+from datasets.snapshot import Snapshot
+from serve.cache.lru import SizedLRUCache
+from serve.pages.reader import Reader
+
+_BYTES: Final = 12_000
+"""What one result takes as objects, about."""
+
+
+class LuckAnswers:
+    """Measures luck. Safe to share between threads.
+
+    A snapshot never changes, and the random numbers follow from it and the question, so what is cached is exact.
+
+    Parameters
+    ----------
+    reader
+        What reads the files.
+    cache
+        Where results stay.
+    """
+
+    def __init__(self, reader: Reader, cache: SizedLRUCache[Luck]) -> None:
+        self._reader = reader
+        self._cache = cache
+
+    def cached(self, snapshot: Snapshot, query: LuckQuery) -> Luck | None:
+        """Return what was measured lately; None when it was not."""
+        return self._cache.get(snapshot.key, query)
+
+    def load(self, snapshot: Snapshot, query: LuckQuery) -> Luck:
+        """Measure the luck of a run.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When a file it is measured on is gone or cannot be read.
+        """
+
+        def make() -> Luck:
+            return measure(read(partial(self._reader.engine.dataset, snapshot), snapshot, query.book), query)
+
+        return self._cache.get_or_load(snapshot.key, query, make, lambda _: _BYTES)
