@@ -58,7 +58,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     ),
     "rules": LazyCommand("pipeline.rules_command", "rules", "List the rules a seal keeps, with the fix."),
     "simulate": LazyCommand(
-        "pipeline.reference_engine.command", "simulate", "Write seals of runs on a simulated market."
+        "examples.reference_engine.command", "simulate", "Write seals of runs on a simulated market."
     ),
 }
 """Command -> where it is."""

@@ -1,4 +1,4 @@
-"""Puts the project's four packages into the wheel as one, `alpha_results`, which hides no package of anybody else.
+"""Puts the project's four packages and its reference engine into the wheel as one, `alpha_results`, which hides no package of anybody else.
 
 The imports are renamed where they stand, by what makes `alpha_results_datasets`; so are the commands that messages name.
 An editable installation has the checkout as it is.
@@ -17,7 +17,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGE: Final = "alpha_results"
 PACKAGES: Final = ("schemas", "datasets", "pipeline", "serve")
-NAMES: Final = {name: f"{PACKAGE}.{name}" for name in PACKAGES}
+ENGINE: Final = "examples/reference_engine"
+"""The engine behind `simulate` and `serve demo`; the other examples are scripts for a checkout."""
+NAMES: Final = {name: f"{PACKAGE}.{name}" for name in (*PACKAGES, "examples")}
 COMMANDS: Final = {
     "pipeline": "alpha-results",
     "serve": "alpha-results serve",
@@ -52,8 +54,11 @@ def write_package(repository: Path, target: Path) -> None:
     own = repository / "clients" / "project" / PACKAGE
     sources = [(path, path.relative_to(own)) for path in files(own)]
     sources += [
-        (path, path.relative_to(repository)) for name in PACKAGES for path in files(repository / name)
+        (path, path.relative_to(repository))
+        for name in (*PACKAGES, ENGINE)
+        for path in files(repository / name)
     ]
+    sources.append((repository / "examples/__init__.py", Path("examples/__init__.py")))
     for path, relative in sources:
         place = target / relative
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from schemas.errors import AlphaResultsError
 from tests.contributing.proofs import PROOFS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-COPIED = ("schemas", "datasets", "pipeline", "serve", "tests")
+COPIED = ("schemas", "datasets", "pipeline", "serve", "examples", "tests")
 PRODUCT = ("schemas/", "datasets/", "pipeline/", "serve/")
 FOLDER_OF_TOOLS = Path(sys.executable).parent
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.reference_engine import RunRecord, write_seal
+from examples.reference_engine import RunRecord, write_seal
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import SealRefused
 from tests.reconciliation.forged_runs import FORGERIES, honest

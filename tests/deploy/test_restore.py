@@ -44,7 +44,7 @@ def machine(tmp_path: Path) -> Machine:
     found = Machine(tmp_path)
     program = tmp_path / "opt/alpha-results"
     program.mkdir()
-    for name in ("schemas", "datasets", "pipeline", "serve", "pyproject.toml"):
+    for name in ("schemas", "datasets", "pipeline", "serve", "examples", "pyproject.toml"):
         (program / name).symlink_to(REPOSITORY / name)
     (program / ".venv").symlink_to(sys.prefix)
     found._stub("chown", "exit 0")  # noqa: SLF001 - another command that only a machine of one's own has a use for

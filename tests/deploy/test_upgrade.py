@@ -108,7 +108,7 @@ def checkouts(tmp_path: Path) -> Path:
     old, new = opt / "alpha-results-old", opt / "alpha-results-new"
     for code in (old, new):
         code.mkdir(parents=True)
-        for name in ("schemas", "datasets", "pipeline", "serve", "pyproject.toml"):
+        for name in ("schemas", "datasets", "pipeline", "serve", "examples", "pyproject.toml"):
             (code / name).symlink_to(REPOSITORY / name)
         (code / ".venv").symlink_to(sys.prefix)
     (opt / "alpha-results").symlink_to(old)

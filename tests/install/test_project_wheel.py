@@ -18,7 +18,8 @@ from tests.support.pipeline_command import report
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, environment
 
-PACKAGES = ("schemas", "datasets", "pipeline", "serve")
+PACKAGES = ("schemas", "datasets", "pipeline", "serve", "examples")
+PACKAGED = (*PACKAGES[:-1], "examples/__init__.py", "examples/reference_engine")
 VERSION = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
 
 
@@ -52,11 +53,11 @@ def run(programs: Path, folder: Path, *arguments: str) -> subprocess.CompletedPr
     )  # fmt: skip
 
 
-def test_the_wheel_holds_every_file_of_the_four_packages_in_one_of_its_own(wheel: Path) -> None:
+def test_the_wheel_holds_every_file_of_the_packages_and_of_the_engine_in_one_of_its_own(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {"alpha_results", f"alpha_results-{VERSION}.dist-info"}
     tracked = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGES],
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGED],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pipeline.reference_engine.run import simulate
+from examples.reference_engine.run import simulate
 from schemas.errors import SettingsError
 from serve.market_data.reader import read_benchmarks
 

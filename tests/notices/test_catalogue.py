@@ -14,10 +14,10 @@ import pytest
 import datasets
 from datasets.layout import PROBE
 from datasets.storage import open_storage
+from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
 from pipeline.housekeeping.verify import verify
 from pipeline.notices.catalogue import of_the_catalogue, served_probes
 from pipeline.notices.probe import Probe, ProbeDamaged, Sample, days_by_digest, first_names
-from pipeline.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import StorageUnavailable
 

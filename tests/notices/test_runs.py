@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 import datasets
+from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
 from pipeline.__main__ import cli
-from pipeline.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
 from pipeline.rules import RULES, Report, check
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pipeline.reference_engine import (
+from examples.reference_engine import (
     AlphaSpec,
     Market,
     RunRecord,
@@ -26,11 +26,11 @@ from pipeline.reference_engine import (
     simulate_market,
     strategy,
 )
-from pipeline.reference_engine import signal as signal_module
-from pipeline.reference_engine.alpha import SignalName
-from pipeline.reference_engine.own_metrics import own_metrics
-from pipeline.reference_engine.sessions import week_ends
-from pipeline.reference_engine.weekly_tables import forward_returns
+from examples.reference_engine import signal as signal_module
+from examples.reference_engine.alpha import SignalName
+from examples.reference_engine.own_metrics import own_metrics
+from examples.reference_engine.sessions import week_ends
+from examples.reference_engine.weekly_tables import forward_returns
 
 Floats = npt.NDArray[np.float64]
 Change = Callable[[dict[str, pl.DataFrame]], dict[str, pl.DataFrame]]
@@ -218,7 +218,7 @@ def on(**changes: Any) -> RunRecord:
 
 
 def free_of_cost() -> RunRecord:
-    with patch("pipeline.reference_engine.ledger.FEE_PER_SHARE", 0.0):
+    with patch("examples.reference_engine.ledger.FEE_PER_SHARE", 0.0):
         return on(half_spread=lambda m: 0.0 * m.half_spread)
 
 
@@ -349,7 +349,7 @@ def sized(factor: float) -> RunRecord:
         found.weights["long_short"] = found.weights["long_short"] * factor
         return found
 
-    with patch("pipeline.reference_engine.run.decide", decide):
+    with patch("examples.reference_engine.run.decide", decide):
         return run(market())
 
 

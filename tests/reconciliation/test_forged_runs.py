@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import datasets
-from pipeline.reference_engine import RunRecord, run_alpha, write_seal
-from pipeline.reference_engine.alpha import SignalName
+from examples.reference_engine import RunRecord, run_alpha, write_seal
+from examples.reference_engine.alpha import SignalName
 from pipeline.rules import Report, check
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal

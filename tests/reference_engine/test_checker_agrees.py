@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.reference_engine import simulate
+from examples.reference_engine import simulate
 from pipeline.rules import check
 from pipeline.seal import Seal
 

@@ -63,7 +63,7 @@ def test_every_rule_is_explained_and_none_is_invented() -> None:
 
 
 def test_every_module_the_page_points_at_exists() -> None:
-    engine = Path(__file__).resolve().parents[2] / "pipeline" / "reference_engine"
+    engine = Path(__file__).resolve().parents[2] / "examples" / "reference_engine"
     pointed = set(re.findall(r"`(\w+\.py)`", PAGE))
     assert len(pointed) >= 8
     assert all((engine / name).is_file() for name in pointed)

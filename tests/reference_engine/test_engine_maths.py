@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pipeline.reference_engine import AlphaSpec, run_alpha, simulate_market
-from pipeline.reference_engine.fills import execution_price
-from pipeline.reference_engine.price_paths import benchmark_paths
-from pipeline.reference_engine.sessions import trading_sessions, week_ends
-from pipeline.reference_engine.signal import LOOKBACK, raw_signal, smoothed
-from pipeline.reference_engine.strategy import tail_weights
+from examples.reference_engine import AlphaSpec, run_alpha, simulate_market
+from examples.reference_engine.fills import execution_price
+from examples.reference_engine.price_paths import benchmark_paths
+from examples.reference_engine.sessions import trading_sessions, week_ends
+from examples.reference_engine.signal import LOOKBACK, raw_signal, smoothed
+from examples.reference_engine.strategy import tail_weights
 from schemas.errors import SettingsError
 
 Floats = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from pipeline.reference_engine.own_metrics import own_metrics
+from examples.reference_engine.own_metrics import own_metrics
 
 MONEY = {1.0: "ratio", 1e6: "base_currency_units"}
 

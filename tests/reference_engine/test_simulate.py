@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from pipeline.reference_engine import DEFAULT_ALPHAS, AlphaSpec, already_simulated, simulate, write_seal
-from pipeline.reference_engine.command import simulate as command
-from pipeline.reference_engine.receipt import writing
-from pipeline.reference_engine.record import RunRecord
+from examples.reference_engine import DEFAULT_ALPHAS, AlphaSpec, already_simulated, simulate, write_seal
+from examples.reference_engine.command import simulate as command
+from examples.reference_engine.receipt import writing
+from examples.reference_engine.record import RunRecord
 from schemas.errors import SettingsError
 from schemas.market_data import SIMULATED_KEY
 from tests.support.processes import REPOSITORY
@@ -136,7 +136,7 @@ def test_the_same_arguments_give_the_same_bytes(out: Path, tmp_path: Path) -> No
 
 
 def test_another_process_with_one_thread_gives_the_same_bytes(out: Path, tmp_path: Path) -> None:
-    call = f"from pathlib import Path; from pipeline.reference_engine import simulate; simulate(Path('x'), **{SIZE})"
+    call = f"from pathlib import Path; from examples.reference_engine import simulate; simulate(Path('x'), **{SIZE})"
     environment = {
         **os.environ,
         "PYTHONPATH": str(REPOSITORY),
@@ -220,7 +220,7 @@ def test_the_command_writes_once_then_reuses_then_refuses(tmp_path: Path) -> Non
 
 def test_what_an_interrupted_simulation_left_is_written_anew(out: Path, tmp_path: Path) -> None:
     call = (
-        "import os; from pathlib import Path; from pipeline.reference_engine import run, simulate\n"
+        "import os; from pathlib import Path; from examples.reference_engine import run, simulate\n"
         f"run._write_benchmark = lambda *_: os._exit(9)\nsimulate(Path('x'), **{SIZE})"
     )
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}

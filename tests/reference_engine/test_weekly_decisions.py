@@ -10,8 +10,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from pipeline.reference_engine import Market, simulate_market
-from pipeline.reference_engine.weekly_tables import forward_returns
+from examples.reference_engine import Market, simulate_market
+from examples.reference_engine.weekly_tables import forward_returns
 from tests.support.seals import make_seal
 
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
-from pipeline.reference_engine.alpha import SignalName
-from pipeline.reference_engine.texts import source_files
+from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
+from examples.reference_engine.alpha import SignalName
+from examples.reference_engine.texts import source_files
 
 
 def make_seal(

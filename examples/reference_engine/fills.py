@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pipeline.reference_engine.market import Market
-from pipeline.reference_engine.sessions import opening_instants
+from examples.reference_engine.market import Market
+from examples.reference_engine.sessions import opening_instants
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.reference_engine.alpha import AlphaSpec
-from pipeline.reference_engine.market import Market
-from pipeline.reference_engine.signal import LOOKBACK, raw_signal, smoothed
+from examples.reference_engine.alpha import AlphaSpec
+from examples.reference_engine.market import Market
+from examples.reference_engine.signal import LOOKBACK, raw_signal, smoothed
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.reference_engine.record import RunRecord
+from examples.reference_engine.record import RunRecord
 from schemas.errors import SettingsError
 
 

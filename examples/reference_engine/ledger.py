@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pipeline.reference_engine.fills import (
+from examples.reference_engine.fills import (
     CHANGES,
     EXITS,
     FEE_PER_SHARE,
@@ -17,8 +17,8 @@ from pipeline.reference_engine.fills import (
     Tape,
     execution_price,
 )
-from pipeline.reference_engine.ledger_tables import names_table, portfolio_table
-from pipeline.reference_engine.market import Market
+from examples.reference_engine.ledger_tables import names_table, portfolio_table
+from examples.reference_engine.market import Market
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from pipeline.reference_engine.alpha import DEFAULT_ALPHAS
-from pipeline.reference_engine.market import FEWEST_NAMES, FEWEST_WEEKS
-from pipeline.reference_engine.run import already_simulated
-from pipeline.reference_engine.run import simulate as simulate_alphas
+from examples.reference_engine.alpha import DEFAULT_ALPHAS
+from examples.reference_engine.market import FEWEST_NAMES, FEWEST_WEEKS
+from examples.reference_engine.run import already_simulated
+from examples.reference_engine.run import simulate as simulate_alphas
 from schemas.errors import AlphaResultsError
 from schemas.screen import Screen, make_table
 from schemas.terminal import echo

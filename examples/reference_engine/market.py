@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.reference_engine.price_paths import benchmark_paths, log_price_paths
-from pipeline.reference_engine.sessions import Days, Indices, trading_sessions, week_ends
+from examples.reference_engine.price_paths import benchmark_paths, log_price_paths
+from examples.reference_engine.sessions import Days, Indices, trading_sessions, week_ends
 from schemas.errors import SettingsError
 
 Floats = npt.NDArray[np.float64]

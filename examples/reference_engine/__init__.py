@@ -5,11 +5,11 @@ shows what an engine hands over, feeds the demonstration, the benchmarks and the
 command that builds or checks uses it, and it shares no code with what checks its seals. Start at :func:`simulate`; the documentation is `docs/writing-a-seal.md`.
 """
 
-from pipeline.reference_engine.alpha import DEFAULT_ALPHAS, AlphaSpec
-from pipeline.reference_engine.market import Market, simulate_market
-from pipeline.reference_engine.record import RunRecord
-from pipeline.reference_engine.run import already_simulated, run_alpha, simulate
-from pipeline.reference_engine.write import write_seal
+from examples.reference_engine.alpha import DEFAULT_ALPHAS, AlphaSpec
+from examples.reference_engine.market import Market, simulate_market
+from examples.reference_engine.record import RunRecord
+from examples.reference_engine.run import already_simulated, run_alpha, simulate
+from examples.reference_engine.write import write_seal
 
 __all__ = [
     "DEFAULT_ALPHAS",

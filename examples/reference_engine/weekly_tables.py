@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pipeline.reference_engine.market import Market
-from pipeline.reference_engine.sessions import opening_instants
-from pipeline.reference_engine.strategy import Decisions
+from examples.reference_engine.market import Market
+from examples.reference_engine.sessions import opening_instants
+from examples.reference_engine.strategy import Decisions
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -123,7 +123,7 @@ def _following_entry(market: Market) -> int:
 
 def _ranks(scores: Floats) -> Floats:
     """Rank each week from the strongest, 1, averaging ties; NaN keeps its place."""
-    from scipy.stats import rankdata  # noqa: PLC0415 - slow to load
+    from scipy.stats import rankdata
 
     return np.asarray(rankdata(-scores, axis=1, nan_policy="omit"), dtype=np.float64)
 

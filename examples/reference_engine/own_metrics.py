@@ -106,7 +106,7 @@ def _keeper(pattern: str | None, period: str | None) -> Callable[[pl.DataFrame],
 
 def _weekly_ic(decisions: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return `date, ic` for the weeks in which the correlation exists."""
-    from scipy.stats import rankdata  # noqa: PLC0415 - slow to load
+    from scipy.stats import rankdata  # slow to load
 
     pairs = decisions.select("date", column, "forward_return").drop_nulls()
     dates, values = [], []

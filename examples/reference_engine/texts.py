@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.reference_engine.alpha import AlphaSpec, SignalName
-from pipeline.reference_engine.signal import LOOKBACK, MOMENTUM_GAP
-from pipeline.reference_engine.write import json_bytes
+from examples.reference_engine.alpha import AlphaSpec, SignalName
+from examples.reference_engine.signal import LOOKBACK, MOMENTUM_GAP
+from examples.reference_engine.write import json_bytes
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pipeline.reference_engine.alpha import DEFAULT_ALPHAS, ENGINE, AlphaSpec
-from pipeline.reference_engine.ledger import run_books
-from pipeline.reference_engine.market import BENCHMARK_SYMBOL, Market, simulate_market
-from pipeline.reference_engine.own_metrics import own_metrics
-from pipeline.reference_engine.receipt import MARKET, digests, read, writing
-from pipeline.reference_engine.record import RunRecord
-from pipeline.reference_engine.strategy import decide
-from pipeline.reference_engine.texts import description, source_files
-from pipeline.reference_engine.weekly_tables import decisions_table, rebalances_table
-from pipeline.reference_engine.write import json_bytes, write_seal
+from examples.reference_engine.alpha import DEFAULT_ALPHAS, ENGINE, AlphaSpec
+from examples.reference_engine.ledger import run_books
+from examples.reference_engine.market import BENCHMARK_SYMBOL, Market, simulate_market
+from examples.reference_engine.own_metrics import own_metrics
+from examples.reference_engine.receipt import MARKET, digests, read, writing
+from examples.reference_engine.record import RunRecord
+from examples.reference_engine.strategy import decide
+from examples.reference_engine.texts import description, source_files
+from examples.reference_engine.weekly_tables import decisions_table, rebalances_table
+from examples.reference_engine.write import json_bytes, write_seal
 from schemas.errors import SettingsError
 from schemas.market_data import SIMULATED_KEY
 
@@ -111,7 +111,7 @@ def simulate(
     out
         Folder to write into; created, and refused when it holds anything but what an interrupted call left.
     seed, names, weeks
-        Arguments of the market; see :func:`~pipeline.reference_engine.market.simulate_market`.
+        Arguments of the market; see :func:`~examples.reference_engine.market.simulate_market`.
     alphas
         The runs, at least one, each with its own `alpha_id`.
     replace_unchanged

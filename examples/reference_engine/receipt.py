@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from pipeline.reference_engine.write import json_bytes
+from examples.reference_engine.write import json_bytes
 from schemas.errors import SettingsError
 
 MARKET: Final = "market"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.reference_engine.alpha import SignalName
+from examples.reference_engine.alpha import SignalName
 
 Floats = npt.NDArray[np.float64]
 

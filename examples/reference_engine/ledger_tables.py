@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pipeline.reference_engine.market import Market
-from pipeline.reference_engine.sessions import closing_instants
+from examples.reference_engine.market import Market
+from examples.reference_engine.sessions import closing_instants
 
 Floats = npt.NDArray[np.float64]
 
