@@ -52,5 +52,6 @@ def test_a_worker_killed_while_it_builds_into_a_bucket(
     snapshot = datasets.open(root)["Test_small"]
     assert snapshot.id == entry["snapshot"]
     assert check_files(open_storage(root), snapshot.manifest, "Test_small", snapshot.id) == []
-    folders = {key.split("/")[3] for key in bucket.objects() if key.startswith("root/alphas/")}
+    keys = [key.split("/") for key in bucket.objects() if key.startswith("root/alphas/")]
+    folders = {folder for *_, folder, _ in keys if folder.startswith("snapshot=")}
     assert folders == {f"snapshot={snapshot.id}"}

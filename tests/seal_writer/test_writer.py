@@ -53,7 +53,7 @@ def begun(folder: Path) -> SealWriter:
 
 
 def filled(folder: Path, tables: dict[str, Any]) -> SealWriter:
-    made = begun(folder).add_metrics([])
+    made = begun(folder)
     for kind, frame in tables.items():
         made.add_table(kind, frame)
     return made

@@ -2,7 +2,7 @@
 
 >>> ledger = Ledger.from_weights(weights, prices, Costs(impact=0.001), Calendar("America/New_York", "09:30", "16:00"))
 >>> writer = SealWriter("seals/Test_mine", alpha_id="Test_mine", engine=("mine", "1"), started_at=started)
->>> writer.add_ledger(ledger).add_metrics([]).write()
+>>> writer.add_ledger(ledger).write()
 """
 
 from alpha_results_seal.calendar import Calendar

@@ -16,7 +16,7 @@ from alpha_results_seal.errors import SealError
 from alpha_results_seal.fills import ASSUMED, read_fills
 from alpha_results_seal.frames import Floats, matrix, table
 from alpha_results_seal.market import Market
-from alpha_results_seal.weeks import Week, decisions_table, read_weeks, rebalances_table
+from alpha_results_seal.weeks import Week, decisions_table, moved_note, read_weeks, rebalances_table
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ class Ledger:
         Parameters
         ----------
         weights
-            Target fractions of equity by decision day and name, signed; at most one decision a calendar week. A frame,
+            Target fractions of equity by decision day and name, signed; at most one decision a calendar week. A day
+            that is no session is taken as the session before, which `notes` says. A frame,
             long (``date``, ``symbol``, ``weight``) or wide, is the book ``long_short``; a mapping names the books
             (``long_short``, ``long_only`` and their ``raw_`` twins), all of the same days. The weights of a long-only
             book sum to 1, or are all 0.
@@ -113,9 +114,14 @@ class Ledger:
         tables = _joined(state)
         tables["rebalances"] = rebalances_table(weeks)
         tables["decisions"] = decisions_table(
-            weeks, state, market.symbols, market.opens, market.sessions, calendar
+            weeks, state, market.symbols, market.fill_prices, market.fill_instants
         )
-        return cls(tables, equity_basis, tuple(market.notes(state, scored=scored is not None, decided=True)))
+        days, dates = (
+            np.array([getattr(week, name) for week in weeks], "datetime64[D]")
+            for name in ("given_on", "date")
+        )
+        notes = market.notes(state, scored=scored is not None, decided=True) + moved_note(days, dates)
+        return cls(tables, equity_basis, tuple(notes))
 
     @classmethod
     def from_fills(
@@ -197,7 +203,7 @@ def _rebalance(book: Book, week: Week, target: Floats, market: Market, session: 
     if book.name.endswith("long_only"):
         # What is frozen uses up part of a book that may not borrow.
         equity = max(equity - float(book.notional[~tradeable].sum()), 0.01 * equity)
-    instant = (market.close_at if market.opens is None else market.open_at)[session]
+    instant = market.fill_instants[session]
     for at in np.flatnonzero(tradeable & ((target != 0) | (book.shares != 0))):
         before, mid = float(book.shares[at]), float(mids[at])
         after = float(target[at]) * equity / mid

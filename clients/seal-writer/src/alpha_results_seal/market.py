@@ -83,9 +83,19 @@ class Market:
         found: Floats = self.closes[np.maximum.accumulate(place, axis=0), np.arange(len(self.symbols))]
         return found
 
+    @property
+    def fill_prices(self) -> Floats:
+        """Shape (observed, N): the prices that decisions are filled at: opens, or closes where opens are not known."""
+        return self.closes if self.opens is None else self.opens
+
+    @property
+    def fill_instants(self) -> list[dt.datetime]:
+        """The moments of `fill_prices`, of all sessions."""
+        return self.close_at if self.opens is None else self.open_at
+
     def mids(self, session: int) -> Floats:
-        """Prices at which a session's decision is filled."""
-        found: Floats = (self.closes if self.opens is None else self.opens)[session]
+        """Return the prices that a session's decision is filled at."""
+        found: Floats = self.fill_prices[session]
         return found
 
     def tradeable(self, session: int) -> Any:
@@ -102,7 +112,9 @@ class Market:
         """Say what the tables do not know."""
         found = [] if scored else ["no scores were given: every score is null"]
         if self.opens is None and decided:
-            found.append("prices have no open: fills are at closes, and forward_return is left out")
+            found.append(
+                "prices have no open: fills are at closes, and forward_return is from close to close"
+            )
         ended = ~np.isfinite(self.closes[-1])
         found += [
             f"{book.name} still holds {self.symbols[at]} at its last price: it has none on the last day"

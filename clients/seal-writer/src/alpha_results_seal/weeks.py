@@ -1,4 +1,4 @@
-"""Weekly decisions: which session fills them, and the two tables that tell of them."""
+"""Weekly decisions: the session that fills each, and the tables ``rebalances`` and ``decisions``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from alpha_results_seal.book import Book
-from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.frames import Days, Floats, Matrix
 
@@ -27,7 +26,9 @@ class Week:
     Attributes
     ----------
     date
-        The day it was taken.
+        The session it is dated by.
+    given_on
+        The day as given; another one than `date` where that day is no session.
     fill
         Place of the session that fills it; beyond the observed ones while it is pending.
     pending
@@ -45,6 +46,7 @@ class Week:
     """
 
     date: dt.date
+    given_on: dt.date
     fill: int
     pending: bool
     given: dict[str, dict[str, float]]
@@ -75,17 +77,19 @@ def read_weeks(
 ) -> list[Week]:
     """Put the decisions of all books together, and find the session that fills each.
 
+    A decision on a day that is no session is dated by the session before.
+
     Raises
     ------
     SealError
-        When books decide on different days, twice a week, or on no day before a session; or when weights are not
-        those of their book.
+        When books decide on different days or twice a week, or when weights are not those of their book.
     """
     days = _common_days(targets)
-    _weekly(days)
+    dates = _last_sessions(days, sessions)
+    _weekly(days, dates)
     weeks = []
-    for row, day in enumerate(days):
-        fill = int(np.searchsorted(sessions, day, side="right"))
+    for row, (day, date) in enumerate(zip(days, dates)):
+        fill = int(np.searchsorted(sessions, date, side="right"))
         given = {name: _row(part, row) for name, part in targets.items()}
         for name, weights in given.items():
             _of_its_book(name, weights, day)
@@ -93,7 +97,7 @@ def read_weeks(
         if scores is not None:
             at = np.flatnonzero(scores.days == day)
             scored = _row(scores, int(at[0])) if len(at) else {}
-        weeks.append(Week(day.item(), fill, fill >= observed, given, scored))
+        weeks.append(Week(date.item(), day.item(), fill, fill >= observed, given, scored))
     for one, other in zip(weeks, weeks[1:]):
         if one.fill == other.fill and not other.pending:
             raise SealError(
@@ -101,6 +105,26 @@ def read_weeks(
                 "first, or let the prices begin earlier."
             )
     return weeks
+
+
+def _last_sessions(days: Days, sessions: Days) -> Days:
+    """Return the last session on or before each day; the day itself before the first session."""
+    place = np.searchsorted(sessions, days, side="right") - 1
+    found: Days = np.where(place < 0, days, sessions[place])
+    return found
+
+
+def moved_note(days: Days, dates: Days) -> list[str]:
+    """Say which decision days were moved to the session before; no sentence where none was."""
+    moved = np.flatnonzero(days != dates)
+    if not len(moved):
+        return []
+    first = moved[0]
+    said = (
+        f"{len(moved)} of {len(days)} decisions are on days without a session and dated by the session before, the first: "
+        f"{days[first]} as {dates[first]}"
+    )
+    return [said]
 
 
 def rebalances_table(weeks: Sequence[Week]) -> pl.DataFrame:
@@ -118,15 +142,23 @@ def decisions_table(
     weeks: Sequence[Week],
     books: Mapping[str, Book],
     symbols: tuple[str, ...],
-    opens: Floats | None,
-    sessions: Days,
-    calendar: Calendar,
+    prices: Floats,
+    instants: Sequence[dt.datetime],
 ) -> pl.DataFrame:
-    """Return one row a decision and name; ``forward_return`` only where there are opens."""
+    """Return one row a decision and name.
+
+    Parameters
+    ----------
+    weeks, books, symbols
+        The decisions, the books they led to, and the N names.
+    prices
+        Shape (observed sessions, N): those that decisions are filled at, opens or closes; NaN where there is no bar.
+    instants
+        The moments of those prices, also of sessions to come.
+    """
     place = {name: at for at, name in enumerate(symbols)}
     entries = [int(week.fill) for week in weeks]
-    instants = calendar.opens(sessions).to_list()
-    forward = None if opens is None else _forward_returns(opens, entries)
+    forward = _forward_returns(prices, entries)
     raw = [name for name in books if name.startswith("raw_")]
     rows: list[dict[str, Any]] = []
     for number, week in enumerate(weeks):
@@ -147,9 +179,8 @@ def decisions_table(
                 row["raw_fill_at"] = filled[True].get(symbol)
             row["entry_at"] = instants[week.fill] if week.fill < len(instants) else None
             row["maturity_at"] = instants[after] if after < len(instants) else None
-            if forward is not None:
-                known = not week.pending and np.isfinite(forward[number, at])
-                row["forward_return"] = float(forward[number, at]) if known else None
+            known = not week.pending and np.isfinite(forward[number, at])
+            row["forward_return"] = float(forward[number, at]) if known else None
             rows.append(row)
     moment = pl.Datetime("us", "UTC")
     types = {
@@ -164,16 +195,16 @@ def decisions_table(
     return pl.DataFrame(rows, schema=schema)
 
 
-def _forward_returns(opens: Floats, entries: Sequence[int]) -> Floats:
-    """From the open of a name's first bar after each decision to that after the next one; NaN where one is missing."""
-    found = np.full((len(entries), opens.shape[1]), np.nan)
+def _forward_returns(prices: Floats, entries: Sequence[int]) -> Floats:
+    """From the price of a name's first bar after each decision to that after the next one; NaN where one is missing."""
+    found = np.full((len(entries), prices.shape[1]), np.nan)
     for number, entry in enumerate(entries):
-        until = entries[number + 1] if number + 1 < len(entries) else len(opens)
-        window = opens[entry:until]
+        until = entries[number + 1] if number + 1 < len(entries) else len(prices)
+        window = prices[entry:until]
         if len(window):
             bars = np.isfinite(window)
             found[number] = np.where(
-                bars.any(axis=0), window[bars.argmax(axis=0), np.arange(opens.shape[1])], np.nan
+                bars.any(axis=0), window[bars.argmax(axis=0), np.arange(prices.shape[1])], np.nan
             )
     returns = np.full_like(found, np.nan)
     returns[:-1] = found[1:] / found[:-1] - 1.0
@@ -199,13 +230,17 @@ def _row(part: Matrix, row: int) -> dict[str, float]:
     return {part.symbols[at]: float(values[at]) for at in np.flatnonzero(np.isfinite(values))}
 
 
-def _weekly(days: Days) -> None:
-    weeks = (days.astype(np.int64) + 3) // 7
+def _weekly(days: Days, dates: Days) -> None:
+    weeks = (dates.astype(np.int64) + 3) // 7
     twice = np.flatnonzero(weeks[1:] == weeks[:-1])
     if len(twice):
+        one, other = (
+            f"{days[at]}" + (f" (no session; dated {dates[at]})" if days[at] != dates[at] else "")
+            for at in (twice[0], twice[0] + 1)
+        )
         raise SealError(
-            f"{days[twice[0]]} and {days[twice[0] + 1]} are decisions of one week, and a seal is of weekly decisions: "
-            "give the weights of one day a week."
+            f"{one} and {other} are decisions of one week, and a seal is of weekly decisions: give the weights of one "
+            "day a week."
         )
 
 

@@ -78,7 +78,7 @@ class SealWriter:
         self._folder = Path(folder)
         self._equity_basis = equity_basis
         self._tables: dict[str, pl.DataFrame] = {}
-        self._metrics: list[Mapping[str, Any]] | None = None
+        self._metrics: list[Mapping[str, Any]] = []
         self._description: Mapping[str, Any] | None = None
         self._source: dict[str, bytes] = {}
         self._head: dict[str, Any] = {
@@ -125,7 +125,7 @@ class SealWriter:
         return self
 
     def add_metrics(self, records: Sequence[Mapping[str, Any]]) -> SealWriter:
-        """Add the figures the run states of itself; without any the run is not complete."""
+        """Add the figures that the run states about itself; each is compared with what its tables give."""
         self._metrics = [dict(record) for record in records]
         return self
 
@@ -203,7 +203,7 @@ class SealWriter:
             frame.write_parquet(path, compression="zstd", statistics=True)
             kinds[kind] = {**_entry(path), "rows": frame.height}
         documents = {
-            "metrics": None if self._metrics is None else {"records": self._metrics},
+            "metrics": {"records": self._metrics},
             "description": self._description,
         }
         for kind, document in documents.items():
