@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from schemas.endpoints import ENDPOINTS
 from serve import settings
@@ -36,14 +36,13 @@ from serve.http.protocol.connections import Connections
 from serve.http.protocol.limits import ConnectionLimits
 from serve.http.router import Router
 from serve.observability import logging, make_instruments
-from serve.observability.sampling import both, sampling
 from serve.runtime import freeze_gc, unfreeze_gc
 from serve.server import closing, end_with_parent
 from serve.settings import Settings
 from serve.state import SOON_SECONDS, ServerState
 
 if TYPE_CHECKING:
-    from serve.observability.prometheus import Instruments
+    from serve.observability.metrics import Instruments
 
 ROUTES: Final[dict[str, EndpointFunction]] = {
     **account.ROUTES,
@@ -92,7 +91,7 @@ def create(
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(service)
             if instruments is not None:
-                await stack.enter_async_context(sampling(instruments, service, middleware))
+                await stack.enter_async_context(instruments.sampling(service, middleware))
             soon = asyncio.get_running_loop().call_later(SOON_SECONDS, inner.load_soon)
             yield
             soon.cancel()
@@ -111,11 +110,17 @@ def create(
 
     inner = LoadedLater(routes, lifespan)
     console = logging.for_people(program.log_format)
-    record = recorder(program.log_level, console=console)
+    log = recorder(program.log_level, console=console)
+
+    def record(known: Mapping[str, Any]) -> None:
+        log(known)
+        if instruments is not None:
+            instruments.answered(known)
+
     middleware = RequestMiddleware(
         inner,
         Router(handlers) if program.fast_path == "on" else None,
-        record if instruments is None else both(record, instruments.answered),
+        record,
         Connections(ConnectionLimits.of(program, behind_proxies=access.trusted_hops > 0)),
     )
     return middleware

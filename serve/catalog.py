@@ -146,12 +146,6 @@ class Catalog:
         return self._catalogue.index_fault is None
 
     @property
-    def opened(self) -> int:
-        """How many of the snapshots served had their manifest read."""
-        found = (self._catalogue.resolve(pointer.alpha_id) for pointer in self._catalogue.pointers())
-        return sum(snapshot is not None and snapshot.opened for snapshot in found)
-
-    @property
     def followed(self) -> bool:
         """Whether the last look at the catalogue worked."""
         return self._failure is None

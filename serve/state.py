@@ -27,7 +27,6 @@ from serve.market_data import MarketData
 from serve.object_signing import ObjectSigner, checked_endpoint, parse_bucket
 from serve.observability.damage import Damage
 from serve.observability.health import Components
-from serve.observability.survey import Survey
 from serve.pages.alphas import AlphaPages
 from serve.pages.change_log import ChangeLogs
 from serve.pages.curve_pages import CurvePages
@@ -82,8 +81,7 @@ class ServerState:
         self.snapshots = Catalog(
             storage, settings.refresh_seconds, self._catalogue_changed, settings.list_seconds
         )
-        self.damage = Damage(self.snapshots.resolve, local=storage.folder is not None)
-        self._survey = Survey(storage, self.snapshots, self.damage)
+        self.damage = Damage(storage, self.snapshots)
         self.reader = Reader()
         folder = _rows_folder(settings, storage)
         self.caches = caches = CacheRegistry(
@@ -128,14 +126,12 @@ class ServerState:
         self.components = Components(self)
         await self.components.start()
         self._soon = asyncio.get_running_loop().call_later(SOON_SECONDS, self._begin_to_load)
-        self._survey.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Finish what computes, then let everything go."""
         self._soon.cancel()
         await asyncio.to_thread(self._preload.stop)
-        await asyncio.to_thread(self._survey.stop)
         await asyncio.to_thread(self.neighbours.close)
         await self.components.stop()
         await asyncio.to_thread(self.snapshots.stop)

@@ -15,7 +15,7 @@ from serve import settings
 from serve.auth.settings import AccessSettings
 from serve.cli.start_checks import check, check_apart
 from serve.http.protocol.limits import allow_descriptors
-from serve.observability import exported_alone, exported_by_parent, logging
+from serve.observability import exported, logging
 from serve.runtime import freeze_gc, unfreeze_gc
 from serve.server import bind, closing, serve_alone, serve_with_workers
 from serve.settings import Settings
@@ -66,7 +66,7 @@ def run(**flags: Any) -> None:
         variables = {SETTINGS[name].variable: text for name, text in of_access.items() if text is not None}
         variables[SETTINGS["access"].variable] = access.store
         os.environ.update(settings.variables(program) | variables)
-        with exported_by_parent(program) as draining:
+        with exported(program, workers=True) as (_, draining):
             freeze_gc()
             serve_with_workers(_APP, _server(program), sockets, draining, program.drain_delay_seconds)
             unfreeze_gc()
@@ -76,7 +76,7 @@ def run(**flags: Any) -> None:
 
         check(program, access)
         sockets = _open_port(program)
-        with exported_alone(program) as (instruments, draining):
+        with exported(program, workers=False) as (instruments, draining):
             freeze_gc()
             application = create(program, access, instruments, closing)
             serve_alone(application, _server(program), sockets, draining, program.drain_delay_seconds)

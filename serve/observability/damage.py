@@ -1,22 +1,28 @@
-"""Which of the alphas served cannot be answered from in whole, as far as that was noticed."""
+"""Alphas served whose published files failed a check when they were opened."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from itertools import islice
 from typing import Final, NamedTuple
 
 import structlog
 from polars.exceptions import PanicException
 
+from datasets.integrity import check_manifest
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
-from schemas.errors import SnapshotCorrupt, SnapshotUnreadable, StorageUnavailable
+from datasets.storage import Storage
+from schemas.errors import SnapshotCorrupt, SnapshotError, SnapshotUnreadable, StorageUnavailable
+from serve.catalog import Catalog
 
 _log = structlog.get_logger("serve.observability.damage")
 _UNDECODABLE_SECONDS: Final = 300.0
-"""How long a snapshot counts as damaged after its files could not be decoded: their digests cannot tell that they can be."""
+"""How long a snapshot counts as damaged after its files could not be decoded: intact digests do not refute that."""
+_MAX_CHECKED: Final = 50
+"""Damaged snapshots that are checked again in one go."""
 
 
 class Damaged(NamedTuple):
@@ -27,7 +33,7 @@ class Damaged(NamedTuple):
     snapshot
         Its id.
     reason
-        For those who run the service; it may name files.
+        For operators; it may name files.
     until
         Before this moment of the monotonic clock intact files do not end it.
     """
@@ -38,23 +44,22 @@ class Damaged(NamedTuple):
 
 
 class Damage:
-    """Remembers the snapshots that failed to be read, until they are found intact or others are served.
+    """Remembers snapshots that failed to be read, until their files are intact again or other snapshots are served.
 
-    Safe to share between threads; asking how many there are costs nothing.
+    Safe to share between threads.
 
     Parameters
     ----------
-    served
-        Returns the snapshot that is served of an alpha: damage of earlier ones is only reported to whoever asks for them.
-    local
-        Whether the files lie on this machine: a disk that fails is then a fault of the files as well, where a store
-        that is away is none.
+    storage
+        The datasets root. On a local one a disk that fails is damage too; a remote store that is away is not.
+    snapshots
+        What is served: damage of earlier snapshots is reported to whoever requests them, and not counted.
     """
 
-    def __init__(self, served: Callable[[str], Snapshot | None], *, local: bool) -> None:
-        self._served = served
+    def __init__(self, storage: Storage, snapshots: Catalog) -> None:
+        self._storage = storage
+        self._snapshots = snapshots
         self._damaged: dict[str, Damaged] = {}
-        self._local = local
         self._lock = threading.Lock()
 
     @property
@@ -63,54 +68,60 @@ class Damage:
         return self._damaged
 
     def note(self, pointer: Pointer, error: BaseException) -> None:
-        """Take note of a failure to read a snapshot; failures of other kinds are passed over."""
+        """Record a failure to read a snapshot; errors of other kinds are ignored."""
         undecodable = isinstance(error, SnapshotUnreadable | PanicException)
-        unreadable = self._local and isinstance(error, StorageUnavailable)
-        if undecodable or unreadable or isinstance(error, SnapshotCorrupt):
-            self.found(pointer, str(error), time.monotonic() + _UNDECODABLE_SECONDS if undecodable else 0.0)
-
-    def found(self, pointer: Pointer, reason: str, until: float = 0.0) -> None:
-        """Take note that something is wrong with a snapshot."""
-        now = self._served(pointer.alpha_id)
-        if now is None or now.id != pointer.snapshot:
+        unreadable = self._storage.folder is not None and isinstance(error, StorageUnavailable)
+        if not (undecodable or unreadable or isinstance(error, SnapshotCorrupt)):
             return
+        served = self._snapshots.resolve(pointer.alpha_id)
+        if served is None or served.id != pointer.snapshot:
+            return
+        until = time.monotonic() + _UNDECODABLE_SECONDS if undecodable else 0.0
         with self._lock:
             before = self._damaged.get(pointer.alpha_id)
-            if before is not None and before.snapshot == pointer.snapshot:
+            known = before is not None and before.snapshot == pointer.snapshot
+            if before is not None and known:
                 until = max(until, before.until)
-                if before.reason == reason and before.until == until:
-                    return
-            # Replaced whole, so that whoever looks at it sees one state of it.
-            self._damaged = {**self._damaged, pointer.alpha_id: Damaged(pointer.snapshot, reason, until)}
-        if before is None or before.snapshot != pointer.snapshot:
-            _log.error("snapshot_damaged", alpha=pointer.alpha_id, snapshot=pointer.snapshot, reason=reason)
+            # Replaced, never changed: a reader sees one state of it.
+            damaged = Damaged(pointer.snapshot, str(error), until)
+            self._damaged = {**self._damaged, pointer.alpha_id: damaged}
+        if not known:
+            _log.error(
+                "snapshot_damaged", alpha=pointer.alpha_id, snapshot=pointer.snapshot, reason=str(error)
+            )
 
-    def intact(self, pointer: Pointer, known: Damaged) -> None:
-        """Take note that every file of a snapshot was found to be what its manifest says.
+    def check_again(self) -> None:
+        """Compare the files of damaged snapshots with their digests, and forget those that are intact again."""
+        for alpha_id, damaged in list(islice(self._damaged.items(), _MAX_CHECKED)):
+            snapshot = self._snapshots.resolve(alpha_id)
+            if snapshot is None or time.monotonic() < damaged.until or not self._intact(snapshot):
+                continue
+            # What failed while the files were being compared is not refuted by that.
+            if self._damaged.get(alpha_id) is damaged and self._snapshots.followed:
+                self._forget([alpha_id])
 
-        Parameters
-        ----------
-        pointer
-            Of the snapshot.
-        known
-            What was wrong with it when the look at its files began: what was found out since is not refuted by that.
-        """
-        if self._damaged.get(pointer.alpha_id) is known and time.monotonic() >= known.until:
-            self._forget([pointer.alpha_id])
+    def _intact(self, snapshot: Snapshot) -> bool:
+        try:
+            manifest, faults = check_manifest(self._storage, snapshot.pointer)
+            for entry in [] if manifest is None else manifest.files:
+                snapshot.file(entry.dataset, entry.book)
+        except (SnapshotError, StorageUnavailable):
+            return False
+        return manifest is not None and not faults
 
     def keep_served(self) -> None:
-        """Forget what is served no more."""
-        gone = []
-        for alpha_id, damaged in self._damaged.items():
-            now = self._served(alpha_id)
-            if now is None or now.id != damaged.snapshot:
-                gone.append(alpha_id)
-        self._forget(gone)
+        """Forget snapshots that are no longer served."""
+        served = {alpha_id: self._snapshots.resolve(alpha_id) for alpha_id in self._damaged}
+        self._forget(
+            [
+                alpha_id
+                for alpha_id, damaged in self._damaged.items()
+                if (now := served.get(alpha_id)) is None or now.id != damaged.snapshot
+            ]
+        )
 
     def _forget(self, alphas: list[str]) -> None:
         with self._lock:
-            found = [alpha_id for alpha_id in alphas if alpha_id in self._damaged]
-            if found:
-                self._damaged = {name: x for name, x in self._damaged.items() if name not in found}
-        for alpha_id in found:
+            self._damaged = {name: x for name, x in self._damaged.items() if name not in alphas}
+        for alpha_id in alphas:
             _log.info("snapshot_no_longer_damaged", alpha=alpha_id)

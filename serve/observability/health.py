@@ -1,4 +1,4 @@
-"""Whether the parts that answers depend on can be reached, checked in the background."""
+"""Whether the components that answers depend on can be reached, checked every few seconds."""
 
 from __future__ import annotations
 
@@ -53,19 +53,20 @@ class Components:
         }
         self._answered = dict.fromkeys(self._asked, State.OK)
         self._told: dict[str, State] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Look once, then keep looking."""
         await self.look()
-        self._task = asyncio.create_task(self._follow())
+        # Disks may take their time, and must not keep a store that is away from being noticed.
+        self._tasks = [asyncio.create_task(self._repeat(look)) for look in (self.look, self._look_at_files)]
 
     async def stop(self) -> None:
         """Stop looking."""
-        if self._task is not None:
-            self._task.cancel()
+        for task in self._tasks:
+            task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+                await task
 
     @property
     def states(self) -> Mapping[str, State]:
@@ -120,7 +121,17 @@ class Components:
             return State.DOWN
         return State.OK
 
-    async def _follow(self) -> None:
+    async def _look_at_files(self) -> None:
+        """Check whether the cache's disk has room again, and whether damaged files are intact again."""
+        try:
+            if self._service.cache is not None:
+                await asyncio.to_thread(self._service.cache.look)
+            await asyncio.to_thread(self._service.damage.check_again)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the next look may do better
+            _log.warning("files_not_checked", kind=type(error).__name__, reason=str(error))
+
+    @staticmethod
+    async def _repeat(look: Callable[[], Coroutine[Any, Any, None]]) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            await self.look()
+            await look()

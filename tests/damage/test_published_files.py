@@ -7,7 +7,6 @@ import json
 import random
 import re
 import shutil
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,13 +17,15 @@ import pytest
 from polars.exceptions import PanicException
 
 from datasets.catalogue import Catalogue
-from datasets.storage import Storage, open_storage
+from datasets.snapshot import Snapshot
+from datasets.storage import open_storage
 from pipeline.snapshot_builder import build_seal
 from schemas.endpoint import AllowListScope
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import SnapshotCorrupt, SnapshotError, SnapshotUnreadable, StorageUnavailable
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS
-from serve.observability import survey
+from serve.catalog import Catalog
+from serve.observability.damage import Damage
 from serve.pages.reader import Reader
 from serve.pages.sql import Statement
 from tests.support import published
@@ -202,32 +203,31 @@ def test_a_bit_that_was_flipped_before_the_start_is_noticed_although_the_file_lo
             assert health(api) == ("degraded", 1)
 
 
-def test_what_a_request_finds_is_not_forgotten_by_a_look_that_began_before(
+def test_what_a_request_finds_is_not_forgotten_by_a_check_that_began_before(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = snapshot_folder(root) / "rebalances" / "part-0.parquet"
-    flip(path, path.stat().st_size // 3, 0)
-    looking, asked, looked_on = threading.Event(), threading.Event(), threading.Event()
-    size = Storage.size
+    storage = open_storage(str(root))
+    catalog = Catalog(storage, 3600.0, lambda: None, 3600.0)
+    catalog.start()
+    try:
+        damage = Damage(storage, catalog)
+        snapshot = catalog.resolve(ALPHA)
+        assert snapshot is not None
+        damage.note(snapshot.pointer, SnapshotCorrupt("by an earlier request"))
+        compare = Snapshot.file
 
-    def look(storage: Storage, path: str) -> int | None:
-        # Every size is as it should be: that says nothing of a bit within.
-        if threading.current_thread().name == "survey":
-            if ALPHA in path:
-                looking.set()
-                asked.wait(30)
-            elif asked.is_set():
-                looked_on.set()
-        return size(storage, path)
+        def meanwhile(checked: Snapshot, dataset: str, book: str | None = None) -> Path:
+            damage.note(checked.pointer, SnapshotCorrupt("by a request during the check"))
+            return compare(checked, dataset, book)
 
-    monkeypatch.setattr(Storage, "size", look)
-    monkeypatch.setattr(survey, "_REST_FACTOR", 0)
-    with running(root, memory_bytes=1, rows_bytes=0, preload=0) as api:
-        assert looking.wait(30)
-        assert api.get(f"{RUN}/rebalances", api.key()).status_code == 503
-        asked.set()
-        assert looked_on.wait(30)
-        assert health(api) == ("degraded", 1)
+        with monkeypatch.context() as patched:
+            patched.setattr(Snapshot, "file", meanwhile)
+            damage.check_again()
+        assert [x.reason for x in damage.alphas.values()] == ["by a request during the check"]
+        damage.check_again()
+        assert not damage.alphas
+    finally:
+        catalog.stop()
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_metrics_of_which_nothing_can_be_read_are_503(root: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["gone", "changed", "cut", "other"])
-def test_health_counts_an_alpha_whose_publication_is_damaged_before_anybody_asks_for_it(
+def test_health_counts_an_alpha_whose_publication_is_damaged_once_it_is_read_until_it_is_mended(
     root: Path, damage: str
 ) -> None:
     published.publish(root, {"rebalances": published.rebalances()}, alpha_id="Test_other")
@@ -285,7 +285,8 @@ def test_health_counts_an_alpha_whose_publication_is_damaged_before_anybody_asks
     else:
         table.unlink()
     with running(root, preload=0) as api:
-        eventually(lambda: health(api) == ("degraded", 1))
+        assert api.get(f"{RUN}/scores", api.key()).status_code == 503
+        assert health(api) == ("degraded", 1)
         manifest.write_bytes(whole)
         table.write_bytes(rows)
         eventually(lambda: health(api) == ("ok", 0))

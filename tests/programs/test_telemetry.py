@@ -93,7 +93,6 @@ def test_calls_are_counted_by_endpoint_outcome_and_window_and_nothing_names_anyb
         assert refused == 2
         assert port.value("catalogue_alphas") == 1
         assert port.value("requests_in_flight") == 0
-        eventually(lambda: port.value("snapshots_opened") == 1)
         text = port.text()
         for secret in (ALPHA, "Test_none", *token.split("."), "example.org"):
             assert secret not in text
@@ -199,31 +198,35 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_served(here: Path) -
 
 
 def test_a_stuck_process_can_be_told_from_one_that_lives() -> None:
-    from serve.observability.exporter import SILENCE_SECONDS, Exporter  # noqa: PLC0415 - loads the library
-    from serve.observability.prometheus import Instruments  # noqa: PLC0415 - as above
+    from serve.observability.metrics import Instruments  # noqa: PLC0415 - loads the library
+    from serve.observability.port import SILENCE_SECONDS, MetricsPort  # noqa: PLC0415 - as above
 
     instruments = Instruments()
-    exporter = Exporter("127.0.0.1", 0, instruments.registry)
+    port = MetricsPort("127.0.0.1", 0, instruments.registry)
     try:
-        assert exporter.ready()[0] == 503
-        assert exporter.live()[0] == 200
-        instruments.component.labels("catalogue").set(2)
-        instruments.sampled.set(time.time())
-        assert (exporter.ready()[0], exporter.live()[0]) == (200, 200)
-        instruments.sampled.set(time.time() - SILENCE_SECONDS - 1)
-        assert (exporter.ready()[0], exporter.live()[0]) == (503, 503)
-        exporter.drain()
-        assert (exporter.ready()[1]["status"], exporter.live()[0]) == ("draining", 200)
+        assert (port.ready()[1]["status"], port.live()[0]) == ("starting", 200)
+        instruments.set("component_state", ("catalogue",), 2)
+        instruments.set("sampled_timestamp_seconds", (), time.time())
+        assert (port.ready()[0], port.live()[0]) == (200, 200)
+        instruments.set("sampled_timestamp_seconds", (), time.time() - SILENCE_SECONDS - 1)
+        assert (port.ready()[1]["status"], port.live()[0]) == ("stuck", 503)
+        port.drain()
+        assert (port.ready()[1]["status"], port.live()[0]) == ("draining", 200)
     finally:
-        exporter.stop()
+        port.stop()
 
 
 def test_a_damaged_snapshot_is_counted_on_the_port_and_ends_no_readiness(tmp_path: Path) -> None:
     root = tmp_path / "published"
     published.publish(root, published.full())
     published.publish(root, {"rebalances": published.rebalances()}, alpha_id="Test_other")
+    token = token_for(root)
     next(root.glob("alphas/alpha_id=Test_other/*/manifest.json")).unlink()
     with measured(root) as (_, base, port):
+        assert (
+            plain_http.get(f"{base}/v1/alphas/Test_other/rebalances", headers=bearer(token)).status_code
+            == 503
+        )
         eventually(lambda: port.value("snapshots_damaged") == 1)
         status, body = port.asked("/ready")
         assert (status, body["status"]) == (200, "degraded")

@@ -1,0 +1,244 @@
+"""The Prometheus metrics of a serving process: requests as they end, everything else sampled every few seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import multiprocessing
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+import structlog
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, disable_created_metrics
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.process_collector import ProcessCollector
+
+from serve.compute import REASONS
+
+if TYPE_CHECKING:
+    from serve.http.middleware import RequestMiddleware
+    from serve.state import ServerState
+
+_log = structlog.get_logger("serve.observability")
+
+NAMESPACE: Final = "alpha_results"
+BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds in seconds."""
+UNROUTED: Final = "none"
+"""Endpoint of a request whose path is none of ours."""
+_INTERVAL_SECONDS: Final = 1.0
+"""Between two samples."""
+
+
+class Declared(NamedTuple):
+    """A metric that is sampled.
+
+    Attributes
+    ----------
+    across
+        How the values of several workers are put together; a counter is their sum, that of ended workers included.
+    """
+
+    help: str
+    labels: tuple[str, ...] = ()
+    across: Literal["total", "livesum", "livemin", "livemax"] = "livemax"
+
+
+SAMPLED: Final[dict[str, Declared]] = {
+    "requests_in_flight": Declared("Requests being answered.", across="livesum"),
+    "compute_waiting": Declared("Answers that wait for a compute thread.", across="livesum"),
+    "compute_running": Declared("Answers being computed.", across="livesum"),
+    "compute_refused": Declared("Answers that were not computed, by the reason.", ("reason",), "total"),
+    "event_loop_lag_seconds": Declared("How late the event loop lately came to what was due."),
+    "limiter_decisions": Declared(
+        "Calls of valid keys, allowed or refused, by window.", ("decision",), "total"
+    ),
+    "access_unreachable": Declared(
+        "Calls that a store of keys or counts did not answer.", ("part",), "total"
+    ),
+    "memory_cache_reads": Declared("Look-ups in a cache in memory.", ("cache", "result"), "total"),
+    "memory_cache_bytes": Declared("Memory a cache takes.", ("cache",), "livesum"),
+    "memory_cache_entries": Declared("Entries of a cache.", ("cache",), "livesum"),
+    "memory_cache_limit_bytes": Declared("Memory a cache may take.", ("cache",), "livesum"),
+    "catalogue_age_seconds": Declared("Seconds since the catalogue was last refreshed."),
+    "catalogue_alphas": Declared("Alphas served."),
+    "catalogue_unreadable": Declared("Alphas whose pointer cannot be read."),
+    "catalogue_indexed": Declared(
+        "1 where polls go by the index or the folder's time, 0 where they list.", across="livemin"
+    ),
+    "snapshots_damaged": Declared("Alphas served whose manifest or files failed a check."),
+    "component_state": Declared("2 is well, 1 degraded, 0 down.", ("component",), "livemin"),
+    "rendered_rows_reads": Declared(
+        "Tables read from the folder of rendered rows, or rendered.", ("result",), "total"
+    ),
+    "rendered_rows_evictions": Declared("Tables removed from it to make room.", (), "total"),
+    "rendered_rows_bytes": Declared("Bytes of that folder."),
+    "rendered_rows_entries": Declared("Tables in it."),
+    "rendered_rows_limit_bytes": Declared("Bytes it may take."),
+    "cache_reads": Declared("Files read through the cache of a remote root.", ("result",), "total"),
+    "cache_fetched_bytes": Declared("Bytes copied into it.", (), "total"),
+    "cache_evictions": Declared("Copies removed to make room.", (), "total"),
+    "cache_evicted_bytes": Declared("Bytes of those copies.", (), "total"),
+    "cache_used_bytes": Declared("Bytes it holds."),
+    "cache_limit_bytes": Declared("Bytes it may hold."),
+    "sampled_timestamp_seconds": Declared("When a process was last sampled.", across="livemin"),
+    "build_info": Declared("Always 1; the label is the build.", ("version",)),
+}
+"""Name without namespace, and without `_total` for counters -> metric. One is exported once it has a value."""
+
+Value = tuple[str, tuple[str, ...], float]
+"""Name, labels and value of a sample."""
+
+
+class Instruments:
+    """The metrics of one serving process.
+
+    Parameters
+    ----------
+    several
+        Whether this is one of several serving processes, whose shared folder is in the environment.
+    """
+
+    def __init__(self, *, several: bool = False) -> None:
+        disable_created_metrics()
+        self.registry = CollectorRegistry()
+        if not several:
+            ProcessCollector(registry=self.registry)
+        self._into: dict[str, Any] = {"registry": self.registry, "namespace": NAMESPACE}
+        self._latency = Histogram(
+            "request_seconds",
+            "Time from the head of a request to the end of its answer.",
+            ["endpoint", "status"],
+            buckets=BUCKETS,
+            **self._into,
+        )
+        self._errors = Counter("errors", "Error answers by their code.", ["code"], **self._into)
+        self._sampled: dict[str, Counter | Gauge] = {}
+        self._counted: dict[tuple[str, tuple[str, ...]], float] = {}
+
+    def answered(self, known: Mapping[str, Any]) -> None:
+        """Count one request; takes the fields of its log line."""
+        family = known["status"] // 100
+        status = f"{family}xx" if family else UNROUTED
+        self._latency.labels(known["endpoint"] or UNROUTED, status).observe(known["ms"] / 1e3)
+        if known["code"] is not None:
+            self._errors.labels(known["code"]).inc()
+
+    def set(self, name: str, labels: tuple[str, ...], value: float) -> None:
+        """Set a declared metric; a counter rises to the value."""
+        declared = SAMPLED[name]
+        metric = self._sampled.get(name)
+        if metric is None:
+            metric = self._sampled[name] = (
+                Counter(name, declared.help, declared.labels, **self._into)
+                if declared.across == "total"
+                else Gauge(
+                    name, declared.help, declared.labels, multiprocess_mode=declared.across, **self._into
+                )
+            )
+        child = metric.labels(*labels) if labels else metric
+        if isinstance(child, Counter):
+            child.inc(value - self._counted.get((name, labels), 0))
+            self._counted[name, labels] = value
+        else:
+            child.set(value)
+
+    def sample(self, service: ServerState, in_flight: int = 0, lag: float = 0.0) -> None:
+        """Set every metric of the service's parts."""
+        for name, labels, value in values(service):
+            self.set(name, labels, value)
+        self.set("requests_in_flight", (), in_flight)
+        self.set("event_loop_lag_seconds", (), lag)
+        self.set("sampled_timestamp_seconds", (), time.time())
+
+    @contextlib.asynccontextmanager
+    async def sampling(self, service: ServerState, requests: RequestMiddleware) -> AsyncIterator[None]:
+        """Sample a service while the context lasts, the first time before it begins and the last time after it."""
+
+        def sample(lag: float = 0.0) -> None:
+            try:
+                self.sample(service, requests.in_flight, lag)
+            except Exception:  # noqa: BLE001 - answers matter more than their measurement
+                _log.exception("sampling_failed")
+
+        async def follow() -> None:
+            loop = asyncio.get_running_loop()
+            while True:
+                due = loop.time() + _INTERVAL_SECONDS
+                await asyncio.sleep(_INTERVAL_SECONDS)
+                sample(max(0.0, loop.time() - due))
+
+        sample()
+        task = asyncio.create_task(follow())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            sample()
+
+
+def values(service: ServerState) -> Iterator[Value]:
+    """Yield what the parts of a service count and hold."""
+    snapshots, computing = service.snapshots, service.computing
+    yield "compute_waiting", (), computing.waiting
+    yield "compute_running", (), computing.running
+    yield from (("compute_refused", (reason,), computing.refused[reason]) for reason in REASONS)
+    yield "catalogue_age_seconds", (), snapshots.age
+    yield "catalogue_alphas", (), len(snapshots.pointers())
+    yield "catalogue_unreadable", (), len(snapshots.unreadable)
+    yield "catalogue_indexed", (), snapshots.indexed
+    yield "snapshots_damaged", (), len(service.damage.alphas)
+    yield from (("component_state", (name,), state) for name, state in service.components.states.items())
+    yield from (("limiter_decisions", (name,), n) for name, n in service.access.decisions.items())
+    yield from (("access_unreachable", (part,), n) for part, n in service.access.unreachable.items())
+    for name, counts in service.caches.counts.items():
+        yield "memory_cache_reads", (name, "hit"), counts.hits
+        yield "memory_cache_reads", (name, "miss"), counts.misses
+        yield "memory_cache_bytes", (name,), counts.bytes
+        yield "memory_cache_entries", (name,), counts.entries
+        yield "memory_cache_limit_bytes", (name,), counts.limit
+    if service.rendered.folder is not None:
+        rows = service.rendered.folder.counts
+        yield "rendered_rows_reads", ("hit",), rows.hits
+        yield "rendered_rows_reads", ("miss",), rows.misses
+        yield "rendered_rows_evictions", (), rows.evictions
+        yield "rendered_rows_bytes", (), rows.bytes
+        yield "rendered_rows_entries", (), rows.entries
+        yield "rendered_rows_limit_bytes", (), rows.limit
+    if service.cache is not None:
+        copies = service.cache.counts
+        yield "cache_reads", ("hit",), copies.hits
+        yield "cache_reads", ("miss",), copies.misses
+        yield "cache_fetched_bytes", (), copies.fetched_bytes
+        yield "cache_evictions", (), copies.evictions
+        yield "cache_evicted_bytes", (), copies.evicted_bytes
+        yield "cache_used_bytes", (), service.cache.used
+        yield "cache_limit_bytes", (), service.cache.max_bytes
+    yield "build_info", (service.build,), 1
+
+
+def registry_of_workers(folder: str) -> CollectorRegistry:
+    """Return a registry that puts the values of all workers together whenever it is read."""
+    registry = CollectorRegistry()
+    registry.register(_Workers(folder))
+    return registry
+
+
+class _Workers(MultiProcessCollector):
+    """Drops the gauges of workers that ended; their counts stay in the sums."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(None, path=folder)  # type: ignore[no-untyped-call]  # it has no types yet
+        self._folder = folder
+
+    def collect(self) -> Iterable[Metric]:
+        alive = {child.pid for child in multiprocessing.active_children()}
+        measured = {int(path.stem.rpartition("_")[2]) for path in Path(self._folder).glob("gauge_live*.db")}
+        for pid in measured - alive:
+            mark_process_dead(pid, self._folder)
+        metrics: Iterable[Metric] = super().collect()  # type: ignore[no-untyped-call]  # as above
+        return metrics

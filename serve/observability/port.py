@@ -1,0 +1,177 @@
+"""The port of its own on which /metrics, /ready and /live are answered."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING, Any, Final
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+import structlog
+from prometheus_client import CollectorRegistry, make_wsgi_app
+
+from schemas.errors import SettingsError
+from serve.observability.health import REQUIRED_COMPONENTS, State
+from serve.observability.metrics import NAMESPACE
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+_log = structlog.get_logger("serve.observability")
+
+SILENCE_SECONDS: Final = 30.0
+"""A process that was not sampled for this long is stuck: it samples itself every second."""
+_REQUEST_SECONDS: Final = 10.0
+"""How long a caller may be silent."""
+_REASONS: Final = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
+
+
+class MetricsPort:
+    """Answers on a thread of its own, so that a process whose event loop is stuck can be told from one that runs.
+
+    Parameters
+    ----------
+    host, port
+        Where it listens; port 0 takes a free one.
+    registry
+        The metrics, of one process or put together of several.
+
+    Raises
+    ------
+    SettingsError
+        When it cannot listen there.
+    """
+
+    def __init__(self, host: str, port: int, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._metrics = make_wsgi_app(registry)
+        self._handlers: dict[str, Callable[[], tuple[int, dict[str, Any]]]] = {
+            "/ready": self.ready,
+            "/live": self.live,
+        }
+        self._draining = False
+        try:
+            self._server = make_server(host, port, self._answer, _server_class(host), _Handler)
+        except OSError as error:
+            raise SettingsError(
+                f"--metrics-port: nothing can listen on {host} port {port} ({error.strerror or error})"
+            ) from error
+        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+        host, port = self._server.server_address[:2]
+        _log.info("metrics_served", host=host, port=port)
+
+    def stop(self) -> None:
+        """Stop answering and close the port."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+        self._server.server_close()
+
+    def drain(self) -> None:
+        """Answer from now on that the service takes no more connections."""
+        self._draining = True
+
+    def ready(self) -> tuple[int, dict[str, Any]]:
+        """Return whether calls with a key are answered and how each component is, as status and body."""
+        values, states = self._values()
+        if self._draining:
+            status = "draining"
+        elif not states or _silence(values) > SILENCE_SECONDS:
+            status = "starting" if not states else "stuck"
+        elif any(states.get(name) is State.DOWN for name in REQUIRED_COMPONENTS):
+            status = "unavailable"
+        else:
+            status = "ok" if all(state is State.OK for state in states.values()) else "degraded"
+        body = {
+            "status": status,
+            "components": {name: state.name.lower() for name, state in sorted(states.items())},
+            "catalogue": {
+                "alphas": _integer(values.get("catalogue_alphas")),
+                "unreadable": _integer(values.get("catalogue_unreadable")),
+                "damaged": _integer(values.get("snapshots_damaged")),
+                "age_seconds": values.get("catalogue_age_seconds"),
+            },
+        }
+        return (200 if status in {"ok", "degraded"} else 503), body
+
+    def live(self) -> tuple[int, dict[str, Any]]:
+        """Return whether every serving process still runs; one that starts or ends does."""
+        silence = _silence(self._values()[0])
+        stuck = silence > SILENCE_SECONDS and not self._draining
+        return (503 if stuck else 200), {
+            "status": "stuck" if stuck else "ok",
+            "silent_seconds": round(silence, 3),
+        }
+
+    def _values(self) -> tuple[dict[str, float], dict[str, State]]:
+        """Return the finite values of metrics without labels, and the state of every component."""
+        values, states = {}, {}
+        for metric in self._registry.collect():
+            for sample in metric.samples:
+                name = sample.name.removeprefix(f"{NAMESPACE}_")
+                if name == "component_state":
+                    states[sample.labels["component"]] = State(int(sample.value))
+                elif not sample.labels and sample.value != float("inf"):
+                    values[name] = sample.value
+        return values, states
+
+    def _answer(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
+        if path == "/metrics":
+            page: Iterable[bytes] = self._metrics(environ, start)
+            return page
+        if path not in self._handlers:
+            status, body = 404, {"status": "not_found", "paths": ["/metrics", *self._handlers]}
+        elif method != "GET":
+            status, body = 405, {"status": "method_not_allowed"}
+        else:
+            status, body = self._handlers[path]()
+        start(
+            f"{status} {_REASONS[status]}",
+            [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
+        )
+        return [json.dumps(body).encode() + b"\n"]
+
+
+def _silence(values: dict[str, float]) -> float:
+    # No process was sampled while the service starts.
+    return max(0.0, time.time() - values.get("sampled_timestamp_seconds", time.time()))
+
+
+def _integer(value: float | None) -> int | None:
+    return None if value is None else int(value)
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = _REQUEST_SECONDS
+
+    def log_message(self, *_: Any) -> None:
+        """Log nothing: a probe every few seconds is not an event."""
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the library's signature
+        """Log an error of a connection; a caller that disconnected is not one."""
+        error = sys.exc_info()[1]
+        if isinstance(error, OSError):
+            _log.debug("metrics_connection_lost", reason=type(error).__name__)
+        else:
+            _log.exception("metrics_request_failed")
+
+
+class _ServerOnIpv6(_Server):
+    address_family = socket.AF_INET6
+
+
+def _server_class(host: str) -> type[WSGIServer]:
+    return _ServerOnIpv6 if ":" in host else _Server
