@@ -198,7 +198,6 @@ docs:
     written docs/notices.md python -m schemas notices
     written docs/data-dictionary.md python -m schemas dictionary
     written docs/openapi.json python -m schemas openapi
-    written docs/api.md python -m schemas api-docs
     python -m schemas settings --into docs/operations.md
     python -m schemas exit-codes --into docs/batches.md
     python -m schemas definitions --into docs/metrics.md

@@ -1,4 +1,4 @@
-"""``python -m schemas dictionary|notices|openapi|api-docs|settings|exit-codes|definitions|client|seal-columns``: print what is derived from the declarations."""
+"""``python -m schemas dictionary|notices|openapi|settings|exit-codes|definitions|client|seal-columns``: print what is derived from the declarations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from schemas.api_page import api_page
 from schemas.client_code import client_declarations, client_methods
 from schemas.dictionary import data_dictionary
 from schemas.exit_codes import exit_codes_table, with_exit_codes
@@ -39,12 +38,6 @@ def notices() -> None:
 def openapi() -> None:
     """Print the OpenAPI 3.1 document as JSON."""
     echo(rendered(), nl=False)
-
-
-@main.command("api-docs")
-def api_docs() -> None:
-    """Print the description of every endpoint as Markdown."""
-    echo(api_page(), nl=False)
 
 
 @main.command()

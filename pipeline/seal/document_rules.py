@@ -68,7 +68,7 @@ def description_object(problem: NotJson | None) -> Finding | None:
     "description.shape",
     "What description.json holds has the documented shape: texts, lists, objects, numbers and days where they "
     "belong, and only listed words where words are listed. Any key may be left out or null.",
-    "Write each part as docs/api.md and the OpenAPI document describe it, or leave it out.",
+    "Write each part as the schema of the description in docs/openapi.json says, or leave it out.",
     level=Level.FILE,
     needs={"description": ()},
 )

@@ -31,7 +31,7 @@ _REASONS: Final[Mapping[int, str]] = {
 }
 
 _OF_OPERATIONS: Final = tuple(code for code in ERROR_CODES if code not in {*CONNECTION_ERRORS, *LINK_ERRORS})
-"""What never became a request, and links of files, are answered by no operation; the page of the interface lists those codes."""
+"""What never became a request, and links of files, are answered by no operation."""
 
 SHARED: Final[Mapping[int, str]] = {401: "Unauthenticated", 429: "TooManyCalls", 500: "Unforeseen"}
 """Status -> name of the one answer that every endpoint behind a key gives with it."""

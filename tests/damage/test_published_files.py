@@ -216,7 +216,7 @@ def test_what_a_request_finds_is_not_forgotten_by_a_check_that_began_before(
         damage.note(snapshot.pointer, SnapshotCorrupt("by an earlier request"))
         compare = Snapshot.file
 
-        def meanwhile(checked: Snapshot, dataset: str, book: str | None = None) -> Path:
+        def meanwhile(checked: Snapshot, dataset: str, book: str | None = None) -> str:
             damage.note(checked.pointer, SnapshotCorrupt("by a request during the check"))
             return compare(checked, dataset, book)
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document and the page of the interface say what the declarations say, and nothing stale."""
+"""The OpenAPI document says what the declarations say, and nothing stale."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from click.testing import CliRunner
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
 from schemas.__main__ import main
-from schemas.api_page import api_page
 from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
@@ -72,17 +71,15 @@ def test_every_definition_is_a_json_schema_and_every_reference_leads_somewhere(
     assert defined <= used, "a definition that nothing refers to"
 
 
-def test_the_published_documents_are_fresh() -> None:
+def test_the_published_document_is_fresh() -> None:
     assert (DOCS / "openapi.json").read_text() == rendered(), (
         "run `just docs` to write docs/openapi.json again"
     )
-    assert (DOCS / "api.md").read_text() == api_page(), "run `just docs` to write docs/api.md again"
 
 
 def test_the_commands_print_the_documents() -> None:
     runner = CliRunner()
     assert runner.invoke(main, ["openapi"]).output == rendered()
-    assert runner.invoke(main, ["api-docs"]).output == api_page()
     assert runner.invoke(openapi, []).output == rendered()
     assert json.loads(rendered()) == document()
 
