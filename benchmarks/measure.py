@@ -52,27 +52,20 @@ def turn(server: Server, plan: Plan, round_: int) -> list[dict[str, Any]]:
     """Measure every state of every query a server answers, in fresh processes, and return one entry for each.
 
     First touches come first, each alpha touched once by a process; alphas change between queries with each fresh
-    process. Ours is touched by processes that read nothing beforehand, and by one as it is shipped, which like that of
-    every peer stays for the other states.
+    process. A server that holds everything in memory before it answers is touched by the process that stays for the
+    other states.
     """
     queries = [query for query in plan.queries if query in server.queries]
-    first: dict[str, dict[str, list[float]]] = {
-        state: {query: [] for query in queries} for state in ("cold", "preloaded")
-    }
+    first: dict[str, list[float]] = {query: [] for query in queries}
     found: list[dict[str, Any]] = []
-    unprepared = server.unprepared()
-    if unprepared is not server:
+    if isinstance(server, Ours):
         for restart in range(min(server.restarts, plan.restarts)):
             plan.tell(f"round {round_ + 1}: {server.name}, cold")
-            with unprepared.running() as up:
-                _first_touches(server, up, plan, first["cold"], shift=restart + round_)
+            with server.running() as up:
+                _first_touches(server, up, plan, first, shift=restart + round_)
     with server.running() as up:
-        if unprepared is not server:
-            plan.tell(f"round {round_ + 1}: {server.name}, once it has read what it reads beforehand")
-            up.settle(90.0, 1.0)
-            _first_touches(server, up, plan, first["preloaded"], shift=round_)
-        elif not isinstance(server, Constant):
-            _first_touches(server, up, plan, first["cold"], shift=round_)
+        if not isinstance(server, Ours | Constant):
+            _first_touches(server, up, plan, first, shift=round_)
         for query in queries:
             plan.tell(f"round {round_ + 1}: {server.name}, {query}")
             found += [
@@ -81,13 +74,12 @@ def turn(server: Server, plan: Plan, round_: int) -> list[dict[str, Any]]:
     found += [
         {
             "query": query,
-            "state": state,
+            "state": "cold",
             "connections": 1,
             "p50_ms": statistics.median(spent),
             "all_ms": spent,
         }
-        for state, touched in first.items()
-        for query, spent in touched.items()
+        for query, spent in first.items()
         if spent
     ]
     return [{"server": server.name, "round": round_, **entry} for entry in found]

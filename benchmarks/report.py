@@ -27,7 +27,6 @@ SPECIAL: Final = ("Polars, tuned",)
 """Made for one query, and of no use for the others: told beside the peers, which answer whatever is asked."""
 COLUMNS: Final = (
     ("cold ms", "cold", 1, "p50_ms"),
-    ("preloaded ms", "preloaded", 1, "p50_ms"),
     ("miss ms", "miss", 1, "p50_ms"),
     ("miss/s", "miss", 16, "rate"),
     ("miss p99 ms", "miss", 16, "p99_ms"),
@@ -174,16 +173,16 @@ def _of_query(figures: Figures, query: str) -> Iterator[Ratio]:
             yield Ratio(
                 query, "miss, p50 at 1 connection / a server of this query alone", p50 / theirs[1], special
             )
-    for state, what in (
-        ("cold", "cold, nothing read beforehand"),
-        ("preloaded", "first touch by the process, as shipped"),
-    ):
-        first = figures.of(OURS, query, state, 1, "p50_ms")
-        if quickest and first and query not in {"Q7", "Q8"}:
-            most = 1.0 if query in {"Q1", "Q4"} else None
-            yield Ratio(
-                query, f"{what}, median / best peer's warm p50", first / quickest[1], quickest[0], most=most
-            )
+    first = figures.of(OURS, query, "cold", 1, "p50_ms")
+    if quickest and first and query not in {"Q7", "Q8"}:
+        most = 1.0 if query in {"Q1", "Q4"} else None
+        yield Ratio(
+            query,
+            "cold, median / best peer's warm p50",
+            first / quickest[1],
+            quickest[0],
+            most=most,
+        )
     yield from _floors(figures, query)
     promised = {"Q6": 15.0, "Q8": 5.0}.get(query)
     if promised and p50:
@@ -437,8 +436,7 @@ def _how(results: dict[str, Any]) -> Iterator[str]:
     )
     yield (
         "- *cold*: the first request for an alpha by a fresh process, one connection, a client in Python, right after "
-        "a request that wakes the machine up; ours started with `--preload 0`. *preloaded*: the same of ours as it is "
-        "shipped, when it has read what it reads beforehand; the peers in memory have read everything when they first "
+        "a request that wakes the machine up; the peers in memory have read everything when they first "
         "answer. *miss*: a request never sent before, its alpha asked for already. *hit*: the same 64 requests over and "
         "over (Q7: the same walk). Peers keep no answers: theirs are all misses. "
         "*gzip* and *any coding*: misses with `Accept-Encoding: gzip` and with `gzip, deflate, br, zstd`; peers with the "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
 import importlib.metadata
 import json
 import os
@@ -92,10 +91,6 @@ class Server:
     queries: frozenset[str] = frozenset(QUERIES) - {"Q6"}
     restarts = 1
     """Fresh processes a round for the cold state."""
-
-    def unprepared(self) -> Server:
-        """Return the same server, but reading nothing before it is asked for."""
-        return self
 
     def command(self, port: int) -> list[str]:
         """Return what starts it."""
@@ -185,9 +180,8 @@ class Ours(Server):
         self.root = root
         self.store = root.with_name(f"{root.name}{self.store_suffix}")
         self._workers, self._redis, self._memory = workers, redis, memory
-        self.preload: int | None = None
         self.rows: Path | None = None
-        """Folder of rendered rows that one process leaves to the next; by default each begins with an empty one."""
+        """Folder of row tables that one process leaves to the next; by default each begins with an empty one."""
         self._rows = ""
         for file in root.parent.glob(self.store.name + "*"):
             file.unlink()
@@ -197,21 +191,14 @@ class Ours(Server):
         """Issue a key that may read everything but raw books, under limits it cannot reach."""
         return _token(self.root, self.store)
 
-    def unprepared(self) -> Ours:
-        """Return it without its preloading."""
-        bare = copy.copy(self)
-        bare.preload = 0
-        return bare
-
     def command(self, port: int) -> list[str]:
         """Return the public command."""
         command = [sys.executable, "-m", "serve", "run", "--datasets", str(self.root), "--port", str(port)]
         command += ["--access", str(self.store), "--workers", str(self._workers)]
-        command += ["--memory-bytes", str(self._memory)] if self._memory else []
-        return command + ([] if self.preload is None else ["--preload", str(self.preload)])
+        return command + (["--memory-bytes", str(self._memory)] if self._memory else [])
 
     def environment(self) -> dict[str, str]:
-        """Return where rendered rows are, and where the limiter is, when it is shared."""
+        """Return where row tables are, and where the limiter is, when it is shared."""
         rows = {"ALPHA_RESULTS_ROWS": self._rows}
         return rows if self._redis is None else {**rows, "ALPHA_RESULTS_REDIS": self._redis}
 

@@ -41,7 +41,6 @@ class Settings:
     max_waiting_answers: int = _declared("max_waiting_answers")
     max_wait_seconds: float = _declared("max_wait_seconds")
     memory_bytes: int = _declared("memory_bytes")
-    preload: int = _declared("preload")
     refresh_seconds: float = _declared("refresh_seconds")
     list_seconds: float = _declared("list_seconds")
     drain_delay_seconds: float = _declared("drain_delay_seconds")

@@ -22,7 +22,6 @@ from serve.catalog import Catalog
 from serve.compute import ComputeQueue
 from serve.downloads.links import checked_public_url
 from serve.downloads.views import TableViews
-from serve.http.protocol.limits import open_tables
 from serve.market_data import MarketData
 from serve.object_signing import ObjectSigner, checked_endpoint, parse_bucket
 from serve.observability.damage import Damage
@@ -32,12 +31,11 @@ from serve.pages.change_log import ChangeLogs
 from serve.pages.curve_pages import CurvePages
 from serve.pages.engine import BookPages, Pages, TablePages
 from serve.pages.ledgers import Ledgers
-from serve.pages.prewarm import Prewarm
 from serve.pages.reader import Reader
 from serve.pages.rebalances import RebalanceIndexes
-from serve.pages.rows_folder import RowsFolder, open_folder
+from serve.pages.row_folder import RowFolder, open_folder
+from serve.pages.row_tables import RowTables
 from serve.pages.symbols import RunSymbols
-from serve.pages.table_cache import TableCache
 from serve.research.luck import LuckAnswers
 from serve.research.neighbours import ReturnsStores
 from serve.research.returns import Returns
@@ -83,19 +81,16 @@ class ServerState:
         )
         self.damage = Damage(storage, self.snapshots)
         self.reader = Reader()
-        folder = _rows_folder(settings, storage)
-        self.caches = caches = CacheRegistry(
-            cache_bytes(settings.memory_bytes, settings.workers),
-            None if folder is None else open_tables(settings.max_connections),
-        )
+        self.caches = caches = CacheRegistry(cache_bytes(settings.memory_bytes, settings.workers))
         self.bodies: SizedLRUCache[Body] = caches["bodies"]
         self.asked_again = AdmissionFilter(_MAX_REQUESTED_PAGES)
         self.indexes = RebalanceIndexes(self.reader, caches["rebalances"])
         self.ledgers = Ledgers(self.reader, caches["ledgers"])
-        self.rendered = TableCache(caches[ROWS], self._is_read, folder, settings.verify_seconds)
+        folder = _row_folder(settings, storage)
+        self.row_tables = RowTables(self.reader, caches[ROWS], self._is_read, folder)
         symbols = RunSymbols(self.reader, caches["symbols"])
-        self.tables = TablePages(self.reader, self.rendered, self.indexes, symbols)
-        self.pages = Pages(self.tables, CurvePages(self.ledgers), BookPages(self.reader))
+        tables = TablePages(self.reader, self.row_tables, self.indexes, symbols)
+        self.pages = Pages(tables, CurvePages(self.ledgers), BookPages(self.reader))
         self.alphas = AlphaPages()
         self.change_logs = ChangeLogs()
         self.returns = Returns(caches["returns"])
@@ -111,7 +106,6 @@ class ServerState:
         self.table_signer = ObjectSigner(bucket, prefix, endpoint) if bucket else None
         self.public_url = checked_public_url(settings.public_url)
         self.table_views = TableViews()
-        self._preload = Prewarm(self, settings.preload)
         self.computing = ComputeQueue(
             compute_threads(settings), settings.max_waiting_answers, settings.max_wait_seconds
         )
@@ -131,13 +125,12 @@ class ServerState:
     async def __aexit__(self, *_: object) -> None:
         """Finish what computes, then let everything go."""
         self._soon.cancel()
-        await asyncio.to_thread(self._preload.stop)
         await asyncio.to_thread(self.neighbours.close)
         await self.components.stop()
         await asyncio.to_thread(self.snapshots.stop)
         await self.market_data.close()
         self.source_downloads.close()
-        await asyncio.to_thread(self.rendered.close)
+        await asyncio.to_thread(self.row_tables.close)
         await asyncio.to_thread(self.computing.close)
         self.table_views.close()
         self.reader.close()
@@ -147,7 +140,6 @@ class ServerState:
         """Load what the first answers do without."""
         self.computing.submit(self._load_engine)
         self.computing.submit(self.metrics.warm)
-        self._preload.start()
 
     def _load_engine(self) -> None:
         """Load the query engine, which nothing needs before the first rows are asked for."""
@@ -155,12 +147,11 @@ class ServerState:
         gc.freeze()
 
     def _catalogue_changed(self) -> None:
-        """Drop what is cached of snapshots that nobody reads any more, and read those that came."""
-        self.rendered.drop_unread()
+        """Drop what is cached of snapshots that nobody reads any more."""
+        self.row_tables.drop_unread()
         self.caches.drop_unread(self._is_read)
         self.table_views.drop_unread(self._is_read)
         self.damage.keep_served()
-        self._preload.catalogue_changed()
         self.neighbours.catalogue_changed()
 
     def _is_read(self, owner: SnapshotKey) -> bool:
@@ -198,8 +189,8 @@ def _returns_folder(settings: Settings) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "alpha-results" / "returns"
 
 
-def _rows_folder(settings: Settings, storage: Storage) -> RowsFolder | None:
-    """Open the folder of rendered rows; None when they are to be in memory."""
+def _row_folder(settings: Settings, storage: Storage) -> RowFolder | None:
+    """Open the folder of row tables; None when they are to be in memory."""
     if not settings.rows_bytes:
         return None
     if settings.rows is not None:

@@ -142,19 +142,9 @@ GROUPS: Final = (
                 name="memory_bytes",
                 read=whole(0, 2**62),
                 type="integer",
-                meaning="How many bytes finished bodies, indexes, and rendered rows that have no folder may take in each process, "
-                "what is being rendered into memory included; 0 takes a quarter of the memory there is, shared between the "
-                "workers.",
+                meaning="How many bytes finished bodies, indexes, and rendered rows that have no folder may take in each process; 0 takes "
+                "a quarter of the memory there is, shared between the workers.",
                 default=0,
-            ),
-            Setting(
-                name="preload",
-                read=whole(0, 1_000_000),
-                type="integer",
-                meaning="How many alphas, the latest started first, are rendered or opened before anybody asks for them, as "
-                "far as half of `rows_bytes` goes, of `memory_bytes` without a folder for rows; of a root in an object store "
-                "none.",
-                default=32,
             ),
             Setting(
                 name="refresh_seconds",

@@ -6,14 +6,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
-from serve.http.encoding import IDENTITY, MIN_ENCODED_BYTES, encode, join
+from serve.http.encoding import IDENTITY, MIN_ENCODED_BYTES, encode
 from serve.pages.json import BodyChunks
-from serve.pages.rendered_rows import SplitRows
 
 JOINED_BYTES: Final = 1 << 17
 """Bytes up to which pieces are put together: handing each over costs more than copying them."""
-MAX_CUT_BYTES: Final = 1 << 19
-"""Bytes up to which the body of a page that is cut from rendered rows is cached: copying a larger one is most of its cost."""
 _OVERHEAD: Final = 400
 """What an entry takes besides its body."""
 
@@ -74,17 +71,8 @@ class AdmissionFilter:
         return known
 
 
-def coded(pieces: BodyChunks, coding: str, etag: str = "", split: SplitRows | None = None) -> Body:
-    """Apply a negotiated coding to a body; one that stays as it is, is not copied.
-
-    Parameters
-    ----------
-    split
-        The rows where they are compressed already; they go between the first piece and the last, which is all there is.
-    """
-    if split is not None:
-        return Body(join(bytes(pieces[0]), split, bytes(pieces[-1]), coding), coding, etag)
+def coded(pieces: BodyChunks, coding: str, etag: str = "") -> Body:
+    """Apply a negotiated coding to a body; one that stays as it is, is not copied."""
     if coding == IDENTITY or sum(map(len, pieces)) < MIN_ENCODED_BYTES:
         return Body(pieces, IDENTITY, etag)
-    content, used = encode(b"".join(pieces), coding)
-    return Body((content,), used, etag)
+    return Body((encode(b"".join(pieces), coding),), coding, etag)

@@ -18,7 +18,7 @@ class _Share(NamedTuple):
 
 
 _SHARES: Final = {
-    "bodies": _Share(8),  # cutting a page from rendered rows costs little
+    "bodies": _Share(8),  # cutting a page from a table costs little
     "ledgers": _Share(16),  # behind equity curves, some 0.7 MB for 1,500 sessions
     "returns": _Share(64, 16 * _MEBIBYTE),  # some 18 kB for 1,500 sessions
     "symbols": _Share(64, 16 * _MEBIBYTE),  # some 60 kB for the 500 names of a run
@@ -27,7 +27,7 @@ _SHARES: Final = {
     "metrics": _Share(16, 64 * _MEBIBYTE),  # the largest answer takes some 150 kB
     "luck": _Share(64, 16 * _MEBIBYTE),  # an answer takes some 12 kB
 }
-"""Cache -> what of the memory it may take. The rest is for rendered rows."""
+"""Cache -> what of the memory it may take. The rest is for tables of rows."""
 ROWS: Final = "rows"
 
 
@@ -38,18 +38,16 @@ class CacheRegistry:
     ----------
     memory
         Bytes of all of them together.
-    tables
-        Rendered tables at most, where each has a file open; any number when it is None.
     """
 
-    def __init__(self, memory: int, tables: int | None = None) -> None:
+    def __init__(self, memory: int) -> None:
         limits = {
             name: min(memory // share.part, memory if share.most is None else share.most)
             for name, share in _SHARES.items()
         }
         limits[ROWS] = memory - sum(limits.values())
         self._caches: dict[str, SizedLRUCache[Any]] = {
-            name: SizedLRUCache(limit, tables if name == ROWS else None) for name, limit in limits.items()
+            name: SizedLRUCache(limit) for name, limit in limits.items()
         }
 
     def __getitem__(self, name: str) -> SizedLRUCache[Any]:

@@ -48,22 +48,20 @@ def collection(
     return (b"".join((b'{"data":', first)), *middle, b"".join((end, last)))
 
 
-def page(query: Any, found: Found, meta: Mapping[str, Any], array: BodyChunks) -> BodyChunks:
+def page(query: Any, found: Found, meta: Mapping[str, Any]) -> BodyChunks:
     """Assemble the page of a query: a pure function of the snapshot, the query and the key's view.
 
     Parameters
     ----------
     query
         Of it the limit and the offset.
-    array
-        The JSON array of the rows.
     """
     warnings = [kind_missing(kind) for kind in found.missing]
     if found.unknown:
         warnings.append(unknown_symbols(found.unknown))
     rows = found.rows
     return collection(
-        array,
+        rows.pieces,
         returned=rows.returned,
         total=rows.total,
         limit=query.limit,

@@ -6,7 +6,6 @@ takes lies in memory, and otherwise what has to be waited for.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -18,11 +17,11 @@ from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, Snapsho
 from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
 from serve.auth.allow_list import Mode
 from serve.auth.tokens import Credentials
-from serve.cache.bodies import MAX_CUT_BYTES, coded
+from serve.cache.bodies import coded
 from serve.compute import CallerLeft
 from serve.http import envelope
 from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Pending
-from serve.http.encoding import IDENTITY, IMMEDIATE_BYTES, JOINABLE, negotiate
+from serve.http.encoding import IDENTITY, IMMEDIATE_BYTES, negotiate
 from serve.http.errors import as_api_error
 from serve.http.params import parse_query, refusal
 from serve.http.request import ANSWERED, Request
@@ -40,10 +39,8 @@ from serve.http.responses import (
     tag_of_body,
     tag_of_query,
 )
-from serve.pages.json import EMPTY_ARRAY, Rows
 from serve.pages.page_query import Found
 from serve.pages.readable_books import visible_books
-from serve.pages.rows_file import NotResident, RowsDamaged
 
 if TYPE_CHECKING:
     from serve.state import ServerState
@@ -269,22 +266,12 @@ class EndpointHandler:
         source = getattr(service, function.source)
         made_from = request.snapshot or request.listing
         found = source.cached(query, made_from)
-        if found is not None:
-            # What is not in memory after all is read on a thread, as if nothing were known.
-            with contextlib.suppress(NotResident):
-                if coding == IDENTITY or _is_quick(found.rows, coding):
-                    return self._of_found(request, function, (query, tag, coding), found, in_memory=True)
-            if found.rows.rendered is not None:
-                found = None
+        if found is not None and (coding == IDENTITY or found.rows.size <= IMMEDIATE_BYTES):
+            return self._of_found(request, function, (query, tag, coding), found, in_memory=True)
 
         def work() -> Response:
-            try:
-                rows = source.load(query, made_from) if found is None else found
-                named = query, tag, coding
-                return self._of_found(request, function, named, rows, in_memory=found is not None)
-            except RowsDamaged:  # they are not used a second time
-                rows = source.load(query, made_from)
-                return self._of_found(request, function, (query, tag, coding), rows, in_memory=False)
+            rows = source.load(query, made_from) if found is None else found
+            return self._of_found(request, function, (query, tag, coding), rows, in_memory=False)
 
         return Pending(partial(service.compute, work))
 
@@ -332,20 +319,12 @@ class EndpointHandler:
             The query, its tag and the content coding.
         """
         query, tag, coding = named
-        split = found.rows.split(coding) if coding in JOINABLE else None
-        array = found.rows.pieces if split is None else EMPTY_ARRAY
-        pieces = envelope.page(query, found, function.meta(request, query, found), array)
+        pieces = envelope.page(query, found, function.meta(request, query, found))
         name = tag_of_body(b"".join(pieces)) if function.tag_by_body else tag
-        body = coded(pieces, coding, quoted(name, coding), split)
+        body = coded(pieces, coding, quoted(name, coding))
         again = self._service.asked_again.note(tag)
-        # Of rows that lie in memory already only what costs little to copy is cached.
-        if not in_memory or (again and (found.rows.rendered is None or body.bytes <= MAX_CUT_BYTES)):
+        # A page that is made in no time is cached when it is asked for again.
+        if again or not in_memory:
             # What is asked once takes room that is free; only what is asked again pushes others out.
             self._service.bodies.put(query.snapshot, (tag, coding), body.copied(), body.bytes, evict=again)
         return page_response(body, request.the_caller.headers, request.headers.get(b"if-none-match"))
-
-
-def _is_quick(rows: Rows, coding: str) -> bool:
-    """Whether a body of these rows is compressed in no time: they mostly are already, or they are few."""
-    joined = rows.rendered is not None and coding in JOINABLE
-    return joined or rows.size <= IMMEDIATE_BYTES

@@ -10,7 +10,8 @@ from litestar import HttpMethod, Request, Response, route
 from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import HTTPRouteHandler
 
-from serve.http.encoding import encode, negotiate
+from serve.cache.bodies import coded
+from serve.http.encoding import negotiate
 from serve.http.responses import matches, matches_any, quoted, tag_of_body
 
 _EVERY: Final = {
@@ -57,5 +58,5 @@ def _header(request: Request[Any, Any, Any], name: str) -> bytes | None:
 def _coded(file: PageFile, coding: str) -> tuple[bytes, str, str]:
     """Return a file in a content coding, with its entity tag: a few files in a few codings are all there are."""
     plain = file.read()
-    body, applied = encode(plain, coding)
-    return body, quoted(tag_of_body(plain), applied), applied
+    body = coded((plain,), coding)
+    return body.pieces[0], quoted(tag_of_body(plain), body.coding), body.coding

@@ -184,8 +184,7 @@ def tag_of_body(body: bytes) -> str:
 def quoted(tag: str, coding: str) -> str:
     """Write the header: each content coding is a representation of its own, with a tag of its own.
 
-    Only that of the body as it is, is strong: the same rows may be compressed in one go or put together from blocks, equal
-    in content and not in bytes.
+    Only that of the plain body is strong: another release of a compressor makes other bytes of it.
     """
     return f'"{tag}-{coding}"' if coding == encoding.IDENTITY else f'W/"{tag}-{coding}"'
 

@@ -71,7 +71,7 @@ SAMPLED: Final[dict[str, Declared]] = {
     "snapshots_damaged": Declared("Alphas served whose manifest or files failed a check."),
     "component_state": Declared("2 is well, 1 degraded, 0 down.", ("component",), "livemin"),
     "rendered_rows_reads": Declared(
-        "Tables read from the folder of rendered rows, or rendered.", ("result",), "total"
+        "Tables read from the folder of rendered rows, or made.", ("result",), "total"
     ),
     "rendered_rows_evictions": Declared("Tables removed from it to make room.", (), "total"),
     "rendered_rows_bytes": Declared("Bytes of that folder."),
@@ -201,8 +201,8 @@ def values(service: ServerState) -> Iterator[Value]:
         yield "memory_cache_bytes", (name,), counts.bytes
         yield "memory_cache_entries", (name,), counts.entries
         yield "memory_cache_limit_bytes", (name,), counts.limit
-    if service.rendered.folder is not None:
-        rows = service.rendered.folder.counts
+    if service.row_tables.folder is not None:
+        rows = service.row_tables.folder.counts
         yield "rendered_rows_reads", ("hit",), rows.hits
         yield "rendered_rows_reads", ("miss",), rows.misses
         yield "rendered_rows_evictions", (), rows.evictions

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from datasets.snapshot import Snapshot
-from schemas.rows import ROWS
 from schemas.tables import TABLES
 from schemas.tables.books import BOOK_KINDS
 from serve.pages.compile import compile_books, compile_page
@@ -17,22 +14,12 @@ from serve.pages.page_query import BOOK, DECISION, EQUITY, Found, PageQuery, Tab
 from serve.pages.readable_books import holds_book, visible_books
 from serve.pages.reader import Reader
 from serve.pages.rebalances import RebalanceIndex, RebalanceIndexes
-from serve.pages.rendered_table import (
-    ParquetSource,
-    RenderedTable,
-    read_rows,
-    read_table,
-    view_source,
-)
-from serve.pages.rows_file import NotResident, RowsDamaged
-from serve.pages.rows_format import RowsWriter
+from serve.pages.row_table import RowsDamaged
+from serve.pages.row_tables import RowTables
 from serve.pages.symbols import RunSymbols
-from serve.pages.table_cache import NotRenderable, TableCache
 
-_MAX_ROWS: Final = 50_000
+_MAX_SCANNED: Final = 500_000
 """Rows that may be gone through on the event loop; more would keep other requests waiting."""
-_BYTES_A_VALUE: Final = 28
-"""What a value takes as JSON with its name, by which a rendered table's size is estimated before it is made."""
 
 
 class Source(Protocol):
@@ -91,7 +78,7 @@ class Pages:
 
 
 class TablePages:
-    """Pages of stored rows: cut from a rendered table, else asked of the engine.
+    """Pages of stored rows: cut from a table of JSON rows, else asked of the engine.
 
     Parameters
     ----------
@@ -102,7 +89,7 @@ class TablePages:
     """
 
     def __init__(
-        self, reader: Reader, tables: TableCache, indexes: RebalanceIndexes, symbols: RunSymbols
+        self, reader: Reader, tables: RowTables, indexes: RebalanceIndexes, symbols: RunSymbols
     ) -> None:
         self._reader = reader
         self._tables = tables
@@ -110,129 +97,67 @@ class TablePages:
         self._symbols = symbols
 
     def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
-        """Cut a page from a rendered table."""
-        table = self._tables.get(query.snapshot, _view(query))
+        """Cut a page from a table that is open, if that takes no time."""
         week = None
-        if query.row == DECISION and (table is not None or snapshot.has_rows("rebalances")):
+        if query.row == DECISION and snapshot.has_rows("rebalances"):
             index = self._indexes.get(query.snapshot, None)
             if index is None:
                 return None
             week = index.week(query.first)
-        if table is None or (week is not None and week.symbols is None):
-            # A table that is cached has rows, and the key may read them.
-            return _nothing(query, snapshot, week)
-        unknown: tuple[UnknownSymbol, ...] = ()
+        empty = _empty(query, snapshot, week)
+        if empty is not None:
+            return empty
+        table = self._tables.get(query.snapshot, _view(query))
+        if table is None or table.scanned(query) > _MAX_SCANNED:
+            return None
+        unknown: tuple[UnknownSymbol, ...] | None = ()
         if query.symbols is not None:
-            known = self._symbols.cached_unknown(snapshot, query.symbols, raw=query.raw)
-            if known is None or table.index.count_rows(query.symbols) > _MAX_ROWS:
-                return None
-            unknown = known
+            unknown = self._symbols.cached_unknown(snapshot, query.symbols, raw=query.raw)
+        if unknown is None:
+            return None
         try:
             return Found(table.cut(query), unknown=unknown, week=week)
-        except NotResident:
+        except RowsDamaged:
             return None
 
     def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
-        """Cut a page from a rendered table, or run its SQL."""
+        """Cut a page from a table, or run its SQL."""
         index, week = None, None
         days = query.first is not None or query.last is not None
-        wanted = query.row == DECISION or (query.table == "decisions" and days)
-        if wanted and snapshot.has_rows("rebalances"):
+        if (query.row == DECISION or (query.table == "decisions" and days)) and snapshot.has_rows(
+            "rebalances"
+        ):
             index = self._indexes.load(snapshot)
             week = index.week(query.first) if query.row == DECISION else None
-        nothing = _nothing(query, snapshot, week)
-        if nothing is not None:
-            return nothing
+        empty = _empty(query, snapshot, week)
+        if empty is not None:
+            return empty
         unknown: tuple[UnknownSymbol, ...] = ()
         if query.symbols is not None:
             unknown = self._symbols.unknown(snapshot, query.symbols, raw=query.raw)
         return Found(self._rows(query, snapshot, index), unknown=unknown, week=week)
 
-    def prewarm(self, snapshot: Snapshot, view: TableView, share: float) -> bool:
-        """Render a table before anybody asks for it, and wait until it is cached.
-
-        Parameters
-        ----------
-        share
-            Of the bound, that all rendered tables may come to by this.
-
-        Returns
-        -------
-        bool
-            Whether there was room.
-        """
-        source = self._source(snapshot, view)
-        if self._tables.load(snapshot.key, view, source) is not None:
-            return True
-        if not self._tables.has_room(source.size, share):
-            return False
-        self._tables.prewarm(snapshot.key, view, source)
-        return True
-
-    def _source(self, snapshot: Snapshot, view: TableView) -> _TableSource:
-        rows = snapshot.entry(view.table, view.book).rows
-        size = rows * len(ROWS[view.row].columns) * _BYTES_A_VALUE
-        return _TableSource(self._reader, snapshot, view, size)
-
     def _rows(self, query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | None) -> Rows:
         view = _view(query)
-        source = self._source(snapshot, view)
-        table = self._tables.load(query.snapshot, view, source)
+        table = self._tables.load(snapshot, view)
         if table is not None:
-            # A file that turns out to be damaged is read as if it were not there.
-            with contextlib.suppress(RowsDamaged):
-                return table.waiting.cut(query)
+            try:
+                return table.cut(query)
+            except RowsDamaged:
+                self._tables.discard(snapshot, view)
         started = time.perf_counter()
         rows = self._reader.engine.page(compile_page(query, view.book, snapshot, index))
-        self._tables.record_miss(query.snapshot, view, seconds=time.perf_counter() - started, source=source)
+        self._tables.record_miss(snapshot, view, time.perf_counter() - started)
         return rows
 
 
-@dataclass(frozen=True, slots=True)
-class _TableSource:
-    """What a view of a snapshot is rendered of."""
-
-    reader: Reader
-    snapshot: Snapshot
-    view: TableView
-    size: int
-    """Bytes it is estimated to take."""
-
-    @property
-    def made_of(self) -> str | None:
-        """Names what is rendered: equal names stand for equal bytes."""
-        source = view_source(self.view, self.snapshot)
-        return None if source is None else self._name(source)
-
-    def read(self) -> RenderedTable | None:
-        """Render it into memory."""
-        source = view_source(self.view, self.snapshot)
-        return read_table(self.reader, self._file(), source) if source is not None else None
-
-    def write(self, writer: RowsWriter) -> None:
-        """Render it to a file."""
-        source = view_source(self.view, self.snapshot)
-        if source is None:
-            raise NotRenderable
-        found = read_rows(self.reader, self._file(), source, writer.rows, writer.spool)
-        if found is None:
-            raise NotRenderable
-        writer.finish(found[1], self._name(source))
-
-    def _name(self, source: ParquetSource) -> str:
-        return f"{self.snapshot.entry(self.view.table, self.view.book).sha256} {source.made_of}"
-
-    def _file(self) -> str:
-        return self.snapshot.file(self.view.table, self.view.book)
-
-
 def _view(query: PageQuery) -> TableView:
-    """Return what the rows of a query are rendered and cached as."""
+    """Return the table that holds the rows of a query."""
     return TableView(query.table, query.book if TABLES[query.table].partition else None, query.row, query.raw)
 
 
-def _nothing(query: PageQuery, snapshot: Snapshot, week: Week | None) -> Found | None:
-    """Return what is found where the run holds no rows for a query; None where it holds some.
+def _empty(query: PageQuery, snapshot: Snapshot, week: Week | None) -> Found | None:
+    """Return the empty page where the run holds no rows for a query; None where it holds some.
 
     Parameters
     ----------

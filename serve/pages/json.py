@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import io
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
-
-if TYPE_CHECKING:
-    from serve.pages.rendered_rows import RenderedRows, SplitRows
 
 BodyChunks = tuple[bytes | memoryview, ...]
 """Buffers that are a JSON array when they are put one behind the other: a page is not copied before it is sent."""
@@ -27,47 +24,23 @@ class Rows(NamedTuple):
 
     Attributes
     ----------
-    chunks
-        Of a JSON array, put together for this page; nothing for a slice of rendered rows.
+    pieces
+        Of a JSON array.
     returned, total
         Its length, and the rows of all pages.
-    rendered
-        The rendered rows these are a slice of: they are cached anyway, and are read when they are wanted. None for rows
-        that were put together for this page.
-    first
-        Number of the first of them there.
     """
 
-    chunks: BodyChunks
+    pieces: BodyChunks
     returned: int
     total: int
-    rendered: RenderedRows | None = None
-    first: int = 0
-
-    @property
-    def pieces(self) -> BodyChunks:
-        """The JSON array in pieces; errors as of :meth:`serve.pages.rendered_rows.RenderedRows.between`."""
-        if self.rendered is None:
-            return self.chunks
-        return self.rendered.between(self.first, self.first + self.returned)
 
     @property
     def size(self) -> int:
-        """About the bytes of the array; errors as above."""
-        if self.rendered is None:
-            return sum(map(len, self.chunks))
-        return self.rendered.size(self.first, self.first + self.returned)
-
-    def split(self, coding: str) -> SplitRows | None:
-        """Return the rows with those in the middle compressed already; None when they are not, or too few; errors as above."""
-        if self.rendered is None:
-            return None
-        return self.rendered.split(self.first, self.first + self.returned, coding)
+        """Bytes of the array."""
+        return sum(map(len, self.pieces))
 
 
 NO_ROWS: Final = Rows((b"[]",), 0, 0)
-EMPTY_ARRAY: Final[BodyChunks] = (b"[", b"]")
-"""The brackets of a page's rows."""
 
 
 def to_json(frame: pl.DataFrame) -> bytes:

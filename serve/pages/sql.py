@@ -185,6 +185,13 @@ def select_all(table: Table, file: str, columns: Sequence[str]) -> Statement:
     return selected(names, source(file), [], stored_order(table))
 
 
+def select_symbols(stored: Statement) -> Statement:
+    """Return the query of the distinct symbols of a table expression that has any."""
+    column = quoted("symbol")
+    sql = f"SELECT DISTINCT {column} FROM {stored.sql} WHERE {column} IS NOT NULL"  # noqa: S608 - see module
+    return Statement(sql, stored.binds)
+
+
 def _where(conditions: Sequence[Statement]) -> Statement:
     if not conditions:
         return Statement("")

@@ -12,7 +12,7 @@ from serve.cache.lru import SizedLRUCache
 from serve.pages.page_query import UnknownSymbol
 from serve.pages.readable_books import visible_books
 from serve.pages.reader import Reader
-from serve.pages.sql import Statement, quoted, source
+from serve.pages.sql import select_symbols, source
 
 _SYMBOL_BYTES: Final = 128
 """What a symbol takes in a set, about."""
@@ -66,7 +66,7 @@ class RunSymbols:
             parts = [(kind, book) for kind in kinds for book in books or (None,)]
             files = [snapshot.file(*part) for part in parts if snapshot.has(*part)]
             return _Symbols().union(
-                *(self._reader.engine.frame(_select_symbols(file))["symbol"] for file in files)
+                *(self._reader.engine.frame(select_symbols(source(file)))["symbol"] for file in files)
             )
 
         return self._cache.get_or_load(snapshot.key, books, read, lambda x: len(x) * _SYMBOL_BYTES)
@@ -91,10 +91,3 @@ def _unknown(
     known |= traded
     spelled = {name.casefold(): name for name in known}
     return tuple(UnknownSymbol(x, spelled.get(x.casefold())) for x in asked if x not in known)
-
-
-def _select_symbols(file: str) -> Statement:
-    """Return the query of the distinct symbols of a file that has any."""
-    stored, column = source(file), quoted("symbol")
-    sql = f"SELECT DISTINCT {column} FROM {stored.sql} WHERE {column} IS NOT NULL"  # noqa: S608 - declared names only
-    return Statement(sql, stored.binds)

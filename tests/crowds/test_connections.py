@@ -105,7 +105,6 @@ def test_one_address_leaves_room_for_others_unless_it_is_a_proxy_of_ours(
         ExitStack() as stack,
     ):
         server = talk_to(base, token, here)
-        eventually(lambda: '"preloaded"' in server.log.read_text())
         crowd(stack, server, 3)
         with server.connect() as late:
             late.send(head(HEALTH))
@@ -141,7 +140,7 @@ def test_few_file_descriptors_are_shared_between_callers_and_files(here: Path, t
 
 
 def test_a_server_out_of_file_descriptors_says_503_and_recovers(here: Path, token: str) -> None:
-    with served(here, "--preload", "0") as (process, base):
+    with served(here) as (process, base):
         server = talk_to(base, token, here)
         paths = [
             f"/v1/alphas/{published.ALPHA}/{path}"

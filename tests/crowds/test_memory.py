@@ -15,7 +15,7 @@ from tests.support import plain_http, published
 from tests.support.keys import WIDE
 from tests.support.raw_http import TOKEN, head
 from tests.support.server import served, token_for
-from tests.support.waiting import PATIENCE, eventually
+from tests.support.waiting import PATIENCE
 
 CONNECTIONS = 60
 TRIED = 4 << 20
@@ -59,7 +59,6 @@ def server(request: pytest.FixtureRequest, here: Path) -> Iterator[tuple[int, st
     log = here.parent / f"memory-{request.param}.log"
     counts = {"ALPHA_RESULTS_LIMITS_STATE": str(here.parent / f"memory-{request.param}.limits")}
     with served(here, log=log, variables=limits | counts) as (process, base):
-        eventually(lambda: '"preloaded"' in log.read_text())
         yield process.pid, base, token_for(here, WIDE).encode()
 
 

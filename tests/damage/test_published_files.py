@@ -155,7 +155,7 @@ def test_a_flipped_bit_costs_answers_and_never_changes_one(
     draw = random.Random(5)
     files = sorted(path for path in snapshot_folder(root).rglob("*") if path.is_file())
     paths = questions(root)
-    with running(root, memory_bytes=1, rows_bytes=0, preload=0) as api:
+    with running(root, memory_bytes=1, rows_bytes=0) as api:
         token = api.key()
         whole = answers(api, token, paths)
         assert {status for status, _ in whole.values()} == {200}
@@ -188,14 +188,14 @@ def test_a_bit_that_was_flipped_before_the_start_is_noticed_although_the_file_lo
 ) -> None:
     draw = random.Random(6)
     paths = questions(sound)
-    with running(sound, memory_bytes=1, rows_bytes=0, preload=0) as api:
+    with running(sound, memory_bytes=1, rows_bytes=0) as api:
         whole = answers(api, api.key(), paths)
     for number, name in enumerate(("decisions", "sealed_metrics", "portfolio/book=long_short", "rebalances")):
         root = tmp_path / str(number)
         shutil.copytree(sound, root)
         path = snapshot_folder(root) / name / "part-0.parquet"
         flip(path, draw.randrange(4, path.stat().st_size // 2), draw.randrange(8))
-        with running(root, memory_bytes=1, rows_bytes=0, preload=0) as api:
+        with running(root, memory_bytes=1, rows_bytes=0) as api:
             now = answers(api, api.key(), paths)
             for asked, answer in now.items():
                 require_right_or_withheld(asked, whole[asked], answer)
@@ -244,7 +244,7 @@ def test_an_unreadable_part_of_the_metrics_costs_its_blocks_alone(
 ) -> None:
     path = snapshot_folder(root) / dataset / "part-0.parquet"
     ask = f"{RUN}/metrics?panel=1&granularity=yearly"
-    with running(root, preload=0, memory_bytes=1, rows_bytes=0) as api:
+    with running(root, memory_bytes=1, rows_bytes=0) as api:
         token = api.key(raw=True)
         whole = api.json(ask, token)["data"]
         flip(path, 40, 3)
@@ -262,7 +262,7 @@ def test_an_unreadable_part_of_the_metrics_costs_its_blocks_alone(
 def test_metrics_of_which_nothing_can_be_read_are_503(root: Path) -> None:
     for path in snapshot_folder(root).rglob("part-0.parquet"):
         flip(path, 40, 3)
-    with running(root, preload=0) as api:
+    with running(root) as api:
         assert api.get(f"{RUN}/metrics", api.key()).status_code == 503
 
 
@@ -284,7 +284,7 @@ def test_health_counts_an_alpha_whose_publication_is_damaged_once_it_is_read_unt
         table.write_bytes(rows[:-1])
     else:
         table.unlink()
-    with running(root, preload=0) as api:
+    with running(root) as api:
         assert api.get(f"{RUN}/scores", api.key()).status_code == 503
         assert health(api) == ("degraded", 1)
         manifest.write_bytes(whole)
@@ -297,7 +297,7 @@ def test_health_counts_a_pointer_that_cannot_be_read_and_the_alpha_is_503(root: 
     pointer = root / "catalog" / f"{ALPHA}.json"
     whole = pointer.read_bytes()
     pointer.write_bytes(whole[:-20])
-    with running(root, preload=0) as api:
+    with running(root) as api:
         token = api.key()
         assert health(api) == ("degraded", 1)
         assert api.get(f"{RUN}/scores", token).status_code == 503, "it may well be there"
@@ -311,7 +311,7 @@ def test_another_snapshot_ends_the_damage(tmp_path: Path) -> None:
     published.publish(tmp_path, published.full())
     table = next(tmp_path.glob("alphas/*/*/decisions/part-0.parquet"))
     flip(table, 400, 2)
-    with running(tmp_path, preload=0) as api:
+    with running(tmp_path) as api:
         token = api.key()
         ask = "/v1/alphas/Test_hand/scores"
         assert api.get(ask, token).status_code == 503
@@ -387,7 +387,7 @@ def failing_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Itera
 def test_a_panic_is_503_in_the_envelope_and_leaves_the_service_answering(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with running(root, memory_bytes=1, rows_bytes=0, preload=0) as api:
+    with running(root, memory_bytes=1, rows_bytes=0) as api:
         token = api.key()
         with failing_with(PanicException("index out of bounds"), monkeypatch):
             found = api.get(f"{RUN}/scores", token)
@@ -440,7 +440,7 @@ def test_notebooks_are_refused_a_damaged_file_as_well(root: Path) -> None:
 def test_a_catalogue_that_loses_everything_is_not_believed(tmp_path: Path) -> None:
     root = tmp_path / "published"
     published.publish(root, published.full())
-    with running(root, memory_bytes=1, rows_bytes=0, preload=0) as api:
+    with running(root, memory_bytes=1, rows_bytes=0) as api:
         token = api.key()
         ask = "/v1/alphas/Test_hand/scores"
         assert api.get(ask, token).status_code == 200

@@ -30,8 +30,6 @@ def base(here: Path, token: str) -> Iterator[str]:
     """Return a running server that has the week, the scores and the ledger in memory."""
     with served(here) as (_, address):
         headers = {"authorization": f"Bearer {token}"}
-        log = here.parent / "server.log"
-        eventually(lambda: '"preloaded"' in log.read_text())
         with plain_http.connect(base_url=address, headers=headers) as client:
             for path in (WEEK, SCORES, LEDGER):
                 assert client.get(path).status_code == 200

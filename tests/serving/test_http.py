@@ -3,7 +3,6 @@ from __future__ import annotations
 import gzip
 import re
 
-import brotli
 import pytest
 import zstandard
 
@@ -131,7 +130,6 @@ def test_lists_have_a_tag_of_their_bytes(api: ApiClient, plain: str) -> None:
     ("coding", "decode"),
     [
         ("zstd", lambda body: zstandard.ZstdDecompressor().decompress(body)),
-        ("br", brotli.decompress),
         ("gzip", gzip.decompress),
     ],
 )
@@ -175,7 +173,8 @@ def test_small_bodies_travel_as_they_are(api: ApiClient, plain: str) -> None:
         ("gzip", "gzip"),
         ("gzip, br, zstd", "zstd"),
         ("gzip;q=1, br;q=0.5", "gzip"),
-        ("br;q=0.9, gzip;q=0.9", "gzip"),
+        ("zstd;q=0.9, gzip;q=0.9", "zstd"),
+        ("br", "identity"),
         ("GZIP", "gzip"),
         ("*", "zstd"),
         ("*;q=0.1, gzip;q=0.5", "gzip"),

@@ -259,7 +259,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def test_a_call_too_many_is_told_when_to_come_back_and_others_are_answered(root: Path, hanging: Gate) -> None:
-    with running(root, threads=1, max_waiting_answers=3, preload=0) as api:
+    with running(root, threads=1, max_waiting_answers=3) as api:
         heavy, light = bearer(api.key()), bearer(api.key())
         api.wait(_overload(api, hanging, heavy, light))
 
@@ -286,7 +286,7 @@ async def _overload(api: ApiClient, gate: Gate, heavy: dict[str, str], light: di
 
 
 def test_a_probe_waits_for_no_thread(root: Path, hanging: Gate) -> None:
-    with running(root, threads=1, max_waiting_answers=1, max_wait_seconds=0.1, preload=0) as api:
+    with running(root, threads=1, max_waiting_answers=1, max_wait_seconds=0.1) as api:
         keys = [bearer(api.key()) for _ in range(2)]
 
         async def scenario() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
-import itertools
+import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -16,17 +15,15 @@ from hypothesis import strategies as st
 
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
-from schemas.rows import ROWS
 from serve.cache.bodies import AdmissionFilter, Body
 from serve.cache.lru import SizedLRUCache
-from serve.pages import rendered_table, table_cache
-from serve.pages.duckdb import Engine
+from serve.pages import row_table, row_tables
 from serve.pages.json import to_json
+from serve.pages.page_query import PageQuery
 from serve.pages.reader import Reader
-from serve.pages.rendered_rows import render
-from serve.pages.rendered_table import ParquetSource, read_table
-from serve.pages.rows_folder import RowsFolder
-from serve.pages.sql import Statement
+from serve.pages.row_folder import RowFolder
+from serve.pages.row_table import RowTable, make_batch
+from serve.pages.sql import Statement, source
 from tests.support import published
 from tests.support.client import ApiClient
 from tests.support.page_parts import PLACES, Parts
@@ -66,11 +63,11 @@ def both(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[
     """Parts that render a table after its first answer from the file, some rows at a time: to memory, and to a folder."""
     place = tmp_path_factory.mktemp("rendered") / "rows"
     with pytest.MonkeyPatch.context() as patch:  # the only knobs, and no settings
-        patch.setattr(table_cache, "_SHARE_WHEN_FREE", 0.0)
-        patch.setattr(rendered_table, "_PART_ROWS", 7)
+        patch.setattr(row_tables, "_SHARE_WHEN_FREE", 0.0)
+        patch.setattr(row_table, "_PART_ROWS", 7)
         parts = {
             "memory": Parts(root, 2**30),
-            "folder": Parts(root, 2**30, RowsFolder(place, 2**30, "root")),
+            "folder": Parts(root, 2**30, RowFolder(place, 2**30, "root")),
         }
         yield parts
         for each in parts.values():
@@ -174,83 +171,42 @@ def test_a_long_window_of_a_curve_is_not_measured_at_once(tmp_path: Path) -> Non
         parts.close()
 
 
-def test_rows_are_written_alike_one_by_one_and_all_at_once() -> None:
+class File:
+    """What a table is made of: a file of rows that no run holds."""
+
+    def __init__(self, path: Path, frame: pl.DataFrame) -> None:
+        frame.write_parquet(path)
+        self._stored = source(str(path))
+
+    def statements(self) -> tuple[Statement, Statement]:
+        columns = 'text, number, "at", day, day AS "#day", text AS "#symbol"'
+        rows = Statement(f"SELECT {columns} FROM {self._stored.sql}", self._stored.binds)
+        return rows, Statement(f"SELECT DISTINCT text AS symbol FROM {self._stored.sql}", self._stored.binds)
+
+
+def test_every_text_and_instant_is_written_as_the_engine_writes_it(tmp_path: Path) -> None:
     noon = dt.datetime(2020, 1, 3, 12, tzinfo=dt.UTC)
     frame = pl.DataFrame(
         {
-            "text": ["a\nb", 'quo"te', "", None, "\U0001f600,\\"] * 3000,
-            "number": [1.0, -0.0, 1e-300, None, 0.1 + 0.2] * 3000,
-            "at": [noon, None, noon.replace(microsecond=5), noon, noon] * 3000,
-            "day": [dt.date(2020, 1, 3)] * 15_000,
+            "text": ["a\nb", 'quo"te', "", "c,}", "\U0001f600,\\"] * 9_000,
+            "number": [1.0, -0.0, 1e-300, None, 0.1 + 0.2] * 9_000,
+            "at": [noon, None, noon.replace(microsecond=5), noon, noon] * 9_000,
+            "day": [dt.date(2020, 1, 3)] * 20_000 + [dt.date(2020, 1, 4)] * 25_000,
         }
     )
-    cuts = [0, 1, 7_500, 7_500, 12_501, 15_000]
-    parts = [frame[first:end] for first, end in itertools.pairwise(cuts)]
-    assert b"".join(render(parts, frame.height).between(0, frame.height)) == to_json(frame)
-    rows = render([frame], frame.height)
-    assert len(rows) == frame.height
-    assert b"".join(rows.between(0, frame.height)) == to_json(frame)
-    assert b"".join(rows.between(4_999, 5_003)) == to_json(frame[4_999:5_003])
-    some = np.array([14_999, 0, 7_000, 7_000], np.int32)
-    assert b"".join(rows.take(some)) == to_json(frame[some])
-    assert rows.between(5, 5) == rows.take(some[:0]) == (b"[]",)
-    assert b"".join(render([frame[:0]], 0).between(0, 0)) == b"[]"
-
-
-def test_rows_far_longer_than_those_before_them_are_written_whole() -> None:
-    frame = pl.DataFrame({"text": ["a"] * 20_000 + ["b" * 300] * 20_000})
-    rows = render([frame], frame.height)
-    assert b"".join(rows.between(0, frame.height)) == to_json(frame)
-    plain = len(to_json(frame)) - 1 + 8 * (frame.height + 1)
-    assert plain < rows.bytes < 1.05 * plain, (
-        "and no more is cached than that and the blocks, which are small here"
-    )
-
-
-class Backwards(Engine):
-    """An engine that keeps the order of a file only when it is asked to."""
-
-    def __init__(self, parts: str) -> None:
-        super().__init__()
-        self._order = parts
-
-    def frame(self, statement: Statement) -> pl.DataFrame:
-        return super().frame(statement)[::-1]
-
-    @contextlib.contextmanager
-    def parts(self, statement: Statement, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
-        if "ORDER BY" not in statement.sql:
-            statement = Statement(f"{statement.sql} {self._order}", statement.binds)
-        with super().parts(statement, min(rows, 5)) as found:
-            yield found
-
-
-@pytest.mark.parametrize("parts", ['ORDER BY "#row" DESC', 'WHERE "#row" < 20', 'WHERE "#row" <> 7'])
-@pytest.mark.parametrize("sorted_by", [None, "score"])
-def test_rows_are_rendered_as_the_file_has_them_in_whatever_order_they_come(
-    root: Path, parts: str, sorted_by: str | None
-) -> None:
-    snapshot = Parts(root, 1).snapshot
-    stored = ParquetSource(
-        ROWS["decision"],
-        snapshot.entry("decisions").rows,
-        snapshot.columns("decisions"),
-        raw=False,
-        figures=("score",),
-        sorted_by=sorted_by,
-    )
-    usual, other = Reader(), Reader()
-    other.engine = Backwards(parts.replace('"#row"', "file_row_number"))
-    file = snapshot.file("decisions", None)
-    expected, found = read_table(usual, file, stored), read_table(other, file, stored)
-    assert expected is not None
-    assert found is not None
-    everything = expected.rows.between(0, len(expected.rows))
-    assert len(expected.rows) > 30
-    assert found.rows.between(0, len(found.rows)) == everything
-    assert found.index.days == expected.index.days
-    usual.close()
-    other.engine.close()
+    reader = Reader()
+    table = RowTable(make_batch(reader, cast(Any, File(tmp_path / "f.parquet", frame)), io.BytesIO))
+    reader.close()
+    everything = PageQuery(("a", "s"), "", "decisions", "score", raw=False, limit=frame.height)
+    assert b"".join(table.cut(everything).pieces) == to_json(frame)
+    second = everything._replace(first=dt.date(2020, 1, 4), offset=4_999, limit=5)
+    assert b"".join(table.cut(second).pieces) == to_json(frame[24_999:25_004])
+    named = everything._replace(symbols=("", 'quo"te', "nobody"), offset=8_000, limit=300)
+    found = table.cut(named)
+    chosen = frame.filter(pl.col("text").is_in(["", 'quo"te']))
+    assert (b"".join(found.pieces), found.total) == (to_json(chosen[8_000:8_300]), chosen.height)
+    assert table.cut(named._replace(offset=10**9)).pieces == (b"[]",)
+    assert table.cut(named._replace(symbols=("nobody",))) == ((b"[]",), 0, 0)
 
 
 @pytest.mark.parametrize("size", [10, 2_000_000])

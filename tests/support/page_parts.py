@@ -24,9 +24,9 @@ from serve.pages.ledgers import Ledgers
 from serve.pages.page_query import Found, PageQuery
 from serve.pages.reader import Reader
 from serve.pages.rebalances import RebalanceIndexes
-from serve.pages.rows_folder import RowsFolder
+from serve.pages.row_folder import RowFolder
+from serve.pages.row_tables import RowTables
 from serve.pages.symbols import RunSymbols
-from serve.pages.table_cache import TableCache
 from tests.support import published
 
 PLACES = {
@@ -45,7 +45,7 @@ PLACES = {
 class Parts:
     """The parts of a service that answer page queries, over a root of its own; nothing in it is made up."""
 
-    def __init__(self, root: Path, limit: int, folder: RowsFolder | None = None) -> None:
+    def __init__(self, root: Path, limit: int, folder: RowFolder | None = None) -> None:
         self.catalogue = Catalogue(open_storage(str(root)))
         self.catalogue.refresh()
         snapshot = self.catalogue.resolve(published.ALPHA)
@@ -53,11 +53,11 @@ class Parts:
         self.snapshot = snapshot
         self.reader = Reader()
         self.caches = caches = CacheRegistry(limit)
-        self.rendered = TableCache(caches["rows"], self.is_read, folder)
+        self.row_tables = RowTables(self.reader, caches["rows"], self.is_read, folder)
         indexes = RebalanceIndexes(self.reader, caches["rebalances"])
         symbols = RunSymbols(self.reader, caches["symbols"])
         self.pages = Pages(
-            TablePages(self.reader, self.rendered, indexes, symbols),
+            TablePages(self.reader, self.row_tables, indexes, symbols),
             CurvePages(Ledgers(self.reader, caches["ledgers"])),
             BookPages(self.reader),
         )
@@ -70,7 +70,7 @@ class Parts:
     def follow(self) -> None:
         """Look at the catalogue, and drop what nobody reads any more."""
         self.catalogue.refresh()
-        self.rendered.drop_unread()
+        self.row_tables.drop_unread()
 
     def query(self, name: str, asked: dict[str, str], *, raw: bool) -> PageQuery:
         path = {"alpha": published.ALPHA, **{x: asked[x] for x in PLACES[name]}}
@@ -103,7 +103,7 @@ class Parts:
         raise AssertionError("the table was never cached")
 
     def close(self) -> None:
-        self.rendered.close()
+        self.row_tables.close()
         self.reader.close()
 
 

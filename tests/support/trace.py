@@ -164,7 +164,7 @@ def journeys_over(root: Path) -> Iterator[dict[str, Journey]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ComputeQueue, "run", followed_run)  # before the service takes it
-        app = create(Settings(datasets=str(root), threads=2, preload=0, refresh_seconds=60.0), access)
+        app = create(Settings(datasets=str(root), threads=2, refresh_seconds=60.0), access)
         with started(app, access) as client:
             token = client.wait(issue_key(access))
             yield client.wait(_follow(cast(Any, app), token, followed))

@@ -8,7 +8,6 @@ import pytest
 
 from tests.support.raw_http import Server
 from tests.support.server import served
-from tests.support.waiting import eventually
 
 LIMITS = {
     "ALPHA_RESULTS_MAX_TARGET_BYTES": "2000",
@@ -32,6 +31,5 @@ def ways(here: Path, token: str) -> Iterator[list[Server]]:
             log, counts = here.parent / f"{way}.log", str(here.parent / f"{way}.limits")
             variables = {"ALPHA_RESULTS_FAST_PATH": way, "ALPHA_RESULTS_LIMITS_STATE": counts, **LIMITS}
             _, base = stack.enter_context(served(here, log=log, variables=variables))
-            eventually(lambda log=log: '"preloaded"' in log.read_text())  # type: ignore[misc]
             found.append(Server(base, token, log))
         yield found

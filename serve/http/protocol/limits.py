@@ -15,11 +15,6 @@ _log = structlog.get_logger("serve.http.protocol")
 
 DESCRIPTORS_FOR_FILES: Final = 96
 """File descriptors that connections leave to data files, stores, logs, and to callers that are being sent away."""
-_MIN_TABLES: Final = 8
-_MAX_TABLES: Final = 512
-"""Rendered tables that may have a file open."""
-_DESCRIPTORS_A_TABLE: Final = 2
-"""That of the file, and that of its mapping."""
 
 
 def _default(name: str) -> int:
@@ -83,16 +78,10 @@ def descriptors() -> int:
     return 2**20 if soft == resource.RLIM_INFINITY else soft
 
 
-def open_tables(connections: int) -> int:
-    """Return how many files of rendered rows may be open beside so many connections."""
-    spare = descriptors() - DESCRIPTORS_FOR_FILES - connections
-    return max(_MIN_TABLES, min(_MAX_TABLES, spare // _DESCRIPTORS_A_TABLE))
-
-
 def allow_descriptors(connections: int) -> None:
     """Raise this process's own limit of file descriptors, as far as it may, to what so many connections need."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections + DESCRIPTORS_FOR_FILES + _MAX_TABLES * _DESCRIPTORS_A_TABLE
+    wanted = connections + DESCRIPTORS_FOR_FILES
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return
     if hard != resource.RLIM_INFINITY:

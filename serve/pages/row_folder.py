@@ -1,0 +1,286 @@
+"""Row tables in a folder of this machine: one copy for all serving processes, and for the next start.
+
+::
+
+    <folder>/<root>/alphas/alpha_id=<id>/snapshot=<id>/<digest of what it is made of>.rows
+    <folder>/lock                                       locked by the process that makes a table
+
+A file is an Arrow IPC file, its length and its CRC-32. It gets its name when it is complete and is never changed afterwards;
+what was used longest ago makes room for what is new. A file that is removed while it is mapped stays readable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+import struct
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple, cast
+
+import pyarrow as pa
+import structlog
+from isal import isal_zlib
+
+from datasets.layout import snapshot_path
+from datasets.storage.disk import locked, writing
+from serve.cache.lru import SnapshotKey
+from serve.pages.row_table import NotTabled, RowsDamaged, RowTable
+
+_log = structlog.get_logger("serve.rows")
+_ROWS: Final = ".rows"
+_PART: Final = ".part"
+_TRAILER: Final = struct.Struct("<QI")
+"""Bytes of the Arrow file before it, and their CRC-32."""
+MAX_SHARE: Final = 0.5
+"""Share of the bound that one table may take: a larger one would leave no room for any other."""
+_MIN_FREE_SHARE: Final = 0.05
+"""Share of the disk that is left free for others."""
+
+
+class FolderCounts(NamedTuple):
+    """How a folder did since it was opened, and what it holds as of the last look.
+
+    Attributes
+    ----------
+    hits, misses
+        Tables this process opened, and tables it had to make.
+    entries, bytes, limit
+        Files of all processes.
+    evictions
+        Files this process removed to make room.
+    """
+
+    hits: int
+    misses: int
+    entries: int
+    bytes: int
+    limit: int
+    evictions: int
+
+
+class RowFolder:
+    """Row tables on disk, bounded in bytes. Safe between threads and between processes.
+
+    Parameters
+    ----------
+    folder
+        Made when it is not there, for this user alone. Nothing else may be in it.
+    limit
+        Bytes of all files.
+    identity
+        Of the datasets root.
+
+    Raises
+    ------
+    OSError
+        When the folder cannot be used, or may be used by others.
+    """
+
+    def __init__(self, folder: Path, limit: int, identity: str) -> None:
+        self.limit: Final = limit
+        self._folder = folder
+        self._root = folder / identity
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.stat(follow_symlinks=False)
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+            raise PermissionError(errno.EPERM, "it is not a folder that this user alone may use", str(folder))
+        self._root.mkdir(exist_ok=True)
+        with tempfile.TemporaryFile(dir=self._root):
+            pass
+        self._hits = self._misses = self._evictions = self._entries = 0
+        self.bytes = 0
+        """Of all files, as of the last look."""
+        self._make_room(0)
+
+    @property
+    def counts(self) -> FolderCounts:
+        """How it did."""
+        return FolderCounts(self._hits, self._misses, self._entries, self.bytes, self.limit, self._evictions)
+
+    def holds_any(self, owner: SnapshotKey) -> bool:
+        """Whether any process made a table of a snapshot."""
+        return (self._root / snapshot_path(*owner)).is_dir()
+
+    def open(self, owner: SnapshotKey, digest: str) -> RowTable | None:
+        """Return a table; None when there is none. One that is damaged is removed."""
+        path = self._path(owner, digest)
+        with contextlib.suppress(OSError):
+            status = path.lstat()
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+                return None
+            try:
+                table = _opened(path)
+            except (RowsDamaged, pa.ArrowException, struct.error) as error:
+                _log.warning("rendered_rows_damaged", alpha=owner[0], path=str(path), reason=str(error))
+                self.remove(owner, digest)
+                return None
+            os.utime(path, (time.time(), status.st_mtime))
+            self._hits += 1
+            return table
+        return None
+
+    def size(self, owner: SnapshotKey, digest: str) -> int:
+        """Return the bytes of a table's file; 0 when there is none."""
+        with contextlib.suppress(OSError):
+            return self._path(owner, digest).lstat().st_size
+        return 0
+
+    def remove(self, owner: SnapshotKey, digest: str) -> None:
+        """Remove a table's file."""
+        with contextlib.suppress(OSError):
+            self._path(owner, digest).unlink()
+
+    def write(
+        self,
+        owner: SnapshotKey,
+        digest: str,
+        size: int,
+        make: Callable[[Callable[[], BinaryIO]], pa.RecordBatch],
+    ) -> bool:
+        """Make a table and write it; False while another process makes one.
+
+        Parameters
+        ----------
+        size
+            Bytes it is estimated to take.
+        make
+            Returns its batch, whose columns it writes to temporary files.
+
+        Raises
+        ------
+        DiskUnavailable
+            When the disk takes no more; nothing is left of what was written.
+        NotTabled
+            When it takes more than its share of the bound.
+        """
+        path = self._path(owner, digest)
+        with writing(path), self._only_writer() as alone:
+            if not alone or path.exists():
+                return alone
+            self._make_room(size)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            part = path.with_suffix(_PART)
+            try:
+                with contextlib.ExitStack() as spools:
+                    batch = make(
+                        lambda: cast(BinaryIO, spools.enter_context(tempfile.TemporaryFile(dir=path.parent)))
+                    )
+                    _write(part, batch)
+                    del batch
+                written = part.stat().st_size
+                if written > self.limit * MAX_SHARE:
+                    raise NotTabled("it takes too much of what the folder may hold")
+                self._make_room(written)
+                part.replace(path)
+            finally:
+                part.unlink(missing_ok=True)
+            self._misses += 1
+            self._entries += 1
+            self.bytes += written
+        return True
+
+    def drop(self, owner: SnapshotKey) -> None:
+        """Remove the files of a snapshot."""
+        snapshot = self._root / snapshot_path(*owner)
+        shutil.rmtree(snapshot, ignore_errors=True)
+        with contextlib.suppress(OSError):  # other snapshots of the alpha
+            snapshot.parent.rmdir()
+
+    def drop_unread(self, is_read: Callable[[SnapshotKey], bool]) -> None:
+        """Remove the files of every snapshot that nobody reads any more."""
+        for snapshot in self._root.glob("alphas/alpha_id=*/snapshot=*"):
+            owner = snapshot.parent.name.partition("=")[2], snapshot.name.partition("=")[2]
+            if not is_read(owner):
+                self.drop(owner)
+
+    def _path(self, owner: SnapshotKey, digest: str) -> Path:
+        return self._root / snapshot_path(*owner) / f"{digest}{_ROWS}"
+
+    @contextlib.contextmanager
+    def _only_writer(self) -> Iterator[bool]:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(locked(self._folder / "lock", 0.0))
+            except TimeoutError:
+                yield False
+                return
+            for part in self._folder.rglob(f"*{_PART}"):  # whoever wrote it is dead
+                part.unlink(missing_ok=True)
+            yield True
+
+    def _make_room(self, size: int) -> None:
+        """Remove what was used longest ago until so many bytes fit.
+
+        Raises
+        ------
+        OSError
+            When they would take what is left free on the disk.
+        """
+        files = sorted(self._files())
+        self.bytes = sum(size for _, size, _ in files)
+        self._entries = len(files)
+        for _, freed, path in files:
+            if self.bytes + size <= self.limit:
+                break
+            path.unlink(missing_ok=True)
+            self.bytes -= freed
+            self._entries -= 1
+            self._evictions += 1
+        disk = shutil.disk_usage(self._folder)
+        if size and disk.free - size < disk.total * _MIN_FREE_SHARE:
+            raise OSError(errno.ENOSPC, "hardly any space would be left on the disk")
+
+    def _files(self) -> Iterator[tuple[float, int, Path]]:
+        """Yield the last use, the bytes and the path of every table, whatever root and format it is of."""
+        for path in self._folder.rglob(f"*{_ROWS}"):
+            with contextlib.suppress(OSError):
+                status = path.lstat()
+                yield status.st_atime, status.st_size, path
+
+
+def open_folder(folder: Path, limit: int, identity: str) -> RowFolder | None:
+    """Open a folder of row tables; None, and a line in the log, when it cannot be used."""
+    try:
+        return RowFolder(folder.expanduser().absolute(), limit, identity)
+    except (OSError, RuntimeError) as error:  # the latter when there is no home
+        reason = getattr(error, "strerror", None) or str(error)
+        _log.warning("rendered_rows_in_memory", folder=str(folder), reason=reason)
+        return None
+
+
+def _write(path: Path, batch: pa.RecordBatch) -> None:
+    path.touch(mode=0o600, exist_ok=False)
+    with path.open("wb") as file:
+        with pa.ipc.new_file(file, batch.schema) as writer:
+            writer.write_batch(batch)
+        file.flush()
+        with pa.memory_map(str(path)) as written:
+            content = written.read_buffer()
+        file.write(_TRAILER.pack(content.size, isal_zlib.crc32(content)))
+
+
+def _opened(path: Path) -> RowTable:
+    """Map a file.
+
+    Raises
+    ------
+    RowsDamaged
+        When it is not what was written.
+    """
+    with pa.memory_map(str(path)) as file:
+        content = file.read_buffer()  # it stays mapped, without an open file, as long as this is in use
+    if content.size < _TRAILER.size:
+        raise RowsDamaged("its end is missing")
+    arrow = content.slice(0, content.size - _TRAILER.size)
+    length, digest = _TRAILER.unpack(content.slice(arrow.size))
+    if length != arrow.size or digest != isal_zlib.crc32(arrow):
+        raise RowsDamaged("its bytes are not those that were written")
+    return RowTable(pa.ipc.open_file(pa.BufferReader(arrow)).get_batch(0), (path, content.size))

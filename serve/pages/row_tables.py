@@ -1,0 +1,194 @@
+"""Which tables are worth their room, and making them beside the requests."""
+
+from __future__ import annotations
+
+import io
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeAlias
+
+import structlog
+from polars.exceptions import PanicException
+
+from datasets.snapshot import Snapshot
+from schemas.errors import DiskUnavailable
+from schemas.rows import ROWS
+from serve.cache.lru import SizedLRUCache, SnapshotKey
+from serve.pages.page_query import TableView
+from serve.pages.reader import Reader
+from serve.pages.row_folder import MAX_SHARE, RowFolder
+from serve.pages.row_table import NotTabled, RowTable, make_batch, table_source
+from serve.runtime import release_arrow_memory
+
+_BYTES_A_VALUE: Final = 28
+"""What a value takes as JSON with its name, by which a table's size is estimated before it is made."""
+_MADE_BYTES_A_SECOND: Final = 150e6
+"""What one core makes, by which the price of a table is estimated."""
+_SHARE_WHEN_FREE: Final = 0.02
+"""Part of that price that direct answers must have cost before it is paid, while there is room."""
+_MAX_OPENED_AT_ONCE: Final = 256 << 20
+"""Bytes of a file that a request waits for, as all of it is compared with its digest; a larger one is opened beside the requests."""
+_MAX_SPENT: Final = 4096
+"""Tables whose direct answers are added up."""
+_REFUSED_SECONDS: Final = 30.0
+"""How long a table is not tried again that could not be made."""
+_Key: TypeAlias = tuple[SnapshotKey, TableView]
+
+_log = structlog.get_logger("serve.cache")
+
+
+class RowTables:
+    """The tables that pages are cut from, made once direct answers have cost a part of making them.
+
+    Parameters
+    ----------
+    reader
+        What reads the files.
+    cache
+        Where tables stay; of those in a folder, what this process has of them.
+    is_read
+        Whether a snapshot is served or asked for: no table of another is kept.
+    folder
+        Where the rows of tables are; None for memory.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        cache: SizedLRUCache[RowTable],
+        is_read: Callable[[SnapshotKey], bool],
+        folder: RowFolder | None = None,
+    ) -> None:
+        self._reader = reader
+        self._cache = cache
+        self._is_read = is_read
+        self.folder: Final = folder
+        self._bounded: Final = cache if folder is None else folder
+        self.get: Final = cache.get
+        """Return a table that is open; None on a miss."""
+        self._spent: OrderedDict[_Key, float] = OrderedDict()
+        self._refused: dict[_Key, float] = {}
+        self._begun: set[_Key] = set()
+        self._lock = threading.Lock()
+        # One at a time: making a table must leave cores to the requests.
+        self._maker = ThreadPoolExecutor(1, thread_name_prefix="rows")
+
+    def close(self) -> None:
+        """Begin no table any more, and wait for the one at work."""
+        self._maker.shutdown(cancel_futures=True)
+
+    def load(self, snapshot: Snapshot, view: TableView) -> RowTable | None:
+        """Return a table that is open, or whose file is there; None on a miss."""
+        table = self._cache.get(snapshot.key, view)
+        if table is not None or self.folder is None or not self.folder.holds_any(snapshot.key):
+            return table
+        source = table_source(view, snapshot)
+        if source is None or not (size := self.folder.size(snapshot.key, source.digest)):
+            return None
+        if size > _MAX_OPENED_AT_ONCE:
+            self._begin(snapshot, view)
+            return None
+        return self._open(self.folder, snapshot.key, view, source.digest)
+
+    def record_miss(self, snapshot: Snapshot, view: TableView, seconds: float) -> None:
+        """Note what a direct answer cost, and have the table made once that pays."""
+        key = (snapshot.key, view)
+        size = _estimated(snapshot, view)
+        if size > self._bounded.limit * MAX_SHARE:
+            return
+        free = self._bounded.bytes + size <= self._bounded.limit
+        price = size / _MADE_BYTES_A_SECOND * (_SHARE_WHEN_FREE if free else 1.0)
+        with self._lock:
+            spent = self._spent.pop(key, 0.0) + seconds
+            self._spent[key] = spent
+            while len(self._spent) > _MAX_SPENT:
+                self._spent.popitem(last=False)
+        if spent >= price:
+            self._begin(snapshot, view)
+
+    def discard(self, snapshot: Snapshot, view: TableView) -> None:
+        """Close a table that is damaged, and remove its file."""
+        _log.warning("rendered_rows_damaged", alpha=snapshot.alpha_id, reason="a file was shortened")
+        self._cache.remove(snapshot.key, view)
+        source = table_source(view, snapshot)
+        if self.folder is not None and source is not None:
+            self.folder.remove(snapshot.key, source.digest)
+
+    def drop_unread(self) -> None:
+        """Close the tables of snapshots that nobody reads any more, and remove their files."""
+        with self._lock:
+            self._refused = {key: until for key, until in self._refused.items() if self._is_read(key[0])}
+        for owner in self._cache.owners:
+            if not self._is_read(owner):
+                self._cache.drop(owner)
+        if self.folder is not None:
+            self.folder.drop_unread(self._is_read)
+
+    def _begin(self, snapshot: Snapshot, view: TableView) -> None:
+        """Have a table opened or made, unless that was begun."""
+        key = (snapshot.key, view)
+        with self._lock:
+            if key in self._begun or time.monotonic() < self._refused.get(key, 0.0):
+                return
+            self._begun.add(key)
+        try:
+            self._maker.submit(self._make, snapshot, view)
+        except RuntimeError:  # the service is going down
+            self._begun.discard(key)
+
+    def _make(self, snapshot: Snapshot, view: TableView) -> None:
+        owner = snapshot.key
+        try:
+            if self._is_read(owner):  # it may have been replaced while it waited for its turn
+                self._make_or_open(snapshot, view)
+        except NotTabled as error:
+            _log.info("table_not_cached", alpha=owner[0], reason=str(error))
+            self._refused[owner, view] = math.inf
+        except (Exception, PanicException) as error:  # noqa: BLE001 - the files answer as before, and say what is wrong with them
+            _log.warning("table_not_cached", alpha=owner[0], kind=type(error).__name__, reason=str(error))
+            self._refused[owner, view] = time.monotonic() + _REFUSED_SECONDS
+        finally:
+            if not self._is_read(owner):
+                self._cache.drop(owner)
+                if self.folder is not None:
+                    self.folder.drop(owner)
+            release_arrow_memory()
+            with self._lock:
+                self._begun.discard((owner, view))
+
+    def _make_or_open(self, snapshot: Snapshot, view: TableView) -> None:
+        owner, source = snapshot.key, table_source(view, snapshot)
+        if source is None:
+            raise NotTabled("a column is missing")
+        size = _estimated(snapshot, view)
+        if self.folder is not None:
+            try:
+                if self.folder.write(
+                    owner, source.digest, size, lambda spool: make_batch(self._reader, source, spool)
+                ):
+                    self._spent.pop((owner, view), None)
+                    self._open(self.folder, owner, view, source.digest)
+            except (OSError, DiskUnavailable) as error:
+                _log.warning("rendered_rows_in_memory", alpha=owner[0], reason=str(error))
+            else:
+                return
+        if size > self._cache.limit * MAX_SHARE:
+            raise NotTabled("it takes too much of the memory")
+        self._cache.make_room(size)
+        table = RowTable(make_batch(self._reader, source, io.BytesIO))
+        self._spent.pop((owner, view), None)
+        self._cache.put(owner, view, table, table.bytes)
+
+    def _open(self, folder: RowFolder, owner: SnapshotKey, view: TableView, digest: str) -> RowTable | None:
+        table = folder.open(owner, digest)
+        if table is not None:
+            self._cache.put(owner, view, table, table.bytes)
+        return table
+
+
+def _estimated(snapshot: Snapshot, view: TableView) -> int:
+    return snapshot.entry(view.table, view.book).rows * len(ROWS[view.row].columns) * _BYTES_A_VALUE
