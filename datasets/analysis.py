@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import polars as pl
 
-from datasets.maths.price import price_curve
-from datasets.run_metrics.window import WHOLE_RUN, Window
+from datasets.figures.price import price_curve
+from datasets.figures.window import WHOLE_RUN, Window
 from schemas.errors import KindNotPublished, SettingsError
 from schemas.market_data import MARKET_DATA
 from schemas.metrics.statistic import SOURCES
@@ -51,9 +51,9 @@ def metrics(
     panel: bool,
 ) -> dict[str, Any]:
     """Return the figures of a run as the interface answers them to a key that may call everything but raw columns."""
-    from datasets.run_metrics.assemble import MetricsQuery, assemble  # noqa: PLC0415 - slow to load beside the rest
-    from datasets.run_metrics.check_summary import named_alphas  # noqa: PLC0415 - as above
-    from datasets.run_metrics.reading import figures_of  # noqa: PLC0415 - as above
+    from datasets.figure_data import figures_of  # noqa: PLC0415 - as above
+    from datasets.figures.checks import named_alphas  # noqa: PLC0415 - as above
+    from datasets.figures.run_metrics import MetricsQuery, assemble  # noqa: PLC0415 - slow to load beside the rest
 
     if granularity not in SCOPES:
         raise SettingsError(f"no granularity {granularity!r}; there are {', '.join(SCOPES)}")

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from datasets.manifest import Manifest
-from datasets.manifest_view import visible
-from datasets.run_metrics.check_summary import (
+from datasets.figures.checks import (
     NOTICED,
     CheckSummary,
     MayRead,
@@ -17,6 +15,8 @@ from datasets.run_metrics.check_summary import (
     rows_checked,
     share_checked,
 )
+from datasets.manifest import Manifest
+from datasets.manifest_view import visible
 from datasets.sealed_weeks import RESTATED, describe
 from schemas.notices import TOO_FEW_OTHERS
 from schemas.objects.audit import ENTRY_KINDS, STATUSES
@@ -61,7 +61,7 @@ def audit(manifest: Manifest, summary: CheckSummary | None, reader: Reader) -> d
     manifest
         Of its snapshot.
     summary
-        Result of :func:`datasets.run_metrics.check_summary.check_summary`.
+        Result of :func:`datasets.figures.checks.check_summary`.
     reader
         What the reader may not see is left out of entries and of counts.
 

@@ -26,7 +26,7 @@ def _():
     import polars as pl
 
     import datasets
-    from datasets.maths.ratios import information_ratio, max_drawdown_pct
+    from datasets.figures.ratios import information_ratio, max_drawdown_pct
 
     # `$ROOT` as the demo's line sets it; without it, the demo that was started in this folder.
     file = Path(".demo/env")
@@ -83,7 +83,7 @@ def _(mo):
 
 @app.cell
 def _(np, pl, plt, runs):
-    from datasets.maths.common_closes import between_common_closes
+    from datasets.figures.correlation import between_common_closes
 
     # The return of a session that another alpha lacks stands in the next close that all have.
     _common = between_common_closes(

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from datasets.figures.series import Flags, Floats
 from datasets.headline.record import (
     STATED,
     Row,
@@ -20,7 +21,6 @@ from datasets.headline.record import (
     sessions_of,
     tags_of,
 )
-from datasets.maths.series import Flags, Floats
 from datasets.pointer import Pointer
 from schemas.metrics.headline import HEADLINE, RECORDED
 from schemas.metrics.statistic import Checked

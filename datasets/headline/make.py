@@ -12,19 +12,17 @@ import numpy as np
 import orjson
 import polars as pl
 
+from datasets.figure_data import read
+from datasets.figures.blocks import rank_ic
+from datasets.figures.core import core_statistics
+from datasets.figures.equity import period_returns
+from datasets.figures.run_figures import Ledger, RunFigures, SealedMetrics, Sources
+from datasets.figures.series import measured
+from datasets.figures.statistics import Entry, Span
+from datasets.figures.unavailable import Unavailable, Warnings
 from datasets.headline.record import SEALED, Headline
 from datasets.layout import DESCRIPTION, snapshot_path
 from datasets.manifest import FileEntry, Manifest
-from datasets.maths.equity import period_returns
-from datasets.maths.series import measured
-from datasets.maths.unavailable import Unavailable
-from datasets.run_metrics.blocks import rank_ic
-from datasets.run_metrics.core import core_statistics
-from datasets.run_metrics.figures import Ledger, RunFigures, SealedMetrics
-from datasets.run_metrics.reading import read
-from datasets.run_metrics.sources import Sources
-from datasets.run_metrics.statistics import Entry, Span
-from datasets.run_metrics.unavailable import Warnings
 from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics.headline import RECORDED, HeadlineFigure

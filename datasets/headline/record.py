@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from datasets.figures.checks import CheckSummary
 from datasets.pointer import Pointer
-from datasets.run_metrics.check_summary import CheckSummary
 from schemas.metrics.headline import HEADLINE_VERSION, RECORDED
 from schemas.metrics.statistic import SOURCES, Checked
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
+from datasets.figures.window import Window
 from datasets.report.content import MEASURED_BOOK, Content, content
 from datasets.report.pdf import find_browser, print_page
 from datasets.root import Root
-from datasets.run_metrics.window import Window
 from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError
 from schemas.settings.options import option

@@ -13,15 +13,14 @@ import numpy as np
 import polars as pl
 
 from datasets.analysis import within
-from datasets.maths.alikeness import overlaps, rank_correlations
-from datasets.maths.common_closes import between_common_closes
-from datasets.maths.correlation import common_days, correlation
-from datasets.maths.equal_weight import FIGURES, book_figures, equal_weight
-from datasets.maths.rank_correlation import Integers
-from datasets.maths.series import Dates, Floats, null_if_nan
-from datasets.maths.unavailable import Unavailable, too_few
+from datasets.figures.correlation import between_common_closes, common_days, correlation
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.ratios import FIGURES, book_figures, equal_weight
+from datasets.figures.series import Dates, Floats, null_if_nan
+from datasets.figures.similarity import overlaps, rank_correlations
+from datasets.figures.unavailable import Unavailable, too_few
+from datasets.figures.window import WHOLE_RUN, Window
 from datasets.report.content import Content, withheld
-from datasets.run_metrics.window import WHOLE_RUN, Window
 from datasets.snapshot import Snapshot
 
 COMBINED: Final = "in equal parts"

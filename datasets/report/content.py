@@ -10,11 +10,11 @@ import polars.selectors as cs
 
 from datasets import analysis
 from datasets.audit import Reader, audit_entries, verdict
-from datasets.maths.equity import compounded, make_sessions, summarised
-from datasets.maths.price import price_summary
-from datasets.maths.series import Floats
+from datasets.figures.equity import compounded, make_sessions, summarised
+from datasets.figures.price import price_summary
+from datasets.figures.series import Floats
+from datasets.figures.window import WHOLE_RUN, Window
 from datasets.report.luck import luck
-from datasets.run_metrics.window import WHOLE_RUN, Window
 from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError
 from schemas.tables.books import CONDITIONED_BOOKS

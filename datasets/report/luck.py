@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from datasets.luck.measure import LuckQuery, measure
-from datasets.luck.reading import read
-from datasets.luck.trials import known_trials, with_deflated_sharpe
-from datasets.maths.unavailable import Unavailable
-from datasets.run_metrics.reading import frames_of
-from datasets.run_metrics.unavailable import MISSING_KIND
-from datasets.run_metrics.window import Window
+from datasets.figure_data import frames_of, read_evidence
+from datasets.figures.luck import LuckQuery, measure
+from datasets.figures.luck_trials import known_trials, with_deflated_sharpe
+from datasets.figures.unavailable import MISSING_KIND, Unavailable
+from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
 
@@ -36,5 +34,5 @@ def luck(run: Snapshot, book: str, window: Window) -> dict[str, Any]:
         When a file is gone or damaged.
     """
     query = LuckQuery(book, frozenset({LEDGER.endpoint, CROSS_SECTIONS.endpoint}), window)
-    found = measure(read(frames_of(run), run, book), query)
+    found = measure(read_evidence(frames_of(run), run, book), query)
     return with_deflated_sharpe(found, known_trials(found, None, None, described=True, readable=_UNCOUNTED))

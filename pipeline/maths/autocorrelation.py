@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from datasets.maths.rank_correlation import spearman_by_group
+from datasets.figures.rank_correlation import spearman_by_group
 from pipeline.maths.week_clock import WeeklyPanel
 from schemas.tables.weekly_signal import LAGS
 

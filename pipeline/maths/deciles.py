@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from datasets.maths.rank_correlation import Integers
-from datasets.maths.series import Floats
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.series import Floats
 from pipeline.maths.cross_section import cross_section
 from pipeline.maths.information_coefficient import ic_in_order
 from pipeline.maths.ordering import stably_ascending_within

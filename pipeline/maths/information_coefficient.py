@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from datasets.maths.rank_correlation import Integers, centred_ranks_in_order, correlate_ranks
-from datasets.maths.series import Floats
+from datasets.figures.rank_correlation import Integers, centred_ranks_in_order, correlate_ranks
+from datasets.figures.series import Floats
 from pipeline.maths.ordering import ascending_within
 from pipeline.maths.week_clock import week_clock
 from pipeline.maths.weeks import Weeks, count_flags

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from datasets.maths.rank_correlation import Integers, in_ties, tie_starts
-from datasets.maths.series import Floats
+from datasets.figures.rank_correlation import Integers, in_ties, tie_starts
+from datasets.figures.series import Floats
 
 _PADDING: Final = 4
 """How many times larger than its values a rectangle of all groups may be."""
@@ -57,7 +57,7 @@ def stably_ascending_within(values: Floats, size: Integers) -> Integers:
 
 
 def order_codes(values: Floats, group: Integers) -> Integers:
-    """Code values so that :func:`datasets.maths.rank_correlation.centred_ranks` can rank any subset of them.
+    """Code values so that :func:`datasets.figures.rank_correlation.centred_ranks` can rank any subset of them.
 
     Parameters
     ----------

@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from datasets.maths.rank_correlation import Integers
-from datasets.maths.series import Floats
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.series import Floats
 from pipeline.maths.ordering import order_codes
 from pipeline.maths.weeks import iter_blocks
 from schemas.tables.rebalances import PENDING, TRADED

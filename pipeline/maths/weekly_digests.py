@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from datasets.maths.series import Floats
+from datasets.figures.series import Floats
 from datasets.sealed_weeks import SealedWeek, WeekDigests
 from schemas.tables.books import RAW_PREFIX
 

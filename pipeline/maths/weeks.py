@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from datasets.maths.rank_correlation import Integers
-from datasets.maths.series import Flags, Floats
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.series import Flags, Floats
 
 _BLOCK_ROWS: Final = 16_000
 """Rows whose arrays stay in a core's own cache, and small enough that the allocator keeps their memory: handing that

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
+from datasets.figures.series import Flags, Floats
 from datasets.layout import ALPHAS, PROBE, pointer_path, snapshot_path
-from datasets.maths.series import Flags, Floats
 from datasets.pointer import Pointer
 from datasets.storage import Storage
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked

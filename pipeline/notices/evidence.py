@@ -11,9 +11,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from datasets.maths.conventions import DAYS_PER_YEAR
-from datasets.maths.rank_correlation import Integers
-from datasets.maths.series import Dates, Flags, Floats
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.series import DAYS_PER_YEAR, Dates, Flags, Floats
 from pipeline.notices.fills import Fills
 from pipeline.notices.probe import MAX_DAYS, Probe, Sample, days_by_digest, first_names
 from schemas.tables.books import RAW_PREFIX, TRADE_ONLY_SUFFIXES

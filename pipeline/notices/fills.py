@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from datasets.maths.series import Floats
+from datasets.figures.series import Floats
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices import MIN_FILLS
 

@@ -10,10 +10,9 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from datasets.maths import ratios
-from datasets.maths.conventions import DAYS_PER_YEAR, SESSIONS_PER_YEAR
-from datasets.maths.series import Dates, Floats
-from datasets.maths.unavailable import Unavailable
+from datasets.figures import ratios
+from datasets.figures.series import DAYS_PER_YEAR, SESSIONS_PER_YEAR, Dates, Floats
+from datasets.figures.unavailable import Unavailable
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices import CHANCE, NOTICES, SESSIONS_ALLOWED
 from schemas.tables.books import RAW_PREFIX, book_order

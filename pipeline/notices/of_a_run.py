@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from datasets.maths.equity import period_returns
-from datasets.maths.series import Floats
+from datasets.figures.equity import period_returns
+from datasets.figures.series import Floats
 from pipeline.maths.information_coefficient import delayed_ic
 from pipeline.notices import fills, ledger, signal, universe
 from pipeline.notices.evidence import Evidence

@@ -15,8 +15,8 @@ from typing import Any, Final, Self
 import numpy as np
 import orjson
 
-from datasets.maths.rank_correlation import Integers
-from datasets.maths.series import Floats
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.series import Floats
 
 MAX_NAMES: Final = 64
 """Names of a sample."""

@@ -8,9 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from datasets.maths.conventions import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR
-from datasets.maths.newey_west import bandwidth, long_run_variance
-from datasets.maths.series import Dates, Flags, Floats, is_constant
+from datasets.figures.newey_west import bandwidth, long_run_variance
+from datasets.figures.series import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR, Dates, Flags, Floats, is_constant
 from pipeline.maths.weekly_digests import rounded
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices import (
@@ -104,7 +103,7 @@ def _standard_error(ic: Floats) -> float:
 
 
 def _newey_west(ic: Floats) -> NoticeOutcome:
-    """Judge the t of the mean, which :func:`datasets.maths.newey_west.newey_west` has too, beside a p-value that loads SciPy."""
+    """Judge the t of the mean, which :func:`datasets.figures.newey_west.newey_west` has too, beside a p-value that loads SciPy."""
     notice = "signal.newey_west_t"
     if ic.size < MIN_HAC_OBSERVATIONS:
         return not_checked(notice, f"{ic.size} weeks have an ic; {MIN_HAC_OBSERVATIONS} are needed")

@@ -15,10 +15,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from datasets.maths import rank_ic, ratios
-from datasets.maths.equity import solvent_returns
-from datasets.maths.series import Dates, Flags, Floats, is_constant, mean_or_null, measured
-from datasets.maths.unavailable import Unavailable
+from datasets.figures import rank_ic, ratios
+from datasets.figures.equity import solvent_returns
+from datasets.figures.series import Dates, Flags, Floats, is_constant, mean_or_null, measured
+from datasets.figures.unavailable import Unavailable
 
 PERIODS: Final = (252, 260, 365)
 """Sessions in a year, as engines count them."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from datasets.maths.series import Dates
+from datasets.figures.series import Dates
 from pipeline.reconciliation.conventions import CONVENTIONS, FROM_DECISIONS, RAW, Convention, Daily, Weekly
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.rebalances import TRADED

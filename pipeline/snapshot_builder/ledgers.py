@@ -9,7 +9,7 @@ from itertools import accumulate
 import numpy as np
 import polars as pl
 
-from datasets.maths.equity import equity_curve
+from datasets.figures.equity import equity_curve
 from pipeline.maths.row_order import ordered
 from schemas.table import Table
 from schemas.tables.books import book_order

@@ -10,10 +10,10 @@ from datetime import date, datetime
 
 import polars as pl
 
+from datasets.figures.series import Floats
 from datasets.integrity import check_manifest
 from datasets.layout import DESCRIPTION, PROBE
 from datasets.manifest import FileEntry, Manifest, encode
-from datasets.maths.series import Floats
 from datasets.pointer import Pointer, make_pointer
 from datasets.publication.past import with_history
 from datasets.publication.pointers import is_current, refuse, served

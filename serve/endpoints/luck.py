@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
+from datasets.figures.luck import Luck, LuckQuery
+from datasets.figures.luck_trials import DESCRIPTION, ReadableRuns, known_trials, with_deflated_sharpe
+from datasets.figures.window import Window
 from datasets.listing import Listing
-from datasets.luck.measure import Luck, LuckQuery
-from datasets.luck.trials import DESCRIPTION, ReadableRuns, known_trials, with_deflated_sharpe
-from datasets.run_metrics.window import Window
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
 from serve.auth.caller import Caller
 from serve.http.answer import Answer, EndpointFunction, Pending, Single

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any, Final
 
 from datasets.audit import Reader, audit
-from datasets.run_metrics.assemble import MetricsQuery
-from datasets.run_metrics.check_summary import named_alphas
-from datasets.run_metrics.window import Window
+from datasets.figures.checks import named_alphas
+from datasets.figures.run_metrics import MetricsQuery
+from datasets.figures.window import Window
 from schemas.metrics.statistic import SOURCES
 from serve.http.answer import Answer, EndpointFunction, Pending, Single
 from serve.http.request import Request

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import orjson
 
-from datasets.maths.unavailable import Unavailable
-from datasets.run_metrics.window import Window
+from datasets.figures.unavailable import Unavailable
+from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.parameters import AMONG, MAX_COMPARED

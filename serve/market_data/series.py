@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datasets.maths.series import Dates, Floats
+from datasets.figures.series import Dates, Floats
 
 
 @dataclass(frozen=True, slots=True)

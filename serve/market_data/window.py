@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from datasets.maths.equity import period_returns
-from datasets.maths.price import price_curve, price_summary
-from datasets.maths.series import Floats, null_if_nan
+from datasets.figures.equity import period_returns
+from datasets.figures.price import price_curve, price_summary
+from datasets.figures.series import Floats, null_if_nan
 from schemas.objects.summaries import RETURN_BASES
 from schemas.rows import ROWS
 from serve.market_data.series import Benchmark

@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from datasets.figures.series import Flags, Floats
 from datasets.headline.columns import Allowed, Columns, Entry, Places
 from datasets.headline.record import checked_in
 from datasets.listing import Listing
-from datasets.maths.series import Flags, Floats
 from schemas.listing_parameters import LISTED_ORDERS
 from schemas.metrics.headline import HEADLINE
 from schemas.metrics.statistic import SOURCES

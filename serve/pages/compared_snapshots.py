@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import polars as pl
 
-from datasets.run_metrics.assemble import Answer, MetricsQuery
+from datasets.figures.run_metrics import Answer, MetricsQuery
 from datasets.snapshot import Snapshot
 from schemas.downloads import visible_columns
 from schemas.metrics.headline import RECORDED, HeadlineFigure

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import orjson
 import polars as pl
 
-from datasets.maths.equity import (
+from datasets.figures.equity import (
     EquityCurve,
     EquitySummary,
     Sessions,
@@ -20,7 +20,7 @@ from datasets.maths.equity import (
     make_sessions,
     summarised,
 )
-from datasets.maths.series import Dates, Floats
+from datasets.figures.series import Dates, Floats
 from schemas.rows import ROWS
 from schemas.tables import TABLES
 from serve.pages.instants import day_or_null

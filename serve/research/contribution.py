@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.maths.common_closes import between_common_closes
-from datasets.maths.conventions import SESSIONS_PER_YEAR
-from datasets.maths.equal_weight import FIGURES, book_figures, difference, equal_weight
-from datasets.maths.regression import Regression, regress
-from datasets.maths.tenure import sessions_per_year
-from datasets.maths.unavailable import Unavailable, nonpositive_equity
+from datasets.figures.correlation import between_common_closes
+from datasets.figures.newey_west import Regression, regress
+from datasets.figures.ratios import FIGURES, book_figures, difference, equal_weight
+from datasets.figures.series import SESSIONS_PER_YEAR
+from datasets.figures.unavailable import Unavailable, nonpositive_equity
+from datasets.figures.window import sessions_per_year
 from schemas.warning_codes import warning
 from serve.research.returns import DailyReturns, Days, span
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from datasets.maths.correlation import common_days, correlation
-from datasets.maths.series import null_if_nan
-from datasets.maths.unavailable import Unavailable, too_few
-from datasets.run_metrics.window import Window
+from datasets.figures.correlation import common_days, correlation
+from datasets.figures.series import null_if_nan
+from datasets.figures.unavailable import Unavailable, too_few
+from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
 from serve.pages.reader import Reader
 from serve.research.chosen import has_rows

@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from datasets.maths.alikeness import overlaps, rank_correlations
-from datasets.maths.rank_correlation import Integers
-from datasets.maths.series import Floats
-from datasets.run_metrics.window import Window
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.series import Floats
+from datasets.figures.similarity import overlaps, rank_correlations
+from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
 from schemas.tables import PUBLISHED_TABLES
 from serve.pages.reader import Reader
@@ -34,7 +34,7 @@ class Comparison:
     absent
         What stands where a run has no row of a name.
     figure
-        Compares the runs on one day, see :mod:`datasets.maths.alikeness`.
+        Compares the runs on one day, see :mod:`datasets.figures.similarity`.
     what
         The days that are measured, in the plural.
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from datasets.luck.measure import Luck, LuckQuery, measure
-from datasets.luck.reading import read
+from datasets.figure_data import read_evidence
+from datasets.figures.luck import Luck, LuckQuery, measure
 from datasets.snapshot import Snapshot
 from serve.cache.lru import SizedLRUCache
 from serve.pages.reader import Reader
@@ -46,6 +46,8 @@ class LuckAnswers:
         """
 
         def make() -> Luck:
-            return measure(read(partial(self._reader.engine.dataset, snapshot), snapshot, query.book), query)
+            return measure(
+                read_evidence(partial(self._reader.engine.dataset, snapshot), snapshot, query.book), query
+            )
 
         return self._cache.get_or_load(snapshot.key, query, make, lambda _: _BYTES)

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from datasets.maths.correlation import MIN_SESSIONS, correlate_rows
-from datasets.maths.rank_correlation import Integers
-from datasets.maths.series import ROUNDING, Flags, Floats
+from datasets.figures.correlation import MIN_SESSIONS, correlate_rows
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.series import ROUNDING, Flags, Floats
 from serve.research.returns import DailyReturns
 from serve.research.returns_matrix import ReturnsMatrix
 
@@ -239,7 +239,7 @@ def correlate(series: DailyReturns, matrices: Sequence[ReturnsMatrix], rows: Int
     Returns
     -------
     Floats
-        As :func:`datasets.maths.correlation.correlate_rows`; NaN where either side does not vary.
+        As :func:`datasets.figures.correlation.correlate_rows`; NaN where either side does not vary.
     """
     result = np.full(rows.size, np.nan)
     begin = 0

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from datasets.maths.equity import period_returns
-from datasets.maths.series import Floats
-from datasets.run_metrics.window import Window
+from datasets.figures.equity import period_returns
+from datasets.figures.series import Floats
+from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotUnreadable
 from serve.cache.lru import SizedLRUCache

@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from datasets.maths.rank_correlation import Integers
-from datasets.maths.series import Flags, Floats
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.series import Flags, Floats
 from serve.research.returns import DailyReturns, Days
 
 Singles = npt.NDArray[np.float32]

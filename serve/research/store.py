@@ -25,8 +25,8 @@ import numpy as np
 import structlog
 from polars.exceptions import PanicException
 
+from datasets.figures.rank_correlation import Integers
 from datasets.listing import Listing
-from datasets.maths.rank_correlation import Integers
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from schemas.errors import StorageUnavailable

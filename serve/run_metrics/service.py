@@ -9,12 +9,12 @@ from importlib import import_module
 
 import orjson
 
-from datasets.maths.unavailable import Unavailable
+from datasets.figure_data import read
+from datasets.figures.checks import CheckSummary
+from datasets.figures.run_figures import RunFigures
+from datasets.figures.run_metrics import Answer, MetricsQuery, assemble
+from datasets.figures.unavailable import Unavailable
 from datasets.pointer import Pointer
-from datasets.run_metrics.assemble import Answer, MetricsQuery, assemble
-from datasets.run_metrics.check_summary import CheckSummary
-from datasets.run_metrics.figures import RunFigures
-from datasets.run_metrics.reading import read
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics_documentation import documentation

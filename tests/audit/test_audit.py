@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import datasets
 from datasets.audit import verdict
-from datasets.run_metrics.check_summary import CheckSummary
+from datasets.figures.checks import CheckSummary
 from pipeline.rules.registry import RULES
 from schemas.metrics.checked import FORWARD_RETURN_RULE
 from schemas.notices import TOO_FEW_OTHERS

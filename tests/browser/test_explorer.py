@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 from scipy.stats import t
 
-from datasets.maths.newey_west import NeweyWest, newey_west
+from datasets.figures.newey_west import NeweyWest, newey_west
 from tests.browser.visit import LOADED, Site, Visit, issued
 from tests.support.contract_app import EMPTY, FULL, HIDDEN, PLAIN
 

@@ -12,17 +12,16 @@ import polars as pl
 import pytest
 
 import datasets
-from datasets.maths.overfitting import Matrix, Overfitting, overfitting
-from datasets.maths.run_deviation import run_deviation
-from datasets.maths.sharpe import (
+from datasets.figures.overfitting import Matrix, Overfitting, cluster_trials, effective_trials, overfitting
+from datasets.figures.sharpe import (
     SharpeMoments,
     deflated_sharpe,
     expected_maximum_sharpe,
     minimum_track_record,
     probabilistic_sharpe,
+    run_deviation,
     sharpe_moments,
 )
-from datasets.maths.trial_clusters import cluster_trials, effective_trials
 from pipeline.snapshot_builder import build_seal
 from schemas.endpoints import ENDPOINTS
 from schemas.objects.luck import BANDED

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from datasets.luck.measure import ANNUAL, MAX_TESTED, Luck, Returns
-from datasets.luck.reading import searched_combinations
-from datasets.luck.trials import Counted, ReadableRuns, Trials, known_trials
-from datasets.maths.run_deviation import run_deviation
-from datasets.maths.series import Floats
-from datasets.maths.sharpe import SharpeMoments
-from datasets.maths.trial_clusters import EffectiveTrials
-from datasets.maths.unavailable import Unavailable
+from datasets.figures.luck import ANNUAL, MAX_TESTED, Luck, Returns
+from datasets.figures.luck_trials import Counted, ReadableRuns, Trials, known_trials, searched_combinations
+from datasets.figures.overfitting import EffectiveTrials
+from datasets.figures.series import Floats
+from datasets.figures.sharpe import SharpeMoments, run_deviation
+from datasets.figures.unavailable import Unavailable
 from schemas.parameters import MAX_TRIALS
 
 MOMENTS = SharpeMoments(1000, 0.05, 0.0, 3.0)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from datasets.maths.alikeness import overlaps, rank_correlations
-from datasets.maths.series import Floats
+from datasets.figures.series import Floats
+from datasets.figures.similarity import overlaps, rank_correlations
 from tests.maths.panels import check
 
 seeds = st.integers(0, 2**32 - 1)

@@ -11,11 +11,19 @@ from arch.bootstrap import StationaryBootstrap, optimal_block_length
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.maths import bands
-from datasets.maths.bands import LEDGER_FIGURES, WEEKLY_FIGURES, Band, Bands, ledger_bands, weekly_bands
-from datasets.maths.series import Floats
-from datasets.maths.stationary_bootstrap import mean_block_length, resampled_places
-from datasets.maths.unavailable import Unavailable
+from datasets.figures import bands
+from datasets.figures.bands import (
+    LEDGER_FIGURES,
+    WEEKLY_FIGURES,
+    Band,
+    Bands,
+    ledger_bands,
+    mean_block_length,
+    resampled_places,
+    weekly_bands,
+)
+from datasets.figures.series import Floats
+from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
 from tests.maths.test_newey_west import drawn
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.maths.common_closes import between_common_closes
-from datasets.maths.series import Floats
+from datasets.figures.correlation import between_common_closes
+from datasets.figures.series import Floats
 from tests.maths.panels import check
 
 Days = npt.NDArray[np.int32]

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from datasets.maths.correlation import common_days, correlate_rows, correlation
-from datasets.maths.series import Floats
-from datasets.maths.unavailable import Unavailable
+from datasets.figures.correlation import common_days, correlate_rows, correlation
+from datasets.figures.series import Floats
+from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
 
 seeds = st.integers(0, 2**32 - 1)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.maths.equal_weight import FIGURES, book_figures, difference, equal_weight
-from datasets.maths.series import Floats
-from datasets.maths.unavailable import Unavailable
+from datasets.figures.ratios import FIGURES, book_figures, difference, equal_weight
+from datasets.figures.series import Floats
+from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
 
 seeds = st.integers(0, 2**32 - 1)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.maths.equity import (
+from datasets.figures.equity import (
     EquityCurve,
     EquitySummary,
     compounded,
@@ -19,9 +19,9 @@ from datasets.maths.equity import (
     solvent_returns,
     summarised,
 )
-from datasets.maths.price import PriceSummary, price_curve, price_summary
-from datasets.maths.series import Dates, Floats
-from datasets.maths.unavailable import Unavailable
+from datasets.figures.price import PriceSummary, price_curve, price_summary
+from datasets.figures.series import Dates, Floats
+from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
 
 NULL = math.nan

@@ -9,9 +9,9 @@ import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.maths.newey_west import NeweyWest, bandwidth, long_run_variance, newey_west
-from datasets.maths.series import Floats
-from datasets.maths.unavailable import Unavailable
+from datasets.figures.newey_west import NeweyWest, bandwidth, long_run_variance, newey_west
+from datasets.figures.series import Floats
+from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
 
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.maths.overfitting import Matrix, Overfitting, overfitting
-from datasets.maths.unavailable import Unavailable
+from datasets.figures.overfitting import Matrix, Overfitting, overfitting
+from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
 
 seeds = st.integers(0, 2**32 - 1)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.maths import bands, rank_ic, ratios
-from datasets.maths.price import price_curve, price_summary
-from datasets.maths.series import Floats
-from datasets.maths.unavailable import Unavailable
+from datasets.figures import bands, rank_ic, ratios
+from datasets.figures.price import price_curve, price_summary
+from datasets.figures.series import Floats
+from datasets.figures.unavailable import Unavailable
 from schemas.warning_codes import WARNING_CODES
 from tests.maths.panels import check
 

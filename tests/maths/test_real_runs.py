@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import polars as pl
 import pytest
 
-from datasets.maths import rank_ic, ratios
-from datasets.maths.deciles import DecileBlock, WeeklyDeciles, decile_block
-from datasets.maths.series import Floats
-from datasets.maths.unavailable import Unavailable
+from datasets.figures import rank_ic, ratios
+from datasets.figures.panel import DecileBlock, WeeklyDeciles, decile_block
+from datasets.figures.series import Floats
+from datasets.figures.unavailable import Unavailable
 from pipeline.maths.deciles import weekly_deciles
 from pipeline.maths.information_coefficient import weekly_ic
 from pipeline.maths.weekly_signal import weekly_signal

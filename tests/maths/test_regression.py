@@ -6,9 +6,9 @@ import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.maths.regression import Regression, regress
-from datasets.maths.series import Floats
-from datasets.maths.unavailable import Unavailable
+from datasets.figures.newey_west import Regression, regress
+from datasets.figures.series import Floats
+from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
 
 seeds = st.integers(0, 2**32 - 1)

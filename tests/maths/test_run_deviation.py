@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.maths.run_deviation import run_deviation
-from datasets.maths.series import Floats
+from datasets.figures.series import Floats
+from datasets.figures.sharpe import run_deviation
 from tests.maths.panels import check
 
 seeds = st.integers(0, 2**32 - 1)

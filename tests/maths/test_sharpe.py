@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from datasets.maths.series import Floats
-from datasets.maths.sharpe import (
+from datasets.figures.series import Floats
+from datasets.figures.sharpe import (
     SharpeMoments,
     deflated_sharpe,
     expected_maximum_sharpe,
@@ -22,7 +22,7 @@ from datasets.maths.sharpe import (
     probabilistic_sharpe,
     sharpe_moments,
 )
-from datasets.maths.unavailable import Unavailable
+from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
 
 seeds = st.integers(0, 2**32 - 1)

@@ -12,8 +12,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from sklearn.metrics import silhouette_samples
 
-from datasets.maths.sharpe import expected_maximum_sharpe, sharpe_deviation
-from datasets.maths.trial_clusters import (
+from datasets.figures.overfitting import (
     ALIKE,
     COPY,
     Cuts,
@@ -22,6 +21,7 @@ from datasets.maths.trial_clusters import (
     cluster_trials,
     effective_trials,
 )
+from datasets.figures.sharpe import expected_maximum_sharpe, sharpe_deviation
 from tests.maths.panels import check
 
 seeds = st.integers(0, 2**32 - 1)

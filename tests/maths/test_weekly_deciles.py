@@ -8,7 +8,7 @@ from alphalens.performance import factor_information_coefficient, mean_return_by
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.maths.series import mean_or_null
+from datasets.figures.series import mean_or_null
 from pipeline.maths.cross_section import cross_section
 from pipeline.maths.deciles import decile_spread, weekly_deciles
 from pipeline.maths.information_coefficient import weekly_ic

@@ -8,12 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from datasets.maths.deciles import DecileBlock, WeeklyDeciles, decile_block
-from datasets.maths.panel import PanelCoverage, WeeklyMean, panel_coverage, weekly_means, weekly_series
-from datasets.maths.rank_correlation import spearman
-from datasets.maths.series import null_if_nan
-from datasets.maths.tenure import Tenure, rebalance_tenure, session_tenure
-from datasets.maths.unavailable import Unavailable
+from datasets.figures.panel import (
+    DecileBlock,
+    PanelCoverage,
+    WeeklyDeciles,
+    WeeklyMean,
+    decile_block,
+    panel_coverage,
+    weekly_means,
+    weekly_series,
+)
+from datasets.figures.rank_correlation import spearman
+from datasets.figures.series import null_if_nan
+from datasets.figures.unavailable import Unavailable
+from datasets.figures.window import Tenure, rebalance_tenure, session_tenure
 from pipeline.maths.deciles import weekly_deciles
 from tests.maths import oracles
 from tests.maths.panels import Run, check, wide_runs

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from datasets.maths import ratios
+from datasets.figures import ratios
 from pipeline.reconciliation.conventions import CONVENTIONS
 from schemas.metrics.core import CORE, OWN_CONVENTIONS, RANK_IC, RISK_FREE_RATE
 from schemas.metrics.statistic import LEDGER, Statistic

@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
-from datasets.maths import conventions
-from datasets.run_metrics.derivations import FROM_CROSS_SECTIONS, FROM_LEDGER, FROM_RAW
+from datasets.figures import series
+from datasets.figures.statistics import FROM_CROSS_SECTIONS, FROM_LEDGER, FROM_RAW
 from schemas.endpoints import ENDPOINTS
 from schemas.kinds import KINDS
 from schemas.metrics.core import (
@@ -135,12 +135,12 @@ def test_nothing_is_computed_that_is_not_declared() -> None:
 
 def test_stated_formulas_hold_the_numbers_that_are_used() -> None:
     by_name = {x.name: x.formula for x in CORE}
-    assert f"sqrt({conventions.WEEKS_PER_YEAR})" in by_name["icir"]
+    assert f"sqrt({series.WEEKS_PER_YEAR})" in by_name["icir"]
     for name in ("information_ratio", "excess_sharpe"):
-        assert f"sqrt({conventions.SESSIONS_PER_YEAR})" in by_name[name]
-    assert by_name["turnover"].endswith(f"x {conventions.SESSIONS_PER_YEAR}")
+        assert f"sqrt({series.SESSIONS_PER_YEAR})" in by_name[name]
+    assert by_name["turnover"].endswith(f"x {series.SESSIONS_PER_YEAR}")
     fields = documentation()["fields"]
-    assert str(conventions.DAYS_PER_YEAR) in fields["core.tenure.years"]["formula"]
+    assert str(series.DAYS_PER_YEAR) in fields["core.tenure.years"]["formula"]
 
 
 def test_sources_name_kinds_and_endpoints_there_are() -> None:

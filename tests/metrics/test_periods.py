@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datasets.run_metrics.assemble import Answer
+from datasets.figures.run_metrics import Answer
 from tests.support import factories
 from tests.support.factories import ask, codes, record, sealed
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from datasets.run_metrics.figures import Ledger
-from datasets.run_metrics.window import Window
+from datasets.figures.run_figures import Ledger
+from datasets.figures.window import Window
 from schemas.kinds import KINDS
 from schemas.metrics.core import REPRODUCTION_TOLERANCE
 from schemas.metrics_documentation import documentation

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datasets.maths.deciles import WeeklyDeciles
-from datasets.run_metrics.figures import CrossSections, Index, Ledger, RawSignal
-from datasets.run_metrics.window import Window
+from datasets.figures.panel import WeeklyDeciles
+from datasets.figures.run_figures import CrossSections, Index, Ledger, RawSignal
+from datasets.figures.window import Window
 from pipeline.maths.deciles import weekly_deciles
 from pipeline.maths.weekly_signal import weekly_signal
 from schemas.metrics.deciles import BUCKET_MEANS

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from datasets.maths.series import Floats
+from datasets.figures.series import Floats
 from tests.support import published
 
 BOOK = "long_short"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from datasets.maths.newey_west import bandwidth
+from datasets.figures.newey_west import bandwidth
 from serve.research.contribution import contribution
 from serve.research.returns import DailyReturns
 from tests.research.catalogue import Curve

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.maths.correlation import common_days, correlation
-from datasets.maths.series import is_constant
-from datasets.run_metrics.window import Window
+from datasets.figures.correlation import common_days, correlation
+from datasets.figures.series import is_constant
+from datasets.figures.window import Window
 from serve.research.nearest import Nearest, estimate, search
 from serve.research.returns import DailyReturns, iso
 from serve.research.returns_matrix import MatrixDamaged, ReturnsMatrix, load

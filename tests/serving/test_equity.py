@@ -11,7 +11,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datasets.maths.equity import compounded, make_sessions, summarised
+from datasets.figures.equity import compounded, make_sessions, summarised
 from schemas.rows import ROWS
 from serve.pages.equity import LEDGER_COLUMNS, curve, make_ledger, summary_of_nothing
 from serve.pages.json import to_json

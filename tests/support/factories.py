@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from datasets.maths.deciles import WeeklyDeciles
-from datasets.maths.series import mean_or_null
-from datasets.run_metrics.assemble import Answer, MetricsQuery, assemble
-from datasets.run_metrics.check_summary import CheckSummary
-from datasets.run_metrics.figures import (
+from datasets.figures.checks import CheckSummary
+from datasets.figures.panel import WeeklyDeciles
+from datasets.figures.run_figures import (
     CrossSections,
     Index,
     Ledger,
@@ -22,7 +20,9 @@ from datasets.run_metrics.figures import (
     SealedMetrics,
     SealedRecord,
 )
-from datasets.run_metrics.window import Window
+from datasets.figures.run_metrics import Answer, MetricsQuery, assemble
+from datasets.figures.series import mean_or_null
+from datasets.figures.window import Window
 from schemas.metrics.core import OWN_CONVENTIONS
 from schemas.metrics.statistic import SOURCES
 from schemas.tables.sealed_metrics import REPRODUCED

@@ -1,0 +1,303 @@
+"""Reading what the figures of a snapshot are computed from, by whatever engine reads its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+import polars as pl
+
+from datasets.figures.luck import Evidence, TrialReturns
+from datasets.figures.luck_trials import searched_combinations
+from datasets.figures.panel import WeeklyDeciles
+from datasets.figures.run_figures import (
+    CrossSections,
+    Index,
+    Ledger,
+    RawSignal,
+    RunFigures,
+    SealedMetrics,
+    SealedRecord,
+)
+from datasets.figures.series import Dates, Floats
+from datasets.figures.statistics import check_summary
+from datasets.figures.unavailable import Unavailable, unreadable
+from schemas.errors import SnapshotCorrupt
+from schemas.metrics.deciles import BUCKET_MEANS
+from schemas.metrics.vocabulary import SCORE_FIELD, UNSMOOTHED_FIELD
+from schemas.tables.books import CONDITIONED_BOOKS
+from schemas.tables.rebalances import PENDING, TRADED
+from schemas.tables.weekly_signal import HORIZONS, LAGS
+
+if TYPE_CHECKING:
+    from datasets.manifest import Manifest
+    from datasets.snapshot import Snapshot
+
+Part = TypeVar("Part")
+
+
+class Run(Protocol):
+    """What a snapshot, or one that is about to be published, says of itself."""
+
+    @property
+    def alpha_id(self) -> str:
+        """The alpha's address."""
+        ...
+
+    @property
+    def manifest(self) -> Manifest:
+        """What it holds."""
+        ...
+
+    def has(self, dataset: str, book: str | None = None) -> bool:
+        """Whether the dataset, or its part of one book, is there."""
+        ...
+
+    def columns(self, dataset: str) -> tuple[str, ...]:
+        """Return the columns of a dataset that are there; empty for an absent one."""
+        ...
+
+
+class Frames(Protocol):
+    """Reads every row of one published file, in the order it is stored in."""
+
+    def __call__(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
+        """Return the columns of a dataset, or of its part of one book; SnapshotCorrupt when the file cannot be read."""
+        ...
+
+
+BOOK: Final = CONDITIONED_BOOKS[0]
+"""The book that the metrics measure."""
+_RECORD: Final = (
+    *("scope", "period", "name", "value", "unit", "source_kind", "annualised"),
+    *("reconciliation", "convention"),
+)
+_LEDGER: Final = ("date", "starting_equity", "ending_equity", "risk_free_return", "turnover")
+
+
+def figures_of(snapshot: Snapshot) -> RunFigures:
+    """Read the figures of a snapshot with Polars, where no server is.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the manifest or any file that it needs is gone or cannot be read.
+    """
+
+    def unread(error: SnapshotCorrupt) -> None:
+        raise error
+
+    return read(frames_of(snapshot), snapshot, unread)
+
+
+def frames_of(snapshot: Snapshot) -> Frames:
+    """Return what reads the files of a snapshot with Polars."""
+
+    def frames(dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
+        return snapshot.scan(dataset, book).select(columns).collect()
+
+    return frames
+
+
+def read(
+    frames: Frames, snapshot: Run, unread: Callable[[SnapshotCorrupt], None] = lambda _: None
+) -> RunFigures:
+    """Read the figures of a snapshot from its files: a few thousand small rows.
+
+    Parameters
+    ----------
+    frames
+        What reads the files.
+    unread
+        Called with each part that is Unavailable because its file is gone or cannot be read.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the manifest, or every single part, is gone or cannot be read.
+    """
+    manifest = snapshot.manifest
+    errors: list[SnapshotCorrupt] = []
+
+    def part(read_part: Callable[[Frames, Run], Part], kind: str) -> Part | Unavailable:
+        try:
+            return read_part(frames, snapshot)
+        except SnapshotCorrupt as error:
+            unread(error)
+            errors.append(error)
+            return unreadable(kind)
+
+    sections = part(_cross_sections, "decisions")
+    sealed = part(_sealed, "metrics")
+    index: Index | Unavailable | None
+    if isinstance(sections, CrossSections):
+        # The weekly figures have a row for every rebalance date, so the index itself need not be read as well.
+        index = Index(sections.date, sections.traded)
+    else:
+        index = part(_index, "rebalances")
+    deciles, ledger = part(_deciles, "decisions"), part(read_ledger, "portfolio")
+    if errors and all(
+        x is None or isinstance(x, Unavailable) for x in (sections, sealed, index, deciles, ledger)
+    ):
+        raise errors[0]
+    return RunFigures(
+        alpha_id=snapshot.alpha_id,
+        source_alpha_id=manifest.source_alpha_id,
+        equity_basis=manifest.equity_basis,
+        smoothing=manifest.smoothing,
+        kinds=frozenset(manifest.kinds),
+        sealed=sealed,
+        index=index,
+        cross_sections=sections,
+        deciles=deciles,
+        ledger=ledger,
+        score_field=SCORE_FIELD if SCORE_FIELD in snapshot.columns("decisions") else UNSMOOTHED_FIELD,
+        checked=None
+        if isinstance(sealed, Unavailable)
+        else check_summary(manifest.checks, manifest.notices, {} if sealed is None else sealed.of("overall")),
+    )
+
+
+def _sealed(frames: Frames, snapshot: Run) -> SealedMetrics | None:
+    if not snapshot.has("sealed_metrics"):
+        return None
+    spans: dict[tuple[str, str | None], dict[str, SealedRecord]] = {}
+    for scope, period, *fields in frames("sealed_metrics", _RECORD).iter_rows():
+        record = SealedRecord(*fields)
+        spans.setdefault((scope, period), {})[record.name] = record
+    return SealedMetrics(spans)
+
+
+def _index(frames: Frames, snapshot: Run) -> Index | None:
+    if not snapshot.has("rebalances"):
+        return None
+    weeks = frames("rebalances", ("date", "week_status"))
+    return Index(_days(weeks), (weeks["week_status"] == TRADED).to_numpy())
+
+
+def _cross_sections(frames: Frames, snapshot: Run) -> CrossSections | None:
+    if not snapshot.has("weekly_signal"):
+        return None
+    weeks = frames("weekly_signal", snapshot.columns("weekly_signal"))
+    raw = None
+    if "raw_ic" in weeks.columns:
+        raw = RawSignal(
+            ic=_floats(weeks, "raw_ic"),
+            n_return_obs=_floats(weeks, "n_return_obs_raw"),
+            decile_spread=_floats(weeks, "decile_spread"),
+            ic_by_horizon={horizon: _floats(weeks, f"ic_h{horizon}") for horizon in HORIZONS},
+            rho_by_lag={lag: _floats(weeks, f"rho_lag{lag}") for lag in LAGS},
+            cohort_size=_floats(weeks, "cohort_size_raw"),
+        )
+    return CrossSections(
+        date=_days(weeks),
+        traded=(weeks["week_status"] == TRADED).to_numpy(),
+        in_force=weeks["week_status"].is_in([TRADED, PENDING]).to_numpy(),
+        n_symbols=_floats(weeks, "n_symbols"),
+        cohort_size=_floats(weeks, "cohort_size"),
+        n_return_obs=_floats(weeks, "n_return_obs"),
+        ic=_floats(weeks, "ic"),
+        raw=raw,
+    )
+
+
+def _deciles(frames: Frames, snapshot: Run) -> WeeklyDeciles | None:
+    if not snapshot.has("weekly_deciles"):
+        return None
+    rows = frames("weekly_deciles", snapshot.columns("weekly_deciles"))
+    bucket, n_symbols, n_return_obs = (
+        rows[name].to_numpy() for name in ("bucket", "n_symbols", "n_return_obs")
+    )
+    means = {name: _floats(rows, name) for name in BUCKET_MEANS}
+    return WeeklyDeciles(
+        date=_days(rows), bucket=bucket, n_symbols=n_symbols, n_return_obs=n_return_obs, **means
+    )
+
+
+def read_ledger(frames: Frames, snapshot: Run, book: str = BOOK) -> Ledger | None:
+    """Read the daily ledger of a book.
+
+    Returns
+    -------
+    Ledger or None
+        None when the run sealed none.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the file is gone or cannot be read.
+    """
+    if not snapshot.has("portfolio", book):
+        return None
+    rows = frames("portfolio", _LEDGER, book)
+    return Ledger(_days(rows), *(_floats(rows, name) for name in _LEDGER[1:]))
+
+
+def read_weekly_ic(frames: Frames, snapshot: Run) -> tuple[Dates, Floats] | None:
+    """Read the rebalance dates and the rank correlation of score and forward return of each.
+
+    Returns
+    -------
+    tuple or None
+        Ascending by date, NaN where there is no correlation; None when the run sealed no cross-sections.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the file is gone or cannot be read.
+    """
+    if not snapshot.has("weekly_signal"):
+        return None
+    weeks = frames("weekly_signal", ("date", "ic"))
+    return _days(weeks), _floats(weeks, "ic")
+
+
+def _days(rows: pl.DataFrame) -> Dates:
+    return rows["date"].to_numpy().astype("datetime64[D]")
+
+
+def _floats(rows: pl.DataFrame, column: str) -> Floats:
+    return rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def read_evidence(frames: Frames, snapshot: Snapshot, book: str) -> Evidence:
+    """Read what luck is measured on: the ledger of a book, weekly ICs and trials.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When a file is gone or cannot be read.
+    """
+    weekly = read_weekly_ic(frames, snapshot)
+    weeks, ic = (None, None) if weekly is None else weekly
+    described = snapshot.description() or {}
+    return Evidence(
+        snapshot.id,
+        read_ledger(frames, snapshot, book),
+        weeks,
+        ic,
+        searched_combinations(described.get("parameters")),
+        read_trials(frames, snapshot),
+    )
+
+
+def read_trials(frames: Frames, snapshot: Snapshot) -> TrialReturns | None:
+    """Read the returns of the trials.
+
+    Returns
+    -------
+    TrialReturns or None
+        None when the run sealed none.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the file is gone or cannot be read.
+    """
+    if not snapshot.has_rows("trials"):
+        return None
+    rows = frames("trials", ("trial", "date", "period_return"))
+    trials = rows["trial"].n_unique()
+    # Stored by trial and day, and every trial has the same days: `trials.days` refuses other seals.
+    days = rows["date"][: rows.height // trials].to_numpy().astype("datetime64[D]")
+    return TrialReturns(days, rows["period_return"].to_numpy().reshape(trials, days.size).T)

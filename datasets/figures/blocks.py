@@ -1,0 +1,247 @@
+"""The smaller blocks: tenure, rank IC, signal processing, deciles, panel and Newey-West tests."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any, Final
+
+from datasets.figures.equity import solvent_returns
+from datasets.figures.newey_west import newey_west
+from datasets.figures.panel import DecileBucket, decile_block, panel_coverage, weekly_means, weekly_series
+from datasets.figures.run_figures import Records, RunFigures, Sources
+from datasets.figures.series import Floats, mean_or_null
+from datasets.figures.statistics import Span, entry, sealed_value, stated_value, without_returns
+from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings
+from datasets.figures.window import rebalance_tenure, session_tenure
+from schemas.metrics.core import CORE, RANK_IC, REPRODUCTION_TOLERANCE
+from schemas.metrics.deciles import BUCKET_MEANS, bucket_name
+from schemas.metrics.statistic import COMPUTED, DERIVED, INDEX, LEDGER, Signal
+from schemas.metrics.vocabulary import DAILY, FORWARD_RETURNS_PRESENT, SCORE_FIELD
+from schemas.tables.weekly_signal import BUCKETS
+
+Block = dict[str, Any]
+
+
+def tenure(sources: Sources) -> Block | Unavailable:
+    """Measure the record by its rebalance dates, or by the ledger's sessions when the run sealed no rebalances.
+
+    Parameters
+    ----------
+    sources
+        Cut to the window.
+
+    Returns
+    -------
+    dict or Unavailable
+        Unavailable when the window holds no date. A run whose index is only closed to the key is not measured by its
+        ledger instead: the two answers would be taken for the same figure.
+    """
+    index, ledger = sources.index, sources.ledger
+    if not isinstance(index, Unavailable):
+        measured, kind = rebalance_tenure(index.date, index.traded), INDEX.kind
+    elif index.code == MISSING_KIND and not isinstance(ledger, Unavailable):
+        measured, kind = session_tenure(ledger.date), LEDGER.kind
+    else:
+        return index
+    if measured is None:
+        return Unavailable("insufficient_data", "the window holds no date of the record")
+    block = asdict(measured)
+    for end in ("first_rebalance", "last_rebalance"):
+        block[end] = block[end].isoformat()
+    return {**block, "source": kind}
+
+
+def rank_ic(span: Span, warnings: Warnings, block: str = "rank_ic") -> Block | Unavailable:
+    """Write the statistics of the weekly rank correlation, of both signals.
+
+    Returns
+    -------
+    dict or Unavailable
+        Unavailable when none was sealed and the cross-sections cannot be read; a statistic that only the data of the
+        window do not determine is withheld in its place.
+    """
+    closed = span.rows.cross_sections
+    statistics = [statistic for family in RANK_IC.values() for statistic in family]
+    if isinstance(closed, Unavailable) and not any(sealed_value(x, span.records) for x in statistics):
+        return closed
+    return {
+        signal.value: {
+            statistic.name: entry(statistic, span, warnings, f"{block}.{signal.value}")
+            for statistic in family
+        }
+        for signal, family in RANK_IC.items()
+    }
+
+
+def signal_processing(run: RunFigures) -> Block | None:
+    """State what smoothing made the delivered score; None when the run said nothing of it."""
+    if run.smoothing is None:
+        return None
+    return {
+        "signal": Signal.CONDITIONED.value,
+        "smoothing_applied": run.smoothing.get("applied"),
+        "smoothing_half_life_weeks": run.smoothing.get("half_life_weeks"),
+        "detail": run.smoothing.get("detail"),
+    }
+
+
+Block = dict[str, Any]
+
+
+def ic_deciles(sources: Sources, score_field: str | None = SCORE_FIELD) -> Block | Unavailable:
+    """Average the weekly deciles of a window.
+
+    Parameters
+    ----------
+    sources
+        Cut to the window.
+    score_field
+        The column the names are ranked by, None when the key may not see it.
+    """
+    rows, sections = sources.deciles, sources.cross_sections
+    if isinstance(rows, Unavailable):
+        return rows
+    if isinstance(sections, Unavailable):
+        return sections
+    table = decile_block(rows, int(sections.date.size))
+    if isinstance(table, Unavailable):
+        return table
+    return {
+        "score_field": score_field,
+        "signal": Signal.RAW.value,
+        "bucket_count": BUCKETS,
+        "weeks": table.weeks,
+        "buckets": [_bucket(bucket) for bucket in table.buckets],
+        "monotonicity": {
+            "spearman_bucket_vs_mean_forward_return": table.spearman_bucket_vs_mean_forward_return,
+            "top_minus_bottom": table.top_minus_bottom,
+        },
+        "forward_returns": FORWARD_RETURNS_PRESENT,
+        "weeks_skipped": table.weeks_skipped,
+    }
+
+
+def _bucket(bucket: DecileBucket) -> Block:
+    return {
+        "bucket": bucket_name(bucket.rank),
+        "rank": bucket.rank,
+        "weeks": bucket.weeks,
+        "mean_n_symbols": bucket.mean_n_symbols,
+        **{name: getattr(bucket, name) for name in BUCKET_MEANS},
+        "n_return_obs": bucket.n_return_obs,
+    }
+
+
+def panel(sources: Sources, deciles: Block | Unavailable) -> Block | Unavailable:
+    """Show the weekly series of a window.
+
+    Parameters
+    ----------
+    sources
+        Cut to the window.
+    deciles
+        The result of :func:`ic_deciles`: without it there is no panel, for the same reason.
+    """
+    sections, raw = sources.cross_sections, sources.raw
+    for part in (deciles, sections, raw):
+        if isinstance(part, Unavailable):
+            return part
+    assert not isinstance(sections, Unavailable)
+    assert not isinstance(raw, Unavailable)
+    return {
+        "signal": Signal.RAW.value,
+        "ic_weekly": [
+            {"date": day.isoformat(), "ic": ic} for day, ic in weekly_series(sections.date, sections.ic)
+        ],
+        "decile_spread_weekly": [
+            {"date": day.isoformat(), "spread": spread}
+            for day, spread in weekly_series(sections.date, raw.decile_spread)
+        ],
+        "ic_term_structure": [
+            {"horizon_weeks": mean.step, "mean_ic": mean.mean, "weeks": mean.weeks}
+            for mean in weekly_means(raw.ic_by_horizon)
+        ],
+        "rank_autocorrelation": [
+            {"lag_weeks": mean.step, "rho": mean.mean, "weeks": mean.weeks}
+            for mean in weekly_means(raw.rho_by_lag)
+        ],
+        "coverage": asdict(
+            panel_coverage(sections.n_symbols, raw.cohort_size, raw.n_return_obs, sections.traded)
+        ),
+    }
+
+
+Block = dict[str, Any]
+
+_MISMATCH: Final = "ic_reproduction_mismatch"
+_IC: Final = next(statistic for statistic in CORE if statistic.name == "ic")
+
+
+def nwt_ic(whole: Sources, records: Records) -> Block | Unavailable:
+    """Test the weekly conditioned IC of the whole run, provided its mean is the one the run sealed.
+
+    Parameters
+    ----------
+    whole
+        Data of the whole run, whatever the window.
+    records
+        The sealed records of the whole run.
+    """
+    sections = whole.cross_sections
+    if isinstance(sections, Unavailable):
+        if sections.code == MISSING_KIND:
+            return Unavailable("ic_family_mismatch", sections.text, sections.kind)
+        return sections
+    found = stated_value(_IC, records)
+    if found is None or found[1].value is None:
+        return Unavailable(_MISMATCH, "the run sealed no mean IC that the rebuilt one could be compared with")
+    sealed, rebuilt = found[1].value, mean_or_null(sections.ic)
+    if rebuilt is None:
+        return Unavailable(_MISMATCH, "no weekly IC can be measured on the cross-sections of the run")
+    if abs(rebuilt - sealed) > REPRODUCTION_TOLERANCE:
+        return Unavailable(
+            _MISMATCH, f"the rebuilt weekly IC has a mean of {rebuilt:.9g}, but {sealed:.9g} was sealed"
+        )
+    return nwt_ic_computed(whole)
+
+
+def nwt_ic_computed(rows: Sources) -> Block | Unavailable:
+    """Test the weekly conditioned IC in the window, whatever the run sealed."""
+    if isinstance(rows.cross_sections, Unavailable):
+        return rows.cross_sections
+    return _test(
+        rows.cross_sections.ic, source=COMPUTED, source_kind=DERIVED, signal=Signal.CONDITIONED.value
+    )
+
+
+def nwt_ic_score_panel(rows: Sources) -> Block | Unavailable:
+    """Test the weekly IC of the signal before smoothing, in the window."""
+    if isinstance(rows.raw, Unavailable):
+        return rows.raw
+    lacking = without_returns(rows.raw.n_return_obs)
+    if lacking is not None:
+        return lacking
+    return _test(rows.raw.ic, source=COMPUTED, source_kind=DERIVED, signal=Signal.RAW.value)
+
+
+def nwt_ir(rows: Sources) -> Block | Unavailable:
+    """Test the daily return of the long_short book, in the window."""
+    if isinstance(rows.ledger, Unavailable):
+        return rows.ledger
+    returns = solvent_returns(rows.ledger.starting, rows.ledger.ending)
+    if isinstance(returns, Unavailable):
+        return returns
+    return _test(returns, source=LEDGER.kind, frequency=DAILY)
+
+
+def _test(series: Floats, **labels: str) -> Block | Unavailable:
+    result = newey_west(series)
+    if isinstance(result, Unavailable):
+        return result
+    figures = asdict(result)
+    if not all(math.isfinite(figure) for figure in figures.values()):
+        return Unavailable(
+            "insufficient_data", "the series holds values without bounds, as of equity that vanished"
+        )
+    return {**figures, **labels}

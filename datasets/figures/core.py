@@ -1,0 +1,140 @@
+"""The core statistics of the run, and of each of its years or months."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import date, timedelta
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from datasets.figures.run_figures import RunFigures, SealedMetrics, Sources
+from datasets.figures.series import Dates
+from datasets.figures.statistics import Entry, Span, entry, sealed_value, stated_value
+from datasets.figures.unavailable import Unavailable, Warnings
+from datasets.figures.window import Window
+from schemas.metrics.core import ALIASES, CORE
+
+_PERIOD: Final = {
+    "yearly": re.compile(r"[1-9]\d{3}\Z"),
+    "monthly": re.compile(r"[1-9]\d{3}-(0[1-9]|1[0-2])\Z"),
+}
+_NUMPY_UNIT: Final = {"yearly": "datetime64[Y]", "monthly": "datetime64[M]"}
+
+
+def core_statistics(span: Span, warnings: Warnings, block: str) -> dict[str, Entry]:
+    """Write the entry of every core statistic of a span, deprecated names beside the ones they repeat."""
+    entries: dict[str, Entry] = {}
+    for statistic in CORE:
+        made = entries[statistic.name] = entry(statistic, span, warnings, block)
+        for alias, name in ALIASES.items():
+            if name == statistic.name:
+                entries[alias] = {**made, "deprecated": True, "superseded_by": name}
+    return entries
+
+
+def warn_of_unsealed(span: Span, entries: dict[str, Entry], warnings: Warnings) -> None:
+    """List the core statistics for which the run sealed no value."""
+    unsealed = [statistic.name for statistic in CORE if stated_value(statistic, span.records) is None]
+    if not unsealed:
+        return
+    known = [name for name in unsealed if entries[name]["value"] is not None]
+    withheld = [name for name in unsealed if entries[name]["value"] is None]
+    parts = [f"computed instead: {', '.join(known)}"] if known else []
+    parts += [f"withheld: {', '.join(withheld)}"] if withheld else []
+    warnings.add(
+        "core",
+        "missing_core_metrics",
+        f"The run sealed no value of some core statistics; {'; '.join(parts)}.",
+    )
+
+
+def periods(
+    run: RunFigures, sources: Sources, window: Window, granularity: str, warnings: Warnings
+) -> list[dict[str, Any]]:
+    """Write the core statistics of every year or month that the window touches.
+
+    Parameters
+    ----------
+    run
+        For its sealed records.
+    sources
+        Data of the whole run.
+    window
+        As asked for.
+    granularity
+        ``yearly`` or ``monthly``: the scope of the sealed records as well.
+
+    Returns
+    -------
+    list of dict
+        ``period`` and ``core``, ascending; empty when the window touches none.
+    """
+    sealed = run.sealed if isinstance(run.sealed, SealedMetrics) else SealedMetrics()
+    found: list[dict[str, Any]] = []
+    for period in sorted(
+        {*_with_rows(sources.within(window), granularity), *_sealed(sealed, window, granularity)}
+    ):
+        days = parse_period(period)
+        whole = sources.within(days)
+        cut = window.cuts(days)
+        rows = whole.within(window) if cut else whole
+        span = Span(sealed.of(granularity, period), whole, rows, run.equity_basis, period=period)
+        core = core_statistics(span, warnings, "periods")
+        if cut and any(sealed_value(statistic, span.records) for statistic in CORE):
+            warnings.add(
+                "periods",
+                "window_lifetime_only",
+                "Sealed statistics of a period that the window cuts describe the whole period; those of its days inside are in "
+                "within_window.periods.",
+            )
+        found.append({"period": period, "core": core})
+    return found
+
+
+def computed_periods(
+    run: RunFigures, rows: Sources, granularity: str, warnings: Warnings
+) -> list[dict[str, Any]]:
+    """Write the core statistics of every year or month with a row, computed whatever the run sealed of it.
+
+    Parameters
+    ----------
+    rows
+        Data of the window.
+    granularity
+        ``yearly`` or ``monthly``.
+    """
+    found = []
+    for period in sorted(set(_with_rows(rows, granularity))):
+        days = rows.within(parse_period(period))
+        span = Span({}, days, days, run.equity_basis, period=period, computed=True)
+        found.append({"period": period, "core": core_statistics(span, warnings, "within_window.periods")})
+    return found
+
+
+@lru_cache(maxsize=4096)
+def parse_period(period: str) -> Window:
+    """Return the days of a year (2020) or month (2020-03)."""
+    unit = np.datetime64(period)
+    last: date = (unit + 1).astype("datetime64[D]").item() - timedelta(days=1)
+    return Window(unit.astype("datetime64[D]").item(), last)
+
+
+def _with_rows(sources: Sources, granularity: str) -> Iterable[str]:
+    """Return the periods in which there is a session or a rebalance date."""
+    for part in (sources.ledger, sources.index, sources.cross_sections):
+        if not isinstance(part, Unavailable):
+            yield from _period_names(part.date, granularity)
+
+
+def _period_names(dates: Dates, granularity: str) -> list[str]:
+    names: list[str] = np.unique(dates.astype(_NUMPY_UNIT[granularity])).astype(str).tolist()
+    return names
+
+
+def _sealed(sealed: SealedMetrics, window: Window, granularity: str) -> Iterable[str]:
+    for period in sealed.periods(granularity):
+        if _PERIOD[granularity].match(period) and window.touches(parse_period(period)):
+            yield period

@@ -1,0 +1,204 @@
+"""Pearson correlation of dated series, and returns of several books between the closes that all of them have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.series import ROUNDING, Dates, Flags, Floats, is_constant
+from datasets.figures.unavailable import Unavailable, no_variation, too_few
+
+MIN_SESSIONS: Final = 10
+"""Common sessions below which a correlation of daily returns is withheld: two have one of 1 or -1 whatever they are."""
+
+
+_Number = TypeVar("_Number", np.float64, Floats)
+DayNumbers: TypeAlias = Dates | npt.NDArray[np.int32]
+"""Days, or the numbers of days counted from any one."""
+
+
+def common_days(
+    days: DayNumbers, values: Floats, other_days: DayNumbers, others: Floats
+) -> tuple[Floats, Floats]:
+    """Return what two series are on the days that both have: pairwise complete observations.
+
+    Parameters
+    ----------
+    days, other_days
+        Ascending, none twice; both of one kind.
+    values, others
+        As long as their days; NaN stands for null.
+
+    Returns
+    -------
+    tuple of Floats
+        Equally long and without NaN; empty when no day is common.
+    """
+    if days.size == other_days.size and np.array_equal(days, other_days):
+        left, right = values, others
+    else:
+        place = np.searchsorted(other_days, days)
+        there = place < other_days.size
+        there[there] = other_days[place[there]] == days[there]
+        left, right = values[there], others[place[there]]
+    both = ~(np.isnan(left) | np.isnan(right))
+    return (left, right) if both.all() else (left[both], right[both])
+
+
+def correlate_rows(series: Floats, rows: Floats) -> Floats:
+    """Correlate one series with many.
+
+    Parameters
+    ----------
+    series
+        n observations without NaN.
+    rows
+        Of shape (k, n), without NaN.
+
+    Returns
+    -------
+    Floats
+        k correlations between -1 and 1, the sample covariance over the product of the sample deviations; NaN where either
+        side varies by no more than rounding, and with fewer than two observations.
+    """
+    count = series.size
+    if count < 2:
+        return np.full(rows.shape[0], np.nan)
+    # Sums over counts are what `mean` gives to the last bit, without its checks: small stretches come by the dozen.
+    mean, means = np.add.reduce(series) / count, np.add.reduce(rows, axis=1) / count
+    deviations, others = series - mean, rows - means[:, np.newaxis]
+    norm, norms = np.sqrt(np.vecdot(deviations, deviations)), np.sqrt(np.vecdot(others, others))
+    if norm <= _doubtful(count, mean, norm) and is_constant(series):
+        return np.full(rows.shape[0], np.nan)
+    constant = norms <= _doubtful(count, means, norms)
+    if constant.any():
+        constant[constant] = constant_rows(rows[constant])
+    found = np.full(rows.shape[0], np.nan)
+    np.divide(np.vecdot(others, deviations), norms * norm, out=found, where=~constant)
+    clipped: Floats = np.minimum(np.maximum(found, -1.0), 1.0)
+    return clipped
+
+
+def _doubtful(count: int, mean: _Number, norm: _Number) -> _Number:
+    """Return the length of deviations up to which a series may be constant; one with more has a wider range, whatever it is."""
+    # The range is no less than the deviation, and no value is further from 0 than the mean and the length of them all.
+    found: _Number = 2 * ROUNDING * np.sqrt(count) * np.maximum(1.0, np.abs(mean) + norm)
+    return found
+
+
+def constant_rows(rows: Floats) -> Flags:
+    """Whether each row varies by no more than rounding, as :func:`datasets.figures.series.is_constant` says of a series.
+
+    Parameters
+    ----------
+    rows
+        Of shape (k, n), n at least 1, without NaN.
+
+    Returns
+    -------
+    Flags
+        One a row.
+    """
+    low, high = np.minimum.reduce(rows, axis=1), np.maximum.reduce(rows, axis=1)
+    constant: Flags = high - low <= ROUNDING * np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
+    return constant
+
+
+def correlation(
+    series: Floats, others: Floats, *, least: int = MIN_SESSIONS, what: str = "common sessions"
+) -> float | Unavailable:
+    """Correlate two series.
+
+    Parameters
+    ----------
+    series, others
+        Equally long, without NaN, as :func:`common_days` returns them.
+    least
+        Observations below which nothing is said.
+    what
+        The observations in the plural.
+
+    Returns
+    -------
+    float or Unavailable
+        Between -1 and 1. ``insufficient_data`` with too few observations; ``nonpositive_variance`` when either side does
+        not vary.
+
+    References
+    ----------
+    Pearson (1895), "Notes on Regression and Inheritance in the Case of Two Parents".
+    """
+    if series.size < max(least, 2):
+        return too_few(int(series.size), max(least, 2), what)
+    found = float(correlate_rows(series, others[np.newaxis])[0])
+    return no_variation(f"values of one side on the {what}") if np.isnan(found) else found
+
+
+@dataclass(frozen=True, slots=True)
+class CommonReturns:
+    """Books side by side, without a session's profit lost between the first common session and the last.
+
+    Attributes
+    ----------
+    days : DayNumbers, shape (n_closes,)
+        Sessions that all books have, ascending.
+    returns : Floats, shape (n_books, n_closes)
+        Return of each book from the common close before to this one; on the first, of that session.
+    sessions : Integers, shape (n_books,)
+        Sessions of each book.
+    merged : Integers, shape (n_books,)
+        Those between the first common session and the last that another book lacks: their returns are compounded into
+        the next common close.
+    dropped : Integers, shape (n_books,)
+        Those before the first common session or after the last: their returns are in no figure.
+    """
+
+    days: DayNumbers
+    returns: Floats
+    sessions: Integers
+    merged: Integers
+    dropped: Integers
+
+
+def between_common_closes(series: Sequence[tuple[DayNumbers, Floats]]) -> CommonReturns:
+    """Compound the returns of each book between the closes that all have.
+
+    Parameters
+    ----------
+    series
+        Days, ascending and none twice, and the return on each, without NaN; one pair a book, at least one.
+
+    Returns
+    -------
+    CommonReturns
+        Where no session stands between two common closes a return is the book's own to the last digit.
+    """
+    days = reduce(lambda one, other: np.intersect1d(one, other, assume_unique=True), (x for x, _ in series))
+    places = [np.searchsorted(own, days) for own, _ in series]
+    sessions = np.array([own.size for own, _ in series])
+    spans = np.array([int(place[-1] - place[0]) + 1 if days.size else 0 for place in places])
+    return CommonReturns(
+        days,
+        np.array(
+            [_compounded(values, place) for (_, values), place in zip(series, places, strict=True)]
+        ).reshape(len(series), days.size),
+        sessions,
+        spans - days.size,
+        sessions - spans,
+    )
+
+
+def _compounded(values: Floats, places: Integers) -> Floats:
+    """Return the return up to each place from the place before, of the first place its own."""
+    returns = values[places]
+    several = np.diff(places) > 1
+    if several.any():
+        growth = np.multiply.reduceat(1.0 + values[: places[-1] + 1], places[:-1] + 1)
+        returns[1:][several] = growth[several] - 1.0
+    return returns

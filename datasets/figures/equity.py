@@ -1,0 +1,336 @@
+"""Equity curve of a ledger over one window.
+
+The window is the whole universe of these functions: its first row is the base of the cumulative return and of the
+running peak, so a curve of a sub-window is recomputed, never cut out of a longer one.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+import numpy as np
+
+from datasets.figures.series import Dates, Flags, Floats, null_if_nan
+from datasets.figures.unavailable import Unavailable, nonpositive_equity
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """What of each session no window changes: computed once for a ledger that is measured over many.
+
+    Attributes
+    ----------
+    starting, ending
+        Opening and closing equity.
+    period_return
+        Ratio; null where the opening equity is null or not above 0, or the closing one is null.
+    unknown
+        Where ``period_return`` is null.
+    growth
+        One plus ``period_return``; 1 where an equity is null, and null where the opening equity is not above 0.
+    """
+
+    starting: Floats
+    ending: Floats
+    period_return: Floats
+    unknown: Flags
+    growth: Floats
+
+    def window(self, start: int, end: int) -> Sessions:
+        """Return the sessions from one number to before another; nothing is copied."""
+        cut = slice(start, end)
+        return Sessions(
+            self.starting[cut],
+            self.ending[cut],
+            self.period_return[cut],
+            self.unknown[cut],
+            self.growth[cut],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EquityCurve:
+    """One value a session, in the order given.
+
+    Attributes
+    ----------
+    period_return
+        Ratio; null where the opening equity is null or not above 0.
+    cumulative_return
+        Ratio; compounded from the first row of the window. A session with an equity that is null is null in its own row
+        and leaves the product of the rows after it unchanged; from a session on that opens with equity not above 0, no
+        row of the window has one.
+    peak_equity
+        Equity units; highest opening or closing equity so far in the window.
+    drawdown
+        Equity units, at least 0; peak less closing equity.
+    drawdown_pct
+        Percentage points of the peak; null where the peak is not above 0. Above 100 when equity is negative.
+    """
+
+    period_return: Floats
+    cumulative_return: Floats
+    peak_equity: Floats
+    drawdown: Floats
+    drawdown_pct: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class EquitySummary:
+    """Figures of a whole window; every field but ``sessions`` is ``None`` for an empty one.
+
+    Attributes
+    ----------
+    first_date, last_date
+        Days of the first and last session.
+    sessions
+        Rows in the window.
+    starting_equity, ending_equity
+        Opening equity of the first session and closing equity of the last, in equity units.
+    peak_equity
+        Highest equity of the window, openings included.
+    total_return
+        Ratio; ``ending_equity / starting_equity - 1``, null where the opening equity is null or not above 0.
+    cumulative_return_pct
+        Percentage points; the last compounded return that is known. Null for a window in which a session opens with
+        equity not above 0.
+    max_drawdown, max_drawdown_pct
+        Deepest drawdown, in equity units and in percentage points of the peak. The two need not fall on the same
+        session: the first is deepest in money, the second relative to the peak of its day.
+    max_drawdown_date
+        First session on which ``max_drawdown_pct`` is reached.
+    """
+
+    first_date: dt.date | None
+    last_date: dt.date | None
+    sessions: int
+    starting_equity: float | None
+    ending_equity: float | None
+    peak_equity: float | None
+    total_return: float | None
+    cumulative_return_pct: float | None
+    max_drawdown: float | None
+    max_drawdown_pct: float | None
+    max_drawdown_date: dt.date | None
+
+
+def period_returns(starting: Floats, ending: Floats) -> Floats:
+    """Return of each session on the equity it opened with.
+
+    Parameters
+    ----------
+    starting, ending
+        Opening and closing equity, equally long.
+
+    Returns
+    -------
+    Floats
+        ``(ending - starting) / starting``; NaN where ``starting`` is null or not above 0, or ``ending`` is null.
+    """
+    returns = np.full(starting.shape, np.nan)
+    np.divide(ending - starting, starting, out=returns, where=starting > 0)
+    return returns
+
+
+def solvent_returns(starting: Floats, ending: Floats) -> Floats | Unavailable:
+    """Return of each session of a window over which ratios of returns have a meaning.
+
+    Parameters
+    ----------
+    starting, ending
+        Opening and closing equity by session, equally long.
+
+    Returns
+    -------
+    Floats or Unavailable
+        As :func:`period_returns`; ``nonpositive_equity`` when a session opens with equity not above 0: the sessions
+        with a return are then not the window, and a ratio of them alone would leave out what the book lost in debt.
+    """
+    if (starting <= 0).any():
+        return nonpositive_equity(int((starting <= 0).sum()), int(starting.size))
+    return period_returns(starting, ending)
+
+
+def make_sessions(starting: Floats, ending: Floats) -> Sessions:
+    """Compute what no window changes.
+
+    Parameters
+    ----------
+    starting, ending
+        Opening and closing equity by session, equally long; may be empty.
+
+    Returns
+    -------
+    Sessions
+        As long as the input.
+    """
+    returns = period_returns(starting, ending)
+    unknown = np.isnan(returns)
+    # A product over a book in debt means nothing from then on; a session that is not known only leaves it as it is.
+    growth = np.where(unknown & ~(starting <= 0), 1.0, 1.0 + returns)
+    return Sessions(starting, ending, returns, unknown, growth)
+
+
+def compounded(sessions: Sessions) -> EquityCurve:
+    """Compound sessions from the first of them.
+
+    Parameters
+    ----------
+    sessions
+        The window, and nothing outside it; may be empty.
+
+    Returns
+    -------
+    EquityCurve
+        As long as the input. ``period_return`` is the input's own.
+    """
+    cumulative = np.cumprod(sessions.growth, dtype=np.float64) - 1.0
+    np.copyto(cumulative, np.nan, where=sessions.unknown)
+    # Of the window alone: which of two zeros the library takes for the higher one depends on where they stand.
+    peak = np.fmax.accumulate(np.fmax(sessions.starting, sessions.ending))
+    drawdown = peak - sessions.ending
+    drawdown_pct = np.full(peak.shape, np.nan)
+    np.divide(drawdown * 100.0, peak, out=drawdown_pct, where=peak > 0)
+    return EquityCurve(
+        period_return=sessions.period_return,
+        cumulative_return=cumulative,
+        peak_equity=peak,
+        drawdown=drawdown,
+        drawdown_pct=drawdown_pct,
+    )
+
+
+def equity_curve(starting: Floats, ending: Floats) -> EquityCurve:
+    """Compound a ledger from the first session of the window.
+
+    Parameters
+    ----------
+    starting, ending
+        Opening and closing equity by session, equally long; may be empty.
+
+    Returns
+    -------
+    EquityCurve
+        As long as the input.
+    """
+    return compounded(make_sessions(starting, ending))
+
+
+def summarised(dates: Dates, sessions: Sessions, curve: EquityCurve) -> EquitySummary:
+    """Summarise a window whose curve is known.
+
+    Parameters
+    ----------
+    dates
+        Day of each session, ascending.
+    sessions
+        The window, as long as ``dates``.
+    curve
+        What :func:`compounded` makes of it.
+
+    Returns
+    -------
+    EquitySummary
+        With ``sessions`` 0 and every other field ``None`` when the window is empty.
+    """
+    if dates.size == 0:
+        return EquitySummary(
+            first_date=None,
+            last_date=None,
+            sessions=0,
+            starting_equity=None,
+            ending_equity=None,
+            peak_equity=None,
+            total_return=None,
+            cumulative_return_pct=None,
+            max_drawdown=None,
+            max_drawdown_pct=None,
+            max_drawdown_date=None,
+        )
+    starting, ending = sessions.starting, sessions.ending
+    return EquitySummary(
+        first_date=day(dates, 0),
+        last_date=day(dates, -1),
+        sessions=int(dates.size),
+        starting_equity=null_if_nan(starting[0]),
+        ending_equity=null_if_nan(ending[-1]),
+        peak_equity=null_if_nan(curve.peak_equity[-1]),
+        total_return=null_if_nan(period_returns(starting[:1], ending[-1:])[0]),
+        cumulative_return_pct=None if (starting <= 0).any() else last_known_pct(curve.cumulative_return),
+        max_drawdown=highest(curve.drawdown),
+        max_drawdown_pct=highest(curve.drawdown_pct),
+        max_drawdown_date=day_of_highest(dates, curve.drawdown_pct),
+    )
+
+
+def day(dates: Dates, position: int) -> dt.date:
+    """Return one of the days as a calendar date.
+
+    Parameters
+    ----------
+    dates
+        Days in any unit, at least one.
+    position
+        Index, negative from the end.
+
+    Returns
+    -------
+    datetime.date
+        Without a time of day.
+    """
+    calendar_day: dt.date = dates[position].astype("datetime64[D]").item()
+    return calendar_day
+
+
+def highest(series: Floats) -> float | None:
+    """Return the largest observation.
+
+    Parameters
+    ----------
+    series
+        Any series, possibly empty.
+
+    Returns
+    -------
+    float or None
+        ``None`` when nothing is measured.
+    """
+    # The initial NaN gives way to any observation.
+    return null_if_nan(np.fmax.reduce(series, initial=np.nan))
+
+
+def day_of_highest(dates: Dates, series: Floats) -> dt.date | None:
+    """Return the first day on which the largest observation is reached.
+
+    Parameters
+    ----------
+    dates
+        Days, as long as ``series``.
+    series
+        Any series, possibly empty.
+
+    Returns
+    -------
+    datetime.date or None
+        ``None`` when nothing is measured.
+    """
+    most = highest(series)
+    return None if most is None else day(dates, int((series == most).argmax()))
+
+
+def last_known_pct(cumulative_return: Floats) -> float | None:
+    """Return the last compounded return that is known, in percentage points.
+
+    Parameters
+    ----------
+    cumulative_return
+        Ratios; a null row leaves the running product unchanged, so the row before it still holds.
+
+    Returns
+    -------
+    float or None
+        ``None`` when no row is measured.
+    """
+    (known,) = np.nonzero(~np.isnan(cumulative_return))
+    return float(cumulative_return[known[-1]]) * 100.0 if known.size else None

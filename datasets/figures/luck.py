@@ -1,0 +1,377 @@
+"""Evidence and a question in, what luck may have made of it out."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from datasets.figures import bands
+from datasets.figures.bands import Band, Bands, Figure, ledger_bands, weekly_bands
+from datasets.figures.equity import period_returns, solvent_returns
+from datasets.figures.overfitting import (
+    Cuts,
+    EffectiveTrials,
+    Matrix,
+    Overfitting,
+    cluster_trials,
+    effective_trials,
+    overfitting,
+)
+from datasets.figures.run_figures import Ledger
+from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, measured
+from datasets.figures.sharpe import (
+    SharpeMoments,
+    minimum_track_record,
+    probabilistic_sharpe,
+    sharpe_moments,
+)
+from datasets.figures.unavailable import ACCESS_LIMITED, MISSING_KIND, Unavailable
+from datasets.figures.window import WHOLE_RUN, Window, sessions_per_year
+from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, Source
+
+CONFIDENCE: Final = 0.95
+"""Of the minimum track record."""
+BENCHMARK_SHARPE: Final = 0.0
+"""What the Sharpe ratio is compared with."""
+ANNUAL: Final = math.sqrt(SESSIONS_PER_YEAR)
+_SEED_BYTES: Final = 6
+"""Whole numbers of this size are exact in every JSON reader."""
+MAX_TESTED: Final = 1000
+"""Trials that are compared at most: a thousand take a second or two."""
+NO_TRIALS: Final = Unavailable(MISSING_KIND, "the run sealed no returns of its trials")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything that luck is measured on, whatever the window and the key.
+
+    Attributes
+    ----------
+    snapshot
+        Id of the snapshot.
+    ledger
+        Of the book; None when the run sealed none.
+    weeks, ic
+        Rebalance dates and the coefficient of each; None when the run sealed no cross-sections.
+    searched
+        Combinations of the values that the description says were tried; None when it names none.
+    trials
+        The returns of the trials; None when the run sealed none.
+    """
+
+    snapshot: str
+    ledger: Ledger | None
+    weeks: Dates | None
+    ic: Floats | None
+    searched: int | None
+    trials: TrialReturns | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialReturns:
+    """The daily returns of every trial.
+
+    Attributes
+    ----------
+    date
+        Days, ascending.
+    returns
+        A row a day, a column a trial in the order of their names.
+    """
+
+    date: Dates
+    returns: Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class LuckQuery:
+    """What a request asks of the evidence, but for its trials.
+
+    Attributes
+    ----------
+    book
+        Whose ledger.
+    may_call
+        Registry ids of the endpoints the key may call, of those that serve the evidence.
+    window
+        Days to narrow it to.
+    """
+
+    book: str
+    may_call: frozenset[str]
+    window: Window = WHOLE_RUN
+
+
+@dataclass(frozen=True, slots=True)
+class Returns:
+    """What was measured of the returns of a book, or of the returns less the risk-free rate.
+
+    Attributes
+    ----------
+    observations
+        Returns measured.
+    moments
+        Of the returns, or why there are none.
+    trials
+        The sealed trials over the window, counted by the same returns; None where they cannot be.
+    """
+
+    observations: int
+    moments: SharpeMoments | Unavailable
+    trials: EffectiveTrials | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Luck:
+    """What does not depend on the trials that a request states.
+
+    Attributes
+    ----------
+    data
+        JSON-ready; all of the payload but the two `deflated_sharpe`.
+    plain, excess
+        Returns as they are, and less the risk-free rate.
+    searched
+        As of the evidence.
+    sealed
+        Trials whose returns were sealed; 0 when there are none.
+    distinct
+        Those that are left when copies are put together; None when the window does not tell.
+    """
+
+    data: Mapping[str, Any]
+    plain: Returns
+    excess: Returns
+    searched: int | None
+    sealed: int = 0
+    distinct: int | None = None
+
+
+# Equity that vanishes makes returns without bounds: what comes of them is withheld, and no line is logged for it.
+@np.errstate(all="ignore")
+def measure(evidence: Evidence, query: LuckQuery) -> Luck:
+    """Measure the window of a run.
+
+    Parameters
+    ----------
+    evidence
+        Of the whole run.
+    query
+        What is asked, and what the key may see.
+
+    Returns
+    -------
+    Luck
+        Figures that the evidence does not determine are null, each with its reason in `withheld`.
+    """
+    seed = make_seed(evidence.snapshot, query)
+    ledger = _ledger(evidence, query)
+    ic = _ic(evidence, query)
+    trials = _trials(evidence, query)
+    withheld: dict[str, str] = {}
+    tested = trials if isinstance(trials, Unavailable) else _overfitting(trials.returns)
+    if isinstance(tested, Unavailable):
+        withheld["overfitting"] = tested.text
+    in_a_year = ledger if isinstance(ledger, Unavailable) else sessions_per_year(ledger.date)
+    if isinstance(in_a_year, Unavailable):
+        withheld["sessions_per_year"] = in_a_year.text
+    cuts = None if isinstance(trials, Unavailable) else _cuts(trials.returns)
+    plain, excess = _returns_measured(ledger, trials, cuts)
+    daily, weekly = _daily_bands(ledger, seed), _weekly_bands(ic, seed)
+    data = {
+        "book": query.book,
+        "observations": plain.observations,
+        "first_date": _end(ledger, 0),
+        "last_date": _end(ledger, -1),
+        "sessions_per_year": None if isinstance(in_a_year, Unavailable) else in_a_year,
+        **_ratios(plain.moments, "", withheld),
+        "excess": {
+            "observations": excess.observations,
+            **_ratios(excess.moments, "excess.", withheld),
+        },
+        "overfitting": None if isinstance(tested, Unavailable) else asdict(tested),
+        "bands": {
+            name: _band(name, band, withheld) for name, band in {**daily.figures, **weekly.figures}.items()
+        },
+        "bootstrap": {
+            "samples": bands.SAMPLES,
+            "mean_block": daily.mean_block,
+            "mean_block_weeks": weekly.mean_block,
+            "seed": seed,
+        },
+        "withheld": withheld,
+    }
+    return Luck(
+        data,
+        plain,
+        excess,
+        evidence.searched,
+        0 if evidence.trials is None else evidence.trials.returns.shape[1],
+        None if cuts is None else cuts.distinct.shape[1],
+    )
+
+
+def _returns_measured(
+    ledger: Ledger | Unavailable, trials: TrialReturns | Unavailable, cuts: Cuts | None
+) -> tuple[Returns, Returns]:
+    """Measure the returns as they are, and less the risk-free rate."""
+    counted = (
+        None if cuts is None or isinstance(trials, Unavailable) else effective_trials(trials.returns, cuts)
+    )
+    if isinstance(ledger, Unavailable):
+        return Returns(0, ledger, counted), Returns(0, ledger)
+    returns = _returns(ledger)
+    above = returns - ledger.risk_free
+    solvent = solvent_returns(ledger.starting, ledger.ending)
+    counted_above = None
+    if cuts is not None and not isinstance(trials, Unavailable):
+        rate = _on(trials.date, ledger)
+        known = ~np.isnan(rate)
+        counted_above = effective_trials(trials.returns[known] - rate[known, None], cuts)
+    moments: SharpeMoments | Unavailable
+    moments_above: SharpeMoments | Unavailable
+    if isinstance(solvent, Unavailable):
+        moments = moments_above = solvent
+    else:
+        moments, moments_above = sharpe_moments(returns), sharpe_moments(above, "daily excess returns")
+    return (
+        Returns(int(measured(returns).size), moments, counted),
+        Returns(int(measured(above).size), moments_above, counted_above),
+    )
+
+
+def _on(days: Dates, ledger: Ledger) -> Floats:
+    """Return the risk-free return of some days, NaN where the ledger has no such session."""
+    if not ledger.date.size:
+        return np.full(days.size, np.nan)
+    places = np.minimum(np.searchsorted(ledger.date, days), ledger.date.size - 1)
+    return np.where(ledger.date[places] == days, ledger.risk_free[places], np.nan)
+
+
+def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str, str]) -> dict[str, Any]:
+    """Return the Sharpe ratio and what it is worth, in declared order, but for the deflated ratio.
+
+    Parameters
+    ----------
+    path
+        Of the figures in the payload, up to their names.
+    withheld
+        Gets the reason of each figure that is null.
+    """
+
+    def given(name: str, figure: Figure) -> float | None:
+        if isinstance(figure, Unavailable):
+            withheld[f"{path}{name}"] = figure.text
+            return None
+        return figure
+
+    shown = {
+        name: moments if isinstance(moments, Unavailable) else getattr(moments, name) * scale
+        for name, scale in (("sharpe", ANNUAL), ("skewness", 1.0), ("kurtosis", 1.0))
+    }
+    benchmark = BENCHMARK_SHARPE / ANNUAL
+    probability: Figure
+    needed: Figure
+    if isinstance(moments, Unavailable):
+        probability = needed = moments
+    else:
+        probability = probabilistic_sharpe(moments, benchmark)
+        needed = minimum_track_record(moments, benchmark, CONFIDENCE)
+    sessions = given("minimum_track_record", needed)
+    return {
+        **{name: given(name, figure) for name, figure in shown.items()},
+        "probabilistic_sharpe": {
+            "probability": given("probabilistic_sharpe", probability),
+            "benchmark_sharpe": BENCHMARK_SHARPE,
+        },
+        "minimum_track_record": {
+            "sessions": sessions,
+            "years": None if sessions is None else sessions / SESSIONS_PER_YEAR,
+            "confidence": CONFIDENCE,
+            "benchmark_sharpe": BENCHMARK_SHARPE,
+        },
+    }
+
+
+def make_seed(snapshot: str, query: LuckQuery) -> int:
+    """Return the seed of a question: the same for every key, process and call."""
+    window = query.window
+    text = f"{snapshot} {query.book} {window.first or ''} {window.last or ''}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_SEED_BYTES], "big")
+
+
+def _ledger(evidence: Evidence, query: LuckQuery) -> Ledger | Unavailable:
+    closed = _closed(LEDGER, query)
+    if closed is not None:
+        return closed
+    if evidence.ledger is None:
+        return Unavailable(MISSING_KIND, f"the run holds no {LEDGER.kind} of this book", LEDGER.kind)
+    return evidence.ledger.within(query.window)
+
+
+def _ic(evidence: Evidence, query: LuckQuery) -> Floats | Unavailable:
+    closed = _closed(CROSS_SECTIONS, query)
+    if closed is not None:
+        return closed
+    if evidence.weeks is None or evidence.ic is None:
+        kind = CROSS_SECTIONS.kind
+        return Unavailable(MISSING_KIND, f"the run holds no {kind} for {CROSS_SECTIONS.meaning}", kind)
+    return evidence.ic[query.window.rows(evidence.weeks)]
+
+
+def _trials(evidence: Evidence, query: LuckQuery) -> TrialReturns | Unavailable:
+    if evidence.trials is None:
+        return NO_TRIALS
+    rows = query.window.rows(evidence.trials.date)
+    return TrialReturns(evidence.trials.date[rows], evidence.trials.returns[rows])
+
+
+def _cuts(trials: Matrix) -> Cuts | None:
+    return None if trials.shape[1] > MAX_TESTED else cluster_trials(trials)
+
+
+def _overfitting(trials: Matrix) -> Overfitting | Unavailable:
+    if trials.shape[1] > MAX_TESTED:
+        return Unavailable(
+            "insufficient_data", f"the run sealed more than {MAX_TESTED} trials, too many to be compared here"
+        )
+    return overfitting(trials)
+
+
+def _closed(source: Source, query: LuckQuery) -> Unavailable | None:
+    if source.endpoint in query.may_call:
+        return None
+    return Unavailable(ACCESS_LIMITED, f"the key may not call {source.endpoint}", source.kind)
+
+
+def _returns(ledger: Ledger) -> Floats:
+    return period_returns(ledger.starting, ledger.ending)
+
+
+def _daily_bands(ledger: Ledger | Unavailable, seed: int) -> Bands:
+    if isinstance(ledger, Unavailable):
+        return Bands(dict.fromkeys(bands.LEDGER_FIGURES, ledger))
+    draw = np.random.Generator(np.random.PCG64([seed, 0]))
+    return ledger_bands(ledger.starting, ledger.ending, ledger.risk_free, ledger.turnover, draw)
+
+
+def _weekly_bands(ic: Floats | Unavailable, seed: int) -> Bands:
+    if isinstance(ic, Unavailable):
+        return Bands(dict.fromkeys(bands.WEEKLY_FIGURES, ic))
+    return weekly_bands(ic, np.random.Generator(np.random.PCG64([seed, 1])))
+
+
+def _band(name: str, band: Band | Unavailable, withheld: dict[str, str]) -> dict[str, float] | None:
+    if isinstance(band, Unavailable):
+        withheld[f"bands.{name}"] = band.text
+        return None
+    return {**asdict(band), "level": bands.LEVEL}
+
+
+def _end(ledger: Ledger | Unavailable, place: int) -> str | None:
+    return None if isinstance(ledger, Unavailable) or not ledger.date.size else str(ledger.date[place])

@@ -1,0 +1,263 @@
+"""How many trials a run was picked from, and what its Sharpe ratio is worth after that many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from datasets.figures.luck import ANNUAL, MAX_TESTED, Luck, Returns
+from datasets.figures.series import Floats
+from datasets.figures.sharpe import deflated_sharpe, expected_maximum_sharpe, run_deviation
+from datasets.figures.unavailable import ACCESS_LIMITED, Unavailable
+from schemas.objects.luck import NOMINAL
+from schemas.parameters import MAX_TRIALS
+
+DESCRIPTION: Final = "catalog.alphas.get"
+"""The endpoint that serves the search values."""
+SEALED_TRIALS: Final = "trials"
+SEARCH_VALUES: Final = "search_values"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableRuns:
+    """The runs of the catalogue that a key may read, the one that is measured among them; one entry a run.
+
+    Attributes
+    ----------
+    sharpe, excess_sharpe
+        Annualised, of the returns and of the returns less the risk-free rate; NaN where there is none, and where the
+        key may not be told.
+    sessions
+        Over how many sessions they were measured; NaN where that is not known.
+    """
+
+    sharpe: Floats
+    excess_sharpe: Floats
+    sessions: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The trials that enter the deflated ratio.
+
+    Attributes
+    ----------
+    count
+        How many, or why their number is not known.
+    counted_by
+        ``clusters``, ``distinct`` or ``nominal``; None when the number is not known.
+    deviation
+        Standard deviation of their annualised Sharpe ratios; None when it is not known.
+    """
+
+    count: int | Unavailable
+    counted_by: str | None
+    deviation: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """What is known of the trials.
+
+    Attributes
+    ----------
+    nominal
+        Trials as their source has them, the run itself counted; None when no source has their number.
+    source
+        ``request``, ``seal`` or ``catalogue``; None as above.
+    plain, excess
+        Those that count, for the returns as they are and less the risk-free rate.
+    passed_over
+        What the run sealed that shows no search -> why it does not.
+    """
+
+    nominal: int | None
+    source: str | None
+    plain: Counted
+    excess: Counted
+    passed_over: Mapping[str, str] = field(default_factory=dict)
+
+
+def known_trials(
+    luck: Luck,
+    stated: int | None,
+    deviation: float | None,
+    *,
+    described: bool,
+    readable: ReadableRuns | Unavailable,
+) -> Trials:
+    """Choose the number of trials: as the request states it, else as sealed, else as the catalogue has it.
+
+    What was sealed counts where it shows a search: trials of which two at least are no copies of one another, else
+    search values of more than one combination. How far the trials lie apart is what the request states; else what the
+    returns of the sealed trials say, or the ratios of the catalogue.
+
+    Parameters
+    ----------
+    stated, deviation
+        As the request has them; None for what it leaves out.
+    described
+        Whether the key may read the description, and so its search values.
+    readable
+        Runs of the catalogue, or why they are not counted.
+    """
+    if stated is not None:
+        return _alike(stated, "request", deviation)
+    passed_over: dict[str, str] = {}
+    if luck.sealed > 1 and luck.distinct != 1:
+        return _sealed(luck, deviation)
+    if luck.sealed:
+        passed_over[SEALED_TRIALS] = (
+            "the run sealed one trial, its own, which is no search"
+            if luck.sealed == 1
+            else f"the {luck.sealed} sealed trials are copies of one another, which is no search"
+        )
+    if not described:
+        reason = f"the key may not call {DESCRIPTION} for the search values of this alpha; `trials` states their number"
+        return _unknown(Unavailable(ACCESS_LIMITED, reason, "description"), deviation, passed_over)
+    if luck.searched is not None and luck.searched > MAX_TRIALS:
+        reason = (
+            f"the search values have more than {MAX_TRIALS} combinations; `trials` states how many were tried"
+        )
+        return _unknown(Unavailable("insufficient_data", reason), deviation, passed_over)
+    if luck.searched is not None and luck.searched > 1:
+        return _alike(luck.searched, "seal", deviation, passed_over)
+    if luck.searched is not None:
+        passed_over[SEARCH_VALUES] = (
+            "the description names a single combination of search values, which is no search"
+        )
+    if isinstance(readable, Unavailable):
+        return _unknown(readable, deviation, passed_over)
+    return _of_catalogue(luck, readable, deviation, passed_over)
+
+
+def with_deflated_sharpe(luck: Luck, trials: Trials) -> dict[str, Any]:
+    """Return the whole payload.
+
+    Returns
+    -------
+    dict
+        JSON-ready, members in declared order.
+    """
+    withheld: dict[str, str] = dict(luck.data["withheld"])
+    data = _with_block(luck.data, _block(luck.plain, trials, trials.plain, "", withheld))
+    excess = _block(luck.excess, trials, trials.excess, "excess.", withheld)
+    return {**data, "excess": _with_block(luck.data["excess"], excess), "withheld": withheld}
+
+
+def _alike(
+    count: int, source: str, deviation: float | None, passed_over: Mapping[str, str] | None = None
+) -> Trials:
+    """Count trials of which nothing but their number is known."""
+    counted = Counted(count, NOMINAL, deviation)
+    return Trials(count, source, counted, counted, passed_over or {})
+
+
+def _unknown(reason: Unavailable, deviation: float | None, passed_over: Mapping[str, str]) -> Trials:
+    counted = Counted(reason, None, deviation)
+    return Trials(None, None, counted, counted, passed_over)
+
+
+def _sealed(luck: Luck, stated: float | None) -> Trials:
+    def counted(returns: Returns) -> Counted:
+        trials = returns.trials
+        if luck.sealed > MAX_TESTED:
+            reason = f"the run sealed more than {MAX_TESTED} trials, too many to be clustered; `trials` states how many count"
+            return Counted(Unavailable("insufficient_data", reason), None, stated)
+        if trials is None:
+            return Counted(luck.sealed, NOMINAL, stated)
+        deviation = trials.deviation * ANNUAL if stated is None else stated
+        return Counted(trials.count, trials.counted_by, deviation)
+
+    return Trials(luck.sealed, "seal", counted(luck.plain), counted(luck.excess))
+
+
+def _of_catalogue(
+    luck: Luck, readable: ReadableRuns, stated: float | None, passed_over: Mapping[str, str]
+) -> Trials:
+    def counted(ratios: Floats, returns: Returns) -> Counted:
+        deviation = stated
+        if deviation is None and returns.observations:
+            deviation = run_deviation(ratios, readable.sessions, returns.observations)
+        return Counted(int(ratios.size), NOMINAL, deviation)
+
+    return Trials(
+        int(readable.sharpe.size),
+        "catalogue",
+        counted(readable.sharpe, luck.plain),
+        counted(readable.excess_sharpe, luck.excess),
+        passed_over,
+    )
+
+
+def _with_block(figures: Mapping[str, Any], block: Mapping[str, Any]) -> dict[str, Any]:
+    """Set the deflated ratio behind the probabilistic one."""
+    data: dict[str, Any] = {}
+    for name, value in figures.items():
+        data[name] = value
+        if name == "probabilistic_sharpe":
+            data["deflated_sharpe"] = block
+    return data
+
+
+def _block(
+    returns: Returns, trials: Trials, counted: Counted, path: str, withheld: dict[str, str]
+) -> dict[str, Any]:
+    probability, expected = _deflated(returns, counted)
+    if isinstance(probability, Unavailable):
+        withheld[f"{path}deflated_sharpe"] = probability.text
+    return {
+        "probability": None if isinstance(probability, Unavailable) else probability,
+        "expected_maximum_sharpe": expected,
+        "trials": trials.nominal,
+        "trials_from": trials.source,
+        "effective_trials": None if isinstance(counted.count, Unavailable) else counted.count,
+        "counted_by": counted.counted_by,
+        "trial_deviation": counted.deviation,
+        "passed_over": trials.passed_over,
+    }
+
+
+def _deflated(returns: Returns, counted: Counted) -> tuple[float | Unavailable, float | None]:
+    """Return the probability and the annualised Sharpe ratio it is measured against."""
+    if isinstance(counted.count, Unavailable):
+        return counted.count, None
+    if counted.deviation is None and counted.count > 1:
+        if isinstance(returns.moments, Unavailable):
+            return returns.moments, None
+        return Unavailable(
+            "insufficient_data",
+            "how far the Sharpe ratios of the trials lie apart is not known; `trial_deviation` states it",
+        ), None
+    deviation = counted.deviation or 0.0
+    expected = expected_maximum_sharpe(counted.count, deviation)
+    if not math.isfinite(expected):
+        return Unavailable("insufficient_data", "`trial_deviation` is too large to be computed with"), None
+    if isinstance(returns.moments, Unavailable):
+        return returns.moments, expected
+    return deflated_sharpe(returns.moments, counted.count, deviation / ANNUAL), expected
+
+
+def searched_combinations(parameters: Iterable[Mapping[str, Any]] | None) -> int | None:
+    """Count the combinations of the values that were tried of each parameter.
+
+    Parameters
+    ----------
+    parameters
+        As the description was sealed; None when it names none.
+
+    Returns
+    -------
+    int or None
+        The product of the numbers of different values, of the parameters that name any; None when none does.
+    """
+    counts = [
+        len({orjson.dumps(value, option=orjson.OPT_SORT_KEYS) for value in values})
+        for values in ((parameter or {}).get("search_values") for parameter in parameters or ())
+        if values
+    ]
+    return math.prod(counts) if counts else None

@@ -1,0 +1,241 @@
+"""Newey-West standard errors: the test of a mean against zero, and least squares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from datasets.figures.correlation import constant_rows
+from datasets.figures.series import MIN_HAC_OBSERVATIONS, Floats, is_constant, measured
+from datasets.figures.unavailable import Unavailable, no_variation, too_few
+
+
+@dataclass(frozen=True, slots=True)
+class NeweyWest:
+    """Mean of a series with a heteroskedasticity and autocorrelation consistent (HAC) standard error.
+
+    Attributes
+    ----------
+    t_stat
+        Mean in standard errors.
+    p_value
+        Two-sided, from Student's t with ``n - 1`` degrees of freedom.
+    lag
+        Autocovariances used.
+    n
+        Observations.
+    mean, standard_error
+        In the unit of the series.
+    """
+
+    t_stat: float
+    p_value: float
+    lag: int
+    n: int
+    mean: float
+    standard_error: float
+
+
+def bandwidth(n: int) -> int:
+    """Lag of the plug-in rule ``floor(4 (n / 100)^(2/9))``.
+
+    Found in whole numbers, since the rule's value is whole at n = 100 and at n = 51,200, where a floating power may
+    fall just below.
+
+    Parameters
+    ----------
+    n
+        Observations, at least 0.
+
+    Returns
+    -------
+    int
+        The largest L with ``L^9 100^2 <= 4^9 n^2``.
+
+    References
+    ----------
+    Newey and West (1994), "Automatic Lag Selection in Covariance Matrix Estimation", Review of Economic Studies 61.
+    """
+    lag = 0
+    while (lag + 1) ** 9 * 100**2 <= 4**9 * n**2:
+        lag += 1
+    return lag
+
+
+def long_run_variance(residuals: Floats, lag: int) -> float:
+    """Bartlett-weighted sum of the autocovariances of a series about its mean.
+
+    ``g_0 + 2 sum_{l=1..lag} (1 - l / (lag + 1)) g_l`` with ``g_l = (1/n) sum_t e_t e_{t-l}``, computed as the equal
+    mean square of moving sums over ``lag + 1`` terms (the series padded with zeros at both ends). The second form
+    cannot turn negative by rounding, which the difference of large autocovariances can.
+
+    Parameters
+    ----------
+    residuals
+        Deviations from the mean, n of them, without nulls; at least one.
+    lag
+        Autocovariances to use, at least 0.
+
+    Returns
+    -------
+    float
+        In the square of the unit of the series; at least 0.
+    """
+    window_sums = np.convolve(residuals, np.ones(lag + 1))
+    return float(np.square(window_sums).sum()) / (residuals.size * (lag + 1))
+
+
+def newey_west(series: Floats) -> NeweyWest | Unavailable:
+    """Test whether the mean of an autocorrelated series differs from zero.
+
+    Parameters
+    ----------
+    series
+        Weekly ICs or daily returns in order of date. Nulls are dropped, so a lag counts measured observations.
+
+    Returns
+    -------
+    NeweyWest or Unavailable
+        ``insufficient_data`` with fewer than ten observations; ``nonpositive_variance`` when they do not vary
+        (the only way for the Bartlett-weighted variance to vanish).
+
+    References
+    ----------
+    Newey and West (1987), "A Simple, Positive Semi-Definite, Heteroskedasticity and Autocorrelation Consistent
+    Covariance Matrix", Econometrica 55. No small-sample correction of the variance.
+    """
+    from scipy.special import stdtr  # noqa: PLC0415 - slow to load: programs start without it
+
+    values = measured(series)
+    n = int(values.size)
+    if n < MIN_HAC_OBSERVATIONS:
+        return too_few(n, MIN_HAC_OBSERVATIONS, "observations")
+    mean = float(values.mean())
+    lag = bandwidth(n)
+    variance = long_run_variance(values - mean, lag)
+    if is_constant(values) or variance <= 0:
+        return no_variation("observations")
+    standard_error = float(np.sqrt(variance / n))
+    t_stat = mean / standard_error
+    return NeweyWest(
+        t_stat=t_stat,
+        p_value=2.0 * float(stdtr(n - 1, -abs(t_stat))),
+        lag=lag,
+        n=n,
+        mean=mean,
+        standard_error=standard_error,
+    )
+
+
+_MAX_CONDITION: Final = 1e8
+"""Ratio of the largest to the smallest singular value of the standardised regressors beyond which their coefficients are
+not told apart: half of the digits of a double are then lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """One coefficient.
+
+    Attributes
+    ----------
+    value
+        In the unit of the outcome over that of the regressor.
+    t_stat
+        In standard errors; None when the fit leaves no residual to estimate them from.
+    p_value
+        Two-sided, from Student's t with as many degrees of freedom as observations less coefficients; None likewise.
+    """
+
+    value: float
+    t_stat: float | None
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """A series explained by others.
+
+    Attributes
+    ----------
+    intercept
+        What is left when every regressor is zero, an observation.
+    slopes
+        One a regressor, in their order.
+    r_squared
+        Share of the outcome's variance that is explained, between 0 and 1.
+    lags
+        Autocovariances used.
+    observations
+        Rows.
+    """
+
+    intercept: Coefficient
+    slopes: tuple[Coefficient, ...]
+    r_squared: float
+    lags: int
+    observations: int
+
+
+def regress(outcome: Floats, regressors: Floats) -> Regression | Unavailable:
+    """Regress a series on others and an intercept, with Newey-West standard errors.
+
+    The lag is that of :func:`datasets.figures.newey_west.bandwidth`, the weights are Bartlett's, and there is no small-sample
+    correction, as in the test of a mean.
+
+    Parameters
+    ----------
+    outcome
+        n observations in order of date, without NaN.
+    regressors
+        Of shape (n, k), k at least 1, without NaN.
+
+    Returns
+    -------
+    Regression or Unavailable
+        ``insufficient_data`` with fewer than ten observations more than there are regressors; ``nonpositive_variance`` when the
+        outcome or a regressor does not vary, or the regressors determine one another.
+
+    References
+    ----------
+    Newey and West (1987), "A Simple, Positive Semi-Definite, Heteroskedasticity and Autocorrelation Consistent
+    Covariance Matrix", Econometrica 55.
+    """
+    from scipy.special import stdtr  # noqa: PLC0415 - slow to load: programs start without it
+
+    n, k = regressors.shape
+    least = MIN_HAC_OBSERVATIONS + k
+    if n < least:
+        return too_few(n, least, "common sessions")
+    if is_constant(outcome) or constant_rows(regressors.T).any():
+        return no_variation("returns of the alpha, or of one of the others,")
+    means, scales = regressors.mean(axis=0), regressors.std(axis=0)
+    standardised = (regressors - means) / scales
+    singular = np.linalg.svd(standardised, compute_uv=False)
+    if singular[-1] * _MAX_CONDITION < singular[0]:
+        return Unavailable("nonpositive_variance", "the returns of the others determine one another")
+    design = np.column_stack([np.ones(n), standardised])
+    q, r = np.linalg.qr(design)
+    fitted = np.linalg.solve(r, q.T @ outcome)
+    # From coefficients of the standardised regressors to those of the regressors.
+    back = np.diag(np.concatenate([[1.0], 1.0 / scales]))
+    back[0, 1:] = -means / scales
+    residuals = outcome - design @ fitted
+    coefficients = back @ fitted
+    influence = (q @ np.linalg.inv(r).T @ back.T) * residuals[:, np.newaxis]
+    lags = bandwidth(n)
+    errors = [float(np.sqrt(n * long_run_variance(column, lags))) for column in influence.T]
+    exact = is_constant(residuals)
+
+    def coefficient(place: int) -> Coefficient:
+        value = float(coefficients[place])
+        if exact or errors[place] <= 0:
+            return Coefficient(value, None, None)
+        t_stat = value / errors[place]
+        return Coefficient(value, t_stat, 2.0 * float(stdtr(n - k - 1, -abs(t_stat))))
+
+    total = outcome - outcome.mean()
+    r_squared = 1.0 - float(residuals @ residuals) / float(total @ total)
+    slopes = tuple(coefficient(place) for place in range(1, k + 1))
+    return Regression(coefficient(0), slopes, min(1.0, max(0.0, r_squared)), lags, n)

@@ -1,0 +1,315 @@
+"""What a search over many trials does to the best of them: probability of overfitting, and how many trials differ."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datasets.figures.series import ROUNDING, Floats
+from datasets.figures.sharpe import MIN_OBSERVATIONS, expected_maximum_sharpe, sharpe_deviation
+from datasets.figures.unavailable import Unavailable, no_variation, too_few
+from schemas.objects.luck import CLUSTERS, DISTINCT
+
+Matrix: TypeAlias = npt.NDArray[np.float64]
+"""Two-dimensional float64 array."""
+
+BLOCKS: Final = 16
+"""Blocks of days, as in the paper: 12,870 ways to choose one half of them."""
+MIN_BLOCK: Final = 5
+"""Days in a block at least; with fewer the halves measure nothing but noise."""
+_PART: Final = 2**18
+"""Numbers of one intermediate array at most, so that many trials take no more memory than few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overfitting:
+    """Result of a combinatorially symmetric cross-validation.
+
+    Attributes
+    ----------
+    probability
+        Share of the splits in which the trial that was best in sample was at most the median out of sample.
+    trials, blocks, splits
+        Columns compared; blocks of days; ways to choose one half of the blocks.
+    """
+
+    probability: float
+    trials: int
+    blocks: int
+    splits: int
+
+
+def overfitting(returns: Matrix, blocks: int = BLOCKS) -> Overfitting | Unavailable:
+    """Estimate the probability of overfitting from the returns of every trial.
+
+    The days are cut into blocks. For every choice of half of them, the trial with the highest Sharpe ratio inside (the
+    first of equal ones) is looked up among the ratios of all trials in the other half: its rank, ties averaged, over
+    one more than the trials. The probability is the share of choices where that is at most one half.
+
+    Parameters
+    ----------
+    returns
+        A row a day in order of date, a column a trial; no NaN.
+    blocks
+        Even, at least 2. Days beyond a multiple of it are left out at the end.
+
+    Returns
+    -------
+    Overfitting or Unavailable
+        ``insufficient_data`` with fewer than two trials or five days a block; ``nonpositive_variance`` when a trial
+        does not vary over one half, so that it has no ratio there.
+
+    References
+    ----------
+    Bailey, Borwein, López de Prado and Zhu (2017), "The Probability of Backtest Overfitting", Journal of
+    Computational Finance 20(4).
+    """
+    days, trials = returns.shape
+    if trials < 2:
+        return too_few(trials, 2, "sealed trials")
+    length = days // blocks
+    if length < MIN_BLOCK:
+        return too_few(days, MIN_BLOCK * blocks, "days with the returns of every trial")
+    # About each trial's own mean, so that the sums of squares lose no digits; ratios get the mean back below.
+    centre = returns.mean(axis=0)
+    cut = (returns[: length * blocks] - centre).reshape(blocks, length, trials)
+    sums, squares = cut.sum(axis=1), np.square(cut).sum(axis=1)
+    halves = _halves(blocks)
+    below = 0
+    step = max(1, _PART // trials)
+    for start in range(0, len(halves), step):
+        inside = halves[start : start + step]
+        fitted, tested = (_ratios(half, sums, squares, centre, length) for half in (inside, 1.0 - inside))
+        if fitted is None or tested is None:
+            return no_variation("returns of a trial over one half of the days")
+        rows = np.arange(len(inside))
+        picked = tested[rows, fitted.argmax(axis=1)][:, None]
+        # Twice the average rank: those below count twice, equal ones (the trial itself among them) once, and one more.
+        twice_rank = 2 * (tested < picked).sum(axis=1) + (tested == picked).sum(axis=1) + 1
+        below += int((twice_rank <= trials + 1).sum())
+    return Overfitting(below / len(halves), trials, blocks, len(halves))
+
+
+@lru_cache(maxsize=4)
+def _halves(blocks: int) -> Matrix:
+    """Return every choice of half of the blocks: a row each, 1 where a block is chosen."""
+    chosen = np.array(list(combinations(range(blocks), blocks // 2)))
+    found = np.zeros((len(chosen), blocks))
+    np.put_along_axis(found, chosen, 1.0, axis=1)
+    return found
+
+
+def _ratios(half: Matrix, sums: Matrix, squares: Matrix, centre: Floats, length: int) -> Matrix | None:
+    """Return the Sharpe ratio of each trial over each choice of blocks; None where one does not vary."""
+    days = length * half.shape[1] // 2
+    mean = half @ sums / days
+    variance = (half @ squares - days * mean**2) / (days - 1)
+    if (variance <= ROUNDING**2).any():
+        return None
+    ratios: Matrix = (mean + centre) / np.sqrt(variance)
+    return ratios
+
+
+Matrix: TypeAlias = npt.NDArray[np.float64]
+COPY: Final = 0.95
+"""Correlation from which trials are copies of one another: nine tenths of their variance is common."""
+ALIKE: Final = 0.5
+"""Mean correlation below which trials are no cluster, however far others lie from them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """Two ways to count the trials of a search.
+
+    Attributes
+    ----------
+    distinct
+        A row a trial, a column a distinct trial: the weights by which copies are combined to one series. Each column
+        adds up to 1, and is 1 at a trial that has no copy.
+    clusters
+        The same for clusters of distinct trials.
+    """
+
+    distinct: Matrix
+    clusters: Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveTrials:
+    """How many trials count, and how far they lie apart.
+
+    Attributes
+    ----------
+    count
+        At least 2.
+    deviation
+        Sample deviation (ddof 1) of their Sharpe ratios, per observation.
+    counted_by
+        ``distinct`` or ``clusters``.
+    """
+
+    count: int
+    deviation: float
+    counted_by: str
+
+
+def cluster_trials(returns: Matrix) -> Cuts | None:
+    """Group trials by the correlation of their returns.
+
+    Copies are put together first: groups of which every two trials correlate at :data:`COPY` or more, by complete
+    linkage, so that a further copy of a trial moves no other group. Their series is the mean along the tree, half of
+    each branch: copies add no weight to what they copy. The groups are then clustered as López de Prado and Lewis
+    (2019) cluster trials: by the distance ``sqrt((1 - correlation) / 2)``, into the number of clusters whose
+    silhouettes have the highest mean over deviation. Their k-means starts at random places; here the clusters are those
+    of a tree by average linkage, the same for any order of the trials, and its branches are joined while their mean
+    correlation is at least :data:`ALIKE`: silhouettes alone find clusters in pure noise.
+
+    Parameters
+    ----------
+    returns : Matrix, shape (days, trials)
+        Ratios, no NaN.
+
+    Returns
+    -------
+    Cuts or None
+        None with fewer than ten days or when a trial does not vary, so that it correlates with nothing. Trials of other
+        scale count alike: every series is divided by its deviation before it is combined with others.
+
+    References
+    ----------
+    López de Prado and Lewis (2019), "Detection of false investment strategies using unsupervised learning methods",
+    Quantitative Finance 19(9). Rousseeuw (1987), "Silhouettes", Journal of Computational and Applied Mathematics 20.
+    """
+    days, trials = returns.shape
+    deviations = returns.std(axis=0, ddof=1) if days >= MIN_OBSERVATIONS else np.zeros(trials)
+    if not trials or (deviations <= ROUNDING).any():
+        return None
+    scaled = (returns - returns.mean(axis=0)) / deviations
+    correlations = scaled.T @ scaled / (days - 1)
+    groups = _join_copies(correlations)
+    # Deviation of each group's series, from the correlations alone.
+    spread = np.sqrt(np.einsum("ig,ij,jg->g", groups, correlations, groups, optimize=True))
+    between = groups.T @ correlations @ groups / np.outer(spread, spread)
+    labels = _best_clusters(_distances(between))
+    chosen = np.eye(int(labels.max()) + 1)[labels] / spread[:, None]
+    return Cuts(_weights(groups, deviations), _weights(groups @ chosen, deviations))
+
+
+def effective_trials(returns: Matrix, cuts: Cuts) -> EffectiveTrials | None:
+    """Count the trials in the way that leaves more to luck.
+
+    Neither count is right for every search. Distinct trials that are mostly alike lie close together, so that few of
+    another kind are drowned among them. Clusters leave out that the best inside each was picked as well: of sixty
+    trials in six equal clusters the best is expected at two thirds more than the best of six. Each of the two expects
+    too little of the best where it is not made for the search, so the one that expects more is taken.
+
+    Parameters
+    ----------
+    returns : Matrix, shape (days, trials)
+        Of the trials that were clustered, or the same less a rate that all of them share; no NaN.
+    cuts
+        Of these trials.
+
+    Returns
+    -------
+    EffectiveTrials or None
+        None when fewer than two trials are distinct, or one of the series does not vary.
+    """
+    candidates = []
+    for name, weights in ((DISTINCT, cuts.distinct), (CLUSTERS, cuts.clusters)):
+        deviation = sharpe_deviation(returns @ weights)
+        if deviation is not None:
+            candidates.append(EffectiveTrials(weights.shape[1], deviation, name))
+    return max(candidates, key=lambda x: expected_maximum_sharpe(x.count, x.deviation), default=None)
+
+
+def _join_copies(correlations: Matrix) -> Matrix:
+    """Return the share of each trial (a row) in each group of copies (a column)."""
+    trials = len(correlations)
+    members = {trial: [trial] for trial in range(trials)}
+    share = np.ones(trials)
+    limit = math.sqrt((1 - COPY) / 2)
+    for node, (left, right, height, _) in enumerate(_tree(_distances(correlations), "complete"), trials):
+        if height > limit:
+            break
+        members[node] = members.pop(int(left)) + members.pop(int(right))
+        share[members[node]] /= 2
+    groups = np.zeros((trials, len(members)))
+    for column, group in enumerate(members.values()):
+        groups[group, column] = share[group]
+    return groups
+
+
+def _best_clusters(distances: Matrix) -> npt.NDArray[np.intp]:
+    """Return the cluster of each item, from 0: every item by itself unless joining some makes better silhouettes."""
+    items = len(distances)
+    labels = np.arange(items)
+    best, highest = labels.copy(), 0.0
+    size, column = np.ones(items), dict(enumerate(range(items)))
+    inside = np.zeros(items)
+    """Mean distance of each item to the others of its cluster."""
+    outside = distances.copy()
+    """Mean distance of each item to each other cluster; infinite to its own, and where a cluster was joined to another."""
+    np.fill_diagonal(outside, np.inf)
+    nearest = outside.argmin(axis=1)
+    limit = math.sqrt((1 - ALIKE) / 2)
+    for node, (left, right, height, _) in enumerate(_tree(distances, "average")[:-1], items):
+        if height > limit:
+            break
+        kept, gone = column.pop(int(left)), column.pop(int(right))
+        column[node] = kept
+        for one, other in ((kept, gone), (gone, kept)):
+            of_one = labels == one
+            total = inside[of_one] * (size[one] - 1) + outside[of_one, other] * size[other]
+            inside[of_one] = total / (size[one] + size[other] - 1)
+        joined = (labels == kept) | (labels == gone)
+        both = size[kept] + size[gone]
+        outside[:, kept] = (outside[:, kept] * size[kept] + outside[:, gone] * size[gone]) / both
+        outside[:, gone] = np.inf
+        labels[joined], size[kept] = kept, both
+        # The mean of two distances is no less than either: only items whose nearest was one of the two look again.
+        again = joined | (nearest == kept) | (nearest == gone)
+        nearest[again] = outside[again].argmin(axis=1)
+        silhouettes = _silhouettes(inside, outside[np.arange(items), nearest], size[labels] > 1)
+        spread = float(silhouettes.std())
+        quality = float(silhouettes.mean()) / max(spread, ROUNDING)
+        if quality > highest:
+            best, highest = labels.copy(), quality
+    return np.unique(best, return_inverse=True)[1]
+
+
+def _silhouettes(inside: Floats, outside: Floats, shared: npt.NDArray[np.bool_]) -> Floats:
+    """Return how much nearer each item is to its cluster than to the next one; 0 of one that is alone."""
+    farther = np.maximum(inside, outside)
+    silhouettes = np.zeros(inside.size)
+    np.divide(outside - inside, farther, out=silhouettes, where=shared & (farther > 0))
+    return silhouettes
+
+
+def _weights(shares: Matrix, deviations: Floats) -> Matrix:
+    """Return what each trial weighs in each series, of shares in trials of deviation 1."""
+    weights: Matrix = shares / deviations[:, None]
+    weights /= weights.sum(axis=0)
+    return weights
+
+
+def _distances(correlations: Matrix) -> Matrix:
+    distances = np.sqrt(np.clip((1 - correlations) / 2, 0.0, 1.0))
+    np.fill_diagonal(distances, 0.0)
+    return distances
+
+
+def _tree(distances: Matrix, method: Any) -> Any:
+    """Return the steps in which items are joined, as SciPy has them; none of a single item."""
+    if len(distances) < 2:
+        return np.empty((0, 4))
+    from scipy.cluster.hierarchy import linkage  # noqa: PLC0415 - slow to load: programs start without it
+    from scipy.spatial.distance import squareform  # noqa: PLC0415 - as above
+
+    return linkage(squareform(distances, checks=False), method)

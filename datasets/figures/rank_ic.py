@@ -1,0 +1,120 @@
+"""Figures of a weekly information coefficient (IC) over a window.
+
+A week whose IC could not be measured is null and takes no part: it is never counted as a zero.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from datasets.figures.series import WEEKS_PER_YEAR, Flags, Floats, is_constant, mean_or_null, measured
+from datasets.figures.unavailable import Unavailable, no_variation, too_few
+
+_WEEKS = "weeks with a measured IC"
+
+
+def mean_ic(ic: Floats) -> float | Unavailable:
+    """Mean of the weekly ICs.
+
+    Parameters
+    ----------
+    ic
+        One IC a week.
+
+    Returns
+    -------
+    float or Unavailable
+        Ratio, per week; withheld without a measured week.
+    """
+    mean = mean_or_null(ic)
+    return too_few(0, 1, _WEEKS) if mean is None else mean
+
+
+def icir(ic: Floats) -> float | Unavailable:
+    """Mean over sample deviation of the weekly ICs, annualised.
+
+    Parameters
+    ----------
+    ic
+        One IC a week.
+
+    Returns
+    -------
+    float or Unavailable
+        Ratio, annualised with the square root of 52; withheld with fewer than two measured weeks, or when all are
+        the same.
+
+    References
+    ----------
+    Grinold and Kahn (2000), "Active Portfolio Management", second edition.
+    """
+    values = measured(ic)
+    if values.size < 2:
+        return too_few(int(values.size), 2, _WEEKS)
+    if is_constant(values):
+        return no_variation("weekly ICs")
+    return float(values.mean() / values.std(ddof=1)) * math.sqrt(WEEKS_PER_YEAR)
+
+
+def hit_rate(ic: Floats) -> float | Unavailable:
+    """Share of the measured weeks whose IC is above zero.
+
+    Parameters
+    ----------
+    ic
+        One IC a week; an IC of exactly zero is not a hit.
+
+    Returns
+    -------
+    float or Unavailable
+        Ratio between 0 and 1; withheld without a measured week.
+    """
+    values = measured(ic)
+    return float((values > 0).mean()) if values.size else too_few(0, 1, _WEEKS)
+
+
+def dispersion(ic: Floats) -> float | Unavailable:
+    """Sample standard deviation (ddof 1) of the weekly ICs.
+
+    Parameters
+    ----------
+    ic
+        One IC a week.
+
+    Returns
+    -------
+    float or Unavailable
+        Ratio; 0 when all measured weeks are the same, which is a measurement. Withheld with fewer than two.
+    """
+    values = measured(ic)
+    if values.size < 2:
+        return too_few(int(values.size), 2, _WEEKS)
+    return 0.0 if is_constant(values) else float(values.std(ddof=1))
+
+
+def coverage(n_return_obs: Floats, n_symbols: Floats, traded: Flags) -> float | Unavailable:
+    """Mean share of a traded week's cross-section whose forward return is known.
+
+    Only traded weeks count: on a pending week the return lies ahead, which says nothing of the data. A traded week
+    without any return does count, as 0.
+
+    Parameters
+    ----------
+    n_return_obs
+        Names with both a score and a forward return, by rebalance week.
+    n_symbols
+        Names in the cross-section, by rebalance week.
+    traded
+        Whether the week's status is ``traded``.
+
+    Returns
+    -------
+    float or Unavailable
+        Ratio between 0 and 1; withheld when no traded week has a name.
+    """
+    counted = traded & (n_symbols > 0)
+    if not np.any(counted):
+        return too_few(0, 1, "traded weeks with a cross-section")
+    return float((n_return_obs[counted] / n_symbols[counted]).mean())

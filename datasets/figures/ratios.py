@@ -1,0 +1,227 @@
+"""Figures of one book's returns over a window, from ledger columns as they are or from an equal-weight mix of alphas."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from datasets.figures.equity import equity_curve, highest, solvent_returns
+from datasets.figures.series import SESSIONS_PER_YEAR, Floats, is_constant, mean_or_null, measured
+from datasets.figures.unavailable import Unavailable, no_variation, too_few
+
+
+def information_ratio(starting: Floats, ending: Floats) -> float | Unavailable:
+    """Mean over sample deviation of the daily returns, annualised.
+
+    Parameters
+    ----------
+    starting, ending
+        Opening and closing equity by session.
+
+    Returns
+    -------
+    float or Unavailable
+        Ratio, annualised with the square root of 252; withheld with fewer than two returns, when they are all
+        the same, or when a session opens with equity not above 0. Sessions with an equity that is null are left out.
+
+    References
+    ----------
+    Sharpe (1994), "The Sharpe Ratio", Journal of Portfolio Management 21, with a benchmark of zero.
+    """
+    returns = solvent_returns(starting, ending)
+    return returns if isinstance(returns, Unavailable) else _annualised(measured(returns), "daily returns")
+
+
+def excess_sharpe(starting: Floats, ending: Floats, risk_free: Floats) -> float | Unavailable:
+    """Mean over sample deviation of the daily returns in excess of the session's risk-free rate, annualised.
+
+    Parameters
+    ----------
+    starting, ending
+        Opening and closing equity by session.
+    risk_free
+        Risk-free return of each session, a ratio.
+
+    Returns
+    -------
+    float or Unavailable
+        As :func:`information_ratio`; a session without a rate is left out.
+    """
+    returns = solvent_returns(starting, ending)
+    if isinstance(returns, Unavailable):
+        return returns
+    return _annualised(measured(returns - risk_free), "daily excess returns")
+
+
+def pnl(starting: Floats, ending: Floats) -> float | Unavailable:
+    """Profit of the window in equity units.
+
+    Parameters
+    ----------
+    starting, ending
+        Opening and closing equity by session.
+
+    Returns
+    -------
+    float or Unavailable
+        Last closing less first opening equity; withheld when there is no session or either is null.
+    """
+    if starting.size == 0:
+        return too_few(0, 1, "sessions")
+    profit = float(ending[-1] - starting[0])
+    if math.isnan(profit):
+        return Unavailable("insufficient_data", "the equity at an end of the window is not known")
+    return profit
+
+
+def max_drawdown(starting: Floats, ending: Floats) -> float | Unavailable:
+    """Deepest fall of closing equity below the running peak, in equity units.
+
+    Parameters
+    ----------
+    starting, ending
+        Opening and closing equity by session; openings count towards the peak.
+
+    Returns
+    -------
+    float or Unavailable
+        At least 0; 0 is a measurement (equity never closed below its peak). Withheld without a session.
+    """
+    deepest = highest(equity_curve(starting, ending).drawdown)
+    return too_few(0, 1, "sessions") if deepest is None else deepest
+
+
+def max_drawdown_pct(starting: Floats, ending: Floats) -> float | Unavailable:
+    """Deepest fall of closing equity below the running peak, in percentage points of that peak.
+
+    Parameters
+    ----------
+    starting, ending
+        Opening and closing equity by session; openings count towards the peak.
+
+    Returns
+    -------
+    float or Unavailable
+        At least 0; not necessarily on the session of :func:`max_drawdown`. Withheld without a session whose peak is
+        positive.
+    """
+    deepest = highest(equity_curve(starting, ending).drawdown_pct)
+    return too_few(0, 1, "sessions with a positive peak") if deepest is None else deepest
+
+
+def turnover(daily_turnover: Floats) -> float | Unavailable:
+    """Mean one-sided turnover of a session, annualised.
+
+    Parameters
+    ----------
+    daily_turnover
+        Fraction of equity traded in each session; 0 on a session without a trade, which counts.
+
+    Returns
+    -------
+    float or Unavailable
+        Per year (252 sessions); withheld without a session.
+    """
+    mean = mean_or_null(daily_turnover)
+    return too_few(0, 1, "sessions") if mean is None else mean * SESSIONS_PER_YEAR
+
+
+def _annualised(returns: Floats, what: str) -> float | Unavailable:
+    """Mean over sample deviation (ddof 1) times the square root of 252."""
+    if returns.size < 2:
+        return too_few(int(returns.size), 2, what)
+    if is_constant(returns):
+        return no_variation(what)
+    return float(returns.mean() / returns.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR)
+
+
+Figure = float | Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class BookFigures:
+    """Figures of a series of daily returns.
+
+    Attributes
+    ----------
+    sharpe
+        Mean over sample deviation, annualised with the square root of 252; no risk-free rate is taken off.
+    annualised_return
+        Compounded return to the power of 252 over the sessions, less one; a ratio.
+    volatility
+        Sample deviation, annualised with the square root of 252; a ratio.
+    max_drawdown_pct
+        Deepest fall of the compounded returns below their peak so far, in percentage points of that peak, at least 0.
+    """
+
+    sharpe: Figure
+    annualised_return: Figure
+    volatility: Figure
+    max_drawdown_pct: Figure
+
+
+FIGURES = tuple(field.name for field in fields(BookFigures))
+
+
+def equal_weight(returns: Floats) -> Floats:
+    """Return of a book that holds several alphas in equal parts and is rebalanced each session.
+
+    Parameters
+    ----------
+    returns
+        Of shape (alphas, sessions), without NaN; at least one alpha.
+
+    Returns
+    -------
+    Floats
+        The mean over the alphas, by session.
+    """
+    mean: Floats = returns.mean(axis=0)
+    return mean
+
+
+def book_figures(returns: Floats) -> BookFigures:
+    """Measure a series of daily returns.
+
+    Parameters
+    ----------
+    returns
+        In order of date, without NaN; may be empty.
+
+    Returns
+    -------
+    BookFigures
+        A ratio is withheld with fewer than two returns or when they do not vary, a compounded figure without any, and the
+        annualised return when nothing is left of the book.
+    """
+    n = int(returns.size)
+    ending: Floats = np.cumprod(1.0 + returns, dtype=np.float64)
+    starting: Floats = np.concatenate([[1.0], ending[:-1]]) if n else ending
+    return BookFigures(
+        sharpe=_annualised(returns, "daily returns"),
+        annualised_return=_annualised_return(ending),
+        volatility=too_few(n, 2, "daily returns")
+        if n < 2
+        else float(returns.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR),
+        max_drawdown_pct=max_drawdown_pct(starting, ending),
+    )
+
+
+def _annualised_return(ending: Floats) -> Figure:
+    if ending.size == 0:
+        return too_few(0, 1, "daily returns")
+    if not (math.isfinite(ending[-1]) and (ending > 0).all()):
+        return Unavailable("insufficient_data", "the book loses all it has within the window")
+    return float(ending[-1] ** (SESSIONS_PER_YEAR / ending.size)) - 1.0
+
+
+def difference(with_it: BookFigures, without: BookFigures) -> dict[str, Figure]:
+    """Return each figure with the alpha less the same without it; withheld when either is, with that one's reason."""
+    found: dict[str, Figure] = {}
+    for name in FIGURES:
+        one, other = getattr(with_it, name), getattr(without, name)
+        withheld = next((x for x in (one, other) if isinstance(x, Unavailable)), None)
+        found[name] = withheld if withheld is not None else one - other
+    return found

@@ -1,0 +1,225 @@
+"""A run's figures and a query in, the answer out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from datasets.figures.blocks import (
+    ic_deciles,
+    nwt_ic,
+    nwt_ic_computed,
+    nwt_ic_score_panel,
+    nwt_ir,
+    panel,
+    rank_ic,
+    signal_processing,
+    tenure,
+)
+from datasets.figures.core import computed_periods, core_statistics, periods, warn_of_unsealed
+from datasets.figures.run_figures import RunFigures, SealedMetrics, Sources
+from datasets.figures.statistics import Span, guarded
+from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings
+from datasets.figures.window import WHOLE_RUN, Window, sessions_per_year
+from schemas.endpoints import ENDPOINTS
+from schemas.metrics.core import ALIASES
+from schemas.metrics.statistic import Checked
+from schemas.tables.books import RAW_PREFIX
+
+T = TypeVar("T")
+_DOC_PATH: Final = ENDPOINTS["performance.metrics.doc"].path
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsQuery:
+    """What a request asks of a run.
+
+    Attributes
+    ----------
+    may_call
+        Registry ids of the endpoints the key may call.
+    window
+        Days to narrow to, whatever can be.
+    granularity
+        ``overall``, ``yearly`` or ``monthly``.
+    panel
+        Whether the weekly panel is wanted.
+    raw
+        Whether the key has raw-book access: without it no column or record is named that only such a key may see.
+    alphas
+        Other alphas that the key may be told of, among those that notices about the run name.
+    """
+
+    may_call: frozenset[str]
+    window: Window = WHOLE_RUN
+    granularity: str = "overall"
+    panel: bool = False
+    raw: bool = False
+    alphas: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The `data` object, JSON-ready, and the entries of `meta.warnings`."""
+
+    data: dict[str, Any]
+    warnings: tuple[dict[str, str], ...]
+
+
+# Equity that vanishes makes returns without bounds: what comes of them is withheld, and no line is logged for it.
+@np.errstate(all="ignore")
+def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
+    """Answer a request from a run's figures.
+
+    Parameters
+    ----------
+    run
+        What the run holds.
+    query
+        What is asked, and what the key may see.
+
+    Returns
+    -------
+    Answer
+        Every key of the declared payload but `doc`, which is the same for all. A block that cannot be given is null, with a warning; a block that fails
+        is null, with a warning, and leaves the others as they are.
+    """
+    warnings = Warnings()
+    whole = Sources(run, query.may_call)
+    rows = whole.within(query.window)
+    lost = run.sealed if isinstance(run.sealed, Unavailable) else None
+    records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
+    span = Span(records, whole, whole, run.equity_basis, lost, raw=query.raw)
+    named = run.score_field if query.raw or not run.score_field.startswith(RAW_PREFIX) else None
+    if run.sealed is None:
+        warnings.add(
+            "core", MISSING_KIND, "The run holds no metrics of its own; what can be computed is.", "metrics"
+        )
+
+    def evaluate(block: str, compute: Callable[[], Any]) -> Any:
+        return _or_null(block, compute, warnings)
+
+    core = core_statistics(span, warnings, "core")
+    if lost is None:
+        warn_of_unsealed(span, core, warnings)
+    else:
+        warnings.add("core", lost.code, f"The statistics of core are withheld: {lost.text}.", lost.kind)
+    deciles = guarded("ic_deciles", lambda: ic_deciles(rows, named))
+    data: dict[str, Any] = {
+        "granularity": query.granularity,
+        "checked": None
+        if run.checked is None
+        else run.checked.for_reader(raw=query.raw, may_read=query.alphas.__contains__),
+        "window": {
+            "from": None if query.window.first is None else query.window.first.isoformat(),
+            "to": None if query.window.last is None else query.window.last.isoformat(),
+        },
+        "sessions_per_year": _sessions_per_year(whole),
+        "core": {**core, "tenure": evaluate("core.tenure", lambda: tenure(rows))},
+        "rank_ic": evaluate("rank_ic", lambda: lost or rank_ic(span, warnings)),
+        "signal_processing": evaluate("signal_processing", lambda: signal_processing(run)),
+        "periods": None
+        if query.granularity == "overall"
+        else evaluate(
+            "periods",
+            lambda: lost or periods(run, whole, query.window, query.granularity, warnings),
+        ),
+        "within_window": None if query.window.whole else _within_window(run, rows, query, warnings),
+        "ic_deciles": evaluate("ic_deciles", lambda: deciles),
+        "nwt": {
+            "ic": evaluate("nwt.ic", lambda: lost or nwt_ic(whole, span.records)),
+            "ic_score_panel": evaluate("nwt.ic_score_panel", lambda: nwt_ic_score_panel(rows)),
+            "ir": evaluate("nwt.ir", lambda: nwt_ir(rows)),
+        },
+    }
+    if query.panel:
+        data["panel"] = evaluate("panel", lambda: panel(rows, deciles))
+    if not query.window.whole:
+        _warn_of_lifetime(data, warnings)
+    _warn_of_checks(data, warnings)
+    data["doc_url"] = _DOC_PATH.format(alpha=run.alpha_id)
+    data["alpha"] = run.alpha_id
+    data["alpha_id"] = run.source_alpha_id
+    return Answer(data, warnings.entries)
+
+
+def _sessions_per_year(whole: Sources) -> float | None:
+    found = whole.ledger if isinstance(whole.ledger, Unavailable) else sessions_per_year(whole.ledger.date)
+    return None if isinstance(found, Unavailable) else found
+
+
+def _within_window(run: RunFigures, rows: Sources, query: MetricsQuery, warnings: Warnings) -> dict[str, Any]:
+    """Compute from the rows of the window what the blocks of the same names say of the whole run."""
+    name = "within_window"
+    span = Span({}, rows, rows, run.equity_basis, raw=query.raw, computed=True)
+    return {
+        "core": core_statistics(span, warnings, f"{name}.core"),
+        "rank_ic": _or_null(f"{name}.rank_ic", lambda: rank_ic(span, warnings, f"{name}.rank_ic"), warnings),
+        "nwt": {"ic": _or_null(f"{name}.nwt.ic", lambda: nwt_ic_computed(rows), warnings)},
+        "periods": None
+        if query.granularity == "overall"
+        else _or_null(
+            f"{name}.periods", lambda: computed_periods(run, rows, query.granularity, warnings), warnings
+        ),
+    }
+
+
+def _or_null(block: str, compute: Callable[[], T | Unavailable], warnings: Warnings) -> T | None:
+    """Return a block, or null with a warning where it fails or its data do not determine it."""
+    found = guarded(block, compute)
+    if isinstance(found, Unavailable):
+        warnings.null(block, found)
+        return None
+    return found
+
+
+def _warn_of_checks(data: Mapping[str, Any], warnings: Warnings) -> None:
+    """Name the figures that no table supports, and those that were sealed by another convention."""
+    blocks = {
+        "core": [data["core"]],
+        "rank_ic": list((data["rank_ic"] or {}).values()),
+        "periods": [period["core"] for period in data["periods"] or ()],
+    }
+    for block, parts in blocks.items():
+        entries = [
+            (name, entry)
+            for part in parts
+            for name, entry in part.items()
+            if name != "tenure" and name not in ALIASES
+        ]
+        stated = [name for name, entry in entries if entry["checked"] == Checked.STATED]
+        if stated:
+            warnings.add(
+                block,
+                "figure_stated",
+                f"Sealed, and supported by no table of the run: {_listed(stated)}. They take no part in sorts, bounds and "
+                "comparisons.",
+                "metrics",
+            )
+        otherwise = [name for name, entry in entries if entry.get("sealed_convention") is not None]
+        if otherwise:
+            warnings.add(
+                block,
+                "figure_by_other_convention",
+                f"Sealed by another convention than the definition served: {_listed(otherwise)}.",
+                "metrics",
+            )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
+
+
+def _warn_of_lifetime(data: Mapping[str, Any], warnings: Warnings) -> None:
+    """Name the blocks whose figures the window does not narrow."""
+    for block in ("core", "rank_ic", "nwt.ic"):
+        found = data["nwt"]["ic"] if block == "nwt.ic" else data[block]
+        if found is not None:
+            warnings.add(
+                block,
+                "window_lifetime_only",
+                f"The figures of {block} describe the whole run; those of the window are in within_window.{block}.",
+            )

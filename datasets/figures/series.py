@@ -1,0 +1,115 @@
+"""Series of a run: their types, nulls as NaN, the test for no variation, and the fixed numbers of annual figures."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+"""A one-dimensional series ordered by date; NaN stands for null."""
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+"""One flag an observation."""
+
+Dates: TypeAlias = npt.NDArray[np.datetime64]
+"""Calendar days, ascending; finer units are cut to the day."""
+
+ROUNDING: Final = 16 * float(np.finfo(np.float64).eps)
+"""Spread of a series that rounding alone can make.
+
+The series are returns, rank correlations and shares: differences and ratios of numbers near 1, so their rounding
+is a few machine epsilons in absolute terms however small the values are. A ledger that grows by exactly 0.1 % a
+session has returns that differ in the sixteenth decimal; a Sharpe ratio of them would be about 1e14 and would
+measure the arithmetic, not the book.
+"""
+
+
+def measured(series: Floats) -> Floats:
+    """Return the observations that are not null, in order.
+
+    Parameters
+    ----------
+    series
+        Any series, possibly empty.
+
+    Returns
+    -------
+    Floats
+        The same values without the NaN; empty when there are none.
+    """
+    return series[~np.isnan(series)]
+
+
+def is_constant(series: Floats) -> bool:
+    """Whether a series without nulls varies by no more than rounding.
+
+    Parameters
+    ----------
+    series
+        Observations near 1 in scale (see :data:`ROUNDING`), without NaN.
+
+    Returns
+    -------
+    bool
+        True for a spread within :data:`ROUNDING` (relative to the largest magnitude where that exceeds 1),
+        and for an empty series.
+    """
+    if series.size == 0:
+        return True
+    low, high = float(series.min()), float(series.max())
+    return high - low <= ROUNDING * max(1.0, abs(low), abs(high))
+
+
+def null_if_nan(value: float) -> float | None:
+    """Return a plain float, or ``None`` for the NaN that stands for null.
+
+    Parameters
+    ----------
+    value
+        One number.
+
+    Returns
+    -------
+    float or None
+        Never NaN.
+    """
+    plain = float(value)
+    return None if math.isnan(plain) else plain
+
+
+def mean_or_null(series: Floats) -> float | None:
+    """Return the arithmetic mean of the observations that are not null.
+
+    Parameters
+    ----------
+    series
+        Any series, possibly empty.
+
+    Returns
+    -------
+    float or None
+        ``None`` when nothing is measured.
+    """
+    values = measured(series)
+    if not values.size:
+        return None
+    with np.errstate(over="ignore"):
+        mean = float(values.mean())
+    # The sum of large values may be more than a double holds, which their mean never is.
+    return mean if math.isfinite(mean) else float((values / values.size).sum())
+
+
+SESSIONS_PER_YEAR: Final = 252
+"""Trading sessions in a year, for figures annualised from daily series."""
+
+WEEKS_PER_YEAR: Final = 52
+"""Rebalances in a year, for figures annualised from weekly series."""
+
+DAYS_PER_YEAR: Final = 365.25
+"""Mean length of a calendar year, leap days included."""
+
+MIN_HAC_OBSERVATIONS: Final = 10
+"""Observations below which a Newey-West test is withheld."""

@@ -1,0 +1,286 @@
+"""What a Sharpe ratio is worth as evidence: how sure it is, how many trials it was picked from, how long a record it takes.
+
+Sharpe ratios here are per observation, never annualised: the probabilities depend on the number of observations.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Floats, is_constant, measured
+from datasets.figures.unavailable import Unavailable, no_variation, too_few
+
+MIN_OBSERVATIONS: Final = 10
+"""Returns below which the normal approximation behind these figures is not attempted."""
+_EULER_GAMMA: Final = float(np.euler_gamma)
+
+
+@dataclass(frozen=True, slots=True)
+class SharpeMoments:
+    """What the distribution of an estimated Sharpe ratio depends on.
+
+    Attributes
+    ----------
+    observations
+        Returns measured.
+    sharpe
+        Mean over sample deviation (ddof 1), per observation.
+    skewness
+        Adjusted Fisher-Pearson coefficient of the sample; 0 of a normal distribution.
+    kurtosis
+        Of the sample, adjusted as the skewness; 3 of a normal distribution.
+    """
+
+    observations: int
+    sharpe: float
+    skewness: float
+    kurtosis: float
+
+    @property
+    def dispersion(self) -> float:
+        """Variance of the estimate times the observations less one, after Mertens (2002); at most 0 where undefined."""
+        return 1.0 - self.skewness * self.sharpe + (self.kurtosis - 1.0) / 4.0 * self.sharpe**2
+
+
+def sharpe_moments(returns: Floats, what: str = "daily returns") -> SharpeMoments | Unavailable:
+    """Measure a series of returns.
+
+    Parameters
+    ----------
+    returns
+        One return a session; nulls are dropped.
+    what
+        They in the plural, as the reason names them.
+
+    Returns
+    -------
+    SharpeMoments or Unavailable
+        ``insufficient_data`` with fewer than ten returns; ``nonpositive_variance`` when they do not vary.
+    """
+    values = measured(returns)
+    n = int(values.size)
+    if n < MIN_OBSERVATIONS:
+        return too_few(n, MIN_OBSERVATIONS, what)
+    if is_constant(values):
+        return no_variation(what)
+    deviations = values - values.mean()
+    second, third, fourth = (float((deviations**power).mean()) for power in (2, 3, 4))
+    skewness = third / second**1.5 * math.sqrt(n * (n - 1)) / (n - 2)
+    excess = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (fourth / second**2 - 3) + 6)
+    sharpe = float(values.mean()) / math.sqrt(second * n / (n - 1))
+    return SharpeMoments(n, sharpe, skewness, excess + 3.0)
+
+
+def sharpe_deviation(returns: npt.NDArray[np.float64]) -> float | None:
+    """Sample deviation (ddof 1) of the Sharpe ratios of several series, per observation.
+
+    Parameters
+    ----------
+    returns
+        A row a day, a column a trial; no NaN.
+
+    Returns
+    -------
+    float or None
+        None with fewer than two series or ten days, or when one of the series does not vary.
+    """
+    days, trials = returns.shape
+    if trials < 2 or days < MIN_OBSERVATIONS:
+        return None
+    deviations = returns.std(axis=0, ddof=1)
+    if (deviations <= ROUNDING).any():
+        return None
+    return float((returns.mean(axis=0) / deviations).std(ddof=1))
+
+
+def probabilistic_sharpe(moments: SharpeMoments, benchmark: float = 0.0) -> float | Unavailable:
+    """Probability that the true Sharpe ratio exceeds a benchmark, given the one that was measured.
+
+    Parameters
+    ----------
+    moments
+        Of the returns measured.
+    benchmark
+        Sharpe ratio per observation.
+
+    Returns
+    -------
+    float or Unavailable
+        Between 0 and 1. ``nonpositive_variance`` where skewness and kurtosis leave the estimate no variance.
+
+    References
+    ----------
+    Bailey and López de Prado (2012), "The Sharpe Ratio Efficient Frontier", Journal of Risk 15(2), equation 11.
+    """
+    from scipy.special import ndtr  # noqa: PLC0415 - slow to load: programs start without it
+
+    if moments.dispersion <= 0:
+        return _no_dispersion()
+    distance = (moments.sharpe - benchmark) * math.sqrt(moments.observations - 1)
+    return float(ndtr(distance / math.sqrt(moments.dispersion)))
+
+
+def expected_maximum_sharpe(trials: int, deviation: float) -> float:
+    """Highest Sharpe ratio that so many independent trials without skill are expected to show.
+
+    Parameters
+    ----------
+    trials
+        At least 1.
+    deviation
+        Standard deviation of the Sharpe ratios of the trials, at least 0. The result is in the same terms.
+
+    Returns
+    -------
+    float
+        0 for one trial.
+
+    References
+    ----------
+    Bailey and López de Prado (2014), "The Deflated Sharpe Ratio", Journal of Portfolio Management 40(5), equation 1
+    without its mean, which is 0 where there is no skill.
+    """
+    from scipy.special import ndtri  # noqa: PLC0415 - as above
+
+    if trials == 1:
+        return 0.0
+    # ppf(1 - q) as -ppf(q): of many trials 1 - q would lose its digits.
+    expected = -(1 - _EULER_GAMMA) * ndtri(1 / trials) - _EULER_GAMMA * ndtri(1 / (trials * math.e))
+    return deviation * float(expected)
+
+
+def deflated_sharpe(moments: SharpeMoments, trials: int, deviation: float) -> float | Unavailable:
+    """Probability that the true Sharpe ratio exceeds 0, given that the best of several trials was picked.
+
+    Parameters
+    ----------
+    moments
+        Of the returns of the trial that was picked.
+    trials
+        How many it was picked from, itself counted; at least 1. The formula takes them to be independent: copies among
+        them bring `deviation` down by more than they raise the number, and the probability comes out too high, so they
+        are put together before (:mod:`datasets.figures.overfitting`).
+    deviation
+        Standard deviation of their Sharpe ratios per observation, at least 0.
+
+    Returns
+    -------
+    float or Unavailable
+        As :func:`probabilistic_sharpe` against :func:`expected_maximum_sharpe`.
+
+    References
+    ----------
+    Bailey and López de Prado (2014), "The Deflated Sharpe Ratio", Journal of Portfolio Management 40(5), equation 2.
+    """
+    return probabilistic_sharpe(moments, expected_maximum_sharpe(trials, deviation))
+
+
+def minimum_track_record(
+    moments: SharpeMoments, benchmark: float = 0.0, confidence: float = 0.95
+) -> float | Unavailable:
+    """Observations it takes to say with some confidence that the true Sharpe ratio exceeds a benchmark.
+
+    Parameters
+    ----------
+    moments
+        Of the returns measured; their distribution is taken to stay as it is.
+    benchmark
+        Sharpe ratio per observation.
+    confidence
+        Above one half and below 1.
+
+    Returns
+    -------
+    float or Unavailable
+        At least 1, not rounded. ``insufficient_data`` when the measured ratio is not above the benchmark: then no
+        length is enough.
+
+    References
+    ----------
+    Bailey and López de Prado (2012), "The Sharpe Ratio Efficient Frontier", Journal of Risk 15(2), equation 13.
+    """
+    from scipy.special import ndtri  # noqa: PLC0415 - as above
+
+    if moments.dispersion <= 0:
+        return _no_dispersion()
+    if moments.sharpe <= benchmark:
+        return Unavailable(
+            "insufficient_data",
+            "the measured Sharpe ratio is not above the benchmark, so no length is enough",
+        )
+    return 1.0 + moments.dispersion * float(ndtri(confidence) / (moments.sharpe - benchmark)) ** 2
+
+
+def _no_dispersion() -> Unavailable:
+    return Unavailable(
+        "nonpositive_variance",
+        "skewness and kurtosis of the returns leave the Sharpe ratio no positive variance",
+    )
+
+
+OUTLIER: Final = 3.0
+"""Deviations from the centre beyond which a ratio is taken for one at that distance."""
+_NORMAL_MAD: Final = 1.482602218505602
+"""Deviation of a normal distribution over its median absolute deviation."""
+
+
+def run_deviation(ratios: Floats, sessions: Floats, length: int) -> float | None:
+    """Deviation of the Sharpe ratios that runs would show over records of one length.
+
+    A ratio measured over *T* sessions is off by about ``sqrt(252 / T)``: over ten of them it says next to nothing. So
+    runs are weighed by their sessions, the part of their spread that is such error is taken out, and the error of a
+    record of the length asked for is put in its place, which is the least that comes out. Runs of that one length
+    have their sample deviation.
+
+    A ratio further from the median than three deviations counts as one at that distance, where the deviation is that
+    of the others (median absolute deviation x 1.4826) and of its own error together. Medians are weighed as well.
+
+    Parameters
+    ----------
+    ratios, sessions
+        Annualised Sharpe ratio of each run and the returns it was measured over; a run that lacks either (NaN), or has
+        no sessions, is left out.
+    length
+        Sessions of the record that is compared with them, at least 1.
+
+    Returns
+    -------
+    float or None
+        Annualised; None with fewer than two runs.
+
+    References
+    ----------
+    Error of the ratio without skill: Lo (2002), "The Statistics of Sharpe Ratios", Financial Analysts Journal 58(4).
+    Spread beyond the error: DerSimonian and Laird (1986), "Meta-analysis in clinical trials", Controlled Clinical
+    Trials 7(3). Median and three deviations: Hampel (1974), "The influence curve and its role in robust estimation",
+    JASA 69.
+    """
+    known = ~np.isnan(ratios) & (sessions > 0)
+    ratios, weights = ratios[known], sessions[known] / SESSIONS_PER_YEAR
+    if ratios.size < 2:
+        return None
+    centre = _median(ratios, weights)
+    spread = _NORMAL_MAD * _median(np.abs(ratios - centre), weights)
+    reach = OUTLIER * np.sqrt(spread**2 + 1 / weights)
+    ratios = np.clip(ratios, centre - reach, centre + reach)
+    total = float(weights.sum())
+    mean = float(weights @ ratios) / total
+    excess = float(weights @ (ratios - mean) ** 2) - (ratios.size - 1)
+    between = max(0.0, excess / (total - float(weights @ weights) / total))
+    return math.sqrt(between + SESSIONS_PER_YEAR / length)
+
+
+def _median(values: Floats, weights: Floats) -> float:
+    """Return the middle of the values by weight; of two in the middle their mean."""
+    order = np.argsort(values)
+    values, reached = values[order], np.cumsum(weights[order])
+    half = reached[-1] / 2
+    # Rounding must not decide whether two values share the middle.
+    near = 1e-12 * reached[-1]
+    low, high = np.searchsorted(reached, [half - near, half + near])
+    return float(values[low] + values[min(high, values.size - 1)]) / 2

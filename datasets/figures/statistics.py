@@ -1,0 +1,368 @@
+"""Stat entries: sealed first, computed second, withheld with the reason third."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from datasets.figures import rank_ic, ratios
+from datasets.figures.checks import NOTICED, CheckSummary, forward_returns_proven, named_alphas
+from datasets.figures.run_figures import CrossSections, Ledger, RawSignal, Records, SealedRecord, Sources
+from datasets.figures.series import SESSIONS_PER_YEAR, Floats, mean_or_null
+from datasets.figures.unavailable import (
+    ACCESS_LIMITED,
+    BLOCK_ERROR,
+    FAILED,
+    MISSING_KIND,
+    Unavailable,
+    Warnings,
+)
+from schemas.metrics.core import CORE, OWN_CONVENTIONS, RANK_IC, RANK_IC_RAW, RATE_OF, RISK_FREE_RATE
+from schemas.metrics.statistic import (
+    DERIVED,
+    LEDGER,
+    PERIOD_SUM,
+    Annualisation,
+    Checked,
+    SealedName,
+    Statistic,
+    Status,
+)
+from schemas.tables.books import RAW_PREFIX
+from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED
+
+Figure = float | Unavailable
+
+FROM_LEDGER: Final[Mapping[str, Callable[[Ledger], Figure]]] = {
+    "information_ratio": lambda rows: ratios.information_ratio(rows.starting, rows.ending),
+    "excess_sharpe": lambda rows: ratios.excess_sharpe(rows.starting, rows.ending, rows.risk_free),
+    "pnl": lambda rows: ratios.pnl(rows.starting, rows.ending),
+    "max_drawdown": lambda rows: ratios.max_drawdown(rows.starting, rows.ending),
+    "max_drawdown_pct": lambda rows: ratios.max_drawdown_pct(rows.starting, rows.ending),
+    "turnover": lambda rows: ratios.turnover(rows.turnover),
+}
+"""Core statistics by name."""
+
+FROM_CROSS_SECTIONS: Final[Mapping[str, Callable[[CrossSections], Figure]]] = {
+    "ic": lambda rows: rank_ic.mean_ic(rows.ic),
+    "icir": lambda rows: rank_ic.icir(rows.ic),
+    "hit_rate": lambda rows: rank_ic.hit_rate(rows.ic),
+    "dispersion": lambda rows: rank_ic.dispersion(rows.ic),
+    "coverage": lambda rows: rank_ic.coverage(rows.n_return_obs, rows.n_symbols, rows.traded),
+}
+"""Statistics of the conditioned signal by name."""
+
+FROM_RAW: Final[Mapping[str, Callable[[RawSignal], Figure]]] = {
+    "ic": lambda rows: rank_ic.mean_ic(rows.ic),
+    "icir": lambda rows: rank_ic.icir(rows.ic),
+}
+"""Statistics of the signal before smoothing by name."""
+
+
+def derive(statistic: Statistic, sources: Sources) -> float | Unavailable:
+    """Compute a statistic from what can be read.
+
+    Parameters
+    ----------
+    statistic
+        A declared one.
+    sources
+        Cut to the span it is to describe.
+
+    Returns
+    -------
+    float or Unavailable
+        The reason when its data cannot be read or do not determine it.
+    """
+    figure: Figure
+    if statistic.source is LEDGER:
+        if isinstance(sources.ledger, Unavailable):
+            return sources.ledger
+        figure = FROM_LEDGER[statistic.name](sources.ledger)
+    elif statistic in RANK_IC_RAW:
+        if isinstance(sources.raw, Unavailable):
+            return sources.raw
+        figure = without_returns(sources.raw.n_return_obs) or FROM_RAW[statistic.name](sources.raw)
+    else:
+        if isinstance(sources.cross_sections, Unavailable):
+            return sources.cross_sections
+        rows = sources.cross_sections
+        figure = without_returns(rows.n_return_obs) or FROM_CROSS_SECTIONS[statistic.name](rows)
+    return figure
+
+
+def without_returns(n_return_obs: Floats) -> Unavailable | None:
+    """Recognise weeks that all lack forward returns: none of their figures is measurable, not even as 0.
+
+    Parameters
+    ----------
+    n_return_obs
+        Names with a signal and a forward return, by week; an empty series is not such a case.
+    """
+    if n_return_obs.size and not n_return_obs.any():
+        return Unavailable("forward_returns_absent", "no forward return is known in the window")
+    return None
+
+
+def annual_risk_free_rate(ledger: Ledger) -> float | None:
+    """Return the mean risk-free return of a session, scaled to a year; None without a session that has one."""
+    mean = mean_or_null(ledger.risk_free)
+    return None if mean is None else mean * SESSIONS_PER_YEAR
+
+
+_log = logging.getLogger("serve.run_metrics")
+
+T = TypeVar("T")
+Entry = dict[str, Any]
+"""One statistic as it is served."""
+_SERVED_AS_SEALED: Final = (Checked.REPRODUCED, Checked.STATED)
+_OF_THE_DATA: Final = (MISSING_KIND, ACCESS_LIMITED, BLOCK_ERROR)
+"""Reasons that concern a whole source rather than one statistic."""
+_STATISTICS: Final = (*CORE, *(statistic for family in RANK_IC.values() for statistic in family))
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The span of a run that statistics describe.
+
+    Attributes
+    ----------
+    records
+        What was sealed of the whole span.
+    whole
+        Data of the whole span, to which the records belong.
+    rows
+        Data of the part inside the window; the same object when the window leaves nothing out.
+    equity_basis
+        Opening equity of the run.
+    unreadable
+        Why it is not known what was sealed; None when it is. A computed figure in place of a sealed one would be taken
+        for what the run said.
+    period
+        The year or month that the span is; None for the whole run.
+    raw
+        Whether the names of raw records may be shown.
+    computed
+        Whether what was sealed is left aside.
+    """
+
+    records: Records
+    whole: Sources
+    rows: Sources
+    equity_basis: float
+    unreadable: Unavailable | None = None
+    period: str | None = None
+    raw: bool = True
+    computed: bool = False
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether the window was given, so that sealed and computed figures describe different spans."""
+        return self.rows is not self.whole
+
+
+def sealed_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
+    """Find the record a statistic is served from: the one it is stated by, unless the tables give another value."""
+    found = stated_value(statistic, records)
+    return found if found is not None and checked(*found) in _SERVED_AS_SEALED else None
+
+
+def checked(name: SealedName, record: SealedRecord) -> Checked:
+    """Return what a statistic rests on that is stated by a record."""
+    if record.reconciliation == NOT_CHECKED:
+        return Checked.STATED
+    if record.reconciliation == NOT_REPRODUCED:
+        return Checked.CONTRADICTED
+    return Checked.REPRODUCED if record.convention in name.own else Checked.COMPUTED
+
+
+def stated_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
+    """Find the record that states a statistic, right or wrong: the first declared name that has a value."""
+    for name in statistic.sealed:
+        record = records.get(name.name)
+        if (
+            record is not None
+            and record.value is not None
+            and (record.annualised or not name.annualised_only)
+        ):
+            return name, record
+    return None
+
+
+def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> Entry:
+    """Write the entry of one statistic.
+
+    Parameters
+    ----------
+    statistic
+        A declared one.
+    span
+        What was sealed and what can be read.
+    warnings
+        Given when data are closed or missing, or the computation failed; not when the data do not determine
+        the figure, which the entry itself says.
+    block
+        Named in a warning.
+    """
+    stated = stated_value(statistic, span.records)
+    rests_on = Checked.COMPUTED if stated is None else checked(*stated)
+    value: float | None
+    source: str | None
+    kind: str | None
+    reason: Unavailable | None = None
+    if stated is not None and rests_on in _SERVED_AS_SEALED:
+        name, record = stated
+        value, unit, source, kind = record.value, record.unit, record.name, record.source_kind
+        scaling = name.annualisation or _scaling(record)
+    else:
+        unit, scaling = statistic.derived_unit(span.equity_basis), statistic.annualisation
+        derived = span.unreadable or _derived(statistic, span.rows, warnings, block)
+        if stated is not None and rests_on is Checked.CONTRADICTED:
+            where = f"{statistic.name} of {span.period}" if span.period else statistic.name
+            _warn_of_contradicted(where, stated[1].value, derived, warnings, block)
+        if isinstance(derived, Unavailable):
+            value, source, kind, reason = None, None, None, derived
+        else:
+            value, source, kind = derived, statistic.source.kind, DERIVED
+    status = Status.NOT_MEASURABLE if value is None else Status.AVAILABLE
+    made: Entry = {
+        "value": value,
+        "unit": unit,
+        "status": status.value,
+        "checked": rests_on.value if value is not None or rests_on is Checked.CONTRADICTED else None,
+        "source": None if source is not None and source.startswith(RAW_PREFIX) and not span.raw else source,
+        "source_kind": kind,
+    }
+    if statistic.signal is not None:
+        made["signal"] = statistic.signal.value
+    made["annualisation"] = scaling.value
+    if statistic.name == RATE_OF:
+        made["risk_free_rate"], made["risk_free_rate_source"] = _risk_free(
+            span, sealed=rests_on in _SERVED_AS_SEALED
+        )
+    if stated is not None and rests_on not in _SERVED_AS_SEALED:
+        made["sealed_value"], made["sealed_unit"] = stated[1].value, stated[1].unit
+        made["sealed_convention"] = stated[1].convention
+    if reason is not None:
+        known = "" if span.unreadable or span.computed else f"{_not_sealed(statistic, span.records)}; "
+        made["withheld_reason"] = known + reason.text
+    return made
+
+
+def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: str) -> float | Unavailable:
+    figure = guarded(f"{block}.{statistic.name}", lambda: derive(statistic, sources))
+    if isinstance(figure, Unavailable):
+        if figure is FAILED:
+            warnings.withheld(f"{block}.{statistic.name}", figure)
+        elif figure.code in _OF_THE_DATA:
+            warnings.withheld(block, figure)
+        return figure
+    if not math.isfinite(figure):
+        return Unavailable("insufficient_data", "the figure is not a finite number")
+    return figure
+
+
+def guarded(block: str, compute: Callable[[], T]) -> T | Unavailable:
+    """Compute one part of the answer so that a failure stays its own."""
+    try:
+        return compute()
+    except Exception:  # noqa: BLE001 - whatever it was, the other blocks are still answered
+        _log.exception("metrics_block_failed", extra={"block": block})
+        return FAILED
+
+
+def _scaling(record: SealedRecord) -> Annualisation:
+    """Read what a record says of itself."""
+    if record.annualised:
+        return Annualisation.ANNUALISED
+    return Annualisation.NOT_ANNUALISABLE if record.unit == PERIOD_SUM else Annualisation.PER_PERIOD
+
+
+def _warn_of_contradicted(
+    where: str, sealed: float | None, derived: float | Unavailable, warnings: Warnings, block: str
+) -> None:
+    """Name the sealed value that is not served, and the one that is."""
+    instead = (
+        f"it cannot be recomputed ({derived.text}) and is withheld"
+        if isinstance(derived, Unavailable)
+        else f"{derived:.9g} follows from the tables and is served"
+    )
+    warnings.add(
+        block,
+        "figure_not_reproduced",
+        f"{where}: {sealed:.9g} was sealed, which no documented convention gives; {instead}.",
+        "metrics",
+        of=where,
+    )
+
+
+def _not_sealed(statistic: Statistic, records: Records) -> str:
+    stated = stated_value(statistic, records)
+    if stated is not None:
+        if stated[1].convention is not None:
+            return f"{stated[1].value:.9g} was sealed by another convention ({stated[1].convention})"
+        return f"the sealed {stated[1].value:.9g} does not follow from the sealed tables"
+    null = [
+        name.name for name in statistic.sealed if name.name in records and records[name.name].value is None
+    ]
+    return f"{', '.join(null)} was sealed without a value" if null else "no value was sealed"
+
+
+def _is_rate(record: SealedRecord) -> bool:
+    """Whether a sealed rate is the one that is stated beside a figure, or nothing says that it is not."""
+    return record.reconciliation == NOT_CHECKED or record.convention in OWN_CONVENTIONS[RISK_FREE_RATE]
+
+
+def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
+    """Return the rate that belongs to the value, and where it comes from.
+
+    A sealed ratio describes the whole span, as does a sealed rate. A computed ratio of a part of it does not, so its
+    rate is that of the same sessions.
+    """
+    record = span.records.get(RISK_FREE_RATE)
+    whole = sealed or not span.narrowed
+    if whole and record is not None and record.value is not None and _is_rate(record):
+        return record.value, RISK_FREE_RATE
+    ledger = (span.whole if whole else span.rows).ledger
+    if isinstance(ledger, Unavailable):
+        return None, None
+    rate = guarded(RISK_FREE_RATE, lambda: annual_risk_free_rate(ledger))
+    return (None, None) if rate is None or isinstance(rate, Unavailable) else (rate, LEDGER.kind)
+
+
+def check_summary(
+    checks: Sequence[Mapping[str, Any]], notices: Iterable[Mapping[str, Any]], records: Records
+) -> CheckSummary | None:
+    """Count what the build recorded of its checks.
+
+    Parameters
+    ----------
+    checks, notices
+        As the manifest records them.
+    records
+        What was sealed of the run.
+
+    Returns
+    -------
+    CheckSummary or None
+        None where the build recorded no checks.
+    """
+    if not checks:
+        return None
+    stated = [stated_value(statistic, records) for statistic in _STATISTICS]
+    outcomes = [checked(*found) for found in stated if found is not None]
+    noticed = [
+        (bool(notice["raw"]), named_alphas(notice)) for notice in notices if notice["outcome"] == NOTICED
+    ]
+    limited = tuple((raw, names) for raw, names in noticed if raw or names)
+    return CheckSummary(
+        outcomes.count(Checked.REPRODUCED),
+        outcomes.count(Checked.STATED),
+        outcomes.count(Checked.CONTRADICTED),
+        forward_returns_proven(checks),
+        len(noticed) - len(limited),
+        limited,
+    )

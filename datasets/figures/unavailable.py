@@ -1,0 +1,127 @@
+"""Why a figure or a block is not given, and the warnings that say so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from schemas.warning_codes import warning
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """A figure, a block of figures or the data for them that cannot be given, with the reason.
+
+    Parameters
+    ----------
+    code
+        For programs; a code of :data:`schemas.warning_codes.WARNING_CODES`.
+    text
+        For readers; one clause without a full stop, fit to be served as ``withheld_reason``.
+    kind
+        The kind of data concerned, where it is the data that cannot be read.
+    """
+
+    code: str
+    text: str
+    kind: str | None = None
+
+
+def too_few(found: int, needed: int, what: str) -> Unavailable:
+    """Withhold a figure for want of observations.
+
+    Parameters
+    ----------
+    found, needed
+        Observations in the window, and the least the definition works with.
+    what
+        The observations in the plural, such as ``weekly ICs``.
+
+    Returns
+    -------
+    Unavailable
+        With code ``insufficient_data``.
+    """
+    return Unavailable(
+        "insufficient_data", f"{what} in the window: {found}; the figure needs at least {needed}"
+    )
+
+
+def no_variation(what: str) -> Unavailable:
+    """Withhold a ratio whose denominator is zero because every observation is the same.
+
+    Parameters
+    ----------
+    what
+        The observations in the plural, such as ``weekly ICs``.
+
+    Returns
+    -------
+    Unavailable
+        With code ``nonpositive_variance``.
+    """
+    return Unavailable("nonpositive_variance", f"the {what} of the window do not vary")
+
+
+def nonpositive_equity(sessions: int, of: int) -> Unavailable:
+    """Withhold a ratio of returns because the book has no return on some sessions.
+
+    Parameters
+    ----------
+    sessions, of
+        Sessions that open with equity at or below 0, and all of the window.
+
+    Returns
+    -------
+    Unavailable
+        With code ``nonpositive_equity``.
+    """
+    return Unavailable(
+        "nonpositive_equity",
+        f"equity is not above 0 at the open of {sessions} of {of} sessions of the window, which have no return",
+    )
+
+
+MISSING_KIND: Final = "missing_kind"
+ACCESS_LIMITED: Final = "access_limited"
+BLOCK_ERROR: Final = "block_error"
+FAILED: Final = Unavailable(BLOCK_ERROR, "an unforeseen failure while it was computed, which was logged")
+"""Says nothing of the failure itself: the caller could not act on it."""
+
+
+def unreadable(kind: str) -> Unavailable:
+    """Say that published data cannot be read; which file it is stands in the log."""
+    return Unavailable(
+        BLOCK_ERROR, f"the published data of {kind} cannot be read for now, which was logged", kind
+    )
+
+
+class Warnings:
+    """The warnings of one answer, in the order given, each of a block, a code and a kind only once."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[str, str, str | None, str | None], dict[str, str]] = {}
+
+    def add(
+        self, block: str, code: str, message: str, kind: str | None = None, *, of: str | None = None
+    ) -> None:
+        """Warn of something about a block; where a block has several to be warned of, `of` tells them apart."""
+        self._entries.setdefault((block, code, kind, of), warning(code, message, kind=kind, block=block))
+
+    def null(self, block: str, reason: Unavailable) -> None:
+        """Warn that a block is null."""
+        self.add(block, reason.code, f"{block} is null: {reason.text}.", reason.kind)
+
+    def withheld(self, block: str, reason: Unavailable) -> None:
+        """Warn that statistics of a block could not be computed."""
+        self.add(
+            block,
+            reason.code,
+            f"Statistics of {block} that were not sealed are withheld: {reason.text}.",
+            reason.kind,
+        )
+
+    @property
+    def entries(self) -> tuple[dict[str, str], ...]:
+        """What `meta.warnings` shows."""
+        return tuple(self._entries.values())
