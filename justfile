@@ -201,8 +201,8 @@ docs:
     python -m schemas settings --into docs/operations.md
     python -m schemas exit-codes --into docs/batches.md
     python -m schemas definitions --into docs/metrics.md
-    for module in declared methods async_methods; do
-      written clients/python/src/alpha_results_client/$module.py python -m schemas client $module
+    for module in declared.py methods.pyi; do
+      written clients/python/src/alpha_results_client/$module python -m schemas client $module
     done
     written clients/seal-writer/src/alpha_results_seal/columns.py python -m schemas seal-columns
     ruff format --quiet clients

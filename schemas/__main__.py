@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from schemas.client_code import client_declarations, client_methods
+from schemas.client_code import client_declarations, client_stub
 from schemas.dictionary import data_dictionary
 from schemas.exit_codes import exit_codes_table, with_exit_codes
 from schemas.metrics.markdown import definitions, with_definitions
@@ -41,13 +41,10 @@ def openapi() -> None:
 
 
 @main.command()
-@click.argument("module", type=click.Choice(["declared", "methods", "async_methods"]))
+@click.argument("module", type=click.Choice(["declared.py", "methods.pyi"]))
 def client(module: str) -> None:
     """Print one of the Python client's generated modules, not yet formatted."""
-    if module == "declared":
-        echo(client_declarations(), nl=False)
-    else:
-        echo(client_methods(asynchronous=module == "async_methods"), nl=False)
+    echo(client_declarations() if module == "declared.py" else client_stub(), nl=False)
 
 
 @main.command("seal-columns")

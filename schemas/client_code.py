@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from schemas.endpoint import Endpoint, Shape
@@ -42,14 +42,17 @@ _HEAD: Final = (
 
 def client_declarations() -> str:
     """Return the module of the client that says what there is: endpoints, columns with their types, error codes."""
+    table = _argument_table()
     lines = [
         '"""What the interface declares: endpoints, rows, moments and error codes."""',
         "",
         _HEAD,
+        "# fmt: off",
         "",
         "from __future__ import annotations",
         "",
         "from typing import NamedTuple",
+        "",
         "",
         "class Column(NamedTuple):",
         '    """One column: its type, what it counts, and whether a run or a key may lack it."""',
@@ -61,7 +64,7 @@ def client_declarations() -> str:
         "    nullable: bool = False",
         "",
         "class Endpoint(NamedTuple):",
-        '    """One endpoint: its path and parameters, the row or object it answers with and how, and the table its rows are of."""',
+        '    """One endpoint: path and parameters, the row or object it answers with and how, its method, and the table its rows are of."""',
         "",
         "    path: str",
         "    row: str",
@@ -71,11 +74,29 @@ def client_declarations() -> str:
         "    pinned: bool",
         "    in_path: tuple[str, ...]",
         "    query: tuple[str, ...]",
+        "    method: str",
+        "    summary: str",
+        "    arguments: tuple[str, ...]",
         '    table: str = ""',
+        "",
+        "class Argument(NamedTuple):",
+        '    """One argument of a method: the parameter it sets, its annotation, meaning and default."""',
+        "",
+        "    name: str",
+        "    parameter: str",
+        "    kind: str",
+        "    meaning: str",
+        "    required: bool = False",
+        "    positional: bool = False",
+        "    default: object = None",
+        "",
+        "ARGUMENTS: dict[str, Argument] = {",
+        *(f"    {key!r}: {fact}," for key, fact in table.items()),
+        "}",
         "",
         "ENDPOINTS: dict[str, Endpoint] = {",
     ]
-    lines += [f"    {entry.id!r}: Endpoint({_facts(entry)})," for entry in ENDPOINTS.values()]
+    lines += [f"    {entry.id!r}: Endpoint({_facts(entry, table)})," for entry in ENDPOINTS.values()]
     lines += ["}", "", "ROWS: dict[str, tuple[Column, ...]] = {"]
     for model in dict.fromkeys(_row_models()):
         lines.append(f"    {model!r}: (")
@@ -98,40 +119,32 @@ def client_declarations() -> str:
     return _text([*lines, "}"])
 
 
-def client_methods(*, asynchronous: bool) -> str:
-    """Return the module of the client that has a method for each endpoint, blocking or asynchronous."""
-    prefix = "Async" if asynchronous else ""
-    define = "async def" if asynchronous else "def"
+def client_stub() -> str:
+    """Return the stub of the client's methods: a signature for each endpoint, blocking and asynchronous."""
     lines = [
-        f'"""A method for each endpoint, {"asynchronous" if asynchronous else "blocking"}."""',
+        '"""Signatures of the methods that are made of `declared.ENDPOINTS`."""',
         "",
         _HEAD,
-        "",
-        "from __future__ import annotations",
+        "# fmt: off",
         "",
         "import datetime as dt",
         "from collections.abc import Mapping, Sequence",
         "from typing import Any, Generic, Literal, TypeVar, Union",
         "",
-        "from alpha_results_client.values import Value, format_value",
+        "from alpha_results_client.values import Value",
         "",
         'F = TypeVar("F")',
         "Day = Union[str, dt.date]",
     ]
-    for owner, of_a_run, about in (
-        ("ClientMethods", False, "Endpoints of the service."),
-        ("RunMethods", True, "Endpoints of one alpha's run."),
-    ):
-        lines += ["", f"class {prefix}{owner}(Generic[F]):", f'    """{about}"""', ""]
-        for name, what in (("_collection", "F"), ("_object", "dict[str, Any]")):
-            lines += [
-                f"    {define} {name}(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> {what}:",
-                "        raise NotImplementedError",
-                "",
-            ]
-        for endpoint in ENDPOINTS.values():
-            if (ALPHA_PATH in endpoint.parameters) == of_a_run:
-                lines += _method(endpoint, define, "await " if asynchronous else "")
+    for define, prefix in (("def", ""), ("async def", "Async")):
+        for owner, of_a_run in (("ClientMethods", False), ("RunMethods", True)):
+            lines += ["", f"class {prefix}{owner}(Generic[F]):"]
+            for name, what in (("_collection", "F"), ("_object", "dict[str, Any]")):
+                taken = "self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]"
+                lines.append(f"    {define} {name}({taken}) -> {what}: ...")
+            for endpoint in ENDPOINTS.values():
+                if (ALPHA_PATH in endpoint.parameters) == of_a_run:
+                    lines += _signature(endpoint, define)
     return _text(lines)
 
 
@@ -143,40 +156,32 @@ def method_name(endpoint: Endpoint) -> str:
 
 
 def arguments(endpoint: Endpoint) -> dict[str, Parameter]:
-    """Return the arguments of an endpoint's method; paging is the client's own business."""
+    """Return the arguments of an endpoint's method, positional ones first; paging is the client's own business."""
     left_out = {ALPHA_PATH.name, LIMIT.name, OFFSET.name}
-    return {
-        x.name if x.in_path else _ARGUMENTS.get(x.name, x.name): x
-        for x in endpoint.parameters
-        if x.name not in left_out and x.kind is not ParameterKind.FORBIDDEN
-    }
+    taken = [
+        x for x in endpoint.parameters if x.name not in left_out and x.kind is not ParameterKind.FORBIDDEN
+    ]
+    taken.sort(key=lambda x: not _is_positional(x))
+    return {x.name if x.in_path else _ARGUMENTS.get(x.name, x.name): x for x in taken}
 
 
-def _method(endpoint: Endpoint, define: str, wait: str) -> Iterator[str]:
+def _signature(endpoint: Endpoint, define: str) -> Iterator[str]:
     taken = arguments(endpoint)
-    positional = [name for name, x in taken.items() if x.in_path or x.kind is ParameterKind.BOOK]
-    named = [name for name in taken if name not in positional]
-    signature = ["self", *(_argument(name, taken[name]) for name in positional)]
-    signature += ["*", *(_argument(name, taken[name]) for name in named)] if named else []
-    collection = endpoint.shape is Shape.COLLECTION
-    yield f"    {define} {method_name(endpoint)}({', '.join(signature)}) -> {'F' if collection else 'dict[str, Any]'}:"
-    yield f'        """{endpoint.summary}'
-    if taken:
-        yield ""
-        yield "        Parameters"
-        yield "        ----------"
-        for name, parameter in taken.items():
-            yield f"        {name}"
-            yield f"            {parameter.meaning}"
-    yield '        """'
-    path = ", ".join(f"{x.name!r}: format_value({name})" for name, x in taken.items() if x.in_path)
-    query = ", ".join(f"{x.name!r}: {name}" for name, x in taken.items() if not x.in_path)
-    call = "_collection" if collection else "_object"
-    yield f"        return {wait}self.{call}({endpoint.id!r}, {{{path}}}, {{{query}}})"
-    yield ""
+    named = [name for name, x in taken.items() if not _is_positional(x)]
+    shown = [f"{name}: {_kind(x)}" + ("" if x.required else f" = {x.default!r}") for name, x in taken.items()]
+    if named:
+        shown.insert(len(taken) - len(named), "*")
+    what = "F" if endpoint.shape is Shape.COLLECTION else "dict[str, Any]"
+    yield f"    {define} {method_name(endpoint)}({', '.join(['self', *shown])}) -> {what}:"
+    yield f'        """{endpoint.summary}"""'
 
 
-def _argument(name: str, parameter: Parameter) -> str:
+def _is_positional(parameter: Parameter) -> bool:
+    return parameter.in_path or parameter.kind is ParameterKind.BOOK
+
+
+def _kind(parameter: Parameter) -> str:
+    """Return the annotation of an argument."""
     kind = {
         ParameterKind.DATE: "Day",
         ParameterKind.BOOLEAN: "bool",
@@ -188,16 +193,28 @@ def _argument(name: str, parameter: Parameter) -> str:
     }.get(parameter.kind, "str")
     if parameter.kind is ParameterKind.CHOICE:
         kind = f"Literal[{', '.join(repr(text) for text, _ in parameter.choices)}]"
-    if parameter.required:
-        return f"{name}: {kind}"
-    return (
-        f"{name}: {kind} | None = None"
-        if parameter.default is None
-        else f"{name}: {kind} = {parameter.default!r}"
-    )
+    return kind if parameter.required or parameter.default is not None else f"{kind} | None"
 
 
-def _facts(endpoint: Endpoint) -> str:
+def _argument(name: str, parameter: Parameter) -> str:
+    """Return the facts of an argument, as its declaration in the client."""
+    facts: tuple[Any, ...] = (name, parameter.name, _kind(parameter), parameter.meaning)
+    facts += (parameter.required, _is_positional(parameter), parameter.default)
+    return f"Argument({', '.join(map(repr, facts))})"
+
+
+def _argument_table() -> dict[str, str]:
+    """Return every distinct argument by its key: its name, or endpoint and name where an earlier one of the name differs."""
+    table: dict[str, str] = {}
+    for endpoint in ENDPOINTS.values():
+        for name, parameter in arguments(endpoint).items():
+            fact = _argument(name, parameter)
+            if table.setdefault(name, fact) != fact:
+                table[f"{endpoint.id} {name}"] = fact
+    return table
+
+
+def _facts(endpoint: Endpoint, table: Mapping[str, str]) -> str:
     facts: tuple[Any, ...] = (
         endpoint.path,
         endpoint.row,
@@ -207,6 +224,9 @@ def _facts(endpoint: Endpoint) -> str:
         SNAPSHOT in endpoint.parameters,
         tuple(x.name for x in endpoint.parameters if x.in_path),
         tuple(x.name for x in endpoint.query if x.kind is not ParameterKind.FORBIDDEN),
+        method_name(endpoint),
+        endpoint.summary,
+        tuple(own if (own := f"{endpoint.id} {name}") in table else name for name in arguments(endpoint)),
         *filter(None, (_table(endpoint),)),
     )
     return ", ".join(map(repr, facts))

@@ -316,3 +316,33 @@ def test_the_key_is_in_no_representation_error_or_log(
     text = "\n".join([*shown, caplog.text])
     assert "127.0.0.1" in caplog.text
     assert secret not in text
+
+
+def test_a_client_iterates_over_the_alphas_of_its_key_and_knows_them(service: Service) -> None:
+    with Client(service.address, service.keys["reader"], frames="rows") as client:
+        listed = [row["alpha_id"] for row in client.alphas()]
+        assert list(client) == listed
+        assert listed[0] in client
+        assert "Test_absent" not in client
+        assert 0 not in client
+
+
+def test_the_asynchronous_client_iterates_asynchronously_and_in_no_other_way(service: Service) -> None:
+    async def ids() -> list[str]:
+        async with AsyncClient(service.address, service.keys["reader"]) as client:
+            with pytest.raises(TypeError, match="not iterable"):
+                list(client)  # type: ignore[call-overload]
+            with pytest.raises(TypeError):
+                _ = "x" in client  # type: ignore[operator]
+            return [alpha async for alpha in client]
+
+    with Client(service.address, service.keys["reader"], frames="rows") as client:
+        assert asyncio.run(ids()) == list(client)
+
+
+def test_a_method_refuses_an_argument_that_its_endpoint_lacks(service: Service) -> None:
+    with Client(service.address, service.keys["reader"]) as client:
+        with pytest.raises(TypeError, match="form"):
+            client["x"].scores(form="2022-01-01")  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match="date"):
+            client["x"].rebalance()  # type: ignore[call-arg]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
@@ -13,7 +14,7 @@ import pytest
 from alpha_results_client import AsyncClient, AsyncRun, Client, Run
 from alpha_results_client.declared import ENDPOINTS, ERRORS, ROWS
 
-from schemas.client_code import client_declarations, client_methods
+from schemas.client_code import client_declarations, client_stub
 from tests.support.processes import REPOSITORY
 
 SOURCE = REPOSITORY / "clients" / "python" / "src" / "alpha_results_client"
@@ -28,13 +29,12 @@ TYPES = {("string", "date"): "date", ("string", "date-time"): "instant", ("strin
 @pytest.mark.parametrize(
     ("module", "written"),
     [
-        ("declared", client_declarations()),
-        ("methods", client_methods(asynchronous=False)),
-        ("async_methods", client_methods(asynchronous=True)),
+        ("declared.py", client_declarations()),
+        ("methods.pyi", client_stub()),
     ],
 )
 def test_what_is_generated_is_fresh(module: str, written: str) -> None:
-    path = SOURCE / f"{module}.py"
+    path = SOURCE / module
     formatted = subprocess.run(
         [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(path), "-"],
         input=written, capture_output=True, text=True, check=True,
@@ -54,12 +54,44 @@ def test_the_client_knows_every_operation_and_error_of_the_document() -> None:
 
 def methods_of(kind: type) -> dict[str, tuple[str, inspect.Signature]]:
     """Registry id -> name and signature of the method that asks it."""
-    found = {}
-    for name, method in inspect.getmembers(kind, inspect.isfunction):
-        asked = re.findall(r'self\._(?:collection|object)\(\s*"([a-z._]+)"', inspect.getsource(method))
-        if asked:
-            found[asked[0]] = (name, inspect.signature(method))
-    return found
+    names = {
+        entry.method: name
+        for name, entry in ENDPOINTS.items()
+        if ("alpha" in entry.in_path) == (kind in {Run, AsyncRun})
+    }
+    methods = {
+        names.get(name, ""): (name, method) for name, method in inspect.getmembers(kind, inspect.isfunction)
+    }
+    return {asked: (name, inspect.signature(method)) for asked, (name, method) in methods.items() if asked}
+
+
+def stubs() -> dict[str, dict[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Class -> method -> its signature in the stub."""
+    module = ast.parse((SOURCE / "methods.pyi").read_text("utf-8"))
+    return {
+        owner.name: {
+            x.name: x
+            for x in owner.body
+            if isinstance(x, ast.FunctionDef | ast.AsyncFunctionDef) and x.name[0] != "_"
+        }
+        for owner in module.body
+        if isinstance(owner, ast.ClassDef)
+    }
+
+
+@pytest.mark.parametrize("kind", [Client, Run, AsyncClient, AsyncRun])
+def test_the_stub_has_the_signature_of_each_method(kind: type) -> None:
+    declared = stubs()[f"{kind.__name__}Methods"]
+    methods = dict(methods_of(kind).values())
+    assert declared.keys() == methods.keys()
+    for name, stub in declared.items():
+        assert isinstance(stub, ast.AsyncFunctionDef) == kind.__name__.startswith("Async")
+        taken = [*stub.args.args, *stub.args.kwonlyargs]
+        assert [(x.arg, x.annotation and ast.unparse(x.annotation)) for x in taken] == [
+            (x.name, ast.unparse(ast.parse(x.annotation)) if x.name != "self" else None)
+            for x in methods[name].parameters.values()
+        ], name
+        assert ast.get_docstring(stub) == str(getattr(kind, name).__doc__).splitlines()[0]
 
 
 @pytest.mark.parametrize(("client", "run"), [(Client, Run), (AsyncClient, AsyncRun)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import (
     TYPE_CHECKING,
@@ -16,12 +16,12 @@ from typing import (
 
 import httpx
 
-from alpha_results_client.async_methods import AsyncClientMethods, AsyncRunMethods
 from alpha_results_client.cache import DEFAULT_BYTES, DiskCache
 from alpha_results_client.client import TIMEOUT, PathText, make_verify, split, user_agent
-from alpha_results_client.collect import collect, fetch
+from alpha_results_client.collect import alpha_ids, collect, fetch
 from alpha_results_client.errors import AlphaResultsClientError
 from alpha_results_client.exchange import Broken, Fetch, Link, Plan, Reply, Send, Work
+from alpha_results_client.methods import AsyncClientMethods, AsyncRunMethods
 from alpha_results_client.metrics import metrics_rows
 from alpha_results_client.settings import Progress, Settings
 from alpha_results_client.table import Table, make_frame
@@ -105,6 +105,15 @@ class AsyncClient(AsyncClientMethods[F], Generic[F]):
         await self._http.aclose()
         if self._tls is not None:
             await self._tls.aclose()
+
+    # Without these Python would try client[0], client[1] and so on, which never ends.
+    __iter__ = None
+    __contains__ = None
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        """Iterate over the ids of the alphas the key may read, latest started first."""
+        for alpha in await self._do(alpha_ids(self._settings)):
+            yield alpha
 
     def __getitem__(self, alpha: str) -> AsyncRun[F]:
         """Return a run by its alpha's address; nothing is asked before one of its methods is awaited."""

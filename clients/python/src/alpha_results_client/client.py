@@ -6,7 +6,7 @@ import contextlib
 import os
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import (
     TYPE_CHECKING,
@@ -21,7 +21,7 @@ from typing import (
 import httpx
 
 from alpha_results_client.cache import DEFAULT_BYTES, DiskCache
-from alpha_results_client.collect import collect, fetch
+from alpha_results_client.collect import alpha_ids, collect, fetch
 from alpha_results_client.declared import ENDPOINTS
 from alpha_results_client.errors import AlphaResultsClientError
 from alpha_results_client.exchange import Broken, Fetch, Link, Plan, Reply, Send, Work
@@ -144,6 +144,13 @@ class Client(ClientMethods[F], Generic[F]):
         self._http.close()
         if self._tls is not None:
             self._tls.close()
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the ids of the alphas the key may read, latest started first."""
+        return iter(self._do(alpha_ids(self._settings)))
+
+    def __contains__(self, alpha: object) -> bool:
+        return alpha in self._do(alpha_ids(self._settings))
 
     def __getitem__(self, alpha: str) -> Run[F]:
         """Return a run by its alpha's address; nothing is asked before one of its methods is called."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -116,6 +117,14 @@ def _pages(settings: Settings, request: CollectionRequest, report: Reporter) -> 
             frame = yield from fetch_by_link(settings, request._replace(query=pinned), total, report)
             if frame is not None:
                 return _Rows([], with_moments(first, f"meta {endpoint}"), frame)
+
+
+def alpha_ids(settings: Settings) -> Plan[list[str]]:
+    """Fetch the ids of the alphas that the key may read, latest started first."""
+    as_rows = copy(settings)
+    as_rows.frames = "rows"
+    table = yield from collect(as_rows, "catalog.alphas.list", {}, {}, with_meta=False)
+    return [str(row["alpha_id"]) for row in table.frame]
 
 
 def row_model(endpoint: str, query: Mapping[str, Value]) -> str:
