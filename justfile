@@ -1,4 +1,4 @@
-# Every recipe runs in the locked environment that `uv run just` made; nothing else has to be installed.
+# `uv run just` makes the locked environment with what `demo` needs. A recipe that needs more names its group, which uv then adds.
 
 export PATH := justfile_directory() / ".venv" / "bin" + ":" + env("PATH")
 # Empty is unset. Where it is set, each process that a test starts compiles every library again: 2.3 s instead of 0.9 to load the server.
@@ -15,7 +15,9 @@ demo *args:
 
 # folders of tests with a recipe of their own; `test` leaves them out, and .ci/run or .ci/nightly runs every one
 apart := "access batch batch_kills browser client cluster compatibility contributing crowds damage deploy documents faults fuzz importers install interface_tools kills mutated_seals notebooks orchestrators programs readers real_runs s3 soak state_machines storage wire"
-in_parallel := "pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
+tested := "uv run --all-extras --group test"
+checked := "uv run --group lint"
+in_parallel := tested + " pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
 # the test-suite in a few minutes, or the files given; without what has a recipe of its own
 test *args:
@@ -43,7 +45,7 @@ client:
 
 # what others check the interface with and make clients from; two of them need Node
 interface-tools:
-    pytest -q -p no:schemathesis tests/interface_tools
+    {{ tested }} pytest -q -p no:schemathesis tests/interface_tools
 
 # object storage, on a real S3 gateway
 s3:
@@ -71,15 +73,15 @@ real-runs:
 
 # every block of code of README and docs, run beside one demo; and the site that is made of them, looked at in pieces
 documents:
-    {{ in_parallel }} tests/documents
+    {{ replace(in_parallel, "--group test", "--group test --group docs") }} tests/documents
 
 # the blocks of the README and of the start page, as printed, beside a demo
 demo-as-printed:
-    pytest -q -p no:schemathesis tests/documents/test_blocks.py -k "README or index"
+    {{ tested }} pytest -q -p no:schemathesis tests/documents/test_blocks.py -k "README or index"
 
 # the documents as a site in site/, which ends with an error for a link that leads nowhere
 site:
-    python docs/site/build.py
+    uv run --group docs python docs/site/build.py
 
 # the wheel, installed and used; and the examples of CONTRIBUTING applied to a copy
 install:
@@ -87,11 +89,11 @@ install:
 
 # compressed pages as Go, Java, Chromium and Firefox read them, those of them that are installed
 readers:
-    pytest -q -p no:schemathesis tests/readers
+    {{ tested }} pytest -q -p no:schemathesis tests/readers
 
 # the explorer in headless Chromium, where that is installed
 browser *args:
-    pytest -q -p no:schemathesis tests/browser {{ args }}
+    uv run --all-extras --group browser pytest -q -p no:schemathesis tests/browser {{ args }}
 
 # results of other libraries as seals: vectorbt and bt, each in an environment of its own
 importers:
@@ -99,52 +101,52 @@ importers:
 
 # the notebooks, run as scripts
 notebooks:
-    uv run --group notebooks pytest -q -p no:schemathesis tests/notebooks
+    {{ tested }} --group notebooks pytest -q -p no:schemathesis tests/notebooks
 # the examples for Airflow, Dagster and cron: the first two in environments of their own
 orchestrators:
     {{ in_parallel }} tests/orchestrators
 
 # the image's steps in a clean root file system, as root: what they make publishes and serves there
 image:
-    TEST_IMAGE=required pytest -q -p no:schemathesis tests/deploy/test_image.py
+    TEST_IMAGE=required {{ tested }} pytest -q -p no:schemathesis tests/deploy/test_image.py
 
 # many seals through batches that are killed, ended, cut off from their cluster and from their store
 kills-batch count="1000":
-    ALPHA_RESULTS_TEST_SEALS={{ count }} pytest -q -s -p no:schemathesis tests/batch_kills
+    ALPHA_RESULTS_TEST_SEALS={{ count }} {{ tested }} pytest -q -s -p no:schemathesis tests/batch_kills
 
 # kill builds, publications, collections, cache fills and PostgreSQL at random moments; end servers in the midst of their work
 kills count="200":
-    ALPHA_RESULTS_TEST_KILLS={{ count }} pytest -q -s -p no:schemathesis tests/kills
+    ALPHA_RESULTS_TEST_KILLS={{ count }} {{ tested }} pytest -q -s -p no:schemathesis tests/kills
 
 # seals mutated in every way, each built in little memory and judged; `just mutated-seals 2` for two of a hundred, always the same
 mutated-seals share="all":
-    ALPHA_RESULTS_TEST_MUTATIONS={{ share }} pytest -q -s -p no:schemathesis tests/mutated_seals
+    ALPHA_RESULTS_TEST_MUTATIONS={{ share }} {{ tested }} pytest -q -s -p no:schemathesis tests/mutated_seals
 
 # PostgreSQL, Redis, the market data, the root, the object store, disks and a worker: each taken away, hung, slowed or filled under load
 faults:
-    pytest -q -s -p no:schemathesis tests/faults
+    {{ tested }} pytest -q -s -p no:schemathesis tests/faults
 
 # ten minutes of checked traffic over two workers, PostgreSQL and Redis, with publications, collections, revocations and kills beneath
 soak seconds="600":
-    ALPHA_RESULTS_TEST_SOAK={{ seconds }} pytest -q -s -p no:schemathesis tests/soak
+    ALPHA_RESULTS_TEST_SOAK={{ seconds }} {{ tested }} pytest -q -s -p no:schemathesis tests/soak
 
 # random histories of several alphas, builders and keys, each answer compared with a model's; it prints the seed that repeats them
 state-machines count="200":
-    ALPHA_RESULTS_TEST_STATE_MACHINES={{ count }} pytest -q -s -p no:schemathesis tests/state_machines
+    ALPHA_RESULTS_TEST_STATE_MACHINES={{ count }} {{ tested }} pytest -q -s -p no:schemathesis tests/state_machines
 
 # 200 made-up requests for each endpoint against a running server; `just fuzz 8` makes few, and always the same ones
 fuzz cases="200":
-    FUZZ_CASES={{ cases }} pytest -q tests/fuzz
+    FUZZ_CASES={{ cases }} {{ tested }} pytest -q tests/fuzz
 
 # how many of our files a request touches, and how often it moves between them; `just trace --calls` prints every call
 trace *args:
-    python -m tests.support.trace {{ args }}
+    {{ tested }} python -m tests.support.trace {{ args }}
 
 # formatting, lint and markers of unfinished merges; what engines and notebooks install runs on Python 3.9
 lint: conflicts
-    ruff format --check .
-    ruff check .
-    vermin --quiet --no-tips --violations --target=3.9- clients/python/src clients/seal-writer/src
+    {{ checked }} ruff format --check .
+    {{ checked }} ruff check .
+    {{ checked }} vermin --quiet --no-tips --violations --target=3.9- clients/python/src clients/seal-writer/src
 
 # markers of a merge that was not finished, in any file under version control; underlined headings are none
 conflicts:
@@ -152,19 +154,19 @@ conflicts:
 
 # strict types
 types:
-    mypy
+    uv run --all-extras --group types mypy
 
 # which package may import which
 imports:
-    lint-imports
+    {{ checked }} lint-imports
 
 # dependencies that are used and not declared, or declared and not used
 deps:
-    deptry .
+    uv run --all-extras --group lint deptry .
 
 # spelling
 spelling:
-    codespell
+    {{ checked }} codespell
 
 # keys and passwords in any file under version control; what was looked at and is none is in .secrets.baseline
 secrets:
@@ -174,7 +176,7 @@ secrets:
     baseline=$(mktemp)
     trap 'rm -f "$baseline" "$baseline.log"' EXIT
     cp .secrets.baseline "$baseline"
-    detect-secrets-hook --baseline "$baseline" "${files[@]}" > "$baseline.log"
+    {{ checked }} detect-secrets-hook --baseline "$baseline" "${files[@]}" > "$baseline.log"
     found=$?
     # 3: the same as before on other lines
     if [ "$found" != 0 ] && [ "$found" != 3 ]; then cat "$baseline.log"; exit 1; fi
@@ -205,46 +207,46 @@ docs:
       written clients/python/src/alpha_results_client/$module python -m schemas client $module
     done
     written clients/seal-writer/src/alpha_results_seal/columns.py python -m schemas seal-columns
-    ruff format --quiet clients
+    {{ checked }} ruff format --quiet clients
 
 # the service beside what a user would pick instead, all fed the same; `just bench --quick` for a short look.
 # Needs wrk and, better than the packaged one, PostgreSQL: `apt-get install wrk postgresql`
 bench *args:
-    env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=.bench/environment uv run --group bench python -m benchmarks.compare {{ args }}
+    env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=.bench/environment uv run --all-extras --group bench python -m benchmarks.compare {{ args }}
 
 # the heaviest metrics request, cold and warm, over the seal given
 bench-metrics seal *args:
-    PYTHONPATH=. python benchmarks/metrics.py {{ seal }} {{ args }}
+    PYTHONPATH=. {{ tested }} python benchmarks/metrics.py {{ seal }} {{ args }}
 
 # light calls of one key alone, and beside another key that asks for more than the cores can do
 bench-overload seal *args:
-    python -m benchmarks.overload {{ seal }} {{ args }}
+    {{ tested }} python -m benchmarks.overload {{ seal }} {{ args }}
 
 # what recognising a key and counting a call costs
 bench-access *args:
-    PYTHONPATH=. python benchmarks/access.py {{ args }}
+    PYTHONPATH=. {{ tested }} python benchmarks/access.py {{ args }}
 
 # build the seal given beside a bare copy of its files: ratio, stages, peak memory; and weekly figures beside alphalens
 bench-build seal *args:
-    python benchmarks/build.py {{ seal }} {{ args }}
+    {{ tested }} python benchmarks/build.py {{ seal }} {{ args }}
 
 # many small runs built side by side: rate, and the memory of the batch's own process
 bench-batch *args:
-    PYTHONPATH=. python benchmarks/batch.py {{ args }}
+    PYTHONPATH=. {{ tested }} python benchmarks/batch.py {{ args }}
 
 # runs of any size: memory and time of their builds; --decisions once for each size
 bench-large *args:
-    PYTHONPATH=. python benchmarks/large_run.py {{ args }}
+    PYTHONPATH=. {{ tested }} python benchmarks/large_run.py {{ args }}
 
 # a catalogue of 10,000 alphas: start-up, polls and searches; --s3 for polls of a bucket and their requests instead
 bench-catalogue *args:
-    PYTHONPATH=. python benchmarks/catalogue.py {{ args }}
+    PYTHONPATH=. {{ tested }} python benchmarks/catalogue.py {{ args }}
 
 
 # the nearest of 10,000 alphas over any window: over HTTP, beside plain NumPy
 bench-neighbours *args:
-    PYTHONPATH=. python benchmarks/neighbours.py {{ args }}
+    PYTHONPATH=. {{ tested }} python benchmarks/neighbours.py {{ args }}
 
 # a whole table of the seal given as a frame, from an empty process: our client by link and by pages, and Arrow Flight
 bench-tables seal *args:
-    python -m benchmarks.whole_tables {{ seal }} {{ args }}
+    {{ tested }} python -m benchmarks.whole_tables {{ seal }} {{ args }}

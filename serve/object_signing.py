@@ -5,23 +5,37 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
-
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 
 from datasets.storage import require_supported, without_secrets
 from datasets.storage.s3_settings import S3_SCHEMES, S3Settings
 from schemas.errors import SettingsError
+from schemas.extras import extra
 
 CONNECT_SECONDS: Final = 2.0
 READ_SECONDS: Final = 3.0
 WAIT_SECONDS: Final = 8.0
 """Longest a caller waits for a signature, a place in the queue included."""
-NO_CREDENTIALS: Final = (NoCredentialsError, PartialCredentialsError)
-FAILURES: Final = (BotoCoreError, ClientError, OSError)
-"""What a call to a store, or the search for its credentials, may end with."""
+
+
+class SigningFailed(Exception):
+    """The store did not answer, or nothing can be signed for it.
+
+    Parameters
+    ----------
+    kind
+        The failure without its message, which may hold the address that was asked for.
+    without_credentials
+        Whether no credentials were found.
+    """
+
+    def __init__(self, kind: str, *, without_credentials: bool = False) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.without_credentials = without_credentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +66,9 @@ class ObjectSigner:
         public_endpoint: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
+        with extra("s3", "signing for a bucket"):
+            import botocore  # noqa: F401, PLC0415 - said at the start, not at the first call
+
         self._bucket, self._prefix = bucket, prefix
         self._inside = S3Settings.from_environment(os.environ if environment is None else environment)
         self._outside = replace(self._inside, endpoint=public_endpoint or self._inside.endpoint)
@@ -62,28 +79,30 @@ class ObjectSigner:
             logging.getLogger(name).setLevel(logging.INFO)
 
     def size(self, key: str) -> int | None:
-        """Ask the store for the size of an object; None when it is not there. Raises one of `FAILURES`."""
+        """Ask the store for the size of an object; None when it is not there. SigningFailed when it does not answer."""
         try:
-            found = self._made().inside.head_object(Bucket=self._bucket, Key=f"{self._prefix}{key}")
-        except ClientError as error:
-            if error_kind(error) not in {"404", "NoSuchKey", "NoSuchBucket"}:
+            with _failures():
+                found = self._made().inside.head_object(Bucket=self._bucket, Key=f"{self._prefix}{key}")
+        except SigningFailed as error:
+            if error.kind not in {"404", "NoSuchKey", "NoSuchBucket"}:
                 raise
             return None
         return int(found["ContentLength"])
 
     def sign(self, key: str, filename: str, media_type: str, seconds: int) -> str:
-        """Sign the address of an object; the store is not asked. Raises one of `FAILURES`."""
-        url: str = self._made().outside.generate_presigned_url(
-            "get_object",
-            Params={
-                "Bucket": self._bucket,
-                "Key": f"{self._prefix}{key}",
-                "ResponseContentDisposition": f'attachment; filename="{filename}"',
-                "ResponseContentType": media_type,
-            },
-            ExpiresIn=seconds,
-            HttpMethod="GET",
-        )
+        """Sign the address of an object; the store is not asked. SigningFailed without credentials."""
+        with _failures():
+            url: str = self._made().outside.generate_presigned_url(
+                "get_object",
+                Params={
+                    "Bucket": self._bucket,
+                    "Key": f"{self._prefix}{key}",
+                    "ResponseContentDisposition": f'attachment; filename="{filename}"',
+                    "ResponseContentType": media_type,
+                },
+                ExpiresIn=seconds,
+                HttpMethod="GET",
+            )
         return url
 
     def _made(self) -> _Clients:
@@ -126,11 +145,19 @@ def checked_endpoint(text: str | None, setting: str) -> str | None:
     return text or None
 
 
-def error_kind(error: Exception) -> str:
-    """Name a failure without its message, which may hold the address that was asked for."""
-    if isinstance(error, ClientError):
-        return str(error.response.get("Error", {}).get("Code", "unknown"))
-    return type(error).__name__
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Turn whatever the client raises, or the search for its credentials, into SigningFailed."""
+    from botocore import exceptions  # noqa: PLC0415 - as where the session is made
+
+    try:
+        yield
+    except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
+        raise SigningFailed(type(error).__name__, without_credentials=True) from error
+    except exceptions.ClientError as error:
+        raise SigningFailed(str(error.response.get("Error", {}).get("Code", "unknown"))) from error
+    except (exceptions.BotoCoreError, OSError) as error:
+        raise SigningFailed(type(error).__name__) from error
 
 
 def _client(session: Any, settings: S3Settings) -> Any:

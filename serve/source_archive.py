@@ -17,12 +17,10 @@ from datasets.storage import Storage, open_storage
 from schemas.errors import ApiError
 from schemas.objects.operations import SOURCE_LIFETIME
 from serve.object_signing import (
-    FAILURES,
-    NO_CREDENTIALS,
     WAIT_SECONDS,
     ObjectSigner,
+    SigningFailed,
     checked_endpoint,
-    error_kind,
     parse_bucket,
 )
 
@@ -165,13 +163,12 @@ class SourceArchives:
         state = self._delivered(snapshot)
         try:
             url = self._sign(state)
-        except NO_CREDENTIALS as error:
-            _log.error("archive_store_without_credentials", kind=type(error).__name__)
-            raise _not_configured() from None
-        except FAILURES as error:
-            # The message of a client's error may hold the address that was asked for.
+        except SigningFailed as error:
+            if error.without_credentials:
+                _log.error("archive_store_without_credentials", kind=error.kind)
+                raise _not_configured() from None
             self._failed = time.monotonic()
-            _log.error("archive_store_failed", alpha_id=snapshot.alpha_id, kind=error_kind(error))
+            _log.error("archive_store_failed", alpha_id=snapshot.alpha_id, kind=error.kind)
             raise _unavailable() from None
         self._failed = float("-inf")
         return {"url": url, **_offered(state)}

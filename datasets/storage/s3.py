@@ -17,6 +17,7 @@ from datasets.storage.probe import ConditionsUnknown
 from datasets.storage.protocol import Version, without_secrets
 from datasets.storage.s3_settings import S3Settings
 from schemas.errors import SettingsError
+from schemas.extras import extra
 
 if TYPE_CHECKING:
     from datasets.cache.copies import Cache
@@ -43,7 +44,8 @@ class S3Storage(ObjectStorage):
     read_options: ClassVar[Mapping[str, Any]] = {"max_concurrency": 1}
 
     def __init__(self, address: str, *, cache: Cache | None = None, single_writer: bool = False) -> None:
-        import s3fs  # noqa: PLC0415 - slow to load, for roots in buckets only
+        with extra("s3", "a bucket"):
+            import s3fs  # noqa: PLC0415 - slow to load, for roots in buckets only
 
         settings = S3Settings.from_environment(os.environ)
         fs = s3fs.S3FileSystem(**_options(settings))

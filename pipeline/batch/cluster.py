@@ -20,6 +20,7 @@ from pipeline.batch.process import Processes
 from pipeline.batch.request import Outcome, Request, crashed, failed
 from pipeline.release import release
 from schemas.errors import SettingsError, StorageUnavailable
+from schemas.extras import extra
 from schemas.terminal import echo
 
 CONNECT_SECONDS: Final = "20s"
@@ -59,12 +60,8 @@ class Cluster:
     def __init__(
         self, address: str, jobs: int | None = None, *, patience: float, stopping: threading.Event
     ) -> None:
-        try:
+        with extra("cluster", "--cluster, here and on the workers,"):
             import distributed  # noqa: PLC0415 - an optional dependency
-        except ImportError as error:
-            raise SettingsError(
-                "--cluster needs Dask: `uv sync --group cluster`, here and on the workers"
-            ) from error
         self._dask: Any = distributed
         self._address = address
         self._jobs = jobs

@@ -10,6 +10,7 @@ import structlog
 
 from schemas.endpoint import Endpoint
 from schemas.errors import ApiError, StorageUnavailable
+from schemas.extras import extra
 from schemas.limits import LIMIT_WINDOWS
 from serve.auth.caller import Caller, KeyRow
 from serve.auth.client_address import IPAddress, client_address
@@ -110,7 +111,10 @@ class Authenticator:
                 )
             limiter: Limiter
             if settings.redis is not None:
-                from serve.auth.limits.redis import RedisLimiter  # noqa: PLC0415 - slow to load, and often unused
+                with extra("redis", "counting calls in Redis"):
+                    from serve.auth.limits.redis import (  # noqa: PLC0415 - slow to load, and often unused
+                        RedisLimiter,
+                    )
 
                 limiter = RedisLimiter(settings.redis, f"alpha-results:{settings.environment}")
             else:

@@ -11,7 +11,7 @@ import structlog
 from datasets.layout import snapshot_path
 from schemas.objects.downloads import TABLE_LIFETIME
 from serve.downloads.links import AS_BUILT, Signed, base_url, signed_text
-from serve.object_signing import FAILURES, WAIT_SECONDS, error_kind
+from serve.object_signing import WAIT_SECONDS, SigningFailed
 
 if TYPE_CHECKING:
     from serve.downloads.tables import TableFile
@@ -49,6 +49,8 @@ async def stored_url(service: ServerState, file: TableFile) -> str | None:
     sign = partial(signer.sign, key, link.filename, PARQUET_TYPE, TABLE_LIFETIME)
     try:
         return await asyncio.wait_for(asyncio.to_thread(sign), WAIT_SECONDS)
-    except FAILURES as error:  # one that took too long among them
-        _log.warning("tables_not_signed_by_store", alpha_id=link.alpha, kind=error_kind(error))
+    except (SigningFailed, TimeoutError) as error:
+        _log.warning(
+            "tables_not_signed_by_store", alpha_id=link.alpha, kind=str(error) or type(error).__name__
+        )
         return None

@@ -59,7 +59,7 @@ LEFT_OUT: Final = (
     LeftOut("docs/operations.md", "import datasets", BUCKET),
     LeftOut(
         "docs/operations.md",
-        "$ uv run --group cluster",
+        "$ uv run --extra cluster",
         "tests/cluster/test_cluster.py builds on a real scheduler with its workers",
     ),
     LeftOut(

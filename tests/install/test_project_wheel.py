@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import published
 from tests.support.pipeline_command import report
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, environment
@@ -147,6 +148,47 @@ def test_from_an_empty_environment_to_an_answer_as_the_page_says(programs: Path,
     )
     assert (printed.returncode, printed.stderr) == (0, "")
     assert f"Made by alpha-results {VERSION} " in (tmp_path / "sheet.html").read_text("utf-8")
+
+
+def test_one_process_over_a_folder_takes_few_packages(programs: Path) -> None:
+    listed = subprocess.run(
+        ["uv", "pip", "list", "--format", "json", "--python", str(programs / "python")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    names = [package["name"] for package in json.loads(listed.stdout)]
+    assert len(names) <= 45, names
+
+
+@pytest.mark.parametrize(
+    ("extra", "arguments", "variables"),
+    [
+        ("s3", ("build", "seal", "--datasets", "s3://bucket/root"), {}),
+        (
+            "s3",
+            ("serve", "run", "--datasets", "s3://bucket/root", "--cache", "cache"),
+            {"ALPHA_RESULTS_ACCESS": "root.access.sqlite3"},
+        ),
+        ("s3", ("serve", "run", "--datasets", "root"), {"ALPHA_RESULTS_ARCHIVES": "s3://bucket/archives"}),
+        ("postgres", ("serve", "access", "upgrade"), {"ALPHA_RESULTS_ACCESS": "postgresql://nowhere/keys"}),
+        ("redis", ("serve", "run", "--datasets", "root"), {"ALPHA_RESULTS_REDIS": "redis://nowhere"}),
+        ("cluster", ("build", "seal", "--datasets", "root", "--cluster", "tcp://nowhere:8786"), {}),
+    ],
+)
+def test_what_needs_an_extra_that_is_not_installed_names_it(
+    programs: Path, tmp_path: Path, extra: str, arguments: tuple[str, ...], variables: dict[str, str]
+) -> None:
+    published.publish(tmp_path / "root", published.full())
+    account = ("serve", "accounts", "create", "--email", "a@example.org", "--datasets", "root")
+    assert run(programs, tmp_path, *account).returncode == 0
+    (tmp_path / "seal").mkdir()
+    done = subprocess.run(
+        [str(programs / "alpha-results"), *arguments], cwd=tmp_path, env=environment(**variables),
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert f"needs the extra `{extra}`" in done.stderr
+    assert f"alpha-results[{extra}]" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_batch_builds_each_seal_in_a_process_of_its_own_in_which_no_foreign_package_is_hidden(

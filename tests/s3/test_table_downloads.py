@@ -14,7 +14,7 @@ import pytest
 from alpha_results_client import Client
 
 from pipeline.snapshot_builder import build_seal
-from serve.object_signing import ObjectSigner
+from serve.object_signing import ObjectSigner, SigningFailed
 from tests.support import plain_http
 from tests.support.application import running
 from tests.support.bucket import Bucket
@@ -59,7 +59,7 @@ def test_a_published_file_is_fetched_from_the_store_and_a_view_from_the_service(
                 assert raw or not [x for x in seen.columns if x.startswith("raw_")]
 
         def cannot(*_: object) -> str:
-            raise OSError("no signature")
+            raise SigningFailed("no signature")
 
         monkeypatch.setattr(ObjectSigner, "sign", cannot)
         data = api.json(f"{TABLES}/positions/download", api.key())["data"]

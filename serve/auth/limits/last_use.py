@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from schemas.errors import SettingsError
+from schemas.extras import extra
 from serve.auth.limits.sliding_window import Month
 from serve.auth.settings import AccessSettings
 
@@ -95,7 +96,8 @@ async def last_uses(settings: AccessSettings, key_ids: Sequence[str], now_us: in
     """
     month = Month.of(now_us).number
     if settings.redis is not None:
-        from serve.auth.limits.redis import RedisLimiter  # noqa: PLC0415 - slow to load, and often unused
+        with extra("redis", "counting calls in Redis"):
+            from serve.auth.limits.redis import RedisLimiter  # noqa: PLC0415 - slow to load, and often unused
 
         limiter = RedisLimiter(settings.redis, f"alpha-results:{settings.environment}")
         try:

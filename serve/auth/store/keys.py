@@ -10,6 +10,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from schemas.errors import SettingsError
+from schemas.extras import extra
 from schemas.limits import LIMIT_WINDOWS
 from serve.auth.limits.policy import RateLimit, rate_limit
 from serve.auth.settings import AccessSettings
@@ -184,7 +185,8 @@ async def open_database(settings: AccessSettings, *, writable: bool, create: boo
     if location.path is not None:
         return SqliteDatabase(location.path, writable=writable)
 
-    from serve.auth.store.postgres import PostgresDatabase  # noqa: PLC0415 - only for stores that lie there
+    with extra("postgres", "an access store in PostgreSQL"):
+        from serve.auth.store.postgres import PostgresDatabase  # noqa: PLC0415 - only for stores that lie there
 
     return await PostgresDatabase.open(location, writable=writable)
 

@@ -15,7 +15,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
-import asyncpg
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
@@ -23,8 +22,8 @@ from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 
 from schemas.errors import SettingsError, StorageUnavailable
+from schemas.extras import extra
 from serve.auth.store.location import StoreLocation
-from serve.auth.store.postgres import ANSWER_WAIT_SECONDS, connecting, failures
 from serve.auth.store.sqlite import WRITE_WAIT_SECONDS, create_file, reading
 from serve.auth.store.tables import VERSION_TABLE
 
@@ -104,6 +103,15 @@ async def migrate(location: StoreLocation, target: str = HEAD, *, only_if_empty:
 @asynccontextmanager
 async def _connected(location: StoreLocation) -> AsyncIterator[Any]:
     """Connect to PostgreSQL for a moment; whatever the driver raises meanwhile is StorageUnavailable."""
+    with extra("postgres", "an access store in PostgreSQL"):
+        import asyncpg  # noqa: PLC0415 - only for stores that lie there
+
+        from serve.auth.store.postgres import (  # noqa: PLC0415 - as above
+            ANSWER_WAIT_SECONDS,
+            connecting,
+            failures,
+        )
+
     with connecting(location):
         connection = await asyncpg.connect(location.dsn, timeout=ANSWER_WAIT_SECONDS)
     with failures():

@@ -1,0 +1,33 @@
+"""Packages that only some deployments need, as extras of the project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from schemas.errors import SettingsError
+
+
+@contextmanager
+def extra(name: str, what: str) -> Iterator[None]:
+    """Import packages of an extra within this context.
+
+    Parameters
+    ----------
+    name
+        Of the extra in the project file.
+    what
+        What needs it, as the start of the message.
+
+    Raises
+    ------
+    SettingsError
+        When a package is missing.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise SettingsError(
+            f"{what} needs the extra `{name}`, and {error.name} is not installed: `uv sync --extra {name}` in a checkout, "
+            f"`pip install 'alpha-results[{name}]'` elsewhere"
+        ) from error
