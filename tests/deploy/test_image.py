@@ -36,7 +36,7 @@ def test_the_steps_of_the_image_run_in_a_clean_root_and_what_they_make_publishes
     tmp_path: Path,
 ) -> None:
     if os.environ.get("TEST_IMAGE") != "required":
-        pytest.skip("an environment of 840 MB is made for it: `just image` does")
+        pytest.skip("an environment of some 780 MB is made for it: `just image` does")
     own = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
     if (
         os.geteuid() != 0
