@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 import struct
+import sys
 import threading
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-import zstandard
 from isal import isal_zlib
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 MIN_ENCODED_BYTES: Final = 1024
 """Bodies below this many bytes travel as they are: the saving would be less than a packet."""
@@ -32,14 +37,14 @@ class _Compressors(threading.local):
     """One for each thread, which is as much as can be shared: making one takes longer than compressing a few rows."""
 
     def __init__(self) -> None:
-        self.zstd = zstandard.ZstdCompressor(level=_LEVEL)
+        self.zstd = zstd.ZstdCompressor(level=_LEVEL)
 
 
 _compressors: Final = _Compressors()
 
 
 def _zstd(body: Buffer) -> bytes:
-    return _compressors.zstd.compress(body)
+    return _compressors.zstd.compress(body, zstd.ZstdCompressor.FLUSH_FRAME)
 
 
 def _gzip(body: Buffer) -> bytes:
