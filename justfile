@@ -31,7 +31,7 @@ programs:
 access:
     {{ in_parallel }} tests/access
 
-# raw bytes on sockets, with the fast path and without
+# raw bytes on sockets
 wire:
     {{ in_parallel }} tests/wire
 

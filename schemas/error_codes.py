@@ -32,20 +32,11 @@ class ErrorCode:
 
 
 _ALL: Final = (
-    ErrorCode(
-        "too_many_connections",
-        503,
-        "This process or this address has as many connections as are allowed; close some, or retry with backoff.",
-    ),
-    ErrorCode("request_timeout", 408, "The request's head did not arrive in time; the connection is closed."),
-    ErrorCode(
-        "content_too_large", 413, "The request's body is too long, and no endpoint reads one; send none."
-    ),
     ErrorCode("uri_too_long", 414, "The request's target is too long; ask for less in one request."),
     ErrorCode(
         "request_header_fields_too_large",
         431,
-        "The request's head is too long, has a header line that is, or too many; the connection is closed.",
+        "The request's head is too long; send fewer or shorter headers.",
     ),
     ErrorCode("missing_api_key", 401, "The request carries no bearer key; send one in `Authorization`."),
     ErrorCode(
@@ -173,13 +164,10 @@ ERROR_CODES: Final[dict[str, ErrorCode]] = {entry.code: entry for entry in _ALL}
 """The vocabulary by code, in the order a request meets them."""
 
 CONNECTION_ERRORS: Final = (
-    "too_many_connections",
-    "request_timeout",
-    "content_too_large",
     "uri_too_long",
     "request_header_fields_too_large",
 )
-"""Codes of answers to what never became a request of an endpoint; the connection is closed after each."""
+"""Codes of answers to what never became a request of an endpoint."""
 
 LINK_ERRORS: Final = ("link_invalid", "link_expired", "range_not_satisfiable")
 """Codes of answers to links of files, beside those of the endpoint that signed the link."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from litestar import Litestar
 
 from schemas.endpoints import ENDPOINTS
 from serve import settings
@@ -27,19 +28,17 @@ from serve.endpoints import (
     source,
     tables,
 )
+from serve.http.access_log import AccessLog, recorder
 from serve.http.answer import EndpointFunction
 from serve.http.asgi import Application
+from serve.http.connections import ConnectionLimits, Connections
 from serve.http.handler import EndpointHandler
-from serve.http.loaded_later import LoadedLater
-from serve.http.middleware import RequestMiddleware, recorder
-from serve.http.protocol.connections import Connections
-from serve.http.protocol.limits import ConnectionLimits
-from serve.http.router import Router
 from serve.observability import logging, make_instruments
+from serve.routes import application
 from serve.runtime import freeze_gc, unfreeze_gc
 from serve.server import closing, end_with_parent
 from serve.settings import Settings
-from serve.state import SOON_SECONDS, ServerState
+from serve.state import ServerState
 
 if TYPE_CHECKING:
     from serve.observability.metrics import Instruments
@@ -86,44 +85,31 @@ def create(
     """
     service = ServerState(program, access)
 
+    handlers = [EndpointHandler(service, ENDPOINTS[name], function) for name, function in ROUTES.items()]
+    files = Files(service)
+
     @asynccontextmanager
-    async def lifespan() -> AsyncIterator[None]:
+    async def lifespan(_: Litestar) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(service)
             if instruments is not None:
-                await stack.enter_async_context(instruments.sampling(service, middleware))
-            soon = asyncio.get_running_loop().call_later(SOON_SECONDS, inner.load_soon)
+                await stack.enter_async_context(instruments.sampling(service, logged))
             yield
-            soon.cancel()
             with watched():
                 files.close()
                 await stack.aclose()
             unfreeze_gc()
 
-    handlers = [EndpointHandler(service, ENDPOINTS[name], function) for name, function in ROUTES.items()]
-    files = Files(service)
-
-    def routes() -> Application:
-        from serve.routes import application  # noqa: PLC0415 - as serve.http.loaded_later says
-
-        return application(handlers, files, api_docs=program.api_docs == "on", explorer=program.explorer)
-
-    inner = LoadedLater(routes, lifespan)
-    console = logging.for_people(program.log_format)
-    log = recorder(program.log_level, console=console)
-
-    def record(known: Mapping[str, Any]) -> None:
-        log(known)
-        if instruments is not None:
-            instruments.answered(known)
-
-    middleware = RequestMiddleware(
+    inner = application(handlers, files, lifespan, docs=program.api_docs == "on", explorer=program.explorer)
+    records = [recorder(program.log_level, console=logging.for_people(program.log_format))]
+    if instruments is not None:
+        records.append(instruments.answered)
+    logged = AccessLog(
         inner,
-        Router(handlers) if program.fast_path == "on" else None,
-        record,
+        records,
         Connections(ConnectionLimits.of(program, behind_proxies=access.trusted_hops > 0)),
     )
-    return middleware
+    return logged
 
 
 def from_environment() -> Application:

@@ -56,14 +56,9 @@ class Settings:
     max_connections_per_address: int = _declared("max_connections_per_address")
     max_target_bytes: int = _declared("max_target_bytes")
     max_head_bytes: int = _declared("max_head_bytes")
-    max_header_line_bytes: int = _declared("max_header_line_bytes")
-    max_headers: int = _declared("max_headers")
-    max_body_bytes: int = _declared("max_body_bytes")
     head_timeout_seconds: float = _declared("head_timeout_seconds")
-    body_timeout_seconds: float = _declared("body_timeout_seconds")
     keep_alive_seconds: float = _declared("keep_alive_seconds")
     write_timeout_seconds: float = _declared("write_timeout_seconds")
-    fast_path: str = _declared("fast_path")
 
 
 def declared() -> tuple[Setting, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.settings.readers import make_choice, seconds, whole
+from schemas.settings.readers import seconds, whole
 from schemas.settings.setting import Group, Setting
 
 _HOUR: Final = 3600.0
@@ -27,14 +27,14 @@ CONNECTIONS: Final = Group(
             read=whole(1, 1_000_000),
             type="integer",
             meaning="Open connections; fewer where the process may not have as many file descriptors and 96 for files. "
-            "One more is answered 503 `too_many_connections` and closed.",
+            "One more is closed.",
             default=1024,
         ),
         Setting(
             name="max_connections_per_address",
             read=whole(1, 1_000_000),
             type="integer",
-            meaning="Open connections of one address, of IPv6 of one /64 network, answered likewise. Not applied when "
+            meaning="Open connections of one address, of IPv6 of one /64 network; one more is closed. Not applied when "
             "`trusted_hops` is set: all connections then come from your own proxies.",
             default=256,
         ),
@@ -42,30 +42,19 @@ CONNECTIONS: Final = Group(
             "max_target_bytes", "Length of a request's target, path and query; a longer one is 414.", 8192
         ),
         _bytes(
-            "max_head_bytes", "Length of a request's head, all lines together; a longer one is 431.", 32_768
-        ),
-        _bytes("max_header_line_bytes", "Length of one header line; a longer one is 431.", 8192),
-        _bytes("max_headers", "Header lines of a request; more are 431.", 100, least=8, most=10_000),
-        _bytes(
-            "max_body_bytes",
-            "Length of a request's body, which no endpoint reads; a longer one is 413.",
-            65_536,
-            least=0,
+            "max_head_bytes",
+            "Length of a request's head, all lines together; a longer one is 431, or closed where its end does not come.",
+            32_768,
         ),
         _seconds(
             "head_timeout_seconds",
-            "How long a request's head may take to arrive, and a new connection to begin one; then 408, or closed "
-            "without a word where nothing was sent.",
-            10.0,
-        ),
-        _seconds(
-            "body_timeout_seconds",
-            "How long a request's body may take to arrive after its head; then the connection is closed.",
+            "How long a request's head may take to arrive, and a new connection to begin one; then the connection is "
+            "closed.",
             10.0,
         ),
         _seconds(
             "keep_alive_seconds",
-            "How long a connection may be idle between requests. Longer than your proxies keep theirs, or they send "
+            "How long a connection may be idle between requests, or send a body after its answer. Longer than your proxies keep theirs, or they send "
             "requests into connections that are just closing.",
             75.0,
         ),
@@ -73,14 +62,6 @@ CONNECTIONS: Final = Group(
             "write_timeout_seconds",
             "How long a caller may read nothing of an answer that waits for it; then the connection is cut.",
             60.0,
-        ),
-        Setting(
-            name="fast_path",
-            read=make_choice("on", "off"),
-            type="word",
-            meaning="Whether plain requests are answered while they are read (on) or each in a task of its own (off). "
-            "The answers are the same.",
-            default="on",
         ),
     ),
 )

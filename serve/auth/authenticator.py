@@ -68,8 +68,6 @@ class Authenticator:
         self._store = store
         self._limiter = limiter
         self._digests = digests
-        self.is_local: Final = isinstance(limiter, InMemoryLimiter) and store.is_local
-        """Whether keys and counts are of this machine, so that a call is checked without waiting for anything."""
         self.decisions = dict.fromkeys((ALLOWED, *(window.name for window in LIMIT_WINDOWS)), 0)
         """Calls of recognised keys since the start: allowed, or refused for want of room in a window."""
         self.unreachable = {STORE: 0, LIMITER: 0}
@@ -178,45 +176,16 @@ class Authenticator:
         if seen is not None:
             seen.key_id = record.id
         address = client_address(client, credentials.forwarded if self._hops else (), self._hops)
-        refusal = make_refusal(record, address)
-        if refusal is not None:
-            refusal.headers.update(await self._headers_now(record))
-            raise refusal
+        if not record.account_active or record.addresses is not None:
+            refusal = make_refusal(record, address)
+            if refusal is not None:
+                refusal.headers.update(await self._headers_now(record))
+                raise refusal
         try:
             status = await self._limiter.hit(record.id, record.rate)
         except StorageUnavailable as error:
             raise self._unavailable(LIMITER, error) from error
         return self._counted(record, status, address, endpoint)
-
-    def authorize_now(
-        self,
-        credentials: Credentials,
-        client: str | None,
-        endpoint: Endpoint,
-        seen: Seen,
-    ) -> Caller:
-        """Run the same checks without waiting for anything; only where `is_local`.
-
-        Raises
-        ------
-        ApiError
-            As :meth:`authorize`.
-        """
-        limiter = self._limiter
-        assert isinstance(limiter, InMemoryLimiter), "counts are of this process"
-        token = self._token(credentials)
-        try:
-            record = self._verified(token, self._store.find_now(token.key_id))
-        except StorageUnavailable as error:
-            raise self._unavailable(STORE, error) from error
-        seen.key_id = record.id
-        address = client_address(client, credentials.forwarded if self._hops else (), self._hops)
-        if not record.account_active or record.addresses is not None:
-            refusal = make_refusal(record, address)
-            if refusal is not None:
-                refusal.headers.update(rate_headers(record.rate, limiter.status_now(record.id, record.rate)))
-                raise refusal
-        return self._counted(record, limiter.hit_now(record.id, record.rate), address, endpoint)
 
     def _token(self, credentials: Credentials) -> Token:
         if credentials.token is None:

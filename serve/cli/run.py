@@ -14,14 +14,14 @@ from schemas.settings.options import flag
 from serve import settings
 from serve.auth.settings import AccessSettings
 from serve.cli.start_checks import check, check_apart
-from serve.http.protocol.limits import allow_descriptors
+from serve.http.connections import allow_descriptors
 from serve.observability import exported, logging
 from serve.runtime import freeze_gc, unfreeze_gc
 from serve.server import bind, closing, serve_alone, serve_with_workers
 from serve.settings import Settings
 
 _APP: Final = "serve.app:from_environment"
-_CONNECTION: Final = "serve.http.protocol.connection:Connection"
+_CONNECTION: Final = "serve.http.guard:GuardedConnection"
 _WORKER_SILENCE_SECONDS: Final = 60
 """How long a worker may stay silent before the parent replaces it."""
 _ACCESS: Final = {"access": "store", "limits_state": "state", "trusted_hops": "trusted_hops"}
@@ -102,6 +102,7 @@ def _server(program: Settings) -> dict[str, Any]:
         "proxy_headers": False,
         "server_header": False,
         "access_log": False,
+        "timeout_keep_alive": program.keep_alive_seconds,
         "log_config": None,
         "timeout_graceful_shutdown": max(1, round(program.drain_seconds)),
         # A worker that is starting, or starved of a processor, is slow rather than dead: killing it makes it worse.

@@ -71,7 +71,6 @@ class Files:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; a failure after the first byte ends the connection."""
         request = requests.of(scope)
-        requests.ANSWERED.set(request)
         begun = False
 
         async def noted(message: Any) -> None:
@@ -86,11 +85,11 @@ class Files:
                 raise
             if isinstance(error, CallerLeft):
                 request.code = CALLER_LEFT
-                await left_unanswered().send(send, None)
+                await left_unanswered()(scope, receive, send)
                 return
             known = as_api_error(error, request)
             request.code = known.code
-            await failed(known, request.id).send(send, None)
+            await failed(known, request.id)(scope, receive, send)
 
     def close(self) -> None:
         """Let the threads go."""

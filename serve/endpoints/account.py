@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final
 
 from schemas.endpoints import registry_version
 from schemas.project import NAME
 from serve.auth.caller import KeyRow
-from serve.http.answer import Answer, Bare, EndpointFunction, Page, Pending, Single
+from serve.http.answer import Bare, EndpointFunction, Page, Single
 from serve.http.envelope import make_page
 from serve.http.request import Request
 from serve.pages.instants import instant, instant_or_null, now
@@ -19,7 +18,7 @@ ACCESS: Final = "access store"
 """Source of answers about keys."""
 
 
-def health(service: ServerState, _: Request) -> Bare:
+async def health(service: ServerState, _: Request) -> Bare:
     """Whether anything that answers depend on is amiss; what it is, is for those who run the service."""
     body: dict[str, Any] = {
         "status": "ok" if service.components.healthy else "degraded",
@@ -33,7 +32,7 @@ def health(service: ServerState, _: Request) -> Bare:
     return Bare({**body, "affected_alphas": affected} if affected else body)
 
 
-def me(_: ServerState, request: Request) -> Single:
+async def me(_: ServerState, request: Request) -> Single:
     """Describe the calling key as it was read for this very call."""
     caller = request.the_caller
     return Single(
@@ -56,12 +55,8 @@ def me(_: ServerState, request: Request) -> Single:
     )
 
 
-def keys(service: ServerState, request: Request) -> Pending[Answer]:
+async def keys(service: ServerState, request: Request) -> Page:
     """List the keys of the caller's account, newest first."""
-    return Pending(partial(_keys, service, request))
-
-
-async def _keys(service: ServerState, request: Request) -> Page:
     caller, values = request.the_caller, request.values
     found = await service.access.inventory(caller.user_id)
     rows, returned = make_page([inventory_row(key) for key in found], values["limit"], values["offset"])

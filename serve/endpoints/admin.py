@@ -12,15 +12,15 @@ from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.kinds import KINDS, REQUIRED_KINDS, TABLE_KINDS
 from serve.endpoints.account import ACCESS, key_terms
-from serve.http.answer import Answer, EndpointFunction, Page, Pending, Single
+from serve.http.answer import Answer, EndpointFunction, Page, Single
 from serve.http.envelope import make_page
 from serve.http.request import Request
 from serve.state import ServerState
 
 
-def alphas(service: ServerState, request: Request) -> Pending[Answer]:
+async def alphas(service: ServerState, request: Request) -> Answer:
     """List every alpha, whatever the key's own lists say of it."""
-    return Pending(partial(service.compute, partial(_alphas, service, request)))
+    return await service.compute(partial(_alphas, service, request))
 
 
 def _alphas(service: ServerState, request: Request) -> Page:
@@ -30,9 +30,9 @@ def _alphas(service: ServerState, request: Request) -> Page:
     return Page(rows, returned, len(pointers), {})
 
 
-def readiness(service: ServerState, request: Request) -> Pending[Answer]:
+async def readiness(service: ServerState, request: Request) -> Answer:
     """Say kind by kind what one alpha's snapshot holds."""
-    return Pending(partial(service.compute, partial(_readiness, service, request)))
+    return await service.compute(partial(_readiness, service, request))
 
 
 def _readiness(service: ServerState, request: Request) -> Single:
@@ -77,12 +77,8 @@ def _kind(snapshot: Snapshot, kind: str) -> dict[str, Any]:
     }
 
 
-def usage(service: ServerState, request: Request) -> Pending[Answer]:
+async def usage(service: ServerState, request: Request) -> Single:
     """Return the owner, the status, the limits and the use of one key."""
-    return Pending(partial(_usage, service, request))
-
-
-async def _usage(service: ServerState, request: Request) -> Single:
     key = await service.access.key(request.values["key_id"])
     if key is None:
         raise ApiError("key_not_found", "No key has this id.")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from serve.http.answer import Answer, EndpointFunction, Page, Pending
+from serve.http.answer import EndpointFunction, Page
 from serve.http.envelope import make_page
 from serve.http.request import Request
 from serve.market_data import measure
@@ -15,12 +15,8 @@ from serve.pages.json import to_json
 from serve.state import ServerState
 
 
-def daily(service: ServerState, request: Request) -> Pending[Answer]:
+async def daily(service: ServerState, request: Request) -> Page:
     """Return a benchmark day by day, measured over the window before it is paged."""
-    return Pending(partial(_daily, service, request))
-
-
-async def _daily(service: ServerState, request: Request) -> Page:
     values = request.values
     benchmark = await service.market_data.benchmark(values["symbol"])
     window = await service.compute(partial(measure, benchmark, values["from"], values["to"]))
@@ -29,12 +25,8 @@ async def _daily(service: ServerState, request: Request) -> Page:
     return Page(to_json(page), page.height, window.rows.height, meta)
 
 
-def listed(service: ServerState, request: Request) -> Pending[Answer]:
+async def listed(service: ServerState, request: Request) -> Page:
     """List the benchmarks, by symbol."""
-    return Pending(partial(_listed, service, request))
-
-
-async def _listed(service: ServerState, request: Request) -> Page:
     found = await service.market_data.available()
     rows = [_about(found[symbol]) for symbol in sorted(found)]
     page, returned = make_page(rows, request.values["limit"], request.values["offset"])

@@ -11,7 +11,7 @@ from schemas.metrics.headline import HEADLINE
 from serve.auth.caller import Caller
 from serve.cache.lru import LISTING
 from serve.endpoints.description import complete
-from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Pending, Single
+from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Single
 from serve.http.params import Values
 from serve.http.request import Request
 from serve.pages.alpha_figures import Days, FiguresQuery, closed_kinds
@@ -81,9 +81,9 @@ def _no_meta(_: Request, __: AlphasQuery, ___: Found) -> Mapping[str, Any]:
     return {}
 
 
-def description(service: ServerState, request: Request) -> Pending[Answer]:
+async def description(service: ServerState, request: Request) -> Answer:
     """Return the written description, every documented key present."""
-    return Pending(partial(service.compute, partial(_description, request)))
+    return await service.compute(partial(_description, request))
 
 
 def _description(request: Request) -> Single:

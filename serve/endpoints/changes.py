@@ -12,15 +12,15 @@ import orjson
 from datasets.history import Change
 from schemas.errors import ApiError
 from serve.auth.caller import Caller
-from serve.http.answer import Answer, EndpointFunction, Page, Pending
+from serve.http.answer import Answer, EndpointFunction, Page
 from serve.http.request import Request
 from serve.pages.change_cursor import Cursor
 from serve.state import ServerState
 
 
-def changes(service: ServerState, request: Request) -> Pending[Answer]:
+async def changes(service: ServerState, request: Request) -> Answer:
     """Return the changes that follow a cursor."""
-    return Pending(partial(service.compute, partial(_changes, service, request)))
+    return await service.compute(partial(_changes, service, request))
 
 
 def _changes(service: ServerState, request: Request) -> Page:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -14,13 +13,13 @@ from datasets.figures.window import Window
 from datasets.listing import Listing
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
 from serve.auth.caller import Caller
-from serve.http.answer import Answer, EndpointFunction, Pending, Single
+from serve.http.answer import Answer, EndpointFunction, Single
 from serve.http.request import Request
 from serve.pages.readable_books import holds_book
 from serve.state import ServerState
 
 
-def luck(service: ServerState, request: Request) -> Answer | Pending[Answer]:
+async def luck(service: ServerState, request: Request) -> Answer:
     """Return what of a book's record may be luck."""
     values, snapshot, caller = request.values, request.the_snapshot, request.the_caller
     query = LuckQuery(
@@ -33,7 +32,7 @@ def luck(service: ServerState, request: Request) -> Answer | Pending[Answer]:
         holds_book(snapshot, "portfolio", query.book, raw=request.raw)
         return _answer(service, request, service.luck.load(snapshot, query))
 
-    return Pending(partial(service.compute, load))
+    return await service.compute(load)
 
 
 def _answer(service: ServerState, request: Request, found: Luck) -> Single:

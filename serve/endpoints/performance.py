@@ -11,7 +11,7 @@ from datasets.figures.checks import named_alphas
 from datasets.figures.run_metrics import MetricsQuery
 from datasets.figures.window import Window
 from schemas.metrics.statistic import SOURCES
-from serve.http.answer import Answer, EndpointFunction, Pending, Single
+from serve.http.answer import Answer, EndpointFunction, Single
 from serve.http.request import Request
 from serve.run_metrics.service import EncodedAnswer, encoded_documentation
 from serve.state import ServerState
@@ -28,7 +28,7 @@ DOC_CACHE_CONTROL: Final = "public, max-age=86400, immutable"
 """The documentation is the same for everybody until the build changes."""
 
 
-def metrics(service: ServerState, request: Request) -> Answer | Pending[Answer]:
+async def metrics(service: ServerState, request: Request) -> Answer:
     """Return the figures of a run, narrowed to a window where that makes sense."""
     snapshot = request.the_snapshot
     found = service.metrics.cached(snapshot, _query(request)) if snapshot.opened else None
@@ -38,7 +38,7 @@ def metrics(service: ServerState, request: Request) -> Answer | Pending[Answer]:
     def load() -> Single:
         return _single(request, service.metrics.load(snapshot, _query(request)))
 
-    return Pending(partial(service.compute, load))
+    return await service.compute(load)
 
 
 def _query(request: Request) -> MetricsQuery:
@@ -67,9 +67,9 @@ def _single(request: Request, answer: EncodedAnswer) -> Single:
     )
 
 
-def audited(service: ServerState, request: Request) -> Pending[Answer]:
+async def audited(service: ServerState, request: Request) -> Answer:
     """Return what was checked of a run and what came of it."""
-    return Pending(partial(service.compute, partial(_audited, service, request)))
+    return await service.compute(partial(_audited, service, request))
 
 
 def _audited(service: ServerState, request: Request) -> Single:
@@ -86,7 +86,7 @@ def _audited(service: ServerState, request: Request) -> Single:
     )
 
 
-def documentation(_: ServerState, __: Request) -> Single:
+async def documentation(_: ServerState, __: Request) -> Single:
     """Return the documentation block, which depends on neither the alpha nor the key."""
     return Single(
         encoded_documentation(),

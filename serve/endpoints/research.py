@@ -15,7 +15,7 @@ from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.parameters import AMONG, MAX_COMPARED
-from serve.http.answer import Answer, EndpointFunction, Page, Pending, Single
+from serve.http.answer import Answer, EndpointFunction, Page, Single
 from serve.http.envelope import kind_missing
 from serve.http.params import refusal
 from serve.http.request import Request
@@ -41,10 +41,10 @@ def asked(request: Request, by: str) -> Question:
     return Question(by, values["book"], Window(values["from"], values["to"]), request.raw)
 
 
-def correlations(service: ServerState, request: Request) -> Pending[Answer]:
+async def correlations(service: ServerState, request: Request) -> Answer:
     """Return the figures of every pair."""
     runs = chosen_runs(service.snapshots, request.the_caller, request.values["alphas"])
-    return Pending(partial(service.compute, partial(_correlations, service, request, runs)))
+    return await service.compute(partial(_correlations, service, request, runs))
 
 
 def _correlations(service: ServerState, request: Request, runs: tuple[Snapshot, ...]) -> Single:
@@ -72,17 +72,13 @@ def _correlations(service: ServerState, request: Request, runs: tuple[Snapshot, 
     )
 
 
-def neighbours(service: ServerState, request: Request) -> Pending[Answer]:
+async def neighbours(service: ServerState, request: Request) -> Answer:
     """Return the alphas that are most alike, or least."""
     values, own = request.values, request.the_snapshot.alpha_id
     named = None
     if values["among"] is not None:
         names = [name for name in dict.fromkeys(values["among"]) if name != own]
         named = chosen_runs(service.snapshots, request.the_caller, names)
-    return Pending(partial(_neighbours, service, request, named))
-
-
-async def _neighbours(service: ServerState, request: Request, named: tuple[Snapshot, ...] | None) -> Answer:
     # One turn of a compute thread: what is quick for it would else wait for several.
     answer = await service.compute(partial(_compared, service, request, named))
     if not isinstance(answer, ReturnsStore):
@@ -192,12 +188,12 @@ def _name(service: ServerState, request: Request, alpha_id: str) -> str | None:
     return None if snapshot is None else snapshot.pointer.name
 
 
-def contribution_of(service: ServerState, request: Request) -> Pending[Answer]:
+async def contribution_of(service: ServerState, request: Request) -> Answer:
     """Return what an alpha adds to an equal-weight book of others."""
     own = request.the_snapshot.alpha_id
     names = [name for name in dict.fromkeys(request.values["alphas"]) if name != own]
     runs = chosen_runs(service.snapshots, request.the_caller, names)
-    return Pending(partial(service.compute, partial(_contribution, service, request, runs)))
+    return await service.compute(partial(_contribution, service, request, runs))
 
 
 def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, ...]) -> Single:

@@ -17,15 +17,15 @@ from datasets.snapshot import Snapshot
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
 from serve.downloads.compared_tables import compared_tables
-from serve.http.answer import Answer, EndpointFunction, Page, Pending, Single
+from serve.http.answer import Answer, EndpointFunction, Page, Single
 from serve.http.request import Request
 from serve.pages.compared_snapshots import compare
 from serve.state import ServerState
 
 
-def snapshots(service: ServerState, request: Request) -> Pending[Answer]:
+async def snapshots(service: ServerState, request: Request) -> Answer:
     """List the snapshots of an alpha, newest first."""
-    return Pending(partial(service.compute, partial(_snapshots, service, request)))
+    return await service.compute(partial(_snapshots, service, request))
 
 
 def _snapshots(service: ServerState, request: Request) -> Page:
@@ -99,9 +99,9 @@ def _manifest(service: ServerState, alpha: str, snapshot: str) -> Manifest | Non
         return None
 
 
-def comparison(service: ServerState, request: Request) -> Pending[Answer]:
+async def comparison(service: ServerState, request: Request) -> Answer:
     """Compare two snapshots of an alpha."""
-    return Pending(partial(service.compute, partial(_comparison, service, request)))
+    return await service.compute(partial(_comparison, service, request))
 
 
 def _comparison(service: ServerState, request: Request) -> Single:

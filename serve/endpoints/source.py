@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from functools import partial
 from typing import Final
 
 from serve.downloads.links import ArchiveLink
 from serve.downloads.signing import signed_url
-from serve.http.answer import Answer, EndpointFunction, Pending, Single
+from serve.http.answer import EndpointFunction, Single
 from serve.http.request import Request
 from serve.state import ServerState
 
 
-def download(service: ServerState, request: Request) -> Pending[Answer]:
+async def download(service: ServerState, request: Request) -> Single:
     """Sign an address of the archive; the answer is a credential, so nothing on the way may cache it."""
-    return Pending(partial(_download, service, request))
-
-
-async def _download(service: ServerState, request: Request) -> Single:
     snapshot = request.the_snapshot
     data = await service.source_downloads.offer(snapshot)
     if "url" not in data:

@@ -14,7 +14,7 @@ from schemas.tables import PUBLISHED_TABLES
 from serve.downloads.signing import signed_url, stored_url
 from serve.downloads.tables import TableFile, asked_for, offered, read_facts, row
 from serve.downloads.views import FileFacts
-from serve.http.answer import Answer, EndpointFunction, Pending, Single
+from serve.http.answer import Answer, EndpointFunction, Single
 from serve.http.params import refusal
 from serve.http.request import Request
 from serve.state import ServerState
@@ -22,9 +22,9 @@ from serve.state import ServerState
 _DEFAULT_BOOK: Final = "long_short"
 
 
-def tables(service: ServerState, request: Request) -> Pending[Answer]:
+async def tables(service: ServerState, request: Request) -> Answer:
     """List the files this key may have of a snapshot."""
-    return Pending(partial(service.compute, partial(_tables, service, request)))
+    return await service.compute(partial(_tables, service, request))
 
 
 def _tables(service: ServerState, request: Request) -> Single:
@@ -36,12 +36,8 @@ def _tables(service: ServerState, request: Request) -> Single:
     )
 
 
-def download(service: ServerState, request: Request) -> Pending[Answer]:
+async def download(service: ServerState, request: Request) -> Single:
     """Sign an address of one file; the answer is a credential, so nothing on the way may cache it."""
-    return Pending(partial(_download, service, request))
-
-
-async def _download(service: ServerState, request: Request) -> Single:
     file, facts = await service.compute(partial(_asked_for, service, request))
     expires = int(time.time()) + TABLE_LIFETIME
     url = await stored_url(service, file) or await signed_url(service, request, file.link.path, expires)

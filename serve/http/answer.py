@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from serve.pages.json import BodyChunks
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from serve.pages.page_query import Found
     from serve.state import ServerState
 
-T = TypeVar("T")
 PRIVATE: Final = "private, no-cache"
 """Answers depend on the key, and must be asked again each time; the entity tag makes that cheap."""
 
@@ -67,18 +66,6 @@ class Bare:
 Answer: TypeAlias = Page | Single | Bare
 
 
-class Pending(NamedTuple, Generic[T]):
-    """Something that has to be waited for.
-
-    Attributes
-    ----------
-    wait
-        Waits for it; called once.
-    """
-
-    wait: Callable[[], Awaitable[T]]
-
-
 class PageEndpoint(NamedTuple):
     """An endpoint whose pages are determined by a query alone.
 
@@ -100,6 +87,6 @@ class PageEndpoint(NamedTuple):
     tag_by_body: bool = False
 
 
-ObjectEndpoint: TypeAlias = Callable[["ServerState", "Request"], "Answer | Pending[Answer]"]
-"""Any other endpoint: it answers at once, or says what has to be waited for."""
+ObjectEndpoint: TypeAlias = Callable[["ServerState", "Request"], "Awaitable[Answer]"]
+"""Any other endpoint."""
 EndpointFunction: TypeAlias = PageEndpoint | ObjectEndpoint

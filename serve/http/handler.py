@@ -1,15 +1,13 @@
-"""The checks of every request, in their one order, and the answer.
-
-A request is handled in two halves. :meth:`EndpointHandler.begin` never waits: it returns the response where everything it
-takes lies in memory, and otherwise what has to be waited for.
-"""
+"""The checks of every request, in their one order, and the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
+from litestar import HttpMethod, route
+from litestar.exceptions import MethodNotAllowedException
+from litestar.handlers import HTTPRouteHandler
 from polars.exceptions import PanicException
 
 from schemas.endpoint import AllowListScope, Endpoint
@@ -20,7 +18,7 @@ from serve.auth.tokens import Credentials
 from serve.cache.bodies import coded
 from serve.compute import CallerLeft
 from serve.http import envelope
-from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Pending
+from serve.http.answer import EndpointFunction, PageEndpoint
 from serve.http.encoding import IDENTITY, IMMEDIATE_BYTES, negotiate
 from serve.http.errors import as_api_error
 from serve.http.params import parse_query, refusal
@@ -48,10 +46,6 @@ if TYPE_CHECKING:
 _LIST: Final = "catalog.alphas.list"
 """The endpoint whose pages the catalogue determines."""
 
-Begun: TypeAlias = Response | Pending[Response]
-_Step: TypeAlias = Response | Pending[Any]
-"""What a check comes to: the response, or what has to be waited for, which is another step."""
-
 
 class EndpointHandler:
     """Handles the requests to one endpoint.
@@ -72,39 +66,48 @@ class EndpointHandler:
         self._function = function
         self._takes_snapshot = SNAPSHOT in endpoint.parameters
 
-    # The two halves
+    def route(self) -> HTTPRouteHandler:
+        """Return the framework's handler of the endpoint's path; it takes OPTIONS too, which would be answered otherwise."""
+        path = self.endpoint.path
+        for parameter in self.endpoint.parameters:
+            if parameter.in_path:
+                path = path.replace(f"{{{parameter.name}}}", f"{{{parameter.name}:str}}")
 
-    def begin(self, request: Request) -> Begun:
-        """Respond to a request, or return what has to be waited for; never waits and never raises."""
+        async def answer() -> (
+            Response
+        ):  # an argument would be checked against its annotation for every request
+            request = ANSWERED.get()
+            assert request is not None
+            scope = request.scope
+            if scope["method"] != HttpMethod.GET:
+                raise MethodNotAllowedException
+            request.path, request.query_string = scope["path_params"], scope["query_string"]
+            return await self._respond(request)
+
+        methods = [HttpMethod.GET, HttpMethod.OPTIONS]
+        return route(path, http_method=methods, name=self.endpoint.id)(answer)
+
+    async def _respond(self, request: Request) -> Response:
+        """Respond to a request whose path and method are those of the endpoint; never raises."""
         request.endpoint = self.endpoint.id
         try:
-            if self.endpoint.public:
-                step = self._authorized(request)
-            elif self._service.access.is_local:
-                request.caller = self._service.access.authorize_now(
-                    Credentials.of(request.headers), request.client, self.endpoint, request
-                )
-                step = self._authorized(request)
-            else:
-                step = Pending(partial(self._authorize, request))
+            return await self._checked(request)
         except (Exception, PanicException) as error:  # noqa: BLE001 - the last line: nothing of an unforeseen failure may leak
             return self._failed(request, error)
-        return Pending(partial(self._finish, request, step.wait)) if isinstance(step, Pending) else step
 
-    async def _finish(self, request: Request, wait: Callable[[], Awaitable[_Step]]) -> Response:
-        """Wait for the rest of what was begun; never raises."""
-        ANSWERED.set(request)
+    async def _checked(self, request: Request) -> Response:
+        """Check a request and answer it. The order is part of the interface: what fails first is what is reported."""
+        if not self.endpoint.public:
+            # Key, account, address, limits, endpoint.
+            credentials = Credentials.of(request.headers)
+            request.caller = await self._service.access.authorize(
+                credentials, request.client, self.endpoint, request
+            )
+        self._require_grant(request)
+        await self._read_parameters(request)
         try:
-            step = await self._unless_collected(request, wait)
-            while isinstance(step, Pending):
-                step = await self._unless_collected(request, step.wait)
-        except (Exception, PanicException) as error:  # noqa: BLE001 - as above
-            return self._failed(request, error)
-        return step
-
-    async def _unless_collected(self, request: Request, wait: Callable[[], Awaitable[_Step]]) -> _Step:
-        try:
-            return await wait()
+            await self._resolve(request)
+            return await self._answer(request)
         except SnapshotCorrupt:
             if request.pinned:  # gc may have removed it since the pointer was read last
                 await self._look_for(request)
@@ -122,95 +125,85 @@ class EndpointHandler:
 
     # The checks
 
-    async def _authorize(self, request: Request) -> _Step:
-        request.caller = await self._service.access.authorize(
-            Credentials.of(request.headers), request.client, self.endpoint, request
-        )
-        return self._authorized(request)
+    def _require_grant(self, request: Request) -> None:
+        """Refuse an alpha or a run that the key may not read, before anything else is said of it."""
+        if self.endpoint.allow_list is AllowListScope.NONE:
+            return
+        caller, alpha_id = request.caller, request.path["alpha"]
+        assert caller is not None, "alphas are for authorized callers"
+        allowed = caller.alphas if self.endpoint.allow_list is AllowListScope.ALPHAS else caller.runs
+        if allowed.mode is not Mode.ALL:
+            caller.require(self.endpoint, alpha_id)
 
-    def _authorized(self, request: Request) -> _Step:
-        """Go on with a request whose key may call the endpoint."""
-        if self.endpoint.allow_list is not AllowListScope.NONE:
-            # Before any parameter is judged: what a key may not read, it is told nothing else about.
-            caller, alpha_id = request.caller, request.path["alpha"]
-            assert caller is not None
-            allowed = caller.alphas if self.endpoint.allow_list is AllowListScope.ALPHAS else caller.runs
-            if allowed.mode is not Mode.ALL:
-                caller.require(self.endpoint, alpha_id)
+    async def _read_parameters(self, request: Request) -> None:
+        """Read the parameters; refuse all broken ones at once, an unknown benchmark and a missing book with them."""
         try:
             request.parsed = parse_query(self.endpoint, request.path, request.query_string)
         except ApiError as error:
-            return self._refused(request, error)
-        if self._takes_snapshot:
-            self._resolve(request)
-            wanted = request.parsed.values[SNAPSHOT.name]
-            if wanted is not None and not self._is_pinned(request, wanted):
-                return Pending(partial(self._open_pinned, request, wanted))
-        elif self.endpoint.id == _LIST:
-            request.listing = self._service.snapshots.listing
-            if not request.listing.pointers:
-                self._service.snapshots.require_known()
-        return self._respond(request)
+            refused = self._with_benchmark(request, error)
+            named = {entry["name"] for entry in (refused.details or {}).get("parameters", ())}
+            if any(
+                x.kind is ParameterKind.BOOK and x.required and x.name in named
+                for x in self.endpoint.parameters
+            ):
+                refused = await self._with_books(request, refused)
+            raise refused from None
 
-    def _refused(self, request: Request, error: ApiError) -> _Step:
-        """Refuse broken parameters: an unknown benchmark with the others, and the books beside a missing one."""
-        if SYMBOL_PATH in self.endpoint.parameters and error.details is not None:
-            also = self._service.market_data.refusal(request.path[SYMBOL_PATH.name])
-            if also is not None and also.details is not None:
-                listed = [*also.details["parameters"], *error.details["parameters"]]
-                both = refusal(listed)
-                error = ApiError(both.code, both.message, {**also.details, "parameters": listed})
-        named = {entry["name"] for entry in (error.details or {}).get("parameters", ())}
-        if any(
-            x.kind is ParameterKind.BOOK and x.required and x.name in named for x in self.endpoint.parameters
-        ):
-            return Pending(partial(self._refused_with_books, request, error))
-        raise error
+    def _with_benchmark(self, request: Request, error: ApiError) -> ApiError:
+        """Return a refusal that names an unknown benchmark beside the broken parameters."""
+        if SYMBOL_PATH not in self.endpoint.parameters or error.details is None:
+            return error
+        also = self._service.market_data.refusal(request.path[SYMBOL_PATH.name])
+        if also is None or also.details is None:
+            return error
+        listed = [*also.details["parameters"], *error.details["parameters"]]
+        both = refusal(listed)
+        return ApiError(both.code, both.message, {**also.details, "parameters": listed})
 
-    async def _refused_with_books(self, request: Request, error: ApiError) -> _Step:
+    async def _with_books(self, request: Request, error: ApiError) -> ApiError:
+        """Return a refusal that lists the books the key may read."""
         snapshot = self._service.snapshots.resolve(request.path["alpha"])
         if snapshot is None:
-            raise error
+            return error
         books = await self._service.compute(partial(visible_books, snapshot, raw=request.raw))
-        raise ApiError(error.code, error.message, {**(error.details or {}), "available": list(books)})
+        return ApiError(error.code, error.message, {**(error.details or {}), "available": list(books)})
 
-    def _resolve(self, request: Request) -> None:
-        """Find the alpha's snapshot."""
-        request.snapshot = self._service.snapshots.resolve(request.path["alpha"])
-        if request.snapshot is None:
-            self._service.snapshots.require_known(request.path["alpha"])
-            raise self._no_alpha()
+    async def _resolve(self, request: Request) -> None:
+        """Find the snapshot, or the list of alphas, that answers."""
+        snapshots = self._service.snapshots
+        if self._takes_snapshot:
+            request.snapshot = snapshots.resolve(request.path["alpha"])
+            if request.snapshot is None:
+                snapshots.require_known(request.path["alpha"])
+                raise self._no_alpha()
+            assert request.parsed is not None
+            wanted = request.parsed.values[SNAPSHOT.name]
+            if wanted is not None:
+                await self._pin(request, wanted)
+        elif self.endpoint.id == _LIST:
+            request.listing = snapshots.listing
+            if not request.listing.pointers:
+                snapshots.require_known()
 
     def _no_alpha(self) -> ApiError:
         code = "run_not_found" if self.endpoint.allow_list is AllowListScope.RUNS else "alpha_not_found"
         return ApiError(code, "There is no alpha at this address.")
 
-    def _is_pinned(self, request: Request, wanted: str) -> bool:
-        """Find the snapshot that is asked for by its id, if that takes no reading."""
-        served = request.snapshot
-        try:
-            found = self._service.snapshots.pinned(request.path["alpha"], wanted)
-        except SnapshotNotKept:
-            return False
-        except AlphaNotPublished:  # withdrawn this very moment
-            raise self._no_alpha() from None
-        if found is None:
-            return False
-        request.snapshot, request.pinned = found, found is not served
-        return True
-
-    async def _open_pinned(self, request: Request, wanted: str) -> _Step:
-        """Read the snapshot that is asked for by its id, and go on."""
+    async def _pin(self, request: Request, wanted: str) -> None:
+        """Take the snapshot that the request names, in place of the one served."""
         snapshots, alpha_id, served = self._service.snapshots, request.path["alpha"], request.snapshot
         try:
-            request.snapshot = await self._service.compute(partial(snapshots.open_pinned, alpha_id, wanted))
+            request.snapshot = snapshots.pinned(alpha_id, wanted)
+            if request.snapshot is None:
+                request.snapshot = await self._service.compute(
+                    partial(snapshots.open_pinned, alpha_id, wanted)
+                )
         except SnapshotNotKept:
             # Another worker may have seen a newer one already, and told the caller of it.
             await self._look_for(request)
-        except AlphaNotPublished:
+        except AlphaNotPublished:  # withdrawn this very moment
             raise self._no_alpha() from None
         request.pinned = request.snapshot is not served
-        return self._respond(request)
 
     async def _look_for(self, request: Request) -> None:
         """Find the snapshot that is asked for by its id, by the pointer as it is now."""
@@ -226,18 +219,10 @@ class EndpointHandler:
 
     # The answer
 
-    def _respond(self, request: Request) -> _Step:
+    async def _answer(self, request: Request) -> Response:
         if isinstance(self._function, PageEndpoint):
-            return self._page(request, self._function)
-        answer = self._function(self._service, request)
-        if isinstance(answer, Pending):
-            return Pending(partial(self._when_answered, request, answer.wait))
-        return self._answered(request, answer)
-
-    async def _when_answered(self, request: Request, wait: Callable[[], Awaitable[Answer]]) -> _Step:
-        return self._answered(request, await wait())
-
-    def _answered(self, request: Request, answer: Answer) -> _Step:
+            return await self._page(request, self._function)
+        answer = await self._function(self._service, request)
         coding = negotiate(request.headers.get(b"accept-encoding"))
         pieces = object_body(request, self.endpoint, answer)
         respond = partial(object_response, request, self.endpoint, answer, pieces, coding)
@@ -247,9 +232,9 @@ class EndpointHandler:
             or self.endpoint.public  # a probe never waits for a thread
         ):
             return respond()
-        return Pending(partial(self._service.compute, respond))
+        return await self._service.compute(respond)
 
-    def _page(self, request: Request, function: PageEndpoint) -> _Step:
+    async def _page(self, request: Request, function: PageEndpoint) -> Response:
         """Answer with a finished body, else with one made of rows in memory, else of what a thread reads."""
         service, caller = self._service, request.caller
         assert caller is not None, "pages are of authorized callers"
@@ -273,7 +258,7 @@ class EndpointHandler:
             rows = source.load(query, made_from) if found is None else found
             return self._of_found(request, function, (query, tag, coding), rows, in_memory=False)
 
-        return Pending(partial(service.compute, work))
+        return await service.compute(work)
 
     def _query(self, request: Request, function: PageEndpoint) -> tuple[Any, str]:
         """Return what a request asks for, and the tag of that."""

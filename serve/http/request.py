@@ -49,6 +49,8 @@ class Request:
         Whether that is another than the one served.
     listing
         The alphas this request sees, on the endpoint that lists them.
+    scope
+        Of the server.
     started
         When it was begun, by the performance counter.
     shared
@@ -70,6 +72,7 @@ class Request:
     snapshot: Snapshot | None = None
     pinned: bool = False
     listing: Listing | None = None
+    scope: Scope = field(default_factory=dict)
     started: float = 0.0
     shared: bool = False
     left: bool = False
@@ -167,6 +170,7 @@ def begin(scope: Scope) -> Request:
         given.decode("ascii") if own and given is not None else _ids.pop() if _ids else _new_id(),
         headers,
         client[0] if client else None,
+        scope=scope,
         started=started,
     )
     scope[SCOPE] = request

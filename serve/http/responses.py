@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 import orjson
@@ -14,10 +15,9 @@ from schemas.error_codes import ERROR_CODES
 from schemas.errors import ApiError
 from serve.cache.bodies import JOINED_BYTES, Body, coded
 from serve.http import encoding, envelope
-from serve.http import request as requests
 from serve.http.answer import PRIVATE, Answer, Bare, Page
 from serve.http.asgi import Receive, Scope, Send
-from serve.http.request import Request
+from serve.http.request import SCOPE, Request
 from serve.pages.json import BodyChunks
 
 CALLER_LEFT: Final = "caller_left"
@@ -27,6 +27,11 @@ RETRY_SECONDS: Final = 2
 """What ``Retry-After`` says of a failure whose length nobody knows."""
 _NOTHING: Final = hashlib.sha256()
 """Copied for each name: beginning anew has the library look the algorithm up every time."""
+
+
+@cache
+def _encoded(name: str) -> bytes:
+    return name.lower().encode("ascii")
 
 
 class Response:
@@ -53,22 +58,15 @@ class Response:
         self.shared = shared
         self.size = sum(map(len, body))
 
-    def fields(self, request_id: str | None) -> list[tuple[str, str]]:
-        """Return its headers as they are sent, with the request's id where this is the one to tell it."""
-        found = [] if request_id is None or self.shared else [("x-request-id", request_id)]
-        found += [(name.lower(), value) for name, value in self.headers.items()]
-        if self.status != 304:
-            found += [("content-type", "application/json"), ("content-length", str(self.size))]
-        return found
-
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        """Hand it to the server; the request's id is added on the way, unless the response is shared."""
-        requests.of(scope).shared = self.shared
-        await self.send(send, None)
-
-    async def send(self, send: Send, request_id: str | None) -> None:
         """Hand it to the server, part by part."""
-        headers = [(name.encode("ascii"), value.encode("latin-1")) for name, value in self.fields(request_id)]
+        scope[SCOPE].shared = self.shared
+        headers = [(_encoded(name), value.encode("latin-1")) for name, value in self.headers.items()]
+        if self.status != 304:
+            headers += [
+                (b"content-type", b"application/json"),
+                (b"content-length", b"%d" % self.size),
+            ]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         *first, last = (b"".join(self.body),) if self.size <= JOINED_BYTES else self.body
         for piece in first:

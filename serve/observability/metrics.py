@@ -18,7 +18,7 @@ from prometheus_client.process_collector import ProcessCollector
 from serve.compute import REASONS
 
 if TYPE_CHECKING:
-    from serve.http.middleware import RequestMiddleware
+    from serve.http.access_log import AccessLog
     from serve.state import ServerState
 
 _log = structlog.get_logger("serve.observability")
@@ -154,7 +154,7 @@ class Instruments:
         self.set("sampled_timestamp_seconds", (), time.time())
 
     @contextlib.asynccontextmanager
-    async def sampling(self, service: ServerState, requests: RequestMiddleware) -> AsyncIterator[None]:
+    async def sampling(self, service: ServerState, requests: AccessLog) -> AsyncIterator[None]:
         """Sample a service while the context lasts, the first time before it begins and the last time after it."""
 
         def sample(lag: float = 0.0) -> None:

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
-
 from tests.support import plain_http, published
 from tests.support.ports import free_port
 from tests.support.raw_http import head
@@ -33,11 +31,9 @@ def reset(port: int, sent: bytes) -> None:
         time.sleep(0.001)
 
 
-@pytest.mark.parametrize("way", ["on", "off"])
-def test_callers_who_leave_are_no_errors(here: Path, token: str, way: str) -> None:
+def test_callers_who_leave_are_no_errors(here: Path, token: str) -> None:
     metrics_port, log = free_port(), here.parent / "server.log"
-    arguments = ("--metrics-port", str(metrics_port), "--fast-path", way)
-    with served(here, *arguments) as (_, base):
+    with served(here, "--metrics-port", str(metrics_port)) as (_, base):
         port = urlsplit(base).port or 0
         for n in range(400):
             paths = (f"{METRICS}?from=2020-01-{1 + n % 28:02}", "/v1/%6de", "/v1/alphas")

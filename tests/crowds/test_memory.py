@@ -51,14 +51,12 @@ def resident(pid: int) -> int:
     raise AssertionError
 
 
-@pytest.fixture(scope="module", params=["on", "off"], ids=["fast", "plain"])
-def server(request: pytest.FixtureRequest, here: Path) -> Iterator[tuple[int, str, bytes]]:
+@pytest.fixture(scope="module")
+def server(here: Path) -> Iterator[tuple[int, str, bytes]]:
     """Return a server that cuts nobody off for being slow, its process and a key."""
-    limits = {"ALPHA_RESULTS_FAST_PATH": request.param}
-    limits |= {f"ALPHA_RESULTS_{name}_TIMEOUT_SECONDS": "600" for name in ("HEAD", "BODY", "WRITE")}
-    log = here.parent / f"memory-{request.param}.log"
-    counts = {"ALPHA_RESULTS_LIMITS_STATE": str(here.parent / f"memory-{request.param}.limits")}
-    with served(here, log=log, variables=limits | counts) as (process, base):
+    limits = {f"ALPHA_RESULTS_{name}_TIMEOUT_SECONDS": "600" for name in ("HEAD", "WRITE")}
+    log = here.parent / "memory.log"
+    with served(here, log=log, variables=limits) as (process, base):
         yield process.pid, base, token_for(here, WIDE).encode()
 
 

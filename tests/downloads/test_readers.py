@@ -33,12 +33,10 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "published"
 
 
-@pytest.fixture(scope="module", params=["on", "off"])
-def server(root: Path, request: pytest.FixtureRequest) -> Iterator[tuple[str, str, Path]]:
-    token, log = token_for(root), root.with_name(f"{request.param}.log")
-    counts = str(root.with_name(f"{request.param}.limits"))
-    settings = {"ALPHA_RESULTS_FAST_PATH": request.param, "ALPHA_RESULTS_LIMITS_STATE": counts}
-    with served(root, log=log, variables={**settings, "ALPHA_RESULTS_WRITE_TIMEOUT_SECONDS": "1"}) as (
+@pytest.fixture(scope="module")
+def server(root: Path) -> Iterator[tuple[str, str, Path]]:
+    token, log = token_for(root), root.with_name("server.log")
+    with served(root, log=log, variables={"ALPHA_RESULTS_WRITE_TIMEOUT_SECONDS": "1"}) as (
         _,
         base,
     ):

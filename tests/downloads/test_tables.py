@@ -38,10 +38,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return contract_app.publish(tmp_path_factory.mktemp("tables"))
 
 
-@pytest.fixture(scope="module", params=["on", "off"])
-def api(root: Path, request: pytest.FixtureRequest) -> Iterator[ApiClient]:
-    counts = root.with_name(f"counts-{request.param}")
-    with running(root, counts=counts, fast_path=request.param) as client:
+@pytest.fixture(scope="module")
+def api(root: Path) -> Iterator[ApiClient]:
+    with running(root) as client:
         yield client
 
 

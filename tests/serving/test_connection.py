@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import re
 import socket
 from collections.abc import Iterator
 from io import BufferedReader
@@ -22,7 +21,6 @@ WEEK = f"/v1/alphas/{published.ALPHA}/rebalances/2020-01-03"
 SCORES = f"/v1/alphas/{published.ALPHA}/scores"
 LEDGER = f"/v1/alphas/{published.ALPHA}/portfolio"
 METRICS = f"/v1/alphas/{published.ALPHA}/metrics"
-OF_EACH_CALL = re.compile(r"x-ratelimit-(remaining|reset)|x-request-id|date")
 
 
 @pytest.fixture(scope="module")
@@ -119,39 +117,12 @@ def test_who_asks_much_and_reads_late_gets_everything(base: str, token: str) -> 
         wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         wire.settimeout(60)
         wire.connect((address.hostname or "", address.port or 0))
-        count = 600
+        count = 60
         wire.sendall(b"".join(request(f"{SCORES}?limit={1 + n % 30}", token) for n in range(count)))
         with wire.makefile("rb") as stream:
             for n in range(count):
                 status, _, body = answer(stream)
                 assert (status, body["pagination"]["limit"]) == (200, 1 + n % 30)
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        WEEK,
-        f"{WEEK}?sort=none",
-        f"{SCORES}?limit=3",
-        LEDGER,
-        METRICS,
-        "/v1/alphas",
-        "/v1/alphas/none/scores",
-    ],
-)
-def test_whatever_way_a_request_takes_its_answer_is_the_same(base: str, token: str, path: str) -> None:
-    headers = {"authorization": f"Bearer {token}", "accept-encoding": "identity"}
-    with plain_http.connect(base_url=base, headers=headers) as client:
-        at_once, by_task = client.get(path), client.get(path, headers={"expect": "100-continue"})
-    assert at_once.status_code == by_task.status_code
-    responses = [
-        {name: value for name, value in found.headers.items() if not OF_EACH_CALL.match(name)}
-        for found in (at_once, by_task)
-    ]
-    assert responses[0] == responses[1]
-    assert set(at_once.headers) == set(by_task.headers)
-    if "data" in at_once.json() and "pagination" in at_once.json():
-        assert at_once.content == by_task.content
 
 
 def test_a_page_the_caller_holds_is_not_sent_again(base: str, token: str) -> None:

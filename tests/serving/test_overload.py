@@ -24,8 +24,8 @@ from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from serve.compute import EXPECTED, FULL, LEFT, WAITED, CallerLeft, ComputeQueue
 from serve.http import request as requests
-from serve.http.middleware import RequestMiddleware
-from serve.http.protocol.connection import Connection
+from serve.http.access_log import AccessLog
+from serve.http.guard import GuardedConnection
 from serve.http.request import Request
 from tests.support import published
 from tests.support.application import running
@@ -310,7 +310,7 @@ def test_a_request_knows_when_its_caller_left() -> None:
             await until(lambda: requests.of(scope).left)
 
         config = uvicorn.Config(
-            RequestMiddleware(inner, None, lines.append),
+            AccessLog(inner, [lines.append]),
             log_config=None,
             proxy_headers=False,
             ws="none",
@@ -319,7 +319,7 @@ def test_a_request_knows_when_its_caller_left() -> None:
         config.load()
         loop = asyncio.get_running_loop()
         server = await loop.create_server(
-            lambda: Connection(config, ServerCounts(), {}, loop), "127.0.0.1", 0
+            lambda: GuardedConnection(config, ServerCounts(), {}, loop), "127.0.0.1", 0
         )
         _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         writer.write(b"GET /v1/any HTTP/1.1\r\nHost: here\r\n\r\n")

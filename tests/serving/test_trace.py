@@ -12,10 +12,10 @@ from tests.support.processes import REPOSITORY
 
 Journeys = dict[str, tuple[list[str], int]]
 BOUNDS = {
-    "finished body": (15, 38),
-    "cut from rows": (26, 70),
-    "from Parquet": (30, 120),
-    "metrics, cold": (47, 324),
+    "finished body": (14, 36),
+    "cut from rows": (22, 66),
+    "from Parquet": (28, 105),
+    "metrics, cold": (39, 300),
 }
 """Request -> files it may touch, and moves between them: as many files as were measured, and a few moves more."""
 

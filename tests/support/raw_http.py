@@ -33,7 +33,9 @@ class Answer:
 
     @property
     def code(self) -> str | None:
-        found: Any = json.loads(self.body) if self.body else {}
+        if self.headers.get("content-type") != "application/json":
+            return None
+        found: Any = json.loads(self.body)
         return found["error"]["code"] if "error" in found else None
 
     @property
@@ -62,7 +64,8 @@ class Connection:
         while lines[-1] != b"\r\n":
             lines.append(self.stream.readline())
             assert lines[-1], f"the connection was closed within a head: {lines}"
-        headers = dict(line.decode().strip().split(": ", 1) for line in lines[1:-1])
+        pairs = (line.decode().strip().split(": ", 1) for line in lines[1:-1])
+        headers = {name.lower(): value for name, value in pairs}
         found = self.stream.read(int(headers.get("content-length", 0))) if body else b""
         return Answer(int(lines[0].split()[1]), headers, found, b"".join(lines) + found)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import tempfile
 import threading
@@ -26,7 +27,7 @@ from uvicorn.server import ServerState as ServerCounts
 from serve.app import create
 from serve.auth.settings import AccessSettings
 from serve.compute import ComputeQueue
-from serve.http.protocol.connection import Connection
+from serve.http.guard import GuardedConnection
 from serve.settings import Settings
 from tests.support import published
 from tests.support.application import started
@@ -78,6 +79,13 @@ class _Transport(asyncio.Transport):
         super().__init__({"peername": ("127.0.0.1", 4321), "sockname": ("127.0.0.1", 80)})
         self.sent = b""
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether a whole answer was sent."""
+        head, end, body = self.sent.partition(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head)
+        return bool(end) and len(body) == (int(length[1]) if length else 0)
+
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.sent += bytes(data)
 
@@ -126,7 +134,9 @@ class Followed:
 class Traced:
     """A connection to a running application, whose requests can be followed."""
 
-    def __init__(self, protocol: Connection, transport: _Transport, token: str, followed: Followed) -> None:
+    def __init__(
+        self, protocol: GuardedConnection, transport: _Transport, token: str, followed: Followed
+    ) -> None:
         self._protocol = protocol
         self._transport = transport
         self._token = token
@@ -142,7 +152,7 @@ class Traced:
         try:
             self._protocol.data_received(head.encode())
             deadline = time.monotonic() + 30
-            while not self._transport.sent:
+            while not self._transport.is_answered:
                 assert time.monotonic() < deadline, f"{path} was not answered"
                 await asyncio.sleep(0.001)
         finally:
@@ -173,7 +183,7 @@ def journeys_over(root: Path) -> Iterator[dict[str, Journey]]:
 async def _follow(app: Any, token: str, followed: Followed) -> dict[str, Journey]:
     config = uvicorn.Config(app, log_config=None, proxy_headers=False, ws="none", lifespan="off")
     config.load()
-    protocol = Connection(config, ServerCounts(), {}, asyncio.get_running_loop())
+    protocol = GuardedConnection(config, ServerCounts(), {}, asyncio.get_running_loop())
     transport = _Transport()
     protocol.connection_made(transport)
     traced = Traced(protocol, transport, token, followed)

@@ -10,36 +10,33 @@ from tests.support import published
 from tests.support.raw_http import Server, head
 
 SCORES = f"/v1/alphas/{published.ALPHA}/scores"
-MANY = 1000
+MANY = 60
 
 
-@pytest.mark.parametrize("way", [0, 1], ids=["fast", "plain"])
-def test_requests_sent_together_and_read_late_are_all_answered(ways: list[Server], way: int) -> None:
-    with ways[way].connect(buffer=4096) as wire:
-        wire.send(head(SCORES) * MANY)
+def test_requests_sent_together_and_read_late_are_all_answered(server: Server) -> None:
+    with server.connect(buffer=4096) as wire:
+        wire.send(head(f"{SCORES}?limit=5000") * MANY)
         time.sleep(3)  # twice as long as a connection may be idle
         assert [wire.answer().status for _ in range(MANY)] == [200] * MANY
 
 
-@pytest.mark.parametrize("way", [0, 1], ids=["fast", "plain"])
-def test_a_caller_who_stops_sending_still_gets_what_was_asked(ways: list[Server], way: int) -> None:
-    with ways[way].connect() as wire:
+def test_a_caller_who_stops_sending_still_gets_what_was_asked(server: Server) -> None:
+    with server.connect() as wire:
         wire.send(head(SCORES) + head("/v1/%6de") + head(SCORES))
         wire.socket.shutdown(1)
         assert [wire.answer().status for _ in range(3)] == [200] * 3
         assert wire.is_closed()
 
 
-@pytest.mark.parametrize("way", [0, 1], ids=["fast", "plain"])
 @pytest.mark.parametrize(
     ("sent", "answers"),
     [
         (b"", []),
         (b"\r\n", []),
-        (b"GET /v1/hea", [408]),
-        (b"GET /v1/health HTTP/1.1\r\nHost: x\r\nA: b", [408]),
+        (b"GET /v1/hea", []),
+        (b"GET /v1/health HTTP/1.1\r\nHost: x\r\nA: b", []),
         (head("/v1/health"), [200]),
-        (head("/v1/health") + b"GET", [200, 408]),
+        (head("/v1/health") + b"GET", [200]),
         (head("/v1/health", "Content-Length: 4") + b"abc", [200]),
         (head("/v1/health", "Transfer-Encoding: chunked") + b"4\r\nabc", [200]),
     ],
@@ -54,20 +51,16 @@ def test_a_caller_who_stops_sending_still_gets_what_was_asked(ways: list[Server]
         "part of a chunk",
     ],
 )
-def test_what_does_not_come_is_not_waited_for(
-    ways: list[Server], way: int, sent: bytes, answers: list[int]
-) -> None:
-    with ways[way].connect() as wire:
+def test_what_does_not_come_is_not_waited_for(server: Server, sent: bytes, answers: list[int]) -> None:
+    with server.connect() as wire:
         wire.send(sent)
         for status in answers:
-            found = wire.answer()
-            assert (found.status, found.code) == (status, "request_timeout" if status == 408 else None)
+            assert wire.answer().status == status
         assert wire.is_closed()
 
 
-@pytest.mark.parametrize("way", [0, 1], ids=["fast", "plain"])
-def test_a_head_that_comes_drop_by_drop_is_not_waited_for_longer(ways: list[Server], way: int) -> None:
-    with ways[way].connect() as wire:
+def test_a_head_that_comes_drop_by_drop_is_not_waited_for_longer(server: Server) -> None:
+    with server.connect() as wire:
         wire.send(b"GET /v1/health HTTP/1.1\r\n")
         begun = time.monotonic()
         try:
@@ -76,5 +69,5 @@ def test_a_head_that_comes_drop_by_drop_is_not_waited_for_longer(ways: list[Serv
                 time.sleep(0.1)
         except (BrokenPipeError, ConnectionResetError):
             pass
-        assert wire.answer().status in {408, 431}
+        assert wire.is_closed()
         assert time.monotonic() < begun + 30

@@ -60,17 +60,6 @@ class InMemoryLimiter:
         return limiter
 
     async def hit(self, key_id: str, rate: RateLimit) -> LimitStatus:
-        """Count one call of a key if every window has room."""
-        return self.hit_now(key_id, rate)
-
-    async def status(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
-        """Say where keys stand."""
-        return [self.status_now(key_id, rate) for key_id, rate in asked]
-
-    async def require(self) -> None:
-        """Nothing to ask: the file was locked and read when it was opened."""
-
-    def hit_now(self, key_id: str, rate: RateLimit) -> LimitStatus:
         """Count one call of a key if every window has room, in one step that nothing can come between."""
         log = self._logs.get(key_id)
         if log is None:
@@ -80,9 +69,14 @@ class InMemoryLimiter:
             self._unsaved.append((key_id, log.last))
         return status
 
-    def status_now(self, key_id: str, rate: RateLimit) -> LimitStatus:
-        """Say where a key stands, charging nothing."""
-        return self._decide(self._logs.get(key_id) or CallLog(), rate, charge=False)
+    async def status(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
+        """Say where keys stand, charging nothing."""
+        return [
+            self._decide(self._logs.get(key_id) or CallLog(), rate, charge=False) for key_id, rate in asked
+        ]
+
+    async def require(self) -> None:
+        """Nothing to ask: the file was locked and read when it was opened."""
 
     def _decide(self, log: CallLog, rate: RateLimit, *, charge: bool) -> LimitStatus:
         wall = self._wall_us()

@@ -79,8 +79,6 @@ class Store:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._local = database if isinstance(database, SqliteDatabase) else None
-        self.is_local: Final = self._local is not None
-        """Whether it answers without waiting for anything."""
         self._version: int | None = None
         self._unchanged: dict[str, KeyRecord] = {}
         self._one = database.prepare(SELECT_KEYS.where(keys.c.id == sa.bindparam("wanted")))
@@ -96,14 +94,11 @@ class Store:
         A record read before is returned while the database says that nothing in it was changed since.
         """
         if self._local is not None:
-            return self.find_now(key_id)
+            return self._find_local(self._local, key_id)
         row = await self._database.fetch_one(self._one, wanted=key_id)
         return None if row is None else KeyRecord.from_row(row)
 
-    def find_now(self, key_id: str) -> KeyRecord | None:
-        """Return the same without waiting; only where `is_local`."""
-        database = self._local
-        assert database is not None
+    def _find_local(self, database: SqliteDatabase, key_id: str) -> KeyRecord | None:
         version = database.version()
         if version is None or version != self._version:
             self._unchanged.clear()

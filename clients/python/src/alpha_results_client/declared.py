@@ -510,9 +510,6 @@ MOMENTS: dict[str, dict[str, str]] = {
 }
 
 ERRORS: dict[str, tuple[int, bool]] = {
-    'too_many_connections': (503, False),
-    'request_timeout': (408, False),
-    'content_too_large': (413, False),
     'uri_too_long': (414, False),
     'request_header_fields_too_large': (431, False),
     'missing_api_key': (401, False),

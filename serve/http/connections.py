@@ -1,0 +1,139 @@
+"""What the connections of a process may take: their number, file descriptors, bytes and seconds."""
+
+from __future__ import annotations
+
+import ipaddress
+import resource
+import time
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass, fields
+from typing import Any, Final, Self
+
+import structlog
+
+from schemas.settings import SETTINGS
+from serve.settings import Settings
+
+_log = structlog.get_logger("serve.http.connections")
+
+DESCRIPTORS_FOR_FILES: Final = 96
+"""File descriptors that connections leave to data files, stores and logs."""
+_NETWORK_BITS: Final = 64
+_LOG_SECONDS: Final = 10.0
+
+
+def _default(name: str) -> Any:
+    return SETTINGS[name].default
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Of one serving process. The declaration of its name says what a field means."""
+
+    max_connections: int = _default("max_connections")
+    max_connections_per_address: int = _default("max_connections_per_address")
+    max_target_bytes: int = _default("max_target_bytes")
+    max_head_bytes: int = _default("max_head_bytes")
+    head_timeout_seconds: float = _default("head_timeout_seconds")
+    keep_alive_seconds: float = _default("keep_alive_seconds")
+    write_timeout_seconds: float = _default("write_timeout_seconds")
+
+    @classmethod
+    def of(cls, settings: Settings, *, behind_proxies: bool) -> Self:
+        """Return the limits of this process: as set, but never more connections than it may have descriptors for.
+
+        Parameters
+        ----------
+        behind_proxies
+            Whether connections come from the deployment's own proxies: then their addresses are not counted.
+        """
+        given = {field.name: getattr(settings, field.name) for field in fields(cls)}
+        fitting = max(1, descriptors() - DESCRIPTORS_FOR_FILES)
+        if fitting < given["max_connections"]:
+            _log.warning("connections_bounded", wanted=given["max_connections"], descriptors_allow=fitting)
+            given["max_connections"] = fitting
+        if behind_proxies:
+            given["max_connections_per_address"] = given["max_connections"]
+        return cls(**given)
+
+
+class Connections:
+    """Counts the open connections of this process, in all and by address.
+
+    Parameters
+    ----------
+    limits
+        Of this process.
+    """
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.limits = limits
+        self.refused = 0
+        """Connections that were closed because there were too many."""
+        self._open: dict[Hashable, str] = {}
+        self._addresses: Counter[str] = Counter()
+        self._logged = (0, float("-inf"))
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def admit(self, connection: Hashable, address: str | None) -> bool:
+        """Count a connection; False where the process or the address has as many as it may."""
+        network = _network(address)
+        limits = self.limits
+        if (
+            len(self._open) >= limits.max_connections
+            or self._addresses[network] >= limits.max_connections_per_address
+        ):
+            self.refused += 1
+            self._log_refused()
+            return False
+        self._open[connection] = network
+        self._addresses[network] += 1
+        return True
+
+    def leave(self, connection: Hashable) -> None:
+        """Forget a connection."""
+        network = self._open.pop(connection, None)
+        if network is not None:
+            self._addresses[network] -= 1
+            if not self._addresses[network]:
+                del self._addresses[network]
+
+    def _log_refused(self) -> None:
+        count, when = self._logged
+        now = time.monotonic()
+        if now - when >= _LOG_SECONDS:
+            _log.warning("connections_refused", count=self.refused - count, open=len(self))
+            self._logged = (self.refused, now)
+
+
+def _network(address: str | None) -> str:
+    """Return what counts as one address: of IPv6 the network that one caller is usually given."""
+    try:
+        found = ipaddress.ip_address(address or "")
+    except ValueError:
+        return address or ""
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((found.packed, _NETWORK_BITS), strict=False))
+
+
+def descriptors() -> int:
+    """Return how many file descriptors this process may have."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 2**20 if soft == resource.RLIM_INFINITY else soft
+
+
+def allow_descriptors(connections: int) -> None:
+    """Raise this process's own limit of file descriptors, as far as it may, to what so many connections need."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + DESCRIPTORS_FOR_FILES
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
