@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from schemas.allocator import restart_serving
-
 if __name__ == "__main__":
-    restart_serving(sys.argv[1:])
     try:
         from serve.cli.group import main
 

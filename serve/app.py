@@ -35,7 +35,6 @@ from serve.http.connections import ConnectionLimits, Connections
 from serve.http.handler import EndpointHandler
 from serve.observability import logging, make_instruments
 from serve.routes import application
-from serve.runtime import freeze_gc, unfreeze_gc
 from serve.server import closing, end_with_parent
 from serve.settings import Settings
 from serve.state import ServerState
@@ -98,7 +97,6 @@ def create(
             with watched():
                 files.close()
                 await stack.aclose()
-            unfreeze_gc()
 
     inner = application(handlers, files, lifespan, docs=program.api_docs == "on", explorer=program.explorer)
     records = [recorder(program.log_level, console=logging.for_people(program.log_format))]
@@ -117,6 +115,5 @@ def from_environment() -> Application:
     program = settings.resolve(os.environ)
     logging.configure(program.log_level, program.log_format)
     end_with_parent()
-    freeze_gc()
     access = AccessSettings.from_environment(os.environ, program.datasets)
     return create(program, access, make_instruments(program), closing)

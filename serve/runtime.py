@@ -1,33 +1,14 @@
-"""The process itself: its memory and its garbage collector."""
+"""The memory of the process."""
 
 from __future__ import annotations
 
-import gc
 import os
 from pathlib import Path
 from typing import Final
 
 _CACHE_DIVISOR: Final = 4
 """One part in this many is for cached rows and bodies unless the settings say otherwise."""
-_GC_THRESHOLDS: Final = (20_000, 20, 50)
-"""How many objects, and then collections of each younger generation, a collection waits for."""
 _CONTROL_GROUP: Final = Path("/sys/fs/cgroup/memory.max")
-
-
-def freeze_gc() -> None:
-    """Spare the collector what is there for good; to be called once, before a program begins to serve.
-
-    Half a million objects of imported code would otherwise be gone through again and again, in the middle of
-    requests, and none of them is ever freed.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_GC_THRESHOLDS)
-
-
-def unfreeze_gc() -> None:
-    """Let the collector see everything again, so that a process that ends leaves nothing behind that it complains of."""
-    gc.unfreeze()
 
 
 def release_arrow_memory() -> None:

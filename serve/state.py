@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 from pathlib import Path
 from typing import Final, Self
@@ -144,7 +143,6 @@ class ServerState:
     def _load_engine(self) -> None:
         """Load the query engine, which nothing needs before the first rows are asked for."""
         _ = self.reader.engine
-        gc.freeze()
 
     def _catalogue_changed(self) -> None:
         """Drop what is cached of snapshots that nobody reads any more."""

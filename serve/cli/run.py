@@ -16,7 +16,6 @@ from serve.auth.settings import AccessSettings
 from serve.cli.start_checks import check, check_apart
 from serve.http.connections import allow_descriptors
 from serve.observability import exported, logging
-from serve.runtime import freeze_gc, unfreeze_gc
 from serve.server import bind, closing, serve_alone, serve_with_workers
 from serve.settings import Settings
 
@@ -67,9 +66,7 @@ def run(**flags: Any) -> None:
         variables[SETTINGS["access"].variable] = access.store
         os.environ.update(settings.variables(program) | variables)
         with exported(program, workers=True) as (_, draining):
-            freeze_gc()
             serve_with_workers(_APP, _server(program), sockets, draining, program.drain_delay_seconds)
-            unfreeze_gc()
     else:
         # Not loaded by a parent of workers, which needs nothing of it.
         from serve.app import create  # noqa: PLC0415
@@ -77,7 +74,6 @@ def run(**flags: Any) -> None:
         check(program, access)
         sockets = _open_port(program)
         with exported(program, workers=False) as (instruments, draining):
-            freeze_gc()
             application = create(program, access, instruments, closing)
             serve_alone(application, _server(program), sockets, draining, program.drain_delay_seconds)
 

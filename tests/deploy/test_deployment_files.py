@@ -161,6 +161,16 @@ def test_an_ending_container_has_time_for_its_drain() -> None:
     assert stop > SETTINGS["drain_seconds"].default + CLOSING_SECONDS
 
 
+def test_image_and_unit_set_the_same_of_the_allocator_and_of_blas() -> None:
+    unit = (DEPLOY / "systemd" / "alpha-results-serve.service").read_text()
+    of_unit = dict(re.findall(r"(MALLOC_\w+|OPENBLAS_\w+)=(\d+)", unit))
+    of_image = dict(
+        re.findall(r"(MALLOC_\w+|OPENBLAS_\w+)=\"\$\{\1:-(\d+)\}", (DEPLOY / "entrypoint").read_text())
+    )
+    assert of_unit == of_image
+    assert of_unit.keys() >= {"MALLOC_ARENA_MAX", "OPENBLAS_NUM_THREADS"}
+
+
 def test_the_image_copies_what_there_is_and_starts_a_command_there_is() -> None:
     text = (DEPLOY / "Dockerfile").read_text()
     for line in re.findall(r"^COPY (?!--from)(.+)$", text, re.MULTILINE):

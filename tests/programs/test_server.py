@@ -13,7 +13,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from schemas.allocator import SERVING
 from serve.cli.group import main
 from serve.settings import declared
 from tests.support import plain_http
@@ -139,22 +138,3 @@ def test_every_command_can_be_asked_for_help(capsys: pytest.CaptureFixture[str])
             main([name, "--help"])
         assert caught.value.code == 0
         assert capsys.readouterr().out.startswith("Usage: python -m serve")
-
-
-def environment(pid: int) -> dict[str, str]:
-    entries = Path(f"/proc/{pid}/environ").read_bytes().rstrip(b"\0").split(b"\0")
-    return dict(entry.decode().split("=", 1) for entry in entries)
-
-
-def test_every_serving_process_starts_with_one_heap_and_with_what_the_operator_set(
-    here: Path, redis_server: RedisServer
-) -> None:
-    variables = {"ALPHA_RESULTS_REDIS": redis_server.url, "MALLOC_TRIM_THRESHOLD_": "4096"}
-    with served(here, "--workers", "2", variables=variables) as (process, _):
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        serving = [pid for pid in map(int, children) if "MALLOC_ARENA_MAX" in environment(pid)]
-        assert len(serving) >= 2
-        for pid in (process.pid, *serving):
-            allocator = {name: environment(pid)[name] for name in SERVING}
-            assert allocator == {**SERVING, "MALLOC_TRIM_THRESHOLD_": "4096"}
-            assert environment(pid)["OPENBLAS_NUM_THREADS"] == "1"

@@ -24,10 +24,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(given: list[str]) -> None:
     word, rest = (given[0], given[1:]) if given else ("", [])
     if word == "serve":
-        from schemas.allocator import restart_serving  # noqa: PLC0415 - before anything else is loaded
-
-        restart_serving(rest)
-        from serve.cli.group import main as serve  # noqa: PLC0415 - as above
+        from serve.cli.group import main as serve  # noqa: PLC0415 - no other command needs it
 
         serve(rest, prog_name=f"{_COMMAND} serve")
     elif word == "datasets":
