@@ -14,9 +14,7 @@ from schemas.errors import SettingsError
 from schemas.project import project_version
 from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
-from serve.cache.bodies import AdmissionFilter, Body
-from serve.cache.lru import LISTING, SizedLRUCache, SnapshotKey
-from serve.cache.registry import ROWS, CacheRegistry
+from serve.cache import LISTING, ROWS, CacheRegistry, SnapshotKey
 from serve.catalog import Catalog
 from serve.compute import ComputeQueue
 from serve.downloads.links import checked_public_url
@@ -25,15 +23,16 @@ from serve.market_data import MarketData
 from serve.object_signing import ObjectSigner, checked_endpoint, parse_bucket
 from serve.observability.damage import Damage
 from serve.observability.health import Components
-from serve.pages.alphas import AlphaPages
-from serve.pages.change_log import ChangeLogs
-from serve.pages.curve_pages import CurvePages
-from serve.pages.engine import BookPages, Pages, TablePages
-from serve.pages.ledgers import Ledgers
-from serve.pages.reader import Reader
+from serve.pages.bodies import Bodies
+from serve.pages.books import BookPages
+from serve.pages.changes import ChangeLogs
+from serve.pages.duckdb import Engine
+from serve.pages.equity import CurvePages, Ledgers
+from serve.pages.listing import AlphaPages
 from serve.pages.rebalances import RebalanceIndexes
 from serve.pages.row_folder import RowFolder, open_folder
 from serve.pages.row_tables import RowTables
+from serve.pages.source import Pages, TablePages
 from serve.pages.symbols import RunSymbols
 from serve.research.luck import LuckAnswers
 from serve.research.neighbours import ReturnsStores
@@ -45,8 +44,6 @@ from serve.source_archive import SourceArchives
 
 SOON_SECONDS: Final = 0.1
 """How long after everything is open the rest begins to load: the port opens meanwhile, and does not wait for it."""
-_MAX_REQUESTED_PAGES: Final = 10_000
-"""Pages of which it is known that they were asked for, to keep those that are asked for again."""
 
 
 class ServerState:
@@ -79,23 +76,22 @@ class ServerState:
             storage, settings.refresh_seconds, self._catalogue_changed, settings.list_seconds
         )
         self.damage = Damage(storage, self.snapshots)
-        self.reader = Reader()
+        self.engine = Engine()
         self.caches = caches = CacheRegistry(cache_bytes(settings.memory_bytes, settings.workers))
-        self.bodies: SizedLRUCache[Body] = caches["bodies"]
-        self.asked_again = AdmissionFilter(_MAX_REQUESTED_PAGES)
-        self.indexes = RebalanceIndexes(self.reader, caches["rebalances"])
-        self.ledgers = Ledgers(self.reader, caches["ledgers"])
+        self.bodies = Bodies(caches["bodies"])
+        self.indexes = RebalanceIndexes(self.engine, caches["rebalances"])
+        self.ledgers = Ledgers(self.engine, caches["ledgers"])
         folder = _row_folder(settings, storage)
-        self.row_tables = RowTables(self.reader, caches[ROWS], self._is_read, folder)
-        symbols = RunSymbols(self.reader, caches["symbols"])
-        tables = TablePages(self.reader, self.row_tables, self.indexes, symbols)
-        self.pages = Pages(tables, CurvePages(self.ledgers), BookPages(self.reader))
+        self.row_tables = RowTables(self.engine, caches[ROWS], self._is_read, folder)
+        symbols = RunSymbols(self.engine, caches["symbols"])
+        tables = TablePages(self.engine, self.row_tables, self.indexes, symbols)
+        self.pages = Pages(tables, CurvePages(self.ledgers), BookPages(self.engine))
         self.alphas = AlphaPages()
         self.change_logs = ChangeLogs()
         self.returns = Returns(caches["returns"])
         self.neighbours = ReturnsStores(self.snapshots, _returns_folder(settings), storage.identity)
-        self.metrics = Metrics(self.reader, caches["run_figures"], caches["metrics"], self.damage.note)
-        self.luck = LuckAnswers(self.reader, caches["luck"])
+        self.metrics = Metrics(self.engine, caches["run_figures"], caches["metrics"], self.damage.note)
+        self.luck = LuckAnswers(self.engine, caches["luck"])
         self.market_data = MarketData(settings.market_data)
         self.source_downloads = SourceArchives(storage, settings.archives, settings.archives_public_endpoint)
         bucket, prefix = parse_bucket(settings.datasets, "ALPHA_RESULTS_DATASETS")
@@ -132,17 +128,12 @@ class ServerState:
         await asyncio.to_thread(self.row_tables.close)
         await asyncio.to_thread(self.computing.close)
         self.table_views.close()
-        self.reader.close()
+        self.engine.close()
         await self.access.close()
 
     def _begin_to_load(self) -> None:
         """Load what the first answers do without."""
-        self.computing.submit(self._load_engine)
         self.computing.submit(self.metrics.warm)
-
-    def _load_engine(self) -> None:
-        """Load the query engine, which nothing needs before the first rows are asked for."""
-        _ = self.reader.engine
 
     def _catalogue_changed(self) -> None:
         """Drop what is cached of snapshots that nobody reads any more."""

@@ -14,7 +14,7 @@ from schemas.table import Column
 from schemas.tables import PUBLISHED_TABLES
 from serve.downloads.links import AS_BUILT, WITHOUT_RAW, TableLink
 from serve.downloads.views import FileFacts, TableViews
-from serve.pages.readable_books import holds_book
+from serve.pages.books import holds_book
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from schemas.errors import SnapshotCorrupt
 from schemas.table import Column
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import RAW_PREFIX
-from serve.cache.lru import SnapshotKey
+from serve.cache import SnapshotKey
 
 OPEN_FILES: Final = 16
 """Views whose bytes are on the disk; each takes a file descriptor."""

@@ -11,7 +11,7 @@ from serve.auth.caller import KeyRow
 from serve.http.answer import Bare, EndpointFunction, Page, Single
 from serve.http.envelope import make_page
 from serve.http.request import Request
-from serve.pages.instants import instant, instant_or_null, now
+from serve.pages.json import instant, instant_or_null, now
 from serve.state import ServerState
 
 ACCESS: Final = "access store"

@@ -9,14 +9,13 @@ from typing import Any, Final
 from schemas.errors import ApiError
 from schemas.metrics.headline import HEADLINE
 from serve.auth.caller import Caller
-from serve.cache.lru import LISTING
+from serve.cache import LISTING
 from serve.endpoints.description import complete
 from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Single
 from serve.http.params import Values
 from serve.http.request import Request
-from serve.pages.alpha_figures import Days, FiguresQuery, closed_kinds
-from serve.pages.alphas import AlphasQuery
-from serve.pages.page_query import Found
+from serve.pages.listing import AlphasQuery, Days, FiguresQuery, closed_kinds
+from serve.pages.query import Found
 from serve.state import ServerState
 
 

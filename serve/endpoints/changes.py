@@ -14,7 +14,7 @@ from schemas.errors import ApiError
 from serve.auth.caller import Caller
 from serve.http.answer import Answer, EndpointFunction, Page
 from serve.http.request import Request
-from serve.pages.change_cursor import Cursor
+from serve.pages.changes import Cursor
 from serve.state import ServerState
 
 

@@ -15,7 +15,7 @@ from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
 from serve.auth.caller import Caller
 from serve.http.answer import Answer, EndpointFunction, Single
 from serve.http.request import Request
-from serve.pages.readable_books import holds_book
+from serve.pages.books import holds_book
 from serve.state import ServerState
 
 

@@ -9,7 +9,7 @@ from schemas.endpoints import ENDPOINTS
 from serve.endpoints.window_query import window_query
 from serve.http.answer import EndpointFunction, PageEndpoint
 from serve.http.request import Request
-from serve.pages.page_query import BOOK, EQUITY, Found, PageQuery
+from serve.pages.query import BOOK, EQUITY, Found, PageQuery
 
 
 def books(request: Request) -> PageQuery:

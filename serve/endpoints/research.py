@@ -19,7 +19,7 @@ from serve.http.answer import Answer, EndpointFunction, Page, Single
 from serve.http.envelope import kind_missing
 from serve.http.params import refusal
 from serve.http.request import Request
-from serve.pages.readable_books import holds_book
+from serve.pages.books import holds_book
 from serve.research.chosen import chosen_runs, require_book
 from serve.research.contribution import contribution, nothing, shortened
 from serve.research.correlation import Question, measure, no_data
@@ -50,7 +50,7 @@ async def correlations(service: ServerState, request: Request) -> Answer:
 def _correlations(service: ServerState, request: Request, runs: tuple[Snapshot, ...]) -> Single:
     question = asked(request, request.values["by"])
     require_book(runs, question.book, raw=question.raw)
-    found = measure(service.reader, service.returns, runs, question)
+    found = measure(service.engine, service.returns, runs, question)
     names = [run.alpha_id for run in runs]
     withheld = {
         f"{names[row]},{names[column]}": figure.text
@@ -109,7 +109,7 @@ def _compared(
         )
     else:
         others = _readable_runs(service, request) if named is None else named
-        found = among_few(service.reader, service.returns, (snapshot, *others), question, order)
+        found = among_few(service.engine, service.returns, (snapshot, *others), question, order)
     return _page(service, request, question, found)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from serve.endpoints.window_query import window_query
 from serve.http.answer import EndpointFunction, PageEndpoint
 from serve.http.request import Request
-from serve.pages.page_query import DECISION, Found, PageQuery, weight_column
+from serve.pages.query import DECISION, Found, PageQuery, weight_column
 
 _SORT_COLUMNS: Final = {"score": "score", "rank": "average_rank", "symbol": "symbol"}
 _DESCENDING: Final = frozenset({"score", "weight"})

@@ -19,7 +19,7 @@ from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, Snapsho
 from serve.downloads.compared_tables import compared_tables
 from serve.http.answer import Answer, EndpointFunction, Page, Single
 from serve.http.request import Request
-from serve.pages.compared_snapshots import compare
+from serve.pages.compare import compare
 from serve.state import ServerState
 
 
@@ -109,7 +109,7 @@ def _comparison(service: ServerState, request: Request) -> Single:
     later = _opened(service, served, values["to_snapshot"] or served.id)
     earlier = _opened(service, served, values["from_snapshot"] or _before(served.pointer, later.id))
     caller = request.the_caller
-    found = compare(service.reader, service.metrics, earlier, later, caller.callable_ids, raw=request.raw)
+    found = compare(service.engine, service.metrics, earlier, later, caller.callable_ids, raw=request.raw)
     readable = {table for name in caller.callable_ids for table in ENDPOINTS[name].datasets}
     tables = compared_tables(service.table_views, earlier, later, readable, raw=request.raw)
     return Single(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schemas.parameters import SYMBOL
 from serve.http.request import Request
-from serve.pages.page_query import PageQuery
+from serve.pages.query import PageQuery
 
 _SYMBOL = SYMBOL.name
 

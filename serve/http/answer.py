@@ -10,7 +10,7 @@ from serve.pages.json import BodyChunks
 
 if TYPE_CHECKING:
     from serve.http.request import Request
-    from serve.pages.page_query import Found
+    from serve.pages.query import Found
     from serve.state import ServerState
 
 PRIVATE: Final = "private, no-cache"

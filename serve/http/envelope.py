@@ -9,9 +9,8 @@ import orjson
 
 from schemas.errors import ApiError
 from schemas.warning_codes import warning
-from serve.pages.instants import now
-from serve.pages.json import BodyChunks
-from serve.pages.page_query import Found, UnknownSymbol
+from serve.pages.json import BodyChunks, now
+from serve.pages.query import Found, UnknownSymbol
 
 _MAX_SYMBOLS: Final = 10
 """Unknown symbols named one by one."""

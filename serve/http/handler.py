@@ -15,11 +15,10 @@ from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, Snapsho
 from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
 from serve.auth.allow_list import Mode
 from serve.auth.tokens import Credentials
-from serve.cache.bodies import coded
 from serve.compute import CallerLeft
 from serve.http import envelope
 from serve.http.answer import EndpointFunction, PageEndpoint
-from serve.http.encoding import IDENTITY, IMMEDIATE_BYTES, negotiate
+from serve.http.encoding import negotiate
 from serve.http.errors import as_api_error
 from serve.http.params import parse_query, refusal
 from serve.http.request import ANSWERED, Request
@@ -37,8 +36,8 @@ from serve.http.responses import (
     tag_of_body,
     tag_of_query,
 )
-from serve.pages.page_query import Found
-from serve.pages.readable_books import visible_books
+from serve.pages.bodies import IDENTITY, IMMEDIATE_BYTES, coded
+from serve.pages.books import visible_books
 
 if TYPE_CHECKING:
     from serve.state import ServerState
@@ -251,14 +250,17 @@ class EndpointHandler:
         source = getattr(service, function.source)
         made_from = request.snapshot or request.listing
         found = source.cached(query, made_from)
-        if found is not None and (coding == IDENTITY or found.rows.size <= IMMEDIATE_BYTES):
-            return self._of_found(request, function, (query, tag, coding), found, in_memory=True)
-
-        def work() -> Response:
-            rows = source.load(query, made_from) if found is None else found
-            return self._of_found(request, function, (query, tag, coding), rows, in_memory=False)
-
-        return await service.compute(work)
+        costly = found is None
+        if found is None:
+            found = await service.compute(partial(source.load, query, made_from))
+        pieces = envelope.page(query, found, function.meta(request, query, found))
+        etag = quoted(tag_of_body(b"".join(pieces)) if function.tag_by_body else tag, coding)
+        if coding == IDENTITY or found.rows.size <= IMMEDIATE_BYTES:
+            body = coded(pieces, coding, etag)
+        else:
+            body, costly = await service.compute(partial(coded, pieces, coding, etag)), True
+        service.bodies.put(query.snapshot, tag, coding, body, costly=costly)
+        return page_response(body, headers, wanted)
 
     def _query(self, request: Request, function: PageEndpoint) -> tuple[Any, str]:
         """Return what a request asks for, and the tag of that."""
@@ -286,30 +288,3 @@ class EndpointHandler:
         tag = tag_of_query(self.endpoint.id, query, build)
         parsed.remember(view, query, tag)
         return query, tag
-
-    def _of_found(
-        self,
-        request: Request,
-        function: PageEndpoint,
-        named: tuple[Any, str, str],
-        found: Found,
-        *,
-        in_memory: bool,
-    ) -> Response:
-        """Make the response of what was found, and cache its body where that pays.
-
-        Parameters
-        ----------
-        named
-            The query, its tag and the content coding.
-        """
-        query, tag, coding = named
-        pieces = envelope.page(query, found, function.meta(request, query, found))
-        name = tag_of_body(b"".join(pieces)) if function.tag_by_body else tag
-        body = coded(pieces, coding, quoted(name, coding))
-        again = self._service.asked_again.note(tag)
-        # A page that is made in no time is cached when it is asked for again.
-        if again or not in_memory:
-            # What is asked once takes room that is free; only what is asked again pushes others out.
-            self._service.bodies.put(query.snapshot, (tag, coding), body.copied(), body.bytes, evict=again)
-        return page_response(body, request.the_caller.headers, request.headers.get(b"if-none-match"))

@@ -10,9 +10,9 @@ from litestar import HttpMethod, Request, Response, route
 from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import HTTPRouteHandler
 
-from serve.cache.bodies import coded
 from serve.http.encoding import negotiate
 from serve.http.responses import matches, matches_any, quoted, tag_of_body
+from serve.pages.bodies import coded
 
 _EVERY: Final = {
     "vary": "Accept-Encoding",

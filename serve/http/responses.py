@@ -13,11 +13,11 @@ import orjson
 from schemas.endpoint import Endpoint
 from schemas.error_codes import ERROR_CODES
 from schemas.errors import ApiError
-from serve.cache.bodies import JOINED_BYTES, Body, coded
-from serve.http import encoding, envelope
+from serve.http import envelope
 from serve.http.answer import PRIVATE, Answer, Bare, Page
 from serve.http.asgi import Receive, Scope, Send
 from serve.http.request import SCOPE, Request
+from serve.pages.bodies import IDENTITY, JOINED_BYTES, Body, coded
 from serve.pages.json import BodyChunks
 
 CALLER_LEFT: Final = "caller_left"
@@ -85,7 +85,7 @@ def page_response(body: Body, headers: Mapping[str, str], if_none_match: bytes |
     if if_none_match is not None and (matches(if_none_match, body.etag) or matches_any(if_none_match)):
         return not_modified(body.etag, headers)
     sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE, "etag": body.etag}
-    if body.coding != encoding.IDENTITY:
+    if body.coding != IDENTITY:
         sent["content-encoding"] = body.coding
     return Response(200, body.pieces, sent)
 
@@ -127,7 +127,7 @@ def object_response(
     sent = {**({} if shared else request.answer_headers), "vary": "Accept-Encoding"}
     sent["cache-control"] = "no-store" if isinstance(answer, Bare) else answer.cache_control
     packed = coded(pieces, coding)
-    if packed.coding != encoding.IDENTITY:
+    if packed.coding != IDENTITY:
         sent["content-encoding"] = packed.coding
     return Response(200, packed.pieces, sent, shared=shared)
 
@@ -184,7 +184,7 @@ def quoted(tag: str, coding: str) -> str:
 
     Only that of the plain body is strong: another release of a compressor makes other bytes of it.
     """
-    return f'"{tag}-{coding}"' if coding == encoding.IDENTITY else f'W/"{tag}-{coding}"'
+    return f'"{tag}-{coding}"' if coding == IDENTITY else f'W/"{tag}-{coding}"'
 
 
 def matches(if_none_match: bytes | None, etag: str) -> bool:

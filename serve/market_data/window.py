@@ -15,7 +15,7 @@ from datasets.figures.series import Floats, null_if_nan
 from schemas.objects.summaries import RETURN_BASES
 from schemas.rows import ROWS
 from serve.market_data.series import Benchmark
-from serve.pages.instants import day_or_null
+from serve.pages.json import day_or_null
 
 _ADJUSTED, _CLOSE = RETURN_BASES
 

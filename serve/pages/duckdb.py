@@ -157,6 +157,11 @@ class Engine:
                     self._database = _opened()
 
 
+def engine_version() -> str:
+    """Return the release of the engine."""
+    return duckdb.__version__
+
+
 def _opened() -> duckdb.DuckDBPyConnection:
     database = duckdb.connect(":memory:", config=_CONFIG)
     database.execute("SET lock_configuration = true").fetchall()

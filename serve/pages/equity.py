@@ -1,4 +1,4 @@
-"""A ledger's window as the equity curve that is served: measured anew for each window, its rows mostly written before."""
+"""Equity curves: a ledger in memory, measured anew for each window, its rows mostly written before."""
 
 from __future__ import annotations
 
@@ -21,10 +21,15 @@ from datasets.figures.equity import (
     summarised,
 )
 from datasets.figures.series import Dates, Floats
+from datasets.snapshot import Snapshot
 from schemas.rows import ROWS
 from schemas.tables import TABLES
-from serve.pages.instants import day_or_null
-from serve.pages.json import BodyChunks, writable
+from serve.cache import SizedLRUCache
+from serve.pages.books import holds_book
+from serve.pages.duckdb import Engine
+from serve.pages.json import NO_ROWS, BodyChunks, Rows, day_or_null, writable
+from serve.pages.query import Found, PageQuery
+from serve.pages.sql import select_all
 
 _ROW: Final = tuple(column.name for column in ROWS["equity"].columns)
 LEDGER_COLUMNS: Final = tuple(name for name in _ROW if name in TABLES["portfolio"])
@@ -195,3 +200,94 @@ def _json_ready(summary: EquitySummary, book: str) -> dict[str, Any]:
 
 def _floats(frame: pl.DataFrame, column: str) -> npt.NDArray[np.float64]:
     return frame[column].fill_null(float("nan")).to_numpy()
+
+
+_TABLE: Final = TABLES["portfolio"]
+
+
+class Ledgers:
+    """What equity curves are made of. Safe to share between threads.
+
+    Parameters
+    ----------
+    engine
+        What reads the files.
+    cache
+        Where ledgers stay.
+    """
+
+    def __init__(self, engine: Engine, cache: SizedLRUCache[Ledger]) -> None:
+        self._engine = engine
+        self._cache = cache
+
+    def cached(self, snapshot: Snapshot, book: str) -> Ledger | None:
+        """Return a book's ledger when it was read before."""
+        return self._cache.get(snapshot.key, book)
+
+    def load(self, snapshot: Snapshot, book: str) -> Ledger:
+        """Return a book's ledger.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When the file is gone or cannot be read.
+        """
+
+        def read() -> Ledger:
+            file = snapshot.file("portfolio", book)
+            return make_ledger(self._engine.frame(select_all(_TABLE, file, LEDGER_COLUMNS)))
+
+        return self._cache.get_or_load(snapshot.key, book, read, lambda ledger: ledger.bytes)
+
+
+_MAX_SESSIONS: Final = 5_000
+"""Sessions that may be measured on the event loop; more would keep other requests waiting."""
+
+
+class CurvePages:
+    """Pages of equity curves: measured over the window before it is paged.
+
+    Parameters
+    ----------
+    ledgers
+        What they are made of.
+    """
+
+    def __init__(self, ledgers: Ledgers) -> None:
+        self._ledgers = ledgers
+
+    def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
+        """Measure a window that is not too long of a ledger in memory."""
+        book = query.book or ""
+        if not holds_book(snapshot, query.table, book, raw=query.raw):
+            return _no_curve(query)
+        ledger = self._ledgers.cached(snapshot, book)
+        if ledger is None:
+            return None
+        start, end = _window(query, ledger)
+        return None if end - start > _MAX_SESSIONS else _measured(query, ledger, start, end)
+
+    def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
+        """Measure a window."""
+        book = query.book or ""
+        if not holds_book(snapshot, query.table, book, raw=query.raw):
+            return _no_curve(query)
+        ledger = self._ledgers.load(snapshot, book)
+        return _measured(query, ledger, *_window(query, ledger))
+
+
+def _window(query: PageQuery, ledger: Ledger) -> tuple[int, int]:
+    """Return the number of the window's first session, and of the one after its last."""
+    days, first, last = ledger.dates, query.first, query.last
+    start = 0 if first is None else int(days.searchsorted(np.datetime64(first, "D"), "left"))
+    end = len(days) if last is None else int(days.searchsorted(np.datetime64(last, "D"), "right"))
+    return start, max(start, end)
+
+
+def _measured(query: PageQuery, ledger: Ledger, start: int, end: int) -> Found:
+    found = curve(ledger, query.book or "", (start, end), offset=query.offset, limit=query.limit)
+    return Found(Rows(found.rows, found.returned, found.total), summary=found.summary)
+
+
+def _no_curve(query: PageQuery) -> Found:
+    return Found(NO_ROWS, missing=(query.table,), summary=summary_of_nothing(query.book or ""))

@@ -1,9 +1,10 @@
-"""Rows as they are sent: frames as JSON, the one form numbers, days and instants have in every answer, and a page of them."""
+"""The one form rows, numbers, days and instants have in every answer."""
 
 from __future__ import annotations
 
 import datetime as dt
 import io
+from datetime import UTC, date, datetime
 from typing import Final, NamedTuple
 
 import polars as pl
@@ -90,3 +91,30 @@ def _written(moments: pl.Series) -> pl.Series:
     whole = utc.dt.strftime(_WHOLE)
     split = (utc.dt.microsecond() != 0).fill_null(value=False)
     return whole.zip_with(~split, utc.dt.strftime(_SPLIT)) if split.any() else whole
+
+
+def instant(moment: datetime) -> str:
+    """Write a moment as ``2020-01-03T14:30:00Z``, with microseconds only when they are not zero.
+
+    Parameters
+    ----------
+    moment
+        With a time zone; it is converted to UTC.
+    """
+    text = moment.astimezone(UTC).replace(tzinfo=None).isoformat()
+    return f"{text}Z"
+
+
+def instant_or_null(moment: datetime | None) -> str | None:
+    """Write a moment, None as None."""
+    return None if moment is None else instant(moment)
+
+
+def now() -> str:
+    """Write the server's clock, in UTC."""
+    return instant(datetime.now(UTC))
+
+
+def day_or_null(day: date | None) -> str | None:
+    """Write a day as ``YYYY-MM-DD``, None as None."""
+    return None if day is None else day.isoformat()

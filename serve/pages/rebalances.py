@@ -12,9 +12,9 @@ from typing import Final
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.tables import TABLES
-from serve.cache.lru import SizedLRUCache
-from serve.pages.page_query import Week
-from serve.pages.reader import Reader
+from serve.cache import SizedLRUCache
+from serve.pages.duckdb import Engine
+from serve.pages.query import Week
 from serve.pages.sql import select_all
 
 _TABLE: Final = TABLES["rebalances"]
@@ -68,15 +68,17 @@ class RebalanceIndex:
         """Rows of all cross-sections together; None when the run sealed no decisions."""
         return None if self._ends is None else self._ends[-1]
 
-    def rows_between(self, first: dt.date | None, last: dt.date | None) -> tuple[int, int] | None:
+    def rows_between(self, first: dt.date | None, last: dt.date | None, rows: int) -> tuple[int, int] | None:
         """Return the place of the first row of a span of days among all rows by day, and how many it has.
 
         Parameters
         ----------
         first, last
             Inclusive; None leaves that end open.
+        rows
+            Of the file; where these are not those of the weeks, nothing is known of their places.
         """
-        if self._ends is None:
+        if self._ends is None or self.rows != rows:
             return None
         start = 0 if first is None else bisect_left(self.dates, first)
         end = len(self.dates) if last is None else bisect_right(self.dates, last)
@@ -102,14 +104,14 @@ class RebalanceIndexes:
 
     Parameters
     ----------
-    reader
+    engine
         What reads the files.
     cache
         Where indexes stay.
     """
 
-    def __init__(self, reader: Reader, cache: SizedLRUCache[RebalanceIndex]) -> None:
-        self._reader = reader
+    def __init__(self, engine: Engine, cache: SizedLRUCache[RebalanceIndex]) -> None:
+        self._engine = engine
         self._cache = cache
         self.get: Final = cache.get
         """Return the index of a snapshot when it was read before; its name there is None."""
@@ -126,7 +128,7 @@ class RebalanceIndexes:
         def read() -> RebalanceIndex:
             file, present = snapshot.file("rebalances"), snapshot.columns("rebalances")
             columns = [name for name in _COLUMNS if name in present]
-            frame = self._reader.engine.frame(select_all(_TABLE, file, columns))
+            frame = self._engine.frame(select_all(_TABLE, file, columns))
             symbols = frame["n_symbols"].to_list() if "n_symbols" in frame.columns else None
             return RebalanceIndex(frame["date"].to_list(), frame["week_status"].to_list(), symbols)
 

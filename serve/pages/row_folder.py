@@ -29,7 +29,7 @@ from isal import isal_zlib
 
 from datasets.layout import snapshot_path
 from datasets.storage.disk import locked, writing
-from serve.cache.lru import SnapshotKey
+from serve.cache import SnapshotKey
 from serve.pages.row_table import NotTabled, RowsDamaged, RowTable
 
 _log = structlog.get_logger("serve.rows")

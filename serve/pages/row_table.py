@@ -20,7 +20,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -31,11 +31,10 @@ import pyarrow as pa
 from datasets.snapshot import Snapshot
 from schemas.rows import ROWS
 from schemas.tables import TABLES
-from serve.pages.compile import DAY_COLUMNS
+from serve.pages.duckdb import Engine, engine_version
 from serve.pages.json import BodyChunks, Rows, writable
-from serve.pages.page_query import DECISION, PageQuery, TableView
-from serve.pages.reader import Reader, engine_version
-from serve.pages.sql import Statement, projection, quoted, select_symbols, source
+from serve.pages.query import DECISION, PageQuery, TableView
+from serve.pages.sql import DAY_COLUMNS, Statement, projection, quoted, select_symbols, source
 
 Numbers = npt.NDArray[np.integer[Any]]
 """Numbers of rows, from 0."""
@@ -102,21 +101,29 @@ class RowTable:
         """Memory of this process that it takes, about; pages of a mapped file belong to all processes."""
         return self._in_memory + _NAME_BYTES * len(self._names) + mmap.PAGESIZE
 
-    def scanned(self, query: PageQuery) -> int:
-        """Return how many rows are gone through for a page, about."""
-        if query.symbols is not None:
-            return sum(end - first for first, end in self._spans(query.symbols))
-        if not query.filters_rows and query.sort is None:
-            return 0
-        start, end = self._between(query)
-        return end - start
+    def _scanned(self, query: PageQuery, rows: int) -> int:
+        """Return how many rows are gone through to select some of those of the query's days."""
+        return (
+            rows if query.symbols is None else sum(end - first for first, end in self._spans(query.symbols))
+        )
 
     def _spans(self, symbols: Sequence[str]) -> list[tuple[int, int]]:
         """Return where the rows of each name are among those by name."""
         return [self._names[name] for name in symbols if name in self._names]
 
-    def cut(self, query: PageQuery) -> Rows:
+    @overload
+    def cut(self, query: PageQuery) -> Rows: ...
+
+    @overload
+    def cut(self, query: PageQuery, most: int) -> Rows | None: ...
+
+    def cut(self, query: PageQuery, most: int | None = None) -> Rows | None:
         """Return the page of a query of this table.
+
+        Parameters
+        ----------
+        most
+            Rows that may be gone through for it; None is returned where it takes more.
 
         Raises
         ------
@@ -125,11 +132,13 @@ class RowTable:
         """
         self._note_use()
         start, end = self._between(query)
-        if not query.filters_rows and query.sort is None:
+        if query.is_range:
             first = min(start + query.offset, end)
             last = min(first + query.limit, end)
             text = self._data[self._offsets[first] : self._offsets[last]]
             return Rows(_array(text), last - first, end - start)
+        if most is not None and self._scanned(query, end - start) > most:
+            return None
         rows = self._select(query, start, end)
         page = np.ascontiguousarray(rows[query.offset : query.offset + query.limit], np.int32)
         # Not by `pa.array`, which imports pandas where that is installed: it takes a second.
@@ -246,7 +255,7 @@ def table_source(view: TableView, snapshot: Snapshot) -> TableSource | None:
     return TableSource(view, snapshot, Statement(columns, shown.binds), digest)
 
 
-def make_batch(reader: Reader, table: TableSource, spool: Callable[[], BinaryIO]) -> pa.RecordBatch:
+def make_batch(engine: Engine, table: TableSource, spool: Callable[[], BinaryIO]) -> pa.RecordBatch:
     """Read a published file and write its rows.
 
     Parameters
@@ -262,7 +271,7 @@ def make_batch(reader: Reader, table: TableSource, spool: Callable[[], BinaryIO]
         When the file is gone or cannot be read.
     """
     all_rows, all_names = table.statements()
-    names = [] if all_names is None else sorted(reader.engine.frame(all_names)["symbol"].to_list())
+    names = [] if all_names is None else sorted(engine.frame(all_names)["symbol"].to_list())
     spools: dict[str, BinaryIO] = {}
 
     def put(name: str, values: npt.NDArray[Any]) -> None:
@@ -272,7 +281,7 @@ def make_batch(reader: Reader, table: TableSource, spool: Callable[[], BinaryIO]
 
     last_day = length = rows = 0
     put("offsets", np.zeros(1, np.int64))
-    with reader.engine.parts(all_rows, _PART_ROWS) as parts:
+    with engine.parts(all_rows, _PART_ROWS) as parts:
         for part in parts:
             keys = part.select(pl.col(f"^{_KEY}.*$").name.replace(_KEY, "", literal=True))
             days = _days(keys["day"])

@@ -17,9 +17,9 @@ from polars.exceptions import PanicException
 from datasets.snapshot import Snapshot
 from schemas.errors import DiskUnavailable
 from schemas.rows import ROWS
-from serve.cache.lru import SizedLRUCache, SnapshotKey
-from serve.pages.page_query import TableView
-from serve.pages.reader import Reader
+from serve.cache import SizedLRUCache, SnapshotKey
+from serve.pages.duckdb import Engine
+from serve.pages.query import TableView
 from serve.pages.row_folder import MAX_SHARE, RowFolder
 from serve.pages.row_table import NotTabled, RowTable, make_batch, table_source
 from serve.runtime import release_arrow_memory
@@ -46,7 +46,7 @@ class RowTables:
 
     Parameters
     ----------
-    reader
+    engine
         What reads the files.
     cache
         Where tables stay; of those in a folder, what this process has of them.
@@ -58,12 +58,12 @@ class RowTables:
 
     def __init__(
         self,
-        reader: Reader,
+        engine: Engine,
         cache: SizedLRUCache[RowTable],
         is_read: Callable[[SnapshotKey], bool],
         folder: RowFolder | None = None,
     ) -> None:
-        self._reader = reader
+        self._engine = engine
         self._cache = cache
         self._is_read = is_read
         self.folder: Final = folder
@@ -168,7 +168,7 @@ class RowTables:
         if self.folder is not None:
             try:
                 if self.folder.write(
-                    owner, source.digest, size, lambda spool: make_batch(self._reader, source, spool)
+                    owner, source.digest, size, lambda spool: make_batch(self._engine, source, spool)
                 ):
                     self._spent.pop((owner, view), None)
                     self._open(self.folder, owner, view, source.digest)
@@ -179,7 +179,7 @@ class RowTables:
         if size > self._cache.limit * MAX_SHARE:
             raise NotTabled("it takes too much of the memory")
         self._cache.make_room(size)
-        table = RowTable(make_batch(self._reader, source, io.BytesIO))
+        table = RowTable(make_batch(self._engine, source, io.BytesIO))
         self._spent.pop((owner, view), None)
         self._cache.put(owner, view, table, table.bytes)
 

@@ -8,10 +8,10 @@ from typing import Final
 from datasets.snapshot import Snapshot
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import BOOK_KINDS
-from serve.cache.lru import SizedLRUCache
-from serve.pages.page_query import UnknownSymbol
-from serve.pages.readable_books import visible_books
-from serve.pages.reader import Reader
+from serve.cache import SizedLRUCache
+from serve.pages.books import visible_books
+from serve.pages.duckdb import Engine
+from serve.pages.query import UnknownSymbol
 from serve.pages.sql import select_symbols, source
 
 _SYMBOL_BYTES: Final = 128
@@ -26,14 +26,14 @@ class RunSymbols:
 
     Parameters
     ----------
-    reader
+    engine
         What reads the files.
     cache
         Where symbols stay.
     """
 
-    def __init__(self, reader: Reader, cache: SizedLRUCache[_Symbols]) -> None:
-        self._reader = reader
+    def __init__(self, engine: Engine, cache: SizedLRUCache[_Symbols]) -> None:
+        self._engine = engine
         self._cache = cache
 
     def cached_unknown(
@@ -66,7 +66,7 @@ class RunSymbols:
             parts = [(kind, book) for kind in kinds for book in books or (None,)]
             files = [snapshot.file(*part) for part in parts if snapshot.has(*part)]
             return _Symbols().union(
-                *(self._reader.engine.frame(select_symbols(source(file)))["symbol"] for file in files)
+                *(self._engine.frame(select_symbols(source(file)))["symbol"] for file in files)
             )
 
         return self._cache.get_or_load(snapshot.key, books, read, lambda x: len(x) * _SYMBOL_BYTES)

@@ -9,7 +9,7 @@ from schemas.errors import ApiError
 from schemas.tables.books import book_order
 from serve.auth.caller import Caller
 from serve.catalog import Catalog
-from serve.pages.readable_books import visible_books
+from serve.pages.books import visible_books
 
 
 def chosen_runs(catalog: Catalog, caller: Caller, names: Iterable[str]) -> tuple[Snapshot, ...]:

@@ -11,7 +11,7 @@ from datasets.figures.series import null_if_nan
 from datasets.figures.unavailable import Unavailable, too_few
 from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
-from serve.pages.reader import Reader
+from serve.pages.duckdb import Engine
 from serve.research.chosen import has_rows
 from serve.research.cross_sections import HOLDINGS, SCORES, Comparison, compare
 from serve.research.returns import TABLE, Returns
@@ -72,7 +72,7 @@ class Matrix:
     observations: list[list[int]]
 
 
-def measure(reader: Reader, returns: Returns, runs: Sequence[Snapshot], question: Question) -> Matrix:
+def measure(engine: Engine, returns: Returns, runs: Sequence[Snapshot], question: Question) -> Matrix:
     """Compare each run with each.
 
     Raises
@@ -86,7 +86,7 @@ def measure(reader: Reader, returns: Returns, runs: Sequence[Snapshot], question
     present = {place: run for place, run in enumerate(runs) if question.has_rows(run)}
     pairs = _of_returns(present, returns, question)
     if question.by != "returns":
-        pairs = _of_cross_sections(present, reader, question)
+        pairs = _of_cross_sections(present, engine, question)
     for row, column, figure, days in pairs:
         figures[row][column] = figures[column][row] = figure
         observations[row][column] = observations[column][row] = days
@@ -115,12 +115,12 @@ def _of_returns(runs: Mapping[int, Snapshot], returns: Returns, question: Questi
                 yield row, column, 1.0 if itself else found, int(left.size)
 
 
-def _of_cross_sections(runs: Mapping[int, Snapshot], reader: Reader, question: Question) -> Iterator[_Pair]:
+def _of_cross_sections(runs: Mapping[int, Snapshot], engine: Engine, question: Question) -> Iterator[_Pair]:
     if not runs:
         return
     comparison = OF_CROSS_SECTIONS[question.by]
     chosen = [(run, question.compared_book) for run in runs.values()]
-    found = compare(reader, chosen, comparison, question.window)
+    found = compare(engine, chosen, comparison, question.window)
     for number, row in enumerate(runs):
         for other, column in enumerate(runs):
             mean = null_if_nan(found.mean[number, other])

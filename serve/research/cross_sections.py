@@ -15,7 +15,7 @@ from datasets.figures.similarity import overlaps, rank_correlations
 from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
 from schemas.tables import PUBLISHED_TABLES
-from serve.pages.reader import Reader
+from serve.pages.duckdb import Engine
 from serve.pages.sql import Statement, quoted, selected, source, stored_order
 from serve.research.returns import Days, day_numbers, span
 
@@ -71,7 +71,7 @@ class Compared:
 
 
 def compare(
-    reader: Reader,
+    engine: Engine,
     runs: Sequence[tuple[Snapshot, str | None]],
     comparison: Comparison,
     window: Window,
@@ -99,7 +99,7 @@ def compare(
     days: list[int] = []
     for first, last in _stretches(runs, comparison.table, window):
         frames = [
-            reader.engine.frame(_rows_between(snapshot.file(comparison.table, book), comparison, first, last))
+            engine.frame(_rows_between(snapshot.file(comparison.table, book), comparison, first, last))
             for snapshot, book in runs
         ]
         days += frames[0]["date"].unique().sort().to_physical().to_list()

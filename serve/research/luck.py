@@ -8,8 +8,8 @@ from typing import Final
 from datasets.figure_data import read_evidence
 from datasets.figures.luck import Luck, LuckQuery, measure
 from datasets.snapshot import Snapshot
-from serve.cache.lru import SizedLRUCache
-from serve.pages.reader import Reader
+from serve.cache import SizedLRUCache
+from serve.pages.duckdb import Engine
 
 _BYTES: Final = 12_000
 """What one result takes as objects, about."""
@@ -22,14 +22,14 @@ class LuckAnswers:
 
     Parameters
     ----------
-    reader
+    engine
         What reads the files.
     cache
         Where results stay.
     """
 
-    def __init__(self, reader: Reader, cache: SizedLRUCache[Luck]) -> None:
-        self._reader = reader
+    def __init__(self, engine: Engine, cache: SizedLRUCache[Luck]) -> None:
+        self._engine = engine
         self._cache = cache
 
     def cached(self, snapshot: Snapshot, query: LuckQuery) -> Luck | None:
@@ -47,7 +47,7 @@ class LuckAnswers:
 
         def make() -> Luck:
             return measure(
-                read_evidence(partial(self._reader.engine.dataset, snapshot), snapshot, query.book), query
+                read_evidence(partial(self._engine.dataset, snapshot), snapshot, query.book), query
             )
 
         return self._cache.get_or_load(snapshot.key, query, make, lambda _: _BYTES)

@@ -17,7 +17,7 @@ from datasets.headline.columns import Allowed
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.catalog import Catalog
-from serve.pages.reader import Reader
+from serve.pages.duckdb import Engine
 from serve.research.correlation import OF_CROSS_SECTIONS, Question
 from serve.research.cross_sections import compare
 from serve.research.nearest import NO_VARIATION, TOO_FEW, Neighbour, search
@@ -155,7 +155,7 @@ def among_all(
 
 
 def among_few(
-    reader: Reader,
+    engine: Engine,
     returns: Returns,
     runs: Sequence[Snapshot],
     question: Question,
@@ -173,7 +173,7 @@ def among_few(
     compared = (
         _by_returns(returns, runs, question, found)
         if question.by == "returns"
-        else _by_cross_sections(reader, runs, question, found)
+        else _by_cross_sections(engine, runs, question, found)
     )
     for name, value, n in compared:
         if isinstance(value, Unavailable):
@@ -211,7 +211,7 @@ def _by_returns(
 
 
 def _by_cross_sections(
-    reader: Reader, runs: Sequence[Snapshot], question: Question, found: Neighbours
+    engine: Engine, runs: Sequence[Snapshot], question: Question, found: Neighbours
 ) -> _Figures:
     snapshot, *others = runs
     comparison, book = OF_CROSS_SECTIONS[question.by], question.compared_book
@@ -226,7 +226,7 @@ def _by_cross_sections(
         except SnapshotCorrupt:
             found.excluded[UNREADABLE] += 1
     chosen = [(run, book) for run in (snapshot, *present)]
-    figures = compare(reader, chosen, comparison, question.window, first_only=True)
+    figures = compare(engine, chosen, comparison, question.window, first_only=True)
     found.span = figures.first_date, figures.last_date
     for place, other in enumerate(present, start=1):
         mean = null_if_nan(figures.mean[0, place])

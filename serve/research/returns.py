@@ -13,7 +13,7 @@ from datasets.figures.series import Floats
 from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotUnreadable
-from serve.cache.lru import SizedLRUCache
+from serve.cache import SizedLRUCache
 
 Days = npt.NDArray[np.int32]
 """Days since 1970-01-01, ascending, none twice."""

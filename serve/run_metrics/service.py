@@ -18,8 +18,8 @@ from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics_documentation import documentation
-from serve.cache.lru import SizedLRUCache
-from serve.pages.reader import Reader
+from serve.cache import SizedLRUCache
+from serve.pages.duckdb import Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Metrics:
 
     Parameters
     ----------
-    reader
+    engine
         What reads the files.
     figures, answers
         Where figures of runs, and answers made of them, stay.
@@ -59,12 +59,12 @@ class Metrics:
 
     def __init__(
         self,
-        reader: Reader,
+        engine: Engine,
         figures: SizedLRUCache[RunFigures],
         answers: SizedLRUCache[EncodedAnswer],
         unread: Callable[[Pointer, SnapshotCorrupt], None] = lambda *_: None,
     ) -> None:
-        self._reader = reader
+        self._engine = engine
         self._unread = unread
         self._figures = figures
         self._answers = answers
@@ -114,7 +114,7 @@ class Metrics:
     def _run(self, snapshot: Snapshot) -> RunFigures:
         def read_figures() -> RunFigures:
             return read(
-                partial(self._reader.engine.dataset, snapshot),
+                partial(self._engine.dataset, snapshot),
                 snapshot,
                 partial(self._unread, snapshot.pointer),
             )

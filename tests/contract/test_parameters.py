@@ -9,7 +9,7 @@ import pytest
 from schemas.endpoint import AllowListScope, Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.parameters import FROM_SNAPSHOT, SNAPSHOT, TO_SNAPSHOT, Parameter, ParameterKind
-from serve.pages.change_cursor import START, Cursor
+from serve.pages.changes import START, Cursor
 from tests.contract.cases import CASES, OF_AN_ALPHA, WINDOWED, asked, every
 from tests.support.contract_app import FULL, HIDDEN, ContractApp
 

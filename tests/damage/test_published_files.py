@@ -26,7 +26,7 @@ from schemas.errors import SnapshotCorrupt, SnapshotError, SnapshotUnreadable, S
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS
 from serve.catalog import Catalog
 from serve.observability.damage import Damage
-from serve.pages.reader import Reader
+from serve.pages.duckdb import Engine
 from serve.pages.sql import Statement
 from tests.support import published
 from tests.support.application import running
@@ -401,29 +401,28 @@ def test_a_panic_is_503_in_the_envelope_and_leaves_the_service_answering(
 def test_a_file_that_is_what_was_published_but_cannot_be_decoded_is_told_from_a_wrong_statement(
     tmp_path: Path,
 ) -> None:
-    reader = Reader()
+    engine = Engine()
     path = tmp_path / "x.parquet"
     pl.DataFrame({"n": [1]}).write_parquet(path)
     with pytest.raises(SnapshotUnreadable):
-        reader.engine.frame(Statement("SELECT absent FROM read_parquet(?)", (str(path),)))
+        engine.frame(Statement("SELECT absent FROM read_parquet(?)", (str(path),)))
     with pytest.raises(Exception, match="syntax") as wrong:
-        reader.engine.frame(Statement("SELEC 1"))
+        engine.frame(Statement("SELEC 1"))
     assert not isinstance(wrong.value, SnapshotCorrupt)
-    reader.close()
+    engine.close()
 
 
 def test_an_engine_that_broke_down_is_replaced() -> None:
     import duckdb  # noqa: PLC0415 - the engine's own error is what is put in
 
-    reader = Reader()
+    engine = Engine()
     one = Statement("SELECT 1 AS n")
-    assert reader.engine.frame(one).item() == 1
-    engine = reader.engine
+    assert engine.frame(one).item() == 1
     broken = engine._database  # noqa: SLF001 - nothing that is asked from outside breaks it
     engine._forget(duckdb.FatalException("database has been invalidated"))  # noqa: SLF001 - as above
     broken.close()
-    assert reader.engine.frame(one).item() == 1
-    reader.close()
+    assert engine.frame(one).item() == 1
+    engine.close()
 
 
 def test_notebooks_are_refused_a_damaged_file_as_well(root: Path) -> None:

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datasets.history import Change
-from serve.pages.change_cursor import START, Cursor
-from serve.pages.change_log import ChangeLog, Entry, make_entry
+from serve.pages.changes import START, ChangeLog, Cursor, Entry, make_entry
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.cache.lru import SizedLRUCache
-from serve.cache.registry import CacheRegistry
+from serve.cache import CacheRegistry, SizedLRUCache
 
 OWNER = ("alpha", "snapshot")
 

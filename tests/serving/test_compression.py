@@ -18,8 +18,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.cache.bodies import Body, coded
-from serve.http.encoding import encode
+from serve.pages.bodies import Body, coded, encode
 from tests.support import plain_http
 from tests.support.compressed_page import CompressedPage, compressed_page
 

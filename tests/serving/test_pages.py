@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
-from serve.cache.bodies import AdmissionFilter, Body
-from serve.cache.lru import SizedLRUCache
+from serve.cache import SizedLRUCache
 from serve.pages import row_table, row_tables
+from serve.pages.bodies import Bodies, Body
+from serve.pages.duckdb import Engine
 from serve.pages.json import to_json
-from serve.pages.page_query import PageQuery
-from serve.pages.reader import Reader
+from serve.pages.query import PageQuery
 from serve.pages.row_folder import RowFolder
 from serve.pages.row_table import RowTable, make_batch
 from serve.pages.sql import Statement, source
@@ -194,9 +194,9 @@ def test_every_text_and_instant_is_written_as_the_engine_writes_it(tmp_path: Pat
             "day": [dt.date(2020, 1, 3)] * 20_000 + [dt.date(2020, 1, 4)] * 25_000,
         }
     )
-    reader = Reader()
-    table = RowTable(make_batch(reader, cast(Any, File(tmp_path / "f.parquet", frame)), io.BytesIO))
-    reader.close()
+    engine = Engine()
+    table = RowTable(make_batch(engine, cast(Any, File(tmp_path / "f.parquet", frame)), io.BytesIO))
+    engine.close()
     everything = PageQuery(("a", "s"), "", "decisions", "score", raw=False, limit=frame.height)
     assert b"".join(table.cut(everything).pieces) == to_json(frame)
     second = everything._replace(first=dt.date(2020, 1, 4), offset=4_999, limit=5)
@@ -238,14 +238,23 @@ def test_the_bound_holds_and_the_least_used_goes_first(acts: list[tuple[str, int
     assert cache.bytes == sum(size for (owner, _), size in sizes.items() if owner != "a")
 
 
-def test_what_was_asked_is_remembered_for_a_while() -> None:
-    asked = AdmissionFilter(10)
-    assert [asked.note(n) for n in (1, 2, 1, 2)] == [False, False, True, True]
-    assert not any(asked.note(n) for n in range(10, 18))
-    assert asked.note(1), "ten names back at least"
+def test_only_bodies_asked_again_push_others_out() -> None:
+    body = Body((b"x" * 1000,), "identity")
+    cache: SizedLRUCache[Body] = SizedLRUCache(3 * body.bytes)
+    bodies, owner = Bodies(cache, asked=10), ("a", "s")
+
+    def kept(tag: int) -> bool:
+        bodies.put(owner, str(tag), "identity", body, costly=False)
+        return cache.get(owner, (str(tag), "identity")) is not None
+
+    assert [kept(n) for n in (1, 2, 1, 2)] == [False, False, True, True]
+    assert not any(kept(n) for n in range(10, 18))
+    assert kept(10), "ten pages back at least"
     for n in range(100, 130):
-        asked.note(n)
-    assert not asked.note(2), "and not for ever"
+        kept(n)
+    assert not kept(11), "and not for ever"
+    bodies.put(owner, "costly", "identity", body, costly=True)
+    assert cache.get(owner, ("costly", "identity")) is None, "three that were asked again take all the room"
 
 
 def test_a_page_asked_again_and_again_has_the_same_bytes(api: ApiClient, plain: str) -> None:

@@ -12,10 +12,9 @@ from schemas.tables import TABLES
 from serve.endpoints.signals import cross_section
 from serve.http.params import parse_query
 from serve.http.request import Request
-from serve.pages.compile import compile_page, window
-from serve.pages.page_query import DECISION, PageQuery
+from serve.pages.query import DECISION, PageQuery
 from serve.pages.rebalances import RebalanceIndex
-from serve.pages.sql import Paged, Statement, projection, quoted, source
+from serve.pages.sql import Paged, Statement, compile_page, projection, quoted, source, window
 
 DAY = dt.date(2020, 1, 3)
 DECISIONS = tuple(column.name for column in TABLES["decisions"].published_columns)
@@ -44,7 +43,8 @@ class File:
 
 def compiled(query: PageQuery, index: RebalanceIndex | None = None, rows: int = 9) -> Paged:
     book = query.book if TABLES[query.table].partition else None
-    return compile_page(query, book, cast(Any, File(query.table, rows)), index)
+    days = None if index is None else index.rows_between(query.first, query.last, rows)
+    return compile_page(query, book, cast(Any, File(query.table, rows)), days)
 
 
 def week(**values: Any) -> str:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 from serve.pages import row_folder, row_table, row_tables
-from serve.pages.page_query import Found, PageQuery
+from serve.pages.query import Found, PageQuery
 from serve.pages.row_folder import RowFolder, open_folder
 from tests.support import published
 from tests.support.application import running
@@ -78,7 +78,7 @@ def without_engine(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("the engine was asked")
 
     for name in ("frame", "parts", "page"):
-        monkeypatch.setattr(parts.reader.engine, name, fail)
+        monkeypatch.setattr(parts.engine, name, fail)
 
 
 def expected(root: Path, query: PageQuery) -> Found:

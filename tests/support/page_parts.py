@@ -12,20 +12,19 @@ from datasets.catalogue import Catalogue
 from datasets.storage import open_storage
 from schemas.endpoints import ENDPOINTS
 from serve.app import ROUTES
-from serve.cache.lru import SnapshotKey
-from serve.cache.registry import CacheRegistry
+from serve.cache import CacheRegistry, SnapshotKey
 from serve.http.answer import PageEndpoint
 from serve.http.params import parse_query
 from serve.http.request import Request
-from serve.pages.curve_pages import CurvePages
-from serve.pages.engine import BookPages, Pages, TablePages
+from serve.pages.books import BookPages
+from serve.pages.duckdb import Engine
+from serve.pages.equity import CurvePages, Ledgers
 from serve.pages.json import Rows
-from serve.pages.ledgers import Ledgers
-from serve.pages.page_query import Found, PageQuery
-from serve.pages.reader import Reader
+from serve.pages.query import Found, PageQuery
 from serve.pages.rebalances import RebalanceIndexes
 from serve.pages.row_folder import RowFolder
 from serve.pages.row_tables import RowTables
+from serve.pages.source import Pages, TablePages
 from serve.pages.symbols import RunSymbols
 from tests.support import published
 
@@ -51,15 +50,15 @@ class Parts:
         snapshot = self.catalogue.resolve(published.ALPHA)
         assert snapshot is not None
         self.snapshot = snapshot
-        self.reader = Reader()
+        self.engine = Engine()
         self.caches = caches = CacheRegistry(limit)
-        self.row_tables = RowTables(self.reader, caches["rows"], self.is_read, folder)
-        indexes = RebalanceIndexes(self.reader, caches["rebalances"])
-        symbols = RunSymbols(self.reader, caches["symbols"])
+        self.row_tables = RowTables(self.engine, caches["rows"], self.is_read, folder)
+        indexes = RebalanceIndexes(self.engine, caches["rebalances"])
+        symbols = RunSymbols(self.engine, caches["symbols"])
         self.pages = Pages(
-            TablePages(self.reader, self.row_tables, indexes, symbols),
-            CurvePages(Ledgers(self.reader, caches["ledgers"])),
-            BookPages(self.reader),
+            TablePages(self.engine, self.row_tables, indexes, symbols),
+            CurvePages(Ledgers(self.engine, caches["ledgers"])),
+            BookPages(self.engine),
         )
 
     def is_read(self, owner: SnapshotKey) -> bool:
@@ -104,7 +103,7 @@ class Parts:
 
     def close(self) -> None:
         self.row_tables.close()
-        self.reader.close()
+        self.engine.close()
 
 
 def whole(found: Found) -> Found:

@@ -7,15 +7,14 @@ from typing import Final, Protocol
 
 from datasets.snapshot import Snapshot
 from schemas.tables import TABLES
-from schemas.tables.books import BOOK_KINDS
-from serve.pages.compile import compile_books, compile_page
+from serve.pages.books import holds_book
+from serve.pages.duckdb import Engine
 from serve.pages.json import NO_ROWS, Rows
-from serve.pages.page_query import BOOK, DECISION, EQUITY, Found, PageQuery, TableView, UnknownSymbol, Week
-from serve.pages.readable_books import holds_book, visible_books
-from serve.pages.reader import Reader
+from serve.pages.query import BOOK, DECISION, EQUITY, Found, PageQuery, TableView, UnknownSymbol, Week
 from serve.pages.rebalances import RebalanceIndex, RebalanceIndexes
 from serve.pages.row_table import RowsDamaged
 from serve.pages.row_tables import RowTables
+from serve.pages.sql import compile_page
 from serve.pages.symbols import RunSymbols
 
 _MAX_SCANNED: Final = 500_000
@@ -82,51 +81,44 @@ class TablePages:
 
     Parameters
     ----------
-    reader
+    engine
         What reads the files.
     tables, indexes, symbols
         What is cached of them.
     """
 
     def __init__(
-        self, reader: Reader, tables: RowTables, indexes: RebalanceIndexes, symbols: RunSymbols
+        self, engine: Engine, tables: RowTables, indexes: RebalanceIndexes, symbols: RunSymbols
     ) -> None:
-        self._reader = reader
+        self._engine = engine
         self._tables = tables
         self._indexes = indexes
         self._symbols = symbols
 
     def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
         """Cut a page from a table that is open, if that takes no time."""
-        week = None
-        if query.row == DECISION and snapshot.has_rows("rebalances"):
+        table, week = self._tables.get(query.snapshot, _view(query)), None
+        if table is None:
+            return None
+        if query.row == DECISION:
             index = self._indexes.get(query.snapshot, None)
             if index is None:
                 return None
             week = index.week(query.first)
-        empty = _empty(query, snapshot, week)
-        if empty is not None:
-            return empty
-        table = self._tables.get(query.snapshot, _view(query))
-        if table is None or table.scanned(query) > _MAX_SCANNED:
-            return None
         unknown: tuple[UnknownSymbol, ...] | None = ()
         if query.symbols is not None:
             unknown = self._symbols.cached_unknown(snapshot, query.symbols, raw=query.raw)
-        if unknown is None:
-            return None
         try:
-            return Found(table.cut(query), unknown=unknown, week=week)
+            rows = None if unknown is None else table.cut(query, _MAX_SCANNED)
         except RowsDamaged:
             return None
+        return None if rows is None or unknown is None else Found(rows, unknown=unknown, week=week)
 
     def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
         """Cut a page from a table, or run its SQL."""
         index, week = None, None
-        days = query.first is not None or query.last is not None
-        if (query.row == DECISION or (query.table == "decisions" and days)) and snapshot.has_rows(
-            "rebalances"
-        ):
+        dated = query.first is not None or query.last is not None
+        if query.table == "decisions" and dated and snapshot.has_rows("rebalances"):
             index = self._indexes.load(snapshot)
             week = index.week(query.first) if query.row == DECISION else None
         empty = _empty(query, snapshot, week)
@@ -145,8 +137,11 @@ class TablePages:
                 return table.cut(query)
             except RowsDamaged:
                 self._tables.discard(snapshot, view)
+        days = None
+        if index is not None:
+            days = index.rows_between(query.first, query.last, snapshot.entry(query.table).rows)
         started = time.perf_counter()
-        rows = self._reader.engine.page(compile_page(query, view.book, snapshot, index))
+        rows = self._engine.page(compile_page(query, view.book, snapshot, days))
         self._tables.record_miss(snapshot, view, time.perf_counter() - started)
         return rows
 
@@ -174,31 +169,3 @@ def _empty(query: PageQuery, snapshot: Snapshot, week: Week | None) -> Found | N
     else:
         has_any = snapshot.has_rows(query.table)
     return None if has_any else Found(NO_ROWS, missing=(query.table,), week=week)
-
-
-class BookPages:
-    """Pages of the list of books, asked of the engine each time: it is short, and finished pages are cached.
-
-    Parameters
-    ----------
-    reader
-        What reads the files.
-    """
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-
-    def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
-        """Answer for a run without books; any other takes the engine."""
-        return None if _books(query, snapshot) else Found(NO_ROWS, missing=BOOK_KINDS)
-
-    def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
-        """Run the query."""
-        books = _books(query, snapshot)
-        if not books:
-            return Found(NO_ROWS, missing=BOOK_KINDS)
-        return Found(self._reader.engine.page(compile_books(query, snapshot, books)))
-
-
-def _books(query: PageQuery, snapshot: Snapshot) -> tuple[str, ...]:
-    return visible_books(snapshot, raw=query.raw) if snapshot.has("books") else ()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from schemas.errors import ApiError, SnapshotCorrupt
 from serve.pages import json
+from serve.pages.duckdb import Engine
 from serve.pages.json import to_json
-from serve.pages.reader import Reader
 from serve.pages.rebalances import RebalanceIndex
 from serve.pages.sql import Paged, Statement, source
 
@@ -27,70 +27,66 @@ def numbered(tmp_path: Path) -> list[Path]:
 
 
 def test_threads_never_see_each_others_rows(numbered: list[Path]) -> None:
-    reader = Reader()
+    engine = Engine()
 
     def ask(job: int) -> set[int]:
         n = job % len(numbered)
         table = source(str(numbered[n]))
-        frame = reader.engine.frame(
-            Statement(f"SELECT n, row FROM {table.sql} ORDER BY row DESC", table.binds)
-        )
+        frame = engine.frame(Statement(f"SELECT n, row FROM {table.sql} ORDER BY row DESC", table.binds))
         return {n, *frame["n"].unique().to_list()}
 
     with ThreadPoolExecutor(8) as pool:
         assert all(len(found) == 1 for found in pool.map(ask, range(120)))
-    reader.close()
+    engine.close()
 
 
 def test_a_failed_query_leaves_the_thread_able_to_ask_again(numbered: list[Path], tmp_path: Path) -> None:
-    reader = Reader()
+    engine = Engine()
     table = source(str(numbered[1]))
     good = Statement(f"SELECT n FROM {table.sql} LIMIT 1", table.binds)
     for bad in (source(str(tmp_path / "absent.parquet")), source(__file__)):
         with pytest.raises(SnapshotCorrupt):
-            reader.engine.frame(Statement(f"SELECT * FROM {bad.sql}", bad.binds))
-        assert reader.engine.frame(good).item() == 1
-    reader.close()
+            engine.frame(Statement(f"SELECT * FROM {bad.sql}", bad.binds))
+        assert engine.frame(good).item() == 1
+    engine.close()
 
 
 def test_the_engine_keeps_nothing_of_the_files_it_has_read(numbered: list[Path]) -> None:
-    reader = Reader()
+    engine = Engine()
     for path in numbered * 2:
         table = source(str(path))
-        reader.engine.frame(Statement(f"SELECT n, row FROM {table.sql} ORDER BY row DESC", table.binds))
-    used = reader.engine.frame(
-        Statement("SELECT sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()")
-    ).item()
+        engine.frame(Statement(f"SELECT n, row FROM {table.sql} ORDER BY row DESC", table.binds))
+    used = engine.frame(Statement("SELECT sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()")).item()
     assert used < 64 * 1024
-    reader.close()
+    engine.close()
 
 
 def test_parts_are_all_the_rows_in_the_order_of_the_file(numbered: list[Path]) -> None:
-    reader = Reader()
+    engine = Engine()
     table = source(str(numbered[2]))
-    with reader.engine.parts(Statement(f"SELECT row FROM {table.sql}", table.binds), 7_000) as parts:
+    with engine.parts(Statement(f"SELECT row FROM {table.sql}", table.binds), 7_000) as parts:
         heights, rows = zip(*((part.height, part["row"]) for part in parts), strict=True)
     assert heights == (7_000, 7_000, 6_000)
     assert pl.concat(rows).to_list() == list(range(20_000))
-    reader.close()
+    engine.close()
 
 
 def test_parts_that_are_left_alone_leave_the_thread_able_to_ask_again(numbered: list[Path]) -> None:
-    reader = Reader()
+    engine = Engine()
     table = source(str(numbered[1]))
     statement = Statement(f"SELECT n, row FROM {table.sql}", table.binds)
     for _ in range(3):
-        with reader.engine.parts(statement, 1_000) as parts:
+        with engine.parts(statement, 1_000) as parts:
             next(parts)
-            assert reader.engine.frame(statement).height == 20_000
-        with pytest.raises(ZeroDivisionError), reader.engine.parts(statement, 1_000) as parts:
+            assert engine.frame(statement).height == 20_000
+        with pytest.raises(ZeroDivisionError), engine.parts(statement, 1_000) as parts:
             assert next(parts).height / 0
-        assert reader.engine.frame(statement).height == 20_000
-    reader.close()
+        assert engine.frame(statement).height == 20_000
+    engine.close()
 
 
 def test_a_file_that_breaks_off_is_told_whole_and_in_parts(numbered: list[Path], tmp_path: Path) -> None:
-    reader = Reader()
+    engine = Engine()
     good = source(str(numbered[0]))
     broken = tmp_path / "broken.parquet"
     pl.DataFrame({"x": pl.Series(range(400_000)).hash()}).write_parquet(broken, row_group_size=20_000)
@@ -101,47 +97,47 @@ def test_a_file_that_breaks_off_is_told_whole_and_in_parts(numbered: list[Path],
     for bad in (source(str(broken)), source(str(tmp_path / "absent.parquet")), source(__file__)):
         statement = Statement(f"SELECT * FROM {bad.sql}", bad.binds)
         with pytest.raises(SnapshotCorrupt, match="cannot be read"):
-            reader.engine.frame(statement)
+            engine.frame(statement)
         with (
             pytest.raises(SnapshotCorrupt, match="cannot be read"),
-            reader.engine.parts(statement, 1_000) as parts,
+            engine.parts(statement, 1_000) as parts,
         ):
             list(parts)
-        assert reader.engine.frame(Statement(f"SELECT n FROM {good.sql} LIMIT 1", good.binds)).item() == 0
-    reader.close()
+        assert engine.frame(Statement(f"SELECT n FROM {good.sql} LIMIT 1", good.binds)).item() == 0
+    engine.close()
 
 
 def test_the_last_page_tells_the_total_without_counting() -> None:
-    reader = Reader()
+    engine = Engine()
     rows = Statement("SELECT * FROM range(?) t(n) LIMIT ? OFFSET ?", (10, 4, 8))
     impossible = Statement("SELECT error('counted')")
-    assert reader.engine.page(Paged(rows, impossible, 4, 8)).total == 10
-    reader.close()
+    assert engine.page(Paged(rows, impossible, 4, 8)).total == 10
+    engine.close()
 
 
 def test_an_empty_page_past_the_end_counts() -> None:
-    reader = Reader()
+    engine = Engine()
     rows = Statement("SELECT * FROM range(?) t(n) LIMIT ? OFFSET ?", (10, 4, 80))
-    found = reader.engine.page(Paged(rows, Statement("SELECT count(*) FROM range(?)", (10,)), 4, 80))
+    found = engine.page(Paged(rows, Statement("SELECT count(*) FROM range(?)", (10,)), 4, 80))
     assert (found.pieces, found.returned, found.total) == ((b"[]",), 0, 10)
-    reader.close()
+    engine.close()
 
 
 def test_queries_can_neither_load_code_nor_change_the_engines_settings() -> None:
     import duckdb  # noqa: PLC0415 - the engine's own error is what is expected
 
-    reader = Reader()
+    engine = Engine()
     for sql in ("SET threads = 8", "SET autoinstall_known_extensions = true"):
         with pytest.raises((duckdb.Error, SnapshotCorrupt), match="locked"):
-            reader.engine.frame(Statement(sql))
-    reader.close()
+            engine.frame(Statement(sql))
+    engine.close()
 
 
 def test_neighbours_of_a_day_in_an_index() -> None:
     days = [dt.date(2020, 1, 3), dt.date(2020, 1, 10)]
     weeks = RebalanceIndex(days, ["traded", "traded"], None)
     assert weeks.rows is None
-    assert weeks.rows_between(None, None) is None
+    assert weeks.rows_between(None, None, 0) is None
     assert weeks.week(days[1]) == ("traded", None)
     with pytest.raises(ApiError, match="2020-01-04 is not a rebalance date") as caught:
         weeks.week(dt.date(2020, 1, 4))
@@ -175,7 +171,7 @@ def test_rows_of_a_span_of_days(first: int | None, last: int | None, span: tuple
     weeks = RebalanceIndex(days, ["traded"] * 4, [10, 0, 20, 30])
     ends = [None if n is None else dt.date(2020, 1, n) for n in (first, last)]
     assert weeks.rows == 60
-    assert weeks.rows_between(*ends) == span
+    assert weeks.rows_between(*ends, 60) == span
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])

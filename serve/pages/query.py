@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from serve.pages.json import Rows
 
 if TYPE_CHECKING:
-    from serve.cache.lru import SnapshotKey
+    from serve.cache import SnapshotKey
 
 DECISION: Final = "decision"
 """The row of a weekly cross-section: the one whose rows are filtered by figures and sorted."""
@@ -89,9 +89,10 @@ class PageQuery(NamedTuple):
         return weight_column(self.book or "")
 
     @property
-    def filters_rows(self) -> bool:
-        """Whether rows of the days are left out."""
-        return self.symbols is not None or self.direction is not None or self.min_abs_weight is not None
+    def is_range(self) -> bool:
+        """Whether the rows are all those of the days, in the order of the file."""
+        conditions = (self.symbols, self.direction, self.min_abs_weight, self.sort)
+        return conditions == (None, None, None, None)
 
 
 def weight_column(book: str) -> str:

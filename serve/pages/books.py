@@ -1,4 +1,4 @@
-"""Which books of a run a key can read."""
+"""The books of a run: which of them a key can read, and their list."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from functools import lru_cache
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.tables.books import BOOK_KINDS, RAW_PREFIX, book_order
+from serve.pages.duckdb import Engine
+from serve.pages.json import NO_ROWS
+from serve.pages.query import Found, PageQuery
+from serve.pages.sql import compile_books
 
 
 def visible_books(snapshot: Snapshot, *, raw: bool) -> tuple[str, ...]:
@@ -49,3 +53,31 @@ def holds_book(snapshot: Snapshot, kind: str, book: str, *, raw: bool) -> bool:
         "The run has no such book among those this key can read.",
         {"available": list(visible)},
     )
+
+
+class BookPages:
+    """Pages of the list of books, asked of the engine each time: it is short, and finished pages are cached.
+
+    Parameters
+    ----------
+    engine
+        What reads the files.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
+        """Answer for a run without books; any other takes the engine."""
+        return None if _books(query, snapshot) else Found(NO_ROWS, missing=BOOK_KINDS)
+
+    def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
+        """Run the query."""
+        books = _books(query, snapshot)
+        if not books:
+            return Found(NO_ROWS, missing=BOOK_KINDS)
+        return Found(self._engine.page(compile_books(query, snapshot, books)))
+
+
+def _books(query: PageQuery, snapshot: Snapshot) -> tuple[str, ...]:
+    return visible_books(snapshot, raw=query.raw) if snapshot.has("books") else ()

@@ -13,7 +13,7 @@ from schemas.downloads import visible_columns
 from schemas.metrics.headline import RECORDED, HeadlineFigure
 from schemas.metrics.statistic import LEDGER, SOURCES, Checked
 from schemas.tables.books import CONDITIONED_BOOKS
-from serve.pages.reader import Reader
+from serve.pages.duckdb import Engine
 from serve.pages.sql import Statement, quoted, source
 
 _METRICS: Final = "performance.metrics"
@@ -55,7 +55,7 @@ class Answers(Protocol):
 
 
 def compare(
-    reader: Reader,
+    engine: Engine,
     metrics: Answers,
     earlier: Snapshot,
     later: Snapshot,
@@ -78,7 +78,7 @@ def compare(
         When a file of one of them is gone or cannot be read.
     """
     withheld: dict[str, str] = {}
-    weeks, names = _sections(reader, earlier, later, may_call, withheld, raw=raw)
+    weeks, names = _sections(engine, earlier, later, may_call, withheld, raw=raw)
     figures = _figures(metrics, earlier, later, may_call, withheld, raw=raw)
     return Comparison(figures, weeks, names, withheld)
 
@@ -144,7 +144,7 @@ def _figure(
 
 
 def _sections(
-    reader: Reader,
+    engine: Engine,
     earlier: Snapshot,
     later: Snapshot,
     may_call: Collection[str],
@@ -160,7 +160,7 @@ def _sections(
     if earlier.entry("decisions").sha256 == later.entry("decisions").sha256:
         return {name: [] for name in _SPANS}, {name: [] for name in _SPANS}
     columns = [x for x in _common(earlier, later, raw=raw) if x not in _KEY]
-    found = reader.engine.frame(_compared(earlier.file("decisions"), later.file("decisions"), columns))
+    found = engine.frame(_compared(earlier.file("decisions"), later.file("decisions"), columns))
     weeks, names = (found.filter(pl.col(key).is_not_null()) for key in _KEY)
     return _spans(weeks, "date", lambda x: x.isoformat()), _spans(names, "symbol", str)
 

@@ -1,1 +1,0 @@
-"""What is cached above the published files, bounded in bytes, and exact."""
