@@ -21,7 +21,6 @@ from schemas.openapi.responses import (
     shared_responses,
 )
 
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 GROUPS: Final[dict[str, str]] = {
     "meta": "The service and the calling key.",
     "catalog": "Which alphas there are and what is written about them.",
@@ -65,7 +64,6 @@ def document() -> dict[str, Any]:
             "license": {"name": "No licence has been granted", "identifier": "LicenseRef-none-granted"},
             "x-registry-version": registry_version(),
         },
-        "jsonSchemaDialect": DIALECT,
         "servers": [{"url": "/", "description": "The host that serves this document."}],
         "security": [{"key": []}],
         "tags": [{"name": name, "description": meaning} for name, meaning in GROUPS.items()],

@@ -40,7 +40,7 @@ def test_the_page_loads_nothing_of_another_host_and_runs_no_script_of_its_own(ap
     assert "unsafe" not in page.headers["content-security-policy"]
     assert "http" not in page.text
     assert not re.search(r"<script(?! src=)|<style|style=|\son[a-z]+=", page.text)
-    loaded = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    loaded = re.findall(r'(?:src|href)="(/[^"]+)"', page.text)
     assert len(loaded) == 3
     for path in loaded:
         found = api.ask("GET", path, {})
@@ -49,6 +49,10 @@ def test_the_page_loads_nothing_of_another_host_and_runs_no_script_of_its_own(ap
     start = api.ask("GET", "/docs/start.js", {}).text
     assert '"/openapi.json"' in start
     assert "validatorUrl: null" in start  # the library would send the document to a host of its own
+
+
+def test_the_document_is_of_the_one_dialect_that_the_page_shows_without_a_warning(api: ApiClient) -> None:
+    assert "jsonSchemaDialect" not in api.ask("GET", "/openapi.json", {}).json()
 
 
 def test_the_library_reads_documents_of_this_version(api: ApiClient) -> None:
