@@ -17,6 +17,7 @@ from serve.auth.settings import AccessSettings
 from serve.cache import LISTING, ROWS, CacheRegistry, SnapshotKey
 from serve.catalog import Catalog
 from serve.compute import ComputeQueue
+from serve.downloads.archives import SourceArchives
 from serve.downloads.links import checked_public_url
 from serve.downloads.views import TableViews
 from serve.market_data import MarketData
@@ -40,7 +41,6 @@ from serve.research.returns import Returns
 from serve.run_metrics.service import Metrics
 from serve.runtime import cache_bytes
 from serve.settings import Settings, compute_threads
-from serve.source_archive import SourceArchives
 
 SOON_SECONDS: Final = 0.1
 """How long after everything is open the rest begins to load: the port opens meanwhile, and does not wait for it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -20,9 +21,7 @@ from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, Snapsho
 from serve.auth.link_holder import LinkHolder
 from serve.auth.tokens import Credentials
 from serve.compute import CallerLeft
-from serve.downloads.links import ArchiveLink, Signed, TableLink, signed_text
-from serve.downloads.ranges import UnsatisfiableRange, same_entity, wanted_range
-from serve.downloads.signing import PARQUET_TYPE
+from serve.downloads.links import PARQUET_TYPE, ArchiveLink, Signed, TableLink, signed_text
 from serve.downloads.tables import opened, select_file
 from serve.http import request as requests
 from serve.http.asgi import Receive, Scope, Send
@@ -42,6 +41,7 @@ MAX_DOWNLOADS: Final = 32
 MAX_DOWNLOADS_PER_KEY: Final = 16
 THREADS: Final = 2
 """Threads that read pieces, apart from those that compute answers."""
+_RANGE: Final = re.compile(r"bytes=[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*\Z", re.IGNORECASE)
 
 
 class OpenFile(NamedTuple):
@@ -243,3 +243,53 @@ async def _disconnected(receive: Receive) -> None:
     """Wait until the caller left: what is sent after that is dropped without a word."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+class UnsatisfiableRange(ValueError):
+    """A range that begins after the end of the file."""
+
+
+def wanted_range(header: str | None, size: int) -> tuple[int, int] | None:
+    """Return the first byte of a range and the one after its last.
+
+    Parameters
+    ----------
+    header
+        The value of ``Range``; None when there is none.
+    size
+        Bytes of the file.
+
+    Returns
+    -------
+    tuple or None
+        None asks for the whole file: there is no range, it is not one of bytes, it breaks the grammar, or there are
+        several, of which a server may ignore all.
+
+    Raises
+    ------
+    UnsatisfiableRange
+        When nothing of the file is in it.
+    """
+    match = None if header is None else _RANGE.match(header)
+    if match is None or match[1] == match[2] == "":
+        return None
+    if match[1] == "":
+        length = min(int(match[2]), size)
+        if length == 0:
+            raise UnsatisfiableRange
+        return size - length, size
+    first = int(match[1])
+    last = int(match[2]) if match[2] else size - 1
+    if match[2] and last < first:
+        return None
+    if first >= size:
+        raise UnsatisfiableRange
+    return first, min(last + 1, size)
+
+
+def same_entity(if_range: str | None, etag: str) -> bool:
+    """Return whether a range may be answered: there is no ``If-Range``, or it names this very file.
+
+    A weak tag and a date never do: the file has a strong tag, and no date that a caller was told.
+    """
+    return if_range is None or if_range.strip() == etag

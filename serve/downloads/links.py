@@ -1,21 +1,35 @@
-"""Links of files: their paths, what is signed of them, and the address at which callers reach this service."""
+"""Links of files: their paths, their signatures, and the address at which callers reach this service."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple, Self
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from urllib.parse import parse_qsl
 
-from datasets.layout import BOOK_NAME, is_snapshot_id
+import structlog
+
+from datasets.layout import BOOK_NAME, is_snapshot_id, snapshot_path
 from schemas.errors import ApiError, SettingsError
 from schemas.kinds import ALPHA_ID
+from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
+from serve.object_signing import WAIT_SECONDS, SigningFailed
+
+if TYPE_CHECKING:
+    from serve.downloads.tables import TableFile
+    from serve.http.request import Request
+    from serve.state import ServerState
+
+_log = structlog.get_logger("serve.downloads")
 
 FILES: Final = "/files"
 """Where links begin; outside of the interface's own paths, for no key is sent with them."""
 AS_BUILT: Final = "as-built"
 WITHOUT_RAW: Final = "without-raw"
+PARQUET_TYPE: Final = "application/vnd.apache.parquet"
 _SUFFIX: Final = ".parquet"
 _HOST: Final = re.compile(
     r"[A-Za-z0-9._-]{1,253}(?::[0-9]{1,5})?\Z|\[[0-9A-Fa-f:.]{2,45}\](?::[0-9]{1,5})?\Z"
@@ -163,3 +177,37 @@ def base_url(public_url: str | None, headers: Mapping[bytes, bytes], *, behind_p
         host = "localhost"
     proto = headers.get(b"x-forwarded-proto", b"").rpartition(b",")[2].strip().lower()
     return f"{'https' if behind_proxies and proto == b'https' else 'http'}://{host}"
+
+
+async def signed_url(service: ServerState, request: Request, path: str, expires: int) -> str:
+    """Return a link of a file of this service, signed in the name of the calling key."""
+    key_id = request.the_caller.key_id
+    signature = await service.access.sign_link(key_id, signed_text(path, expires, key_id))
+    base = base_url(
+        service.public_url,
+        request.headers,
+        behind_proxies=service.access_settings.trusted_hops > 0,
+    )
+    return f"{base}{path}?{Signed(expires, key_id, signature).query}"
+
+
+async def stored_url(service: ServerState, file: TableFile) -> str | None:
+    """Have the object store of the datasets sign the address of a published file.
+
+    Returns
+    -------
+    str or None
+        None where the service answers itself: the root is a folder, the file is a view, or nobody can sign for now.
+    """
+    signer, link = service.table_signer, file.link
+    if signer is None or link.view != AS_BUILT:
+        return None
+    key = f"{snapshot_path(link.alpha, link.snapshot)}/{file.snapshot.entry(link.table, link.book).path}"
+    sign = partial(signer.sign, key, link.filename, PARQUET_TYPE, TABLE_LIFETIME)
+    try:
+        return await asyncio.wait_for(asyncio.to_thread(sign), WAIT_SECONDS)
+    except (SigningFailed, TimeoutError) as error:
+        _log.warning(
+            "tables_not_signed_by_store", alpha_id=link.alpha, kind=str(error) or type(error).__name__
+        )
+        return None

@@ -6,8 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from serve.downloads.links import ArchiveLink
-from serve.downloads.signing import signed_url
+from serve.downloads.links import ArchiveLink, signed_url
 from serve.http.answer import EndpointFunction, Single
 from serve.http.request import Request
 from serve.state import ServerState

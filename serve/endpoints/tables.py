@@ -11,7 +11,7 @@ from typing import Final
 from schemas.errors import ApiError
 from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
-from serve.downloads.signing import signed_url, stored_url
+from serve.downloads.links import signed_url, stored_url
 from serve.downloads.tables import TableFile, asked_for, offered, read_facts, row
 from serve.downloads.views import FileFacts
 from serve.http.answer import Answer, EndpointFunction, Single

@@ -22,8 +22,8 @@ from pipeline.archive import package
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import SettingsError
-from serve import source_archive
-from serve.source_archive import SourceArchives
+from serve.downloads import archives
+from serve.downloads.archives import SourceArchives
 from tests.support import plain_http
 from tests.support.application import running
 from tests.support.bucket import Bucket
@@ -108,7 +108,7 @@ def test_a_signed_address_opens_one_object_to_readers_only_until_it_expires(
     run.bucket.client.put_object(Bucket=run.bucket.name, Key="archives/other.zip", Body=b"of another run")
     with running(run.root, archives=run.archives) as api:
         url = api.json(PATH, api.key())["data"]["url"]
-        monkeypatch.setattr(source_archive, "SOURCE_LIFETIME", 1)
+        monkeypatch.setattr(archives, "SOURCE_LIFETIME", 1)
         short = api.json(PATH, api.key())["data"]["url"]
     signature = parse_qs(urlsplit(url).query)["X-Amz-Signature"][0]
     path = urlsplit(url).path

@@ -24,7 +24,7 @@ from serve.object_signing import (
     parse_bucket,
 )
 
-_log = structlog.get_logger("serve.source_archive")
+_log = structlog.get_logger("serve.downloads")
 
 RETRY_SECONDS: Final = 5
 REMEMBERED_SECONDS: Final = 60.0
