@@ -216,7 +216,7 @@ class Ours(Server):
 
 
 class Earlier(Ours):
-    """The server of another checkout of this project, with the environment of that checkout (`uv sync` in it), on the same root.
+    """The server of another checkout of this project, with the environment of that checkout (`uv sync --all-extras` in it), on the same root.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ class Earlier(Ours):
         self._checkout = checkout.resolve()
         self._python = self._checkout / ".venv" / "bin" / "python"
         if not self._python.exists():
-            raise LoadFailed(f"{checkout} has no environment: run `uv sync` in it")
+            raise LoadFailed(f"{checkout} has no environment: run `uv sync --all-extras` in it")
         self.about = f"the same at {_commit(self._checkout)}"
         super().__init__(root)
 

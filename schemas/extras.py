@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from schemas.errors import SettingsError
+from schemas.project import NAME
+
+_OUTERMOST: Final = __name__.partition(".")[0]
+DISTRIBUTION: Final = _OUTERMOST.replace("_", "-") if _OUTERMOST.startswith("alpha_results") else NAME
+"""What is installed: this module is in the wheels of the project and of its datasets, under their own names."""
 
 
 @contextmanager
@@ -29,5 +35,5 @@ def extra(name: str, what: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise SettingsError(
             f"{what} needs the extra `{name}`, and {error.name} is not installed: `uv sync --extra {name}` in a checkout, "
-            f"`pip install 'alpha-results[{name}]'` elsewhere"
+            f"`pip install '{DISTRIBUTION}[{name}]'` elsewhere"
         ) from error
