@@ -103,9 +103,9 @@ def client_declarations() -> str:
         lines += [f"        Column({_column(name, field)})," for name, field in _columns("", PAYLOADS[model])]
         lines.append("    ),")
     lines += ["}", "", "STORED_COLUMNS: dict[str, tuple[str, ...]] = {"]
-    for table in dict.fromkeys(filter(None, map(_table, ENDPOINTS.values()))):
-        stored = tuple(column.name for column in PUBLISHED_TABLES[table].stored_columns)
-        lines.append(f"    {table!r}: {stored!r},")
+    for stored_table in dict.fromkeys(filter(None, map(_table, ENDPOINTS.values()))):
+        stored = tuple(column.name for column in PUBLISHED_TABLES[stored_table].stored_columns)
+        lines.append(f"    {stored_table!r}: {stored!r},")
     lines += ["}", "", "MOMENTS: dict[str, dict[str, str]] = {"]
     named = {entry.row: PAYLOADS[entry.row] for entry in ENDPOINTS.values()}
     named |= {model: PAYLOADS[model] for model in FULL_ROW.values()}

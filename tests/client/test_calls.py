@@ -333,7 +333,7 @@ def test_the_asynchronous_client_iterates_asynchronously_and_in_no_other_way(ser
             with pytest.raises(TypeError, match="not iterable"):
                 list(client)  # type: ignore[call-overload]
             with pytest.raises(TypeError):
-                _ = "x" in client  # type: ignore[operator]
+                _ = "x" in client  # type: ignore[misc]
             return [alpha async for alpha in client]
 
     with Client(service.address, service.keys["reader"], frames="rows") as client:
