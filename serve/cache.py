@@ -33,13 +33,10 @@ class SizedLRUCache(Generic[V]):
     ----------
     limit
         Bytes.
-    entries
-        How many values at most; any number when it is None.
     """
 
-    def __init__(self, limit: int, entries: int | None = None) -> None:
+    def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._entries = entries
         self._values: OrderedDict[tuple[SnapshotKey, Hashable], tuple[V, int]] = OrderedDict()
         self._names: dict[SnapshotKey, set[Hashable]] = {}
         self._loading: dict[tuple[SnapshotKey, Hashable], Future[V]] = {}
@@ -133,9 +130,9 @@ class SizedLRUCache(Generic[V]):
             return False
         with self._lock:
             self._remove((owner, name))
-            if not evict and self._is_over(size, self._entries):
+            if not evict and self._bytes + size > self._limit:
                 return False
-            self._evict(size, self._entries)
+            self._evict(size)
             self._values[owner, name] = (value, size)
             self._names.setdefault(owner, set()).add(name)
             self._bytes += size
@@ -146,10 +143,11 @@ class SizedLRUCache(Generic[V]):
         with self._lock:
             self._evict(size)
 
-    def values(self) -> tuple[V, ...]:
-        """Return all entries, what was used longest ago first, without using them."""
+    def remove_if(self, is_past: Callable[[V], bool]) -> None:
+        """Drop all entries whose value is past."""
         with self._lock:
-            return tuple(value for value, _ in self._values.values())
+            for key in [key for key, (value, _) in self._values.items() if is_past(value)]:
+                self._remove(key)
 
     def remove(self, owner: SnapshotKey, name: Hashable) -> None:
         """Drop one entry, if it is there."""
@@ -162,13 +160,9 @@ class SizedLRUCache(Generic[V]):
             for name in tuple(self._names.get(owner, ())):
                 self._remove((owner, name))
 
-    def _evict(self, size: int, entries: int | None = None) -> None:
-        while self._values and self._is_over(size, entries):
+    def _evict(self, size: int) -> None:
+        while self._values and self._bytes + size > self._limit:
             self._remove(next(iter(self._values)))
-
-    def _is_over(self, size: int, entries: int | None) -> bool:
-        """Whether one value more of so many bytes is too much."""
-        return self._bytes + size > self._limit or (entries is not None and len(self._values) >= entries)
 
     def _remove(self, key: tuple[SnapshotKey, Hashable]) -> None:
         found = self._values.pop(key, None)

@@ -59,4 +59,4 @@ def _coded(file: PageFile, coding: str) -> tuple[bytes, str, str]:
     """Return a file in a content coding, with its entity tag: a few files in a few codings are all there are."""
     plain = file.read()
     body = coded((plain,), coding)
-    return body.pieces[0], quoted(tag_of_body(plain), body.coding), body.coding
+    return bytes(body.pieces[0]), quoted(tag_of_body(plain), body.coding), body.coding

@@ -30,7 +30,7 @@ from isal import isal_zlib
 from datasets.layout import snapshot_path
 from datasets.storage.disk import locked, writing
 from serve.cache import SnapshotKey
-from serve.pages.row_table import NotTabled, RowsDamaged, RowTable
+from serve.pages.row_table import MappedFile, NotTabled, RowsDamaged, RowTable
 
 _log = structlog.get_logger("serve.rows")
 _ROWS: Final = ".rows"
@@ -116,7 +116,7 @@ class RowFolder:
             if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
                 return None
             try:
-                table = _opened(path)
+                table = _opened(MappedFile(path, status.st_ino, status.st_size))
             except (RowsDamaged, pa.ArrowException, struct.error) as error:
                 _log.warning("rendered_rows_damaged", alpha=owner[0], path=str(path), reason=str(error))
                 self.remove(owner, digest)
@@ -267,7 +267,7 @@ def _write(path: Path, batch: pa.RecordBatch) -> None:
         file.write(_TRAILER.pack(content.size, isal_zlib.crc32(content)))
 
 
-def _opened(path: Path) -> RowTable:
+def _opened(mapped: MappedFile) -> RowTable:
     """Map a file.
 
     Raises
@@ -275,12 +275,12 @@ def _opened(path: Path) -> RowTable:
     RowsDamaged
         When it is not what was written.
     """
-    with pa.memory_map(str(path)) as file:
+    with pa.memory_map(str(mapped.path)) as file:
         content = file.read_buffer()  # it stays mapped, without an open file, as long as this is in use
-    if content.size < _TRAILER.size:
+    if content.size != mapped.size or content.size < _TRAILER.size:
         raise RowsDamaged("its end is missing")
     arrow = content.slice(0, content.size - _TRAILER.size)
     length, digest = _TRAILER.unpack(content.slice(arrow.size))
     if length != arrow.size or digest != isal_zlib.crc32(arrow):
         raise RowsDamaged("its bytes are not those that were written")
-    return RowTable(pa.ipc.open_file(pa.BufferReader(arrow)).get_batch(0), (path, content.size))
+    return RowTable(pa.ipc.open_file(pa.BufferReader(arrow)).get_batch(0), mapped)

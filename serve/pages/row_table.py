@@ -11,6 +11,7 @@ The columns of a batch, as many values each as the published file has rows, in t
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import hashlib
 import io
@@ -70,6 +71,14 @@ class NotTabled(Exception):
     """A published file has not the order that a table needs."""
 
 
+class MappedFile(NamedTuple):
+    """The file of a table: its path, and inode and bytes of what was mapped, since another may take its name."""
+
+    path: Path
+    inode: int
+    size: int
+
+
 class RowTable:
     """Every row of a published table (of one book) as one kind of key sees it.
 
@@ -78,10 +87,10 @@ class RowTable:
     batch
         As the module says.
     file
-        What it is mapped from, with the bytes this had; None for one in memory.
+        What it is mapped from; None for one in memory.
     """
 
-    def __init__(self, batch: pa.RecordBatch, file: tuple[Path, int] | None = None) -> None:
+    def __init__(self, batch: pa.RecordBatch, file: MappedFile | None = None) -> None:
         self._file = file
         self._in_memory = 0 if file else batch.nbytes
         self._json = batch["json"]
@@ -128,7 +137,7 @@ class RowTable:
         Raises
         ------
         RowsDamaged
-            When its file was shortened.
+            When its file was shortened or removed.
         """
         self._note_use()
         start, end = self._between(query)
@@ -151,15 +160,21 @@ class RowTable:
         """Write down now and then that the file is in use; refuse one cut short, beyond whose end reading ends the process."""
         if self._file is None:
             return
-        path, length = self._file
+        path, now = self._file.path, time.time()
         try:
-            status, now = path.stat(), time.time()
-            if status.st_atime < now - _USE_SECONDS:
+            status = path.stat()
+        except OSError as error:
+            raise RowsDamaged(f"{path} was removed") from error
+        if (status.st_ino, status.st_size) != self._file[1:]:
+            raise RowsDamaged(f"{path} was shortened or replaced")
+        if status.st_atime < now - _USE_SECONDS:
+            with contextlib.suppress(OSError):  # a disk that became read-only
                 os.utime(path, (now, status.st_mtime))
-        except OSError:  # it was removed, or nobody may write any more: the mapping is as it was
-            return
-        if status.st_size < length:
-            raise RowsDamaged(f"{path} was shortened")
+
+    @property
+    def removed(self) -> bool:
+        """Whether its file is gone: as long as it is mapped it takes room on the disk."""
+        return self._file is not None and not self._file.path.exists()
 
     def _between(self, query: PageQuery) -> tuple[int, int]:
         """Return the number of the first row of a query's days, and of the one after its last."""

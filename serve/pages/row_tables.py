@@ -111,17 +111,18 @@ class RowTables:
             self._begin(snapshot, view)
 
     def discard(self, snapshot: Snapshot, view: TableView) -> None:
-        """Close a table that is damaged, and remove its file."""
-        _log.warning("rendered_rows_damaged", alpha=snapshot.alpha_id, reason="a file was shortened")
+        """Close a table whose file was shortened or removed, and remove what there is of it."""
         self._cache.remove(snapshot.key, view)
         source = table_source(view, snapshot)
-        if self.folder is not None and source is not None:
+        if self.folder is not None and source is not None and self.folder.size(snapshot.key, source.digest):
+            _log.warning("rendered_rows_damaged", alpha=snapshot.alpha_id, reason="a file was shortened")
             self.folder.remove(snapshot.key, source.digest)
 
     def drop_unread(self) -> None:
         """Close the tables of snapshots that nobody reads any more, and remove their files."""
         with self._lock:
             self._refused = {key: until for key, until in self._refused.items() if self._is_read(key[0])}
+        self._cache.remove_if(lambda table: table.removed)
         for owner in self._cache.owners:
             if not self._is_read(owner):
                 self._cache.drop(owner)
@@ -156,6 +157,7 @@ class RowTables:
                 self._cache.drop(owner)
                 if self.folder is not None:
                     self.folder.drop(owner)
+            self._cache.remove_if(lambda table: table.removed)
             release_arrow_memory()
             with self._lock:
                 self._begun.discard((owner, view))

@@ -169,9 +169,9 @@ def test_neighbours_of_a_day_in_an_index() -> None:
 def test_rows_of_a_span_of_days(first: int | None, last: int | None, span: tuple[int, int]) -> None:
     days = [dt.date(2020, 1, n) for n in (3, 10, 17, 24)]
     weeks = RebalanceIndex(days, ["traded"] * 4, [10, 0, 20, 30])
-    ends = [None if n is None else dt.date(2020, 1, n) for n in (first, last)]
+    begin, end = (None if n is None else dt.date(2020, 1, n) for n in (first, last))
     assert weeks.rows == 60
-    assert weeks.rows_between(*ends, 60) == span
+    assert weeks.rows_between(begin, end, 60) == span
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])

@@ -337,7 +337,7 @@ def test_a_table_whose_snapshot_is_replaced_while_it_is_rendered_is_not_kept(
 ) -> None:
     parts = Parts(replaced, ENOUGH, RowFolder(place, ENOUGH, "root") if in_folder else None)
     begun, go_on = threading.Event(), threading.Event()
-    read = row_tables.make_batch
+    read = row_table.make_batch
 
     def waits(*arguments: Any) -> Any:
         found = read(*arguments)
