@@ -88,12 +88,6 @@ class PageQuery(NamedTuple):
         """The column `min_abs_weight` bounds."""
         return weight_column(self.book or "")
 
-    @property
-    def is_range(self) -> bool:
-        """Whether the rows are all those of the days, in the order of the file."""
-        conditions = (self.symbols, self.direction, self.min_abs_weight, self.sort)
-        return conditions == (None, None, None, None)
-
 
 def weight_column(book: str) -> str:
     """Name the target weight of a book."""

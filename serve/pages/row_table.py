@@ -141,7 +141,7 @@ class RowTable:
         """
         self._note_use()
         start, end = self._between(query)
-        if query.is_range:
+        if _is_range(query):
             first = min(start + query.offset, end)
             last = min(first + query.limit, end)
             text = self._data[self._offsets[first] : self._offsets[last]]
@@ -201,6 +201,11 @@ class RowTable:
         values = self._columns[query.sort][rows]
         # NaN goes last either way, and tied names ascend.
         return numbers[np.lexsort((self._columns["symbol"][rows], -values if query.descending else values))]
+
+
+def _is_range(query: PageQuery) -> bool:
+    """Whether the rows are all those of the days, in the order of the file."""
+    return (query.symbols, query.direction, query.min_abs_weight, query.sort) == (None, None, None, None)
 
 
 def _day(day: dt.date) -> np.int32:

@@ -59,9 +59,9 @@ class Pages:
         ApiError
             ``rebalance_not_found`` or ``unknown_book``.
         """
-        if not snapshot.opened:
-            return None
-        return self._others.get(query.row, self._tables).cached(query, snapshot)
+        source = self._others.get(query.row, self._tables)
+        # An open table says that its snapshot was opened.
+        return source.cached(query, snapshot) if source is self._tables or snapshot.opened else None
 
     def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
         """Answer, from the files where it must be; may take long.

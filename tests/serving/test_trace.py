@@ -13,8 +13,8 @@ from tests.support.processes import REPOSITORY
 Journeys = dict[str, tuple[list[str], int]]
 BOUNDS = {
     "finished body": (14, 36),
-    "cut from rows": (22, 57),
-    "from Parquet": (27, 95),
+    "cut from rows": (21, 53),
+    "from Parquet": (27, 94),
     "metrics, cold": (39, 300),
 }
 """Request -> files it may touch, and moves between them: as many files as were measured, and a few moves more."""
