@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
-from datasets.storage import open_storage, require_supported
-from pipeline.archive import exclusions
-from pipeline.batch.batch import Batch
-from pipeline.batch.command_line import build_once, follow
-from pipeline.batch.metrics_file import MetricsFile
-from pipeline.batch.report import Tally, print_line, print_summary, tell
-from pipeline.batch.request import Outcome, Request, built, failed
-from pipeline.batch.result import SealResult
-from pipeline.folder import require_folder
-from pipeline.internal import contained
-from pipeline.progress import seal_progress
-from pipeline.snapshot_builder import build_seal
-from schemas.errors import AlphaResultsError, StorageUnavailable
-from schemas.screen import Screen
 from schemas.settings.options import option, switch_option
+
+if TYPE_CHECKING:
+    from pipeline.batch.metrics_file import MetricsFile
+    from pipeline.batch.request import Request
 
 
 @click.command()
@@ -77,8 +67,8 @@ def build(
     A seal that breaks a rule publishes nothing and does not stop the others; neither does a build that crashes,
     which is tried once more. But for a single seal that is named, each build is a process of its own, and a summary
     follows the last. --from builds the latest seal of each alpha and leaves alone what is served already, older than
-    that, or rolled back; a seal counts once its seal.json is there. Ctrl-C and SIGTERM let what is at work finish, a
-    second one ends it at once.
+    that, or rolled back; a seal counts once its seal.json is there. SIGTERM lets what is at work finish; Ctrl-C, and a
+    second SIGTERM, end it at once.
 
     Exit code: 0 when every seal is published or was already, and of a --watch that was asked to end; else that of
     the first failure (1 refused, 2 unreadable, 3 older than what is served or rolled back, 4 a damaged pointer, 5
@@ -86,6 +76,16 @@ def build(
     ended before every seal had its turn and none failed, and 8 when nothing is wrong but seals that an earlier command
     refused already.
     """
+    # Loaded here, so that --help does not wait for them.
+    from datasets.storage import open_storage, require_supported  # noqa: PLC0415
+    from pipeline.archive.exclusions import exclusions  # noqa: PLC0415
+    from pipeline.batch.batch import Batch  # noqa: PLC0415
+    from pipeline.batch.command_line import build_once, follow  # noqa: PLC0415
+    from pipeline.batch.metrics_file import MetricsFile  # noqa: PLC0415
+    from pipeline.batch.request import Request  # noqa: PLC0415
+    from pipeline.folder import require_folder  # noqa: PLC0415
+    from schemas.errors import AlphaResultsError, StorageUnavailable  # noqa: PLC0415
+
     context = click.get_current_context()
     if seals and context.get_parameter_source("searched") is ParameterSource.ENVIRONMENT:
         searched = None  # what was named now is meant, whatever the machine follows otherwise
@@ -134,10 +134,18 @@ def build(
 
 def _build_here(request: Request, metrics: MetricsFile, *, as_json: bool) -> int:
     """Build one seal in this process, which tells its stages as they go."""
+    from pipeline.batch import worker  # noqa: PLC0415 - as above
+    from pipeline.batch.report import Tally, print_line, print_summary, tell  # noqa: PLC0415 - as above
+    from pipeline.batch.result import SealResult  # noqa: PLC0415 - as above
+    from pipeline.progress import seal_progress  # noqa: PLC0415 - as above
+    from schemas.screen import Screen  # noqa: PLC0415 - as above
+
     screen = Screen(stderr=True)
     with seal_progress(screen, as_json=as_json) as progress:
         task = progress.add_task(request.shown)
-        outcome = _build(request, lambda at: progress.update(task, description=f"{request.shown}: {at}"))
+        outcome = worker.build(
+            request, lambda at: progress.update(task, description=f"{request.shown}: {at}")
+        )
     metrics.add(outcome)
     if as_json:
         tally = Tally()
@@ -147,21 +155,3 @@ def _build_here(request: Request, metrics: MetricsFile, *, as_json: bool) -> int
     else:
         tell(screen, outcome)
     return metrics.ended(outcome.exit_code)
-
-
-def _build(request: Request, on_stage: Callable[[str], None]) -> Outcome:
-    try:
-        with contained("the build"):
-            result = build_seal(
-                request.seal,
-                request.root,
-                force=request.force,
-                archives=request.archives,
-                exclude=request.exclude,
-                single_writer=request.single_writer,
-                strict=request.strict,
-                on_stage=on_stage,
-            )
-    except AlphaResultsError as error:
-        return failed(request.shown, error)
-    return built(request.shown, result)

@@ -3,17 +3,52 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.progress import TaskID
 
-from pipeline.check_apart import REFUSED, checker
-from pipeline.progress import seal_progress, set_aside
-from pipeline.rules.layout import report_layout
-from pipeline.seal.store import without_secrets
-from schemas.screen import Screen
+from schemas.errors import AlphaResultsError, BuildCrashed, InternalFailure, SealRefused
 from schemas.terminal import echo
+
+if TYPE_CHECKING:
+    from pipeline.batch.process import WorkerProcess
+    from pipeline.rules.report import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the check of one seal came to.
+
+    Attributes
+    ----------
+    report
+        None when the seal could not be checked.
+    error
+        Why not; None when there is a report.
+    """
+
+    report: Report | None
+    error: AlphaResultsError | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """Of a command that checked only this."""
+        if self.error is not None:
+            return self.error.exit_code
+        return SealRefused.exit_code if self.report is not None and self.report.refused else 0
+
+    def failure(self) -> dict[str, str]:
+        """Return why there is no report, as a JSON-ready mapping."""
+        internal = {"failure": "internal"} if isinstance(self.error, InternalFailure) else {}
+        return {"error": type(self.error).__name__, "message": str(self.error), **internal}
+
+
+Check = Callable[[str, Callable[[str], None]], Checked]
+"""Checks the seal at an address, and tells the name of each file or rule."""
 
 
 @click.command()
@@ -36,30 +71,32 @@ def check(
     be read (no finished seal there, or not permitted), 5 when the store is away, 7 when a check failed by a fault of the program; the
     highest of several.
     """
-    screen = Screen(stderr=True)
-    console = Screen()
+    # Loaded here, so that --help does not wait for them.
+    from pipeline.progress import seal_progress, set_aside  # noqa: PLC0415
+    from pipeline.rules.layout import report_layout  # noqa: PLC0415
+    from pipeline.seal.store import without_secrets  # noqa: PLC0415
+    from schemas.screen import Screen  # noqa: PLC0415
+
+    screen, console = Screen(stderr=True), Screen()
     outcomes: list[dict[str, Any]] = []
     exit_code = 0
     with (
         seal_progress(screen, as_json=as_json) as progress,
-        checker(len(seals), all_rows=verbose) as check_one,
+        _checking(len(seals), all_rows=verbose) as check_one,
     ):
         for address in seals:
             shown = without_secrets(address)
             task = progress.add_task(shown)
-
-            def show(step: str, shown: str = shown, task: TaskID = task) -> None:
-                progress.update(task, description=f"{shown}: {step}")
-
+            show = partial(_show, progress, task, shown)
             found = check_one(address, show)
             exit_code = max(exit_code, found.exit_code)
             warned = strict and found.report is not None and bool(found.report.warnings)
-            exit_code = max(exit_code, REFUSED if warned else 0)
+            exit_code = max(exit_code, SealRefused.exit_code if warned else 0)
             if found.report is None:
                 outcomes.append({"seal": shown} | found.failure())
                 if not as_json:
                     with set_aside(progress):
-                        echo(f"error: {found.message}", err=True)
+                        echo(f"error: {found.error}", err=True)
             else:
                 outcomes.append(found.report.to_dict() | ({"refused": True} if warned else {}))
                 if not as_json:
@@ -69,3 +106,80 @@ def check(
     if as_json:
         echo(json.dumps({"seals": outcomes}, indent=2))
     context.exit(exit_code)
+
+
+def check_seal(address: str, all_rows: bool, on_step: Callable[[str], None]) -> Checked:
+    """Check one seal in this process; nothing is raised for what is wrong with it.
+
+    Parameters
+    ----------
+    address
+        The seal.
+    all_rows
+        Whether every broken row is wanted, rather than the first five.
+    on_step
+        Called with the name of each file or rule.
+    """
+    from pipeline.internal import contained  # noqa: PLC0415 - as above
+    from pipeline.rule import Violation, all_examples  # noqa: PLC0415 - as above
+    from pipeline.rules import Report, check  # noqa: PLC0415 - as above
+    from pipeline.seal import Seal  # noqa: PLC0415 - as above
+    from pipeline.seal.store import printable, without_secrets  # noqa: PLC0415 - as above
+
+    try:
+        with contained("the check"), all_examples() if all_rows else nullcontext():
+            return Checked(check(Seal.open(address), on_step))
+    except SealRefused as refusal:
+        violations = tuple(
+            Violation(**{**violation, "examples": tuple(violation["examples"])})
+            for violation in refusal.violations
+        )
+        return Checked(Report(without_secrets(address), None, violations=violations))
+    except AlphaResultsError as error:
+        return Checked(None, type(error)(printable(str(error))))
+
+
+class CheckProcess:
+    """Checks seals one after the other in a process that may die of any of them.
+
+    Parameters
+    ----------
+    all_rows
+        As of :func:`check_seal`.
+    """
+
+    def __init__(self, *, all_rows: bool = False) -> None:
+        self._all_rows = all_rows
+        self._process: WorkerProcess | None = None
+
+    def check(self, address: str, on_step: Callable[[str], None]) -> Checked:
+        """Check one seal; nothing is raised for what is wrong with it, nor for what it does to the process."""
+        from pipeline.batch.process import ProcessDied, WorkerProcess  # noqa: PLC0415 - as above
+
+        if self._process is None or self._process.retired:
+            self.close()
+            self._process = WorkerProcess()
+        try:
+            found: Checked = self._process.call(check_seal, address, self._all_rows, on_step=on_step)
+        except ProcessDied as death:
+            return Checked(None, BuildCrashed(f"the check's process {death}; nothing is known of this seal"))
+        return found
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.close()
+
+
+@contextmanager
+def _checking(seals: int, *, all_rows: bool) -> Iterator[Check]:
+    """Give what checks so many seals: one alone can cost no other, and is checked in this process."""
+    if seals == 1:
+        yield lambda address, on_step: check_seal(address, all_rows, on_step)
+        return
+    with closing(CheckProcess(all_rows=all_rows)) as process:
+        yield process.check
+
+
+def _show(progress: Any, task: Any, shown: str, step: str) -> None:
+    progress.update(task, description=f"{shown}: {step}")

@@ -7,7 +7,7 @@
     │   ├── SealUnreadable           there is no complete seal at that address
     │   └── SealRefused              a rule is broken; carries the whole report
     ├── BuildCrashed                 the process of a build ended without an answer; trying again may work
-    ├── BuildNotStarted              the batch was ended before that seal had its turn
+    ├── BuildNotStarted              the batch was ended before that seal was built
     ├── ArchiveNotDelivered          the run is published, its source archive was not delivered; trying again may work
     ├── InternalFailure              a fault of the program, not of what it was given
     ├── SnapshotError                published files cannot be used
@@ -91,7 +91,7 @@ class BuildCrashed(AlphaResultsError):
 
 
 class BuildNotStarted(AlphaResultsError):
-    """A batch was ended, or lost its cluster, before the seal had its turn; nothing was done with it."""
+    """A batch was ended, or lost its cluster, before the seal was built."""
 
     exit_code = ExitCode.INTERRUPTED
     retryable = True

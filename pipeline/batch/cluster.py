@@ -1,38 +1,46 @@
 """Builds on the workers of a Dask scheduler, each in a process of its own there too.
 
-The workers run this very project: the same code, and the roots under the same addresses. Credentials are those of
-the workers. One of another release is found out before it builds and is given nothing. A worker that dies takes its
-build's process with it, for that ends with its parent; the scheduler gives the build to another worker, and since a
-snapshot's name is a digest of its content, it is published once however often it is begun.
+The workers run this very project, of the same release, and the roots have the same addresses there. Credentials are
+those of the workers. A worker that dies takes its build with it; the scheduler gives the build to another worker, and
+since a snapshot's name is a digest of its content, it is published once however often it is begun.
 """
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
+import importlib
 import threading
 import time
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
-from pipeline.batch.handshake import refusal, task
-from pipeline.batch.process import Processes
-from pipeline.batch.request import Outcome, Request, crashed, failed
-from pipeline.release import release
-from schemas.errors import SettingsError, StorageUnavailable
+from pipeline.batch.process import LocalExecutor
+from pipeline.batch.request import Outcome, Request, crashed, failed, interrupted
+from pipeline.release import current, release, shown
+from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
 from schemas.extras import extra
 from schemas.terminal import echo
 
 CONNECT_SECONDS: Final = "20s"
-CLOSE_SECONDS: Final = 5.0
+_CLOSE_SECONDS: Final = 1.0
 """How long saying goodbye to a scheduler may take, which may be gone."""
-_LOOK_SECONDS: Final = 0.5
-_THREADS: Final = 1
-"""Threads of each build: a worker's place stands for one core."""
+_ANSWER_SECONDS: Final = 1.0
 
 
-class Cluster:
-    """A connection to a Dask scheduler, as a context manager that gives who builds.
+@dataclass(slots=True)
+class _Given:
+    """A build that was given to the scheduler; `remote` is Dask's future of it, None when it could not be."""
+
+    request: Request
+    remote: Any = None
+
+
+class ClusterExecutor:
+    """Builds on a Dask cluster, as a context manager.
 
     Parameters
     ----------
@@ -41,10 +49,10 @@ class Cluster:
     jobs
         Builds given to it at a time; None is one for each thread of its workers.
     patience
-        Seconds the scheduler may be silent, or without a worker that can build, before everything ends.
+        Seconds the scheduler may be silent, or without workers, before everything ends.
     stopping
-        Set when that happens, so that nothing more is begun; when it is set by others, builds that no worker took up
-        are not waited for.
+        Set when that happens, so that nothing more is begun; when it is set by others, builds are not waited for
+        that no worker can take up.
 
     Attributes
     ----------
@@ -54,7 +62,9 @@ class Cluster:
     Raises
     ------
     SettingsError
-        When Dask is not installed.
+        When Dask is not installed, or a worker is of another release.
+    StorageUnavailable
+        When no scheduler answers.
     """
 
     def __init__(
@@ -63,173 +73,176 @@ class Cluster:
         with extra("cluster", "--cluster, here and on the workers,"):
             import distributed  # noqa: PLC0415 - an optional dependency
         self._dask: Any = distributed
+        self._client: Any
         self._address = address
-        self._jobs = jobs
         self._patience = patience
         self._stopping = stopping
-        self._ended = threading.Event()
-        self._workers: dict[str, int] = {}
-        self._refused: dict[str, str] = {}
-        self._waiting = 0
-        self._lock = threading.Lock()
-        self.lost: str | None = None
-
-    def __enter__(self) -> tuple[Cluster, Callable[[], None], int]:
-        """Connect, and ask the workers that are there for their release.
-
-        Raises
-        ------
-        SettingsError
-            When none of them can build.
-        StorageUnavailable
-            When nobody answers.
-        """
+        self._at_work: dict[Future[Outcome], _Given] = {}
+        self._ending = False
+        self._failing_since: float | None = None
+        self.lost: AlphaResultsError | None = None
         try:
-            self._client = self._dask.Client(self._address, timeout=CONNECT_SECONDS, set_as_default=False)
+            self._client = self._dask.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
-            raise StorageUnavailable(f"--cluster: no Dask scheduler answers at {self._address}") from error
+            raise StorageUnavailable(f"--cluster: no Dask scheduler answers at {address}") from error
         try:
-            self._workers = dict(self._client.nthreads())
-            self._ask_all()
+            self.jobs = jobs or max(1, sum(self._client.nthreads().values()))
+            self._require_one_release()
         except BaseException:
             self._close()
             raise
-        if self._refused and not self._able():
-            self._close()
-            raise SettingsError(f"--cluster: {'; '.join(self._refused.values())}")
-        threading.Thread(target=self._watch, name="cluster", daemon=True).start()
-        return self, self._ended.set, self._jobs or max(1, sum(self._able().values()))
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended.set()
+        self.end()
         self._close()
 
-    def build(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Outcome:
-        """Build one seal on some worker and wait for the end.
-
-        Returns
-        -------
-        Outcome
-            Never raises for what happens to the build, its workers and the scheduler.
-        """
+    def submit(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Future[Outcome]:
+        """Give a build to a worker."""
         if on_stage is not None:
             on_stage("on the cluster")
-        with self._lock:
-            self._waiting += 1
-        try:
-            while True:
-                found = self._tried(request)
-                if found is not None:
-                    return found
-        finally:
-            with self._lock:
-                self._waiting -= 1
+        future: Future[Outcome] = Future()
+        given = self._at_work[future] = _Given(request)
+        if self._ending:
+            self.end()
+            return future
+        with contextlib.suppress(
+            Exception
+        ):  # the connection is lost: whether it comes back is seen by looking
+            # By value: neither the scheduler nor a worker needs the project to read it, so that one without can say so.
+            given.remote = self._client.submit(
+                lambda module, *arguments: importlib.import_module(module).build_on_worker(*arguments),
+                __name__,
+                request.to_dict(),
+                release(),
+                pure=False,
+            )
+            given.remote.add_done_callback(lambda remote: self._ended(future, request, remote))
+        return future
 
-    def _tried(self, request: Request) -> Outcome | None:
-        """Build once; None when it is to be given to the cluster again, which publishes it once all the same."""
+    def look(self) -> None:
+        """End everything when the scheduler has been silent, or without workers, for too long."""
         try:
-            return self._submitted(request)
+            workers = self._client.sync(self._client.scheduler.ncores, callback_timeout=_ANSWER_SECONDS)
+        except Exception:  # noqa: BLE001 - whatever keeps it from answering
+            workers = None
+        now = time.monotonic()
+        if workers is not None:
+            for future, given in list(self._at_work.items()):
+                if given.remote is None or given.remote.status in {"cancelled", "lost"}:
+                    self._resolve(future, _lost(given.request))
+        if workers:
+            self._failing_since = None
+            return
+        self._failing_since = self._failing_since or now
+        if self._stopping.is_set() and workers is not None:
+            self.end()
+        elif now - self._failing_since >= self._patience:
+            what = "not answered" if workers is None else "had no worker"
+            self._lose(
+                StorageUnavailable(
+                    f"the Dask scheduler at {self._address} has {what} for {self._patience:g} seconds"
+                )
+            )
+
+    def end(self) -> None:
+        """Wait for none of the builds any more; workers that are at one notice with the end of the connection."""
+        self._ending = True
+        for future, given in list(self._at_work.items()):
+            self._resolve(future, interrupted(given.request.shown))
+
+    def _ended(self, future: Future[Outcome], request: Request, remote: Any) -> None:
+        """Report a build, from a thread of Dask's."""
+        self._failing_since = None
+        try:
+            answer = remote.result()
         except self._dask.KilledWorker:
-            return crashed(request.shown, "died with its worker, as often as the scheduler allows", 1)
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever the cluster came to, the batch goes on
-            if self._client.status == "running" and not self._over():
-                return crashed(request.shown, f"was lost by the cluster ({type(error).__name__})", 1)
-            # The scheduler is away, and with it what was asked of it: it may come back in time.
-            while self._client.status != "running" and not self._over():
-                self._ended.wait(_LOOK_SECONDS)
-            return self._unfinished(request) if self._over() else None
+            outcome = crashed(request.shown, "died with its worker, as often as the scheduler allows", 1)
+        except ImportError as error:
+            self._lose(_without_project("a worker", error))
+            return
+        except (Exception, asyncio.CancelledError, concurrent.futures.CancelledError):  # noqa: BLE001 - whatever the cluster came to, the batch goes on
+            if self._client.status != "running":
+                return  # the scheduler is away: whether it comes back is seen by looking
+            outcome = _lost(request)
+        else:
+            if "release" in answer:
+                self._lose(_another_release(answer["worker"], answer["release"]))
+                return
+            outcome = Outcome(answer["entry"], answer["exit_code"])
+        self._resolve(future, outcome)
 
-    def _submitted(self, request: Request) -> Outcome | None:
-        """Give a build to a worker; None when that one is refused, so that another is to have it."""
-        # Only once one was refused the others are named: a worker that joins later may then be used as well.
-        while self._refused and not self._able():
-            if self._over():
-                return self._unfinished(request)
-            self._ended.wait(_LOOK_SECONDS)
-        allowed = list(self._able()) if self._refused else None
-        future = self._client.submit(task(), request.to_dict(), release(), pure=False, workers=allowed)
-        done = threading.Event()
-        future.add_done_callback(lambda _: done.set())
-        try:
-            while not done.wait(_LOOK_SECONDS):
-                if self._over():
-                    return self._unfinished(request)
-            answer = future.result(timeout=self._patience)
-        finally:
-            with contextlib.suppress(Exception):
-                future.release()
-        if self._note(answer):
-            return Outcome(*answer["built"])
-        return None
+    def _resolve(self, future: Future[Outcome], outcome: Outcome) -> None:
+        if self._at_work.pop(future, None) is not None:
+            future.set_result(outcome)
 
-    def _over(self) -> bool:
-        """Return whether there is nothing to wait for any more."""
-        if self.lost is not None or self._ended.is_set():
-            return True
-        return self._stopping.is_set() and not self._able()
+    def _lose(self, error: AlphaResultsError) -> None:
+        """End everything: nothing more is begun, and nothing is known of the builds at work."""
+        if self.lost is None:
+            self.lost = error
+            echo(f"--cluster: {error}; the batch ends", err=True)
+        self._stopping.set()
+        unknown = type(error)(f"{error}; nothing is known of this build")
+        for future, given in list(self._at_work.items()):
+            self._resolve(future, failed(given.request.shown, unknown))
 
-    def _unfinished(self, request: Request) -> Outcome:
-        if self.lost is not None:
-            return failed(request.shown, StorageUnavailable(f"{self.lost}; nothing is known of this build"))
-        return crashed(request.shown, "was ended because the batch was", 1)
-
-    def _able(self) -> dict[str, int]:
-        """Return the workers that are there and not refused, with their threads."""
-        return {worker: threads for worker, threads in self._workers.items() if worker not in self._refused}
-
-    def _note(self, answer: dict[str, Any]) -> bool:
-        """Return whether the worker that answered can build; say once why one cannot."""
-        reason = refusal(answer, release())
-        if reason is None:
-            return True
-        with self._lock:
-            known = answer["worker"] in self._refused
-            self._refused[answer["worker"]] = reason
-        if not known:
-            echo(f"refused: {reason}", err=True)
-        return False
-
-    def _ask_all(self) -> None:
-        """Ask the workers that are there for their release; one that does not answer in time is asked by its build."""
+    def _require_one_release(self) -> None:
+        """Refuse workers that would build otherwise than this machine; one that does not answer is asked by its build."""
         answers: dict[str, Any] = {}
 
         def ask() -> None:
-            with contextlib.suppress(Exception):
-                answers.update(self._client.run(task(), None, release(), on_error="ignore"))
-
-        if self._workers:
-            _within(self._patience, ask)
-        for address, answer in answers.items():
-            if isinstance(answer, dict):
-                self._note({**answer, "worker": address})
-
-    def _watch(self) -> None:
-        """Look whether the scheduler answers and has workers, until everything ends."""
-        answered = able = time.monotonic()
-        pause = min(1.0, self._patience / 4)
-        while not self._ended.wait(pause):
-            with contextlib.suppress(Exception):
-                self._workers = dict(
-                    self._client.sync(self._client.scheduler.ncores, callback_timeout=max(1.0, pause))
+            answers.update(
+                self._client.run(
+                    lambda module: importlib.import_module(module).current(),
+                    current.__module__,
+                    on_error="return",
                 )
-                answered = time.monotonic()
-            if self._able() or not self._waiting:
-                able = time.monotonic()
-            now = time.monotonic()
-            if now - answered > self._patience:
-                self.lost = (
-                    f"the Dask scheduler at {self._address} has not answered for {self._patience:g} seconds"
-                )
-            elif now - able > self._patience:
-                reasons = "".join(f"; {reason}" for reason in self._refused.values())
-                self.lost = f"the Dask scheduler at {self._address} has had no worker that can build for {self._patience:g} seconds{reasons}"
-            if self.lost is not None:
-                echo(f"--cluster: {self.lost}; the batch ends", err=True)
-                self._stopping.set()
-                return
+            )
+
+        _within(self._patience, ask)
+        for worker, answer in answers.items():
+            if isinstance(answer, ImportError):
+                raise _without_project(f"the worker {worker}", answer)
+            if isinstance(answer, dict) and answer != release():
+                raise _another_release(worker, answer)
 
     def _close(self) -> None:
-        _within(CLOSE_SECONDS, lambda: self._client.close(timeout=CLOSE_SECONDS))
+        _within(_CLOSE_SECONDS, lambda: self._client.close(timeout=_CLOSE_SECONDS))
+
+
+def build_on_worker(request: dict[str, Any], wanted: dict[str, str]) -> dict[str, Any]:
+    """Build one seal on this worker, unless it is of another release; what goes in and out is plain data."""
+    here = current()
+    if here != wanted:
+        from distributed import get_worker  # noqa: PLC0415 - an optional dependency
+
+        return {"worker": get_worker().address, "release": here}
+    with LocalExecutor(1, threads=1) as executor:
+        outcome = executor.submit(Request.from_dict(request)).result()
+    return {"entry": outcome.entry, "exit_code": outcome.exit_code}
+
+
+def _lost(request: Request) -> Outcome:
+    return crashed(request.shown, "was lost by the cluster", 1)
+
+
+def _another_release(worker: str, theirs: Mapping[str, str]) -> SettingsError:
+    """Name both releases, in what they differ."""
+    ours = release()
+    differ = [name for name in ours if theirs.get(name) != ours[name]]
+    there, here = ({name: parts.get(name, "none") for name in differ} for parts in (theirs, ours))
+    return SettingsError(
+        f"--cluster: the worker {worker} is of another release: it has {shown(there)}, this command has {shown(here)}; "
+        "install the same on both, or stop that worker"
+    )
+
+
+def _without_project(worker: str, error: ImportError) -> SettingsError:
+    return SettingsError(
+        f"--cluster: {worker} has not this project ({type(error).__name__}: {error}); start it in a checkout, with PYTHONPATH=."
+    )
 
 
 def _within(seconds: float, work: Callable[[], Any]) -> None:
@@ -242,9 +255,3 @@ def _within(seconds: float, work: Callable[[], Any]) -> None:
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join(seconds)
-
-
-def build_on_worker(request: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """Build one seal on this worker; what goes in and out is plain data."""
-    outcome = Processes(_THREADS).build(Request.from_dict(request))
-    return outcome.entry, outcome.exit_code

@@ -28,13 +28,13 @@ def build_once(batch: Batch) -> int:
         When the datasets root, or the place that is searched, does not answer.
     """
     tally, cancellation = Tally(), Cancellation()
-    with Run(batch, cancellation) as run, stoppable(cancellation.abort, cancellation.stopping):
+    with Run(batch, cancellation) as run, stoppable(cancellation):
         if not run.scan():
             echo(f"no finished seal lies below {batch.shown}", err=True)
         for step in run.steps():
             _report(batch, run, step)
             tally.add(step.place, step.outcome)
-    exit_code = StorageUnavailable.exit_code if run.lost else tally.exit_code
+    exit_code = run.lost.exit_code if run.lost else tally.exit_code
     if batch.as_json:
         print_summary(tally, exit_code)
     else:
@@ -55,7 +55,7 @@ def follow(batch: Batch) -> int:
     """
     tally, cancellation = Tally(endless=True), Cancellation()
     away: str | None = None
-    with Run(batch, cancellation) as run, stoppable(cancellation.abort, cancellation.stopping):
+    with Run(batch, cancellation) as run, stoppable(cancellation):
         watched = _Watched(batch, run, tally)
         while not cancellation.stopping.is_set():
             try:
@@ -70,7 +70,7 @@ def follow(batch: Batch) -> int:
                 away = str(error)
                 batch.metrics.looked(worked=False)
             cancellation.stopping.wait(batch.interval)
-    exit_code = StorageUnavailable.exit_code if run.lost else ExitCode.DONE
+    exit_code = run.lost.exit_code if run.lost else ExitCode.DONE
     if batch.as_json:
         print_summary(tally, exit_code)
     return batch.metrics.ended(exit_code)

@@ -1,24 +1,20 @@
-"""One build in a process of its own: its memory returns with its end, and its crash is only its own.
-
-Processes are forked from one that has the libraries loaded, or else are new interpreters.
-"""
+"""Processes that build or check seals one after the other: a crash costs the seal at work, and no other."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from typing import IO, Any, Final, TypeAlias
+from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing.connection import Pipe
+from typing import Any, Final, Self
 
-import orjson
-
-from pipeline.batch.forked import ForkedProcess, ForkServer
-from pipeline.batch.request import Outcome, Request, crashed, ending
+from pipeline.batch import worker
+from pipeline.batch.request import Outcome, Request, crashed, ending, interrupted
+from schemas.errors import AlphaResultsError
 from schemas.project import LOCATION
 
 ATTEMPTS: Final = 2
@@ -26,18 +22,99 @@ ATTEMPTS: Final = 2
 _TAIL: Final = 2000
 
 
-Process: TypeAlias = "subprocess.Popen[bytes] | ForkedProcess"
+class ProcessDied(Exception):
+    """The process ended in the midst of a call; the message says how, and its last words."""
 
 
-class Processes:
-    """Starts builds as processes, and can end those that are at work.
+class WorkerProcess:
+    """One interpreter with the libraries loaded, as a context manager that ends it.
+
+    It is a program of its own rather than one of :mod:`multiprocessing`, which would import the caller's main module:
+    that may be a script that builds seals on import.
 
     Parameters
     ----------
     threads
-        Threads each build may compute with; builds side by side would otherwise fight over all cores.
-    forked
-        Whether the libraries are loaded once for all builds. It costs one start, and a second process beside each build.
+        Threads it may compute with, unless an operator set their number; builds side by side would otherwise fight
+        over all cores.
+
+    Attributes
+    ----------
+    retired
+        Whether it ended, or takes no more calls.
+    """
+
+    def __init__(self, threads: int = len(os.sched_getaffinity(0))) -> None:
+        environment = {"POLARS_MAX_THREADS": str(threads), **os.environ, "PYTHONPATH": _search_path()}
+        self._connection, theirs = Pipe()
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        with theirs:
+            self._process = subprocess.Popen(
+                # In the caller's folder, for addresses may be relative to it; the code is this one, whatever lies there.
+                [sys.executable, "-P", "-m", "pipeline.batch.worker"],
+                env=environment,
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=self._complaints,
+                start_new_session=True,  # Ctrl-C is for the parent
+            )
+        self.retired = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def call(
+        self, function: Callable[..., Any], *arguments: Any, on_step: Callable[[str], None] | None = None
+    ) -> Any:
+        """Return what a function of a module returns there; it is given the arguments, and what tells of its steps.
+
+        Raises
+        ------
+        ProcessDied
+            When the process ended first.
+        """
+        try:
+            self._connection.send((function, arguments))
+            while True:
+                step, result, self.retired = self._connection.recv()
+                if step is None:
+                    return result
+                if on_step is not None:
+                    on_step(step)
+        except (EOFError, OSError) as error:
+            self.retired = True
+            raise ProcessDied(self._last_words()) from error
+
+    def kill(self) -> None:
+        """End it at once; what waits for an answer of it hears of that."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """End it, whatever it is at."""
+        self._process.kill()
+        self._process.wait()
+        self._connection.close()
+        self._complaints.close()
+
+    def _last_words(self) -> str:
+        how = ending(self._process.wait())
+        self._complaints.seek(0)
+        lines = self._complaints.read()[-_TAIL:].decode(errors="replace").strip().splitlines()
+        return how + (f" ({lines[-1].strip()})" if lines else "")
+
+
+class LocalExecutor:
+    """Builds on this machine, each process one seal at a time.
+
+    Parameters
+    ----------
+    jobs
+        Builds at a time.
+    threads
+        Threads each may compute with; None shares the cores among them.
 
     Attributes
     ----------
@@ -45,100 +122,75 @@ class Processes:
         None: this machine is there.
     """
 
-    def __init__(self, threads: int, *, forked: bool = False) -> None:
-        # What an operator sets wins.
-        self._environment = {"POLARS_MAX_THREADS": str(threads), **os.environ, "PYTHONPATH": _search_path()}
-        self._server = ForkServer(self._environment) if forked else None
-        self._running: set[Process] = set()
+    def __init__(self, jobs: int, threads: int | None = None) -> None:
+        self.jobs = jobs
+        self.lost: AlphaResultsError | None = None
+        self._threads = threads or max(1, len(os.sched_getaffinity(0)) // jobs)
+        self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="build")
+        self._processes: set[WorkerProcess] = set()
+        self._idle: list[WorkerProcess] = []
         self._lock = threading.Lock()
         self._ending = False
-        self.lost: str | None = None
 
-    def build(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Outcome:
-        """Build one seal and wait for the end; a process that crashes is started once more.
+    def __enter__(self) -> Self:
+        return self
 
-        Returns
-        -------
-        Outcome
-            Never raises for what happens to the build.
-        """
-        how = ""
-        for attempt in range(1, ATTEMPTS + 1):
-            outcome, how = self._once(request, on_stage or (lambda _: None))
-            if outcome is not None:
-                return outcome
-            if self._ending:
-                return crashed(request.shown, "was ended because the batch was", attempt)
-        return crashed(request.shown, how, ATTEMPTS)
+    def __exit__(self, *_: object) -> None:
+        self.end()
+        self._pool.shutdown()
+        for process in self._processes:
+            process.close()
+
+    def submit(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Future[Outcome]:
+        """Build one seal; a process that crashes of it is given it once more."""
+        return self._pool.submit(self._build, request, on_stage)
+
+    def look(self) -> None:
+        """Do nothing: the builds are seen to end."""
 
     def end(self) -> None:
         """Kill what is at work. What is published stays whole, whatever moment that is."""
         with self._lock:
             self._ending = True
-            for process in self._running:
+            for process in self._processes:
                 process.kill()
-        if self._server is not None:
-            self._server.close()
 
-    def _once(self, request: Request, on_stage: Callable[[str], None]) -> tuple[Outcome | None, str]:
-        with tempfile.TemporaryFile() as complaints:
-            with self._lock:
-                if self._ending:
-                    return None, "was not started"
-                process = self._start(complaints)
-                self._running.add(process)
+    def _build(self, request: Request, on_stage: Callable[[str], None] | None) -> Outcome:
+        how = ""
+        for _ in range(ATTEMPTS):
+            process = self._take()
+            if process is None:
+                return interrupted(request.shown)
             try:
-                found = _converse(process, request, on_stage)
+                found: Outcome = process.call(worker.build, request, on_step=on_stage)
+            except ProcessDied as death:
+                how = str(death)
+            else:
+                return found
             finally:
-                with self._lock:
-                    self._running.discard(process)
-            if found is not None:
-                return found, ""
-            complaints.seek(0)
-            lines = complaints.read()[-_TAIL:].decode(errors="replace").strip().splitlines()
-        return None, ending(process.wait()) + (f" ({lines[-1].strip()})" if lines else "")
+                self._give_back(process)
+        return interrupted(request.shown) if self._ending else crashed(request.shown, how, ATTEMPTS)
 
-    def _start(self, complaints: IO[bytes]) -> Process:
-        forked = None if self._server is None else self._server.start(complaints)
-        return forked or subprocess.Popen(
-            # In the caller's folder, for addresses may be relative to it; the code is this one, whatever lies there.
-            [sys.executable, "-P", "-m", "pipeline.batch.worker"],
-            env=self._environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=complaints,
-            start_new_session=True,  # Ctrl-C is for the parent, which lets builds at work finish
-        )
+    def _take(self) -> WorkerProcess | None:
+        """Return a process that is idle, or a new one; None when everything ends."""
+        with self._lock:
+            if self._ending:
+                return None
+            if self._idle:
+                return self._idle.pop()
+            process = WorkerProcess(self._threads)
+            self._processes.add(process)
+            return process
+
+    def _give_back(self, process: WorkerProcess) -> None:
+        with self._lock:
+            if not process.retired:
+                self._idle.append(process)
+                return
+            self._processes.discard(process)
+        process.close()
 
 
 def _search_path() -> str:
     further = os.environ.get("PYTHONPATH")
     return os.pathsep.join([str(LOCATION), *([further] if further else [])])
-
-
-def _converse(process: Process, request: Request, on_stage: Callable[[str], None]) -> Outcome | None:
-    """Hand the request over and listen until the process ends; None when it ended without an answer."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    found = None
-    with process:
-        with contextlib.suppress(BrokenPipeError):
-            # The standard library's JSON: a path that is not UTF-8 comes through it whole.
-            process.stdin.write(json.dumps(request.to_dict()).encode() + b"\n")
-            process.stdin.flush()
-        for line in process.stdout:
-            message = _decoded(line)
-            if "entry" in message:
-                found = Outcome(message["entry"], message["exit_code"])
-            elif "stage" in message:
-                on_stage(message["stage"])
-        process.wait()
-    return found
-
-
-def _decoded(line: bytes) -> dict[str, Any]:
-    try:
-        message = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return {}  # cut off by the end of the process
-    return message if isinstance(message, dict) else {}

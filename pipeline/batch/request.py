@@ -20,7 +20,7 @@ from schemas.errors import (
 SUCCESSES: Final = ("built", "unchanged", "superseded", "rolled back", "withdrawn")
 """Outcomes that are not failures; every other one is."""
 NOT_STARTED: Final = "not started"
-"""Outcome of a seal whose batch was ended before its turn."""
+"""Outcome of a seal whose batch was ended before it was built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,15 @@ def crashed(shown: str, how: str, attempts: int) -> Outcome:
 def not_started(shown: str) -> Outcome:
     """Report a seal that a batch did not come to before it was ended."""
     error = BuildNotStarted("the batch was ended before this seal had its turn; run it again")
+    found = failed(shown, error)
+    return Outcome({**found.entry, "outcome": NOT_STARTED}, found.exit_code)
+
+
+def interrupted(shown: str) -> Outcome:
+    """Report a seal that was being built when its batch was ended at once."""
+    error = BuildNotStarted(
+        "its build was ended with the batch; what is served is whole, and running it again builds the rest"
+    )
     found = failed(shown, error)
     return Outcome({**found.entry, "outcome": NOT_STARTED}, found.exit_code)
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Final, NamedTuple, Self
 
 from pipeline.batch.batch import Batch
 from pipeline.batch.cancellation import Cancellation
 from pipeline.batch.discover import DiscoveredSeal
-from pipeline.batch.process import Processes
+from pipeline.batch.executor import Executor, run
+from pipeline.batch.process import LocalExecutor
 from pipeline.batch.refusals import file_digests_at
 from pipeline.batch.report import Display
 from pipeline.batch.request import Outcome, Request, failed, not_started
-from pipeline.batch.schedule import Builder, run
 from pipeline.batch.search import Search
-from schemas.errors import InternalFailure, SealUnreadable, StorageUnavailable
+from schemas.errors import AlphaResultsError, InternalFailure, SealUnreadable, StorageUnavailable
 
 _ITS_OWN_FAULT: Final = {SealUnreadable.__name__, InternalFailure.__name__}
 """Errors of a build that say something about its seal, and nothing about the stores or the snapshot."""
@@ -75,15 +74,12 @@ class Run:
         self._search = Search(batch)
         self._display: Display | None = None
         self._stack = ExitStack()
-        self._builder: Builder
-        self._jobs = 1
+        self._executor: Executor
 
     def __enter__(self) -> Self:
         with self._stack:
-            self._builder, end, self._jobs = self._stack.enter_context(
-                _builder(self._batch, self._cancellation)
-            )
-            self._stack.enter_context(self._cancellation.ending_with(end))
+            self._executor = self._stack.enter_context(_executor(self._batch, self._cancellation))
+            self._stack.enter_context(self._cancellation.ending_with(self._executor.end))
             self._stack = self._stack.pop_all()
         return self
 
@@ -93,9 +89,9 @@ class Run:
         self._stack.close()
 
     @property
-    def lost(self) -> bool:
-        """Whether nothing can be built any more where builds were sent."""
-        return self._builder.lost is not None
+    def lost(self) -> AlphaResultsError | None:
+        """Why nothing can be built any more where builds were sent; None while all is well."""
+        return self._executor.lost
 
     def set_aside(self) -> AbstractContextManager[None]:
         """Take progress off the terminal while something is printed."""
@@ -193,35 +189,21 @@ class Run:
 
             self._display = display
             stopping = self._cancellation.stopping
-            for place, outcome in run(
-                requests(), self._builder, self._jobs, stopping=stopping, on_stage=stage
-            ):
+            for place, outcome in run(requests(), self._executor, stopping=stopping, on_stage=stage):
                 display.done()
                 yield place, outcome, files.get(due[place].address, "")
             self._display = None
 
 
-def _builder(
-    batch: Batch, cancellation: Cancellation
-) -> AbstractContextManager[tuple[Builder, Callable[[], None], int]]:
-    """Return a context manager that gives who builds, how to end that at once, and how many builds go at a time."""
+def _executor(batch: Batch, cancellation: Cancellation) -> AbstractContextManager[Executor]:
+    """Return what builds, on this machine or on a cluster."""
     if batch.cluster is not None:
-        from pipeline.batch.cluster import Cluster  # noqa: PLC0415 - an optional dependency
+        from pipeline.batch.cluster import ClusterExecutor  # noqa: PLC0415 - an optional dependency
 
-        return Cluster(
+        return ClusterExecutor(
             batch.cluster, batch.jobs, patience=batch.cluster_seconds, stopping=cancellation.stopping
         )
-    return _here(batch.jobs or 1)
-
-
-@contextmanager
-def _here(jobs: int) -> Iterator[tuple[Builder, Callable[[], None], int]]:
-    """Build on this machine, whose cores the builds share."""
-    processes = Processes(max(1, len(os.sched_getaffinity(0)) // jobs), forked=True)
-    try:
-        yield processes, processes.end, jobs
-    finally:
-        processes.end()
+    return LocalExecutor(batch.jobs or 1)
 
 
 def _unpublishable(outcome: Outcome) -> bool:

@@ -1,35 +1,58 @@
-"""``python -m pipeline.batch.worker``: one build, for a parent that reads its progress and outlives its end.
+"""``python -m pipeline.batch.worker``: does what its parent asks, one call after the other, and ends with the parent.
 
-The request is one line of JSON on the standard input, where no list of processes shows it. What is written back
-are lines of JSON too: ``{"stage": …}`` as the build goes on, and ``{"entry": …, "exit_code": …}`` at the end. The
-input stays open as long as the parent lives; when it ends, so does this process, at whatever it is.
+The standard input is a socket of the parent: a call comes in as a function and its arguments, steps and the result go
+out. Nothing is shown in a list of processes.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import queue
+import resource
 import sys
 import threading
-from typing import Any, BinaryIO
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any, Final
 
-import orjson
-
-from pipeline.batch.request import Request, built, failed
+from pipeline.batch.request import Outcome, Request, built, failed
 from pipeline.internal import contained
 from schemas.allocator import prepare_building
 from schemas.errors import AlphaResultsError
 
+LARGE_BYTES: Final = 512 << 20
+"""A process that needed more for a call is replaced by a new one, so that the memory goes back to the system."""
+
 
 def main() -> None:
-    """Build what the parent asks for; whatever is raised for it is an answer, not a crash."""
+    """Serve the parent until it ends, or until a call took much memory."""
     prepare_building()
-    # Whatever a library prints must not end up between the lines of the answer.
-    answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    parent = Connection(os.dup(sys.stdin.fileno()))
+    # Whatever a library prints belongs to the words that are shown of a process that crashed.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    request = Request.from_dict(json.loads(sys.stdin.buffer.readline()))
-    threading.Thread(target=_end_with_parent, args=(sys.stdin.buffer,), daemon=True).start()
-    from pipeline.snapshot_builder import build_seal  # noqa: PLC0415 - slow to load: the parent must not be left unwatched meanwhile
+    calls: queue.SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(parent, calls), daemon=True).start()
+    large = False
+    while not large:
+        function, arguments = calls.get()
+        result = function(*arguments, lambda step: parent.send((step, None, False)))
+        large = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > LARGE_BYTES
+        parent.send((None, result, large))
+
+
+def _receive(parent: Connection, calls: queue.SimpleQueue[Any]) -> None:
+    try:
+        while True:
+            calls.put(parent.recv())
+    finally:
+        os._exit(1)  # the parent is gone, whatever is at work
+
+
+def build(request: Request, on_stage: Callable[[str], None]) -> Outcome:
+    """Build one seal in this process; whatever is raised for it is an outcome."""
+    from pipeline.snapshot_builder import (  # noqa: PLC0415 - slow to load: the parent is watched meanwhile
+        build_seal,
+    )
 
     try:
         with contained("the build"):
@@ -41,22 +64,11 @@ def main() -> None:
                 exclude=request.exclude,
                 single_writer=request.single_writer,
                 strict=request.strict,
-                on_stage=lambda stage: _tell(answer, {"stage": stage}),
+                on_stage=on_stage,
             )
-        outcome = built(request.shown, result)
     except AlphaResultsError as error:
-        outcome = failed(request.shown, error)
-    _tell(answer, {"entry": outcome.entry, "exit_code": outcome.exit_code})
-
-
-def _tell(answer: BinaryIO, line: dict[str, Any]) -> None:
-    answer.write(orjson.dumps(line) + b"\n")
-    answer.flush()
-
-
-def _end_with_parent(stream: BinaryIO) -> None:
-    stream.read()
-    os._exit(1)
+        return failed(request.shown, error)
+    return built(request.shown, result)
 
 
 if __name__ == "__main__":

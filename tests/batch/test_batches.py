@@ -8,18 +8,20 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
-from typing import IO
 
 import pytest
 
 import datasets
-from pipeline.batch.forked import ForkServer
-from pipeline.batch.process import Processes
+from pipeline.batch import worker
+from pipeline.batch.executor import run
+from pipeline.batch.process import WorkerProcess
 from pipeline.batch.request import Outcome, Request
-from pipeline.batch.schedule import run
+from schemas.errors import AlphaResultsError
+from tests.support.harmful_calls import take_memory
 from tests.support.pipeline_command import build, report
-from tests.support.processes import builds, children, tasks
+from tests.support.processes import builds, tasks
 from tests.support.seals import rewrite
 from tests.support.waiting import caught, eventually
 
@@ -81,29 +83,25 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ..
     assert build(tmp_path / "root", *arguments).exit_code == 2
 
 
-_DIES = """
-import os, signal, sys
-sys.stdin.readline()
-print("words of its own", file=sys.stderr)
-with open({marks!r}, "a") as marks:
-    marks.write("x")
-os.kill(os.getpid(), signal.{signal})
-"""
-
-
-@pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV"])
-def test_a_killed_build_is_tried_once_more_and_its_signal_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_build_that_is_killed_twice_is_given_up_and_its_signal_named(
+    tmp_path: Path, seal: Seal, program: Program, number: signal.Signals
 ) -> None:
-    marks = tmp_path / "marks"
-    _worker_that_runs(monkeypatch, _DIES.format(marks=str(marks), signal=name))
-    outcome = Processes(1).build(Request("some/seal", "root"))
-    assert marks.read_text() == "xx"
-    assert outcome.kind == "crashed"
-    assert outcome.exit_code == 7
-    assert name in outcome.entry["message"]
-    assert "words of its own" in outcome.entry["message"]
-    assert outcome.entry["attempts"] == 2
+    seal("Test_a", weeks=60, names=200)
+    seal("Test_b")
+    batch = program("--from", str(tmp_path / "seals"), "--json")
+    killed: set[int] = set()
+    while len(killed) < 2:
+        caught(lambda: set(builds(batch.pid)) - killed, batch, "a build")
+        (at_work,) = set(builds(batch.pid)) - killed
+        os.kill(at_work, number)
+        killed.add(at_work)
+        eventually(lambda: at_work not in builds(batch.pid), "its end")  # noqa: B023 - called at once
+    output, _ = batch.communicate(timeout=180)
+    first, second = report(output)["seals"]
+    assert (first["outcome"], first["attempts"], second["outcome"]) == ("crashed", 2, "built")
+    assert number.name in first["message"]
+    assert batch.returncode == 7
 
 
 def test_a_build_killed_once_is_published_all_the_same(tmp_path: Path, seal: Seal, program: Program) -> None:
@@ -129,48 +127,17 @@ def test_builds_end_with_a_batch_that_is_killed(tmp_path: Path, seal: Seal, prog
     eventually(lambda: not Path(f"/proc/{build_}").exists(), "the end of the build")
 
 
-def test_the_libraries_are_loaded_once_for_all_builds(tmp_path: Path, seal: Seal, program: Program) -> None:
-    for number in range(6):
-        seal(f"Test_{number}", weeks=40, names=100)
-    batch = program("--from", str(tmp_path / "seals"), "--jobs", "2", "--json")
-    started: dict[int, set[int]] = {}
-    while batch.poll() is None:
-        for server in children(batch.pid):
-            started.setdefault(server, set()).update(children(server))
-    ((_, forked),) = started.items()
-    assert len(forked) == 6, "each build is a process of its own, and all are forked from one"
-    assert report(batch.communicate()[0])["summary"]["built"] == 6
+def test_a_process_that_needed_much_memory_is_replaced(tmp_path: Path, seal: Seal) -> None:
+    with WorkerProcess() as process:
+        assert (
+            process.call(worker.build, Request(str(seal("Test_a")), str(tmp_path / "root"))).kind == "built"
+        )
+        assert not process.retired
+        process.call(take_memory, worker.LARGE_BYTES)
+        assert process.retired
 
 
-def test_a_batch_goes_on_when_the_process_that_forks_is_killed(
-    tmp_path: Path, seal: Seal, program: Program
-) -> None:
-    for number in range(4):
-        seal(f"Test_{number}", weeks=40, names=100)
-    batch = program("--from", str(tmp_path / "seals"), "--json")
-    caught(lambda: builds(batch.pid), batch, "a build")
-    (server,) = children(batch.pid)
-    os.kill(server, signal.SIGKILL)
-    output, _ = batch.communicate(timeout=180)
-    assert batch.returncode == 0
-    assert report(output)["summary"] | {"seconds": 0} == {
-        "seals": 4, "built": 4, "failures": 0, "seconds": 0,
-    }  # fmt: skip
-
-
-def test_where_nothing_can_be_forked_each_build_is_a_new_interpreter(
-    tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ForkServer, "start", lambda *_: None)
-    processes = Processes(1, forked=True)
-    try:
-        outcome = processes.build(Request(str(seal("Test_a")), str(tmp_path / "root")))
-    finally:
-        processes.end()
-    assert outcome.kind == "built"
-
-
-def test_a_build_that_is_forked_computes_with_the_threads_it_was_given(
+def test_a_build_computes_with_its_share_of_the_cores(
     tmp_path: Path, seal: Seal, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("POLARS_MAX_THREADS", raising=False)
@@ -183,6 +150,22 @@ def test_a_build_that_is_forked_computes_with_the_threads_it_was_given(
             computing.update(name.strip() for name in tasks(build_, "comm"))
     assert {name for name in computing if re.fullmatch(r"polars-\d+", name)} == {"polars-0"}
     assert batch.returncode == 0
+
+
+def test_ctrl_c_ends_the_builds_at_work_and_reports_every_seal(
+    tmp_path: Path, seal: Seal, program: Program
+) -> None:
+    for number in range(4):
+        seal(f"Test_{number}", weeks=300, names=300)
+    batch = program("--from", str(tmp_path / "seals"), "--json")
+    caught(lambda: list((tmp_path / "root/.staging").glob("build-*")), batch, "a build")
+    batch.send_signal(signal.SIGINT)
+    output, complaints = batch.communicate(timeout=180)
+    assert [(entry["outcome"], entry["retryable"]) for entry in report(output)["seals"]] == [
+        ("not started", True)
+    ] * 4
+    assert batch.returncode == 130
+    assert complaints == ""
 
 
 def test_a_signal_lets_what_is_at_work_finish_and_begins_nothing(
@@ -201,71 +184,60 @@ def test_a_signal_lets_what_is_at_work_finish_and_begins_nothing(
     assert "finishing what is at work" in complaints
 
 
-def _worker_that_runs(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Put another program in the place of the build's: one that ends as no build should."""
-    import sys  # noqa: PLC0415 - only here
-
-    def start(_self: Processes, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-c", script],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=complaints,
-        )
-
-    monkeypatch.setattr(Processes, "_start", start)
-
-
 class _Counting:
     """Builds nothing, and counts how many are at it."""
 
-    def __init__(self, fails_at: int | None = None) -> None:
-        self.lost: str | None = None
-        self.most = 0
+    def __init__(self, jobs: int, fails_at: int | None = None) -> None:
+        self.jobs = jobs
+        self.lost: AlphaResultsError | None = None
         self.begun = 0
-        self._now = 0
-        self._lock = threading.Lock()
-        self._all_in = threading.Barrier(3, timeout=30)
+        self.at_work: list[tuple[Request, Future[Outcome]]] = []
         self._fails_at = fails_at
 
-    def build(self, request: Request, on_stage: object = None) -> Outcome:
+    def submit(self, request: Request, on_stage: object = None) -> Future[Outcome]:
         del on_stage
-        with self._lock:
-            self.begun += 1
-            self._now += 1
-            self.most = max(self.most, self._now)
-        if request.seal == str(self._fails_at):
-            raise RuntimeError("a mistake of the program")
-        if int(request.seal) < 3 and self._fails_at is None:
-            self._all_in.wait()  # three at once, or nobody gets on
-        with self._lock:
-            self._now -= 1
-        return Outcome({"seal": request.seal, "outcome": "built"})
+        self.begun += 1
+        future: Future[Outcome] = Future()
+        self.at_work.append((request, future))
+        assert len(self.at_work) <= self.jobs
+        if len(self.at_work) == self.jobs or int(request.seal) > 36:
+            self.end()
+        return future
+
+    def look(self) -> None:
+        self.end()
+
+    def end(self) -> None:
+        for request, future in self.at_work:
+            if request.seal == str(self._fails_at):
+                future.set_exception(RuntimeError("a mistake of the program"))
+            else:
+                future.set_result(Outcome({"seal": request.seal, "outcome": "built"}))
+        self.at_work.clear()
 
 
 def test_as_many_are_at_work_as_asked_for_and_every_one_is_reported_once() -> None:
-    builder = _Counting()
+    executor = _Counting(3)
     requests = [Request(str(number), "") for number in range(40)]
-    found = dict(run(iter(requests), builder, 3, stopping=threading.Event()))
+    found = dict(run(iter(requests), executor, stopping=threading.Event()))
     assert {place: outcome.entry["seal"] for place, outcome in found.items()} == {
         n: str(n) for n in range(40)
     }
-    assert builder.most == 3
 
 
 def test_a_stop_begins_nothing_more() -> None:
     stopping = threading.Event()
-    builder = _Counting()
+    executor = _Counting(1)
     found = []
-    for place, _ in run((Request(str(n), "") for n in range(3, 10_000)), builder, 1, stopping=stopping):
+    for place, _ in run((Request(str(n), "") for n in range(3, 10_000)), executor, stopping=stopping):
         found.append(place)
         stopping.set()
-    assert len(found) == builder.begun < 10_000 - 3
+    assert len(found) == executor.begun < 10_000 - 3
 
 
 def test_a_mistake_of_the_program_costs_its_own_seal_and_is_reported() -> None:
     requests = [Request(str(n), "") for n in range(9)]
-    found = dict(run(requests, _Counting(fails_at=5), 2, stopping=threading.Event()))
+    found = dict(run(requests, _Counting(2, fails_at=5), stopping=threading.Event()))
     assert {place: outcome.kind for place, outcome in found.items()} == {
         place: "failed" if place == 5 else "built" for place in range(9)
     }

@@ -6,20 +6,20 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
 import datasets
 from pipeline import Cancellation, SealResult, build_from, build_many
-from pipeline.batch.process import Processes
-from pipeline.batch.request import Outcome, Request, failed
+from pipeline.batch.process import WorkerProcess
+from pipeline.batch.request import Request, failed
 from schemas import errors
 from schemas.errors import AlphaResultsError, SealRefused, SettingsError, StorageUnavailable
+from tests.support.harmful_calls import die
 from tests.support.pipeline_command import build, report
 from tests.support.processes import children
 from tests.support.seals import rewrite
@@ -52,15 +52,16 @@ def test_what_may_pass_by_itself_is_told_from_what_will_not(
 ) -> None:
     refused, nowhere = rewrite(seal("Test_refused"), "pnl", lambda rows: rows[1:]), tmp_path / "nowhere"
     away, killed = seal("Test_away"), seal("Test_killed")
-    once, start = Processes.build, Processes._start  # noqa: SLF001 - the process is replaced, not the code
+    in_its_process = WorkerProcess.call
 
-    def build_one(self: Processes, request: Request, _on_stage: object = None) -> Outcome:
+    def call(self: WorkerProcess, function: Any, request: Request, on_step: Any = None) -> Any:
         if request.seal == str(away):
             return failed(request.shown, StorageUnavailable("the store did not answer"))
-        monkeypatch.setattr(Processes, "_start", _dying if request.seal == str(killed) else start)
-        return once(self, request)
+        if request.seal == str(killed):
+            return in_its_process(self, die, "words of its own")
+        return in_its_process(self, function, request, on_step=on_step)
 
-    monkeypatch.setattr(Processes, "build", build_one)
+    monkeypatch.setattr(WorkerProcess, "call", call)
     results = {
         Path(each.seal).name: each for each in build_many([refused, nowhere, away, killed], tmp_path / "root")
     }
@@ -70,17 +71,11 @@ def test_what_may_pass_by_itself_is_told_from_what_will_not(
         "Test_away": ("failed", True, "StorageUnavailable"),
         "Test_killed": ("crashed", True, "BuildCrashed"),
     }  # fmt: skip
+    assert "words of its own" in str(results["Test_killed"].error)
     with pytest.raises(SealRefused) as caught:
         results["Test_refused"].raise_for_failure()
     assert "pnl.total" in [violation["rule"] for violation in caught.value.violations]
     assert {each.to_line()["retryable"] for each in results.values()} == {True, False}
-
-
-def _dying(_self: Processes, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
-    script = "import os, signal, sys; sys.stdin.readline(); os.kill(os.getpid(), signal.SIGKILL)"
-    return subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints
-    )
 
 
 def _every(kind: type[AlphaResultsError]) -> Iterator[type[AlphaResultsError]]:
@@ -146,7 +141,7 @@ def test_an_abort_kills_the_builds_and_every_seal_is_reported_as_worth_another_t
 
     results = list(build_many(seals, tmp_path / "root", cancellation=cancellation, on_stage=on_stage))
     assert [(result.outcome, result.retryable) for result in results] == [
-        ("crashed", True),
+        ("not started", True),
         ("not started", True),
     ]
     assert told[-1] is None
@@ -157,7 +152,9 @@ def test_a_folder_is_built_from_as_the_command_does(tmp_path: Path, seal: Seal) 
     seal("Test_a", "old", seed=1, sealed_at="2026-01-01T00:00:00Z")
     seal("Test_a", "new", seed=2, sealed_at="2026-01-02T00:00:00Z")
     rewrite(seal("Test_b"), "pnl", lambda rows: rows[1:])
-    lines = [each.to_line() for each in build_from(tmp_path / "seals", tmp_path / "root")]
+    lines = [
+        json.loads(json.dumps(each.to_line())) for each in build_from(tmp_path / "seals", tmp_path / "root")
+    ]
     of_the_command = build(tmp_path / "other", "--from", str(tmp_path / "seals"), "--json").json["seals"]
 
     def known(line: dict[str, object]) -> dict[str, object]:

@@ -67,7 +67,7 @@ def test_what_is_served_costs_no_process(tmp_path: Path, seal: Seal, monkeypatch
     def start(*_: object) -> None:
         pytest.fail("a process was started")
 
-    monkeypatch.setattr(process.Processes, "_start", start)
+    monkeypatch.setattr(process, "WorkerProcess", start)
     for arguments in (
         ("--from", str(tmp_path / "seals")),
         ("--jobs", "2", str(tmp_path / "seals/group/Test_a")),

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from pipeline.batch.cancellation import Cancellation
 from pipeline.batch.interruption import stoppable
 from tests.support.waiting import PATIENCE, eventually
 
@@ -21,30 +22,36 @@ class NotInTheHandler(threading.Event):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_is_heeded_that_comes_just_as_the_batch_begins_to_wait(number: signal.Signals) -> None:
-    with stoppable(lambda: None, NotInTheHandler()) as stopping:
+    cancellation = Cancellation()
+    cancellation.stopping = NotInTheHandler()
+    with stoppable(cancellation):
         signal.raise_signal(number)
-        assert stopping.wait(PATIENCE)
+        assert cancellation.stopping.wait(PATIENCE)
 
 
-def test_the_second_signal_ends_at_once_what_the_main_thread_is_just_about() -> None:
+@pytest.mark.parametrize("signals", [[signal.SIGTERM, signal.SIGTERM], [signal.SIGINT]])
+def test_ctrl_c_and_a_second_signal_end_at_once_what_the_main_thread_is_just_about(
+    signals: list[signal.Signals],
+) -> None:
     ended = threading.Event()
     builds = threading.Lock()
+    cancellation = Cancellation()
 
     def end_immediately() -> None:
         with builds:
             ended.set()
 
-    with stoppable(end_immediately) as stopping:
-        signal.raise_signal(signal.SIGTERM)
-        assert stopping.wait(PATIENCE)
-        assert not ended.is_set()
+    with stoppable(cancellation), cancellation.ending_with(end_immediately):
         with builds:  # as when a build is just started
-            signal.raise_signal(signal.SIGTERM)
+            for number in signals:
+                assert not ended.is_set()
+                signal.raise_signal(number)
+                assert cancellation.stopping.wait(PATIENCE)
         eventually(ended.is_set)
 
 
 def test_afterwards_signals_do_what_they_did_before() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with stoppable(lambda: None):
+    with stoppable(Cancellation()):
         assert signal.getsignal(signal.SIGTERM) is not before
     assert signal.getsignal(signal.SIGTERM) is before

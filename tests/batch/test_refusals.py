@@ -83,7 +83,7 @@ def test_a_refusal_is_remembered_and_cron_hears_of_it_once(
         raise AssertionError("a build was started")
 
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.batch.process.Processes.build", nothing)
+        patch.setattr("pipeline.batch.process.LocalExecutor.submit", nothing)
         again = cron(tmp_path)
     assert (again.exit_code, outcomes(again)) == (8, {"good": "unchanged", "bad": "still refused"})
     (entry,) = [entry for entry in again.json["seals"] if entry["outcome"] == "still refused"]

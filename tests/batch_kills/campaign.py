@@ -25,7 +25,7 @@ from datasets.catalogue import Catalogue
 from datasets.integrity import check_files
 from datasets.layout import ALPHAS
 from datasets.storage import open_storage
-from tests.support.processes import REPOSITORY, builds, children
+from tests.support.processes import REPOSITORY, builds
 from tests.support.seals import make_seal
 from tests.support.waiting import PATIENCE
 
@@ -118,6 +118,7 @@ class Campaign:
         self.names = set(make_seals(folder, number))
         self._random = random.Random(seed)
         self._part = max(2, number // 6)
+        self._kills = 0
         self.told: dict[str, Any] = {"seals": number}
 
     def begin(self, *options: str) -> Batch:
@@ -139,35 +140,29 @@ class Campaign:
         # Builds end with their batch; one that just moved a pointer is served without having been told of.
         self._note("kill -9 of builds and of the batch", batch, kills)
 
-    def kill_what_forks_and_end_the_batch(self) -> None:
-        """Kill the process that forks builds, and ask the batch to end: every seal is in its report."""
+    def kill_builds_and_end_the_batch(self) -> None:
+        """Kill builds, and ask the batch to end: every seal is in its report."""
         before, kills = len(self.served()), Counter[str]()
         batch = self.begin("--jobs", "2")
-
-        def kill() -> None:
-            for server in children(batch.process.pid):
-                if self._random.random() < 0.01:
-                    self._kill(server, kills, "server")
-
-        batch.until(lambda: len(self.served()) - before >= self._part, kill)
+        batch.until(lambda: len(self.served()) - before >= self._part, lambda: self._kill_one(batch, kills))
         batch.process.send_signal(signal.SIGTERM)
         code = batch.end()
         lines = self._require_all(batch, code)
         assert code in {7, 130}, batch.complaints()
         assert any(line["outcome"] == "not started" for line in lines.values())
-        self._note("SIGTERM, and kill -9 of the process that forks", batch, kills)
+        self._note("kill -9 of builds, and SIGTERM", batch, kills)
 
     def fill_the_disk(self) -> None:
         """Let no file grow for a while, as on a full disk: what fails meanwhile is told, and the rest goes on."""
         before = len(self.served())
         batch = self.begin("--jobs", "2")
         batch.until(lambda: len(self.served()) - before >= self._part // 2)
-        limits = [self._limit(server, 0) for server in children(batch.process.pid)]
+        limits = [self._limit(at_work, 0) for at_work in builds(batch.process.pid)]
         assert any(limits)
         batch.until(lambda: batch.count("failed") >= min(5, self._part))
         assert batch.process.poll() is None
-        for server in children(batch.process.pid):
-            self._limit(server, resource.RLIM_INFINITY)
+        for at_work in builds(batch.process.pid):
+            self._limit(at_work, resource.RLIM_INFINITY)
         told = batch.count("built")
         batch.until(lambda: batch.count("built") >= told + min(5, self._part))
         batch.process.send_signal(signal.SIGTERM)
@@ -223,13 +218,17 @@ class Campaign:
         storage = open_storage(self._root)
         catalogue = Catalogue(storage)
         catalogue.refresh()
+        left = 0
         for name, snapshot in after.items():
             found = catalogue.resolve(name)
             assert found is not None
             assert check_files(storage, found.manifest, name, snapshot) == []
-            assert storage.folders(f"{ALPHAS}/alpha_id={name}") == [f"snapshot={snapshot}"], (
-                "one snapshot each"
-            )
+            folders = storage.folders(f"{ALPHAS}/alpha_id={name}")
+            assert f"snapshot={snapshot}" in folders
+            left += len(folders) - 1
+        # A build killed between its last file and the pointer leaves a snapshot that is served nowhere; the next one may
+        # differ from it, for notices compare a run with those that are served by then.
+        assert left <= self._kills, "one snapshot each, but for builds that were killed"
         if storage.folder is not None:
             assert not list((storage.folder / ".staging").glob("build-*")), "what the killed left is swept"
         again = self.begin("--jobs", "2")
@@ -250,6 +249,7 @@ class Campaign:
         return lines
 
     def _note(self, what: str, batch: Batch, kills: Counter[str]) -> None:
+        self._kills += sum(kills.values()) + 2  # builds at work end with their batch
         lines, served = batch.of_seals(), self.served()
         for name, line in lines.items():
             if line["outcome"] in {"built", "unchanged"}:

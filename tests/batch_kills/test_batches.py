@@ -30,7 +30,7 @@ def test_a_batch_over_a_folder_that_is_killed_ended_and_loses_its_disk_and_its_c
 ) -> None:
     campaign = Campaign(tmp_path, str(tmp_path / "root"), SEALS, seed=20260101)
     campaign.kill_builds_and_the_batch()
-    campaign.kill_what_forks_and_end_the_batch()
+    campaign.kill_builds_and_end_the_batch()
     campaign.fill_the_disk()
     first = dask.worker("first")
     dask.worker("second")

@@ -20,12 +20,12 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline.__main__ import cli
-from pipeline.check_apart import Checker
+from pipeline.batch.process import WorkerProcess
 from pipeline.rules import RULES
 from pipeline.seal.regular_file import NotRegular, TooLarge, read_regular
 from schemas.kinds import MAX_BYTES, MAX_ROWS
-from tests.support.deadly_seal import dies_of_a_deadly_seal
 from tests.support.forged_parquet import forge_footer, forge_page, put, put_values, set_rows
+from tests.support.harmful_calls import die
 from tests.support.pipeline_command import report
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, resign, rewrite
@@ -239,15 +239,24 @@ def test_a_fault_of_the_program_is_a_failure_that_says_where(
     assert "report it" in entry["message"]
 
 
-def test_a_check_that_is_killed_costs_its_own_seal_only(tmp_path: Path) -> None:
+def test_a_check_that_is_killed_costs_its_own_seal_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     good = [str(make_seal(tmp_path, alpha_id=name, weeks=14)) for name in ("a", "b")]
-    checker = Checker(dies_of_a_deadly_seal)
-    try:
-        found = [checker.check(address, lambda _: None) for address in (good[0], "/x/deadly", good[1])]
-    finally:
-        checker.close()
-    assert [one.exit_code for one in found] == [0, 7, 0]
-    assert "SIGKILL" in found[1].message
+    in_its_process = WorkerProcess.call
+
+    def call(self: WorkerProcess, function: Any, address: str, *arguments: Any, **options: Any) -> Any:
+        if address.endswith("deadly"):
+            return in_its_process(self, die, "words of its own")
+        return in_its_process(self, function, address, *arguments, **options)
+
+    monkeypatch.setattr(WorkerProcess, "call", call)
+    result = CliRunner().invoke(cli, ["check", "--json", good[0], "/x/deadly", good[1]])
+    first, deadly, second = json.loads(result.stdout)["seals"]
+    assert first["refused"] is second["refused"] is False
+    assert deadly["error"] == "BuildCrashed"
+    assert "SIGKILL" in deadly["message"]
+    assert result.exit_code == 7
 
 
 def test_names_that_no_encoding_has_cost_nobody(tmp_path: Path) -> None:

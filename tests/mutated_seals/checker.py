@@ -26,7 +26,7 @@ def main() -> None:
     prepare_building()
     for module in (
         "pipeline.snapshot_builder",
-        "pipeline.check_apart",
+        "pipeline.check_command",
         "datasets.storage.local",
         "polars._utils.parquet",
     ):
@@ -85,7 +85,7 @@ def _be_the_build(request: dict[str, Any], writing: int) -> NoReturn:
 
 def _build(seal: str, root: str, archives: str) -> dict[str, Any]:
     from datasets.storage import open_storage  # noqa: PLC0415 - loaded long since
-    from pipeline.check_apart import check_here  # noqa: PLC0415 - as above
+    from pipeline.check_command import check_seal  # noqa: PLC0415 - as above
     from pipeline.housekeeping.verify import verify  # noqa: PLC0415 - as above
     from pipeline.internal import contained  # noqa: PLC0415 - as above
     from pipeline.snapshot_builder import build_seal  # noqa: PLC0415 - as above
@@ -98,7 +98,7 @@ def _build(seal: str, root: str, archives: str) -> dict[str, Any]:
         return {"outcome": "refused", "message": str(refusal), "violations": list(refusal.violations)}
     except AlphaResultsError as error:
         return {"outcome": "failed", "error": type(error).__name__, "message": str(error)}
-    checked = check_here(seal, lambda _: None)
+    checked = check_seal(seal, False, lambda _: None)
     verdict = verify(open_storage(root), built.alpha_id)
     return {
         "outcome": "built",

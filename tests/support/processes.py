@@ -51,8 +51,10 @@ def children(pid: int) -> list[int]:
 
 
 def builds(pid: int) -> list[int]:
-    """List the builds of a batch: they are forked from the one process that it started."""
-    return [build for server in children(pid) for build in children(server)]
+    """List the processes a batch builds in."""
+    return [
+        child for child in children(pid) if any("batch.worker" in line for line in tasks(child, "cmdline"))
+    ]
 
 
 def workers(pid: int) -> list[int]:

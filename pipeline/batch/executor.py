@@ -1,0 +1,107 @@
+"""Several builds at a time, on this machine or on a cluster: submitted, collected and reported alike."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from functools import partial
+from typing import Final, Protocol
+
+from pipeline.batch.request import Outcome, Request, failed
+from pipeline.internal import contained
+from schemas.errors import AlphaResultsError
+
+LOOK_SECONDS: Final = 0.5
+"""Between two looks at an executor that has nothing to tell."""
+
+OnStage = Callable[[Request, str | None], None]
+"""Called with a request and its stage as it begins, and with None when the request is done."""
+
+
+class Executor(Protocol):
+    """What builds: processes of this machine, or a cluster.
+
+    Attributes
+    ----------
+    jobs
+        Builds at a time.
+    lost
+        Why nothing can be built there any more; None while all is well.
+    """
+
+    jobs: int
+    lost: AlphaResultsError | None
+
+    def submit(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Future[Outcome]:
+        """Begin a build."""
+        ...
+
+    def look(self) -> None:
+        """Find out whether builds are still under way; called now and then while they are waited for."""
+        ...
+
+    def end(self) -> None:
+        """End the builds at work at once, and report them as interrupted."""
+        ...
+
+
+def run(
+    requests: Iterable[Request],
+    executor: Executor,
+    *,
+    stopping: threading.Event,
+    on_stage: OnStage | None = None,
+) -> Iterator[tuple[int, Outcome]]:
+    """Build requests and yield each outcome as it comes.
+
+    Parameters
+    ----------
+    requests
+        Taken one by one as there is a free place.
+    stopping
+        When set, nothing more is begun; what is at work is finished.
+
+    Yields
+    ------
+    tuple
+        The request's place and its outcome. Places not begun before the stop never come.
+    """
+    waiting = enumerate(requests)
+    at_work: dict[Future[Outcome], tuple[int, Request]] = {}
+    done: deque[tuple[int, Outcome]] = deque()
+    try:
+        while True:
+            while len(at_work) < executor.jobs and not stopping.is_set():
+                if (following := next(waiting, None)) is None:
+                    break
+                told = partial(on_stage, following[1]) if on_stage else None
+                at_work[executor.submit(following[1], told)] = following
+            if done:
+                yield done.popleft()
+                continue
+            if not at_work:
+                return
+            # With an end: a signal is only handled between two waits.
+            ended, _ = concurrent.futures.wait(at_work, LOOK_SECONDS, concurrent.futures.FIRST_COMPLETED)
+            if not ended:
+                executor.look()
+            for future in ended:
+                place, request = at_work.pop(future)
+                if on_stage:
+                    on_stage(request, None)
+                done.append((place, _outcome(future, request)))
+    except BaseException:
+        stopping.set()  # nobody takes what would be built from here on
+        raise
+
+
+def _outcome(future: Future[Outcome], request: Request) -> Outcome:
+    """Return what a build came to; whatever else is raised for it costs this one and no other."""
+    try:
+        with contained("the build"):
+            return future.result()
+    except AlphaResultsError as error:
+        return failed(request.shown, error)
