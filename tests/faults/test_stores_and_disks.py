@@ -63,7 +63,6 @@ def there(parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[De
             "ALPHA_RESULTS_ROWS": str(parts.rows.folder / "rows"),
             "ALPHA_RESULTS_MAX_WAIT_SECONDS": "60",
             "ALPHA_RESULTS_REFRESH_SECONDS": "0.5",
-            "ALPHA_RESULTS_PRELOAD": "0",
         }
         with deployed(folder, alphas=len(FAULTS) + 1, address=address, variables=variables) as found:
             found.keys = {"wide": found.issue(), "revoked": found.issue()}
