@@ -8,6 +8,7 @@
 import numpy as np
 import polars as pl
 
+from datasets.analysis import Alpha
 from datasets.root import Root, open_root
 from datasets.snapshot import Snapshot
 
@@ -16,4 +17,4 @@ pl.Series(np.zeros(1))
 
 open = open_root  # noqa: A001 - `datasets.open(root)` is what an analyst types
 
-__all__ = ["Root", "Snapshot", "open"]
+__all__ = ["Alpha", "Root", "Snapshot", "open"]

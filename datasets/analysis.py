@@ -1,4 +1,4 @@
-"""What analysts ask of one run's files besides its tables: returns, a benchmark beside them, a factor, units."""
+"""A snapshot as an analyst opens it: figures, returns, a benchmark beside them, a factor, units."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import polars as pl
 
 from datasets.figures.price import price_curve
 from datasets.figures.window import WHOLE_RUN, Window
+from datasets.snapshot import Snapshot
 from schemas.errors import KindNotPublished, SettingsError
 from schemas.market_data import MARKET_DATA
 from schemas.metrics.statistic import SOURCES
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datasets.snapshot import Snapshot
-
 _AUDIT: Final = {
     **dict.fromkeys(("kind", "id", "status", "figure"), pl.String),
     **dict.fromkeys(("value", "threshold"), pl.Float64),
@@ -37,70 +36,151 @@ _USUAL: Final = "SPY"
 """The benchmark that is meant where none is named."""
 
 
-def returns(run: Snapshot, book: str) -> pl.DataFrame:
-    """Return `date` and `period_return` of a book, one row a session; KindNotPublished without such a book."""
-    return run.scan("equity_curve", book).select("date", "period_return").collect()
+class Alpha(Snapshot):
+    """A snapshot with the figures, returns and units that an analyst asks of it."""
 
+    def metrics(
+        self,
+        *,
+        first: dt.date | None = None,
+        last: dt.date | None = None,
+        granularity: str = "overall",
+        panel: bool = False,
+    ) -> dict[str, Any]:
+        """Return the figures of the run, as `/v1/alphas/{alpha}/metrics` answers with the same parameters.
 
-def metrics(
-    run: Snapshot,
-    first: dt.date | None,
-    last: dt.date | None,
-    granularity: str,
-    *,
-    panel: bool,
-) -> dict[str, Any]:
-    """Return the figures of a run as the interface answers them to a key that may call everything but raw columns."""
-    from datasets.figure_data import figures_of  # noqa: PLC0415 - as above
-    from datasets.figures.checks import named_alphas  # noqa: PLC0415 - as above
-    from datasets.figures.run_metrics import MetricsQuery, assemble  # noqa: PLC0415 - slow to load beside the rest
+        Parameters
+        ----------
+        first, last
+            Days of the block ``within_window`` and of what else narrows; None leaves that end open.
+        granularity
+            ``overall``, ``yearly`` or ``monthly``.
+        panel
+            Whether the weekly panel is wanted.
 
-    if granularity not in SCOPES:
-        raise SettingsError(f"no granularity {granularity!r}; there are {', '.join(SCOPES)}")
-    if first is not None and last is not None and first > last:
-        raise SettingsError(f"the first day, {first}, is after the last, {last}")
-    query = MetricsQuery(
-        frozenset(source.endpoint for source in SOURCES),
-        Window(first, last),
-        granularity,
-        panel=panel,
-        alphas=frozenset(name for notice in run.manifest.notices for name in named_alphas(notice)),
-    )
-    answer = assemble(figures_of(run), query)
-    return {**answer.data, "warnings": list(answer.warnings)}
+        Returns
+        -------
+        dict
+            The ``data`` of the answer, and under ``warnings`` what its ``meta.warnings`` says. A figure that cannot be given
+            is null, with its reason.
 
+        Raises
+        ------
+        SettingsError
+            When there is no such granularity, or the first day is after the last.
+        SnapshotCorrupt
+            When a file that the figures come from is gone or damaged.
+        """
+        from datasets.figure_data import figures_of  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.figures.checks import named_alphas  # noqa: PLC0415 - as above
+        from datasets.figures.run_metrics import MetricsQuery, assemble  # noqa: PLC0415 - as above
 
-def audit(run: Snapshot) -> pl.DataFrame:
-    """Return the audit of a run as a frame, a row for each check, the weightiest first; `details` as JSON text."""
-    from datasets.audit import audit_entries  # noqa: PLC0415 - slow to load beside the rest
+        if granularity not in SCOPES:
+            raise SettingsError(f"no granularity {granularity!r}; there are {', '.join(SCOPES)}")
+        if first is not None and last is not None and first > last:
+            raise SettingsError(f"the first day, {first}, is after the last, {last}")
+        query = MetricsQuery(
+            frozenset(source.endpoint for source in SOURCES),
+            Window(first, last),
+            granularity,
+            panel=panel,
+            alphas=frozenset(name for notice in self.manifest.notices for name in named_alphas(notice)),
+        )
+        answer = assemble(figures_of(self), query)
+        return {**answer.data, "warnings": list(answer.warnings)}
 
-    rows = [
-        {**entry, "details": orjson.dumps(entry["details"]).decode()} for entry in audit_entries(run.manifest)
-    ]
-    return pl.DataFrame(rows, schema=_AUDIT)
+    def audit(self) -> pl.DataFrame:
+        """Return what was checked of the run and what came of it, as `/v1/alphas/{alpha}/audit` lists it.
 
+        Returns
+        -------
+        polars.DataFrame
+            One row a check, the weightiest first: kind, id, status (withheld, notice, not_checked or pass), figure, value,
+            threshold, unit, reason, and further details as JSON text. Those of raw columns and of other alphas are among them.
 
-def factor(run: Snapshot, column: str) -> pd.Series:
-    """Return a column of the cross-sections by day and name, as alphalens takes a factor.
+        Raises
+        ------
+        SnapshotCorrupt
+            When the manifest is gone or damaged.
+        """
+        from datasets.audit import audit_entries  # noqa: PLC0415 - slow to load beside the rest
 
-    Returns
-    -------
-    pandas.Series
-        Named after the column, with the levels `date` (without time zone) and `asset`, ascending; rows without a value are
-        left out.
-    """
-    try:
-        import pandas as pd  # noqa: PLC0415 - only who asks for a factor needs it
-    except ImportError as error:
-        raise SettingsError("a factor is a pandas series: install pandas") from error
-    if column not in run.columns("decisions"):
-        raise KindNotPublished(f"{run.alpha_id} has no column {column!r} in its decisions")
-    rows = (
-        run.scan("decisions").select("date", "symbol", column).drop_nulls().sort("date", "symbol").collect()
-    )
-    days = pd.DatetimeIndex(rows["date"].cast(pl.Datetime("ns")).to_numpy())
-    index = pd.MultiIndex.from_arrays([days, rows["symbol"].to_list()], names=["date", "asset"])
-    return pd.Series(rows[column].to_numpy(), index=index, name=column)
+        rows = [
+            {**entry, "details": orjson.dumps(entry["details"]).decode()}
+            for entry in audit_entries(self.manifest)
+        ]
+        return pl.DataFrame(rows, schema=_AUDIT)
+
+    def returns(self, book: str = "long_short") -> pl.DataFrame:
+        """Return `date` and `period_return` of a book, one row a session.
+
+        Raises
+        ------
+        KindNotPublished
+            When the snapshot has no such book.
+        """
+        return self.scan("equity_curve", book).select("date", "period_return").collect()
+
+    def benchmark(
+        self,
+        market_data: str | os.PathLike[str] | None = None,
+        *,
+        symbol: str = "SPY",
+        book: str = "long_short",
+    ) -> pl.DataFrame:
+        """Return a benchmark over the sessions of a book: close, return, compounded return and drawdown.
+
+        It counts from its close before the book's first session, as the book counts from the equity it opened with. Where the
+        market data hold no close before it, the first return is null and the benchmark counts from that session's close.
+
+        Parameters
+        ----------
+        market_data
+            A Parquet file or a folder of them; None for what the setting of that name says.
+        symbol
+            Which of its series.
+        book
+            Whose sessions.
+
+        Raises
+        ------
+        SettingsError
+            When there is no such series.
+        KindNotPublished
+            When the snapshot has no such book.
+        """
+        return prices(self, market_data, symbol, book).curve
+
+    def factor(self, column: str = "score") -> pd.Series:
+        """Return a column of the cross-sections as alphalens takes a factor: by `date` and `asset`, without nulls.
+
+        Raises
+        ------
+        KindNotPublished
+            When the run recorded no such column.
+        SettingsError
+            When pandas is not installed.
+        """
+        try:
+            import pandas as pd  # noqa: PLC0415 - only who asks for a factor needs it
+        except ImportError as error:
+            raise SettingsError("a factor is a pandas series: install pandas") from error
+        if column not in self.columns("decisions"):
+            raise KindNotPublished(f"{self.alpha_id} has no column {column!r} in its decisions")
+        rows = (
+            self.scan("decisions")
+            .select("date", "symbol", column)
+            .drop_nulls()
+            .sort("date", "symbol")
+            .collect()
+        )
+        days = pd.DatetimeIndex(rows["date"].cast(pl.Datetime("ns")).to_numpy())
+        index = pd.MultiIndex.from_arrays([days, rows["symbol"].to_list()], names=["date", "asset"])
+        return pd.Series(rows[column].to_numpy(), index=index, name=column)
+
+    def units(self) -> pl.DataFrame:
+        """Return table, column, type, unit and meaning of every column the snapshot has."""
+        return units(self)
 
 
 @dataclass(frozen=True, slots=True)

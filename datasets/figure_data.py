@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import polars as pl
 
@@ -22,16 +22,14 @@ from datasets.figures.run_figures import (
 from datasets.figures.series import Dates, Floats
 from datasets.figures.statistics import check_summary
 from datasets.figures.unavailable import Unavailable, unreadable
+from datasets.manifest import Manifest
+from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics.deciles import BUCKET_MEANS
 from schemas.metrics.vocabulary import SCORE_FIELD, UNSMOOTHED_FIELD
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.rebalances import PENDING, TRADED
 from schemas.tables.weekly_signal import HORIZONS, LAGS
-
-if TYPE_CHECKING:
-    from datasets.manifest import Manifest
-    from datasets.snapshot import Snapshot
 
 Part = TypeVar("Part")
 

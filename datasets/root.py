@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from datasets.analysis import Alpha
 from datasets.cache.copies import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
 from datasets.layout import ALPHAS, CATALOG, REFUSED
-from datasets.snapshot import Snapshot, open_snapshot
 from datasets.storage import Storage, open_storage
-from schemas.errors import SettingsError
+from schemas.errors import AlphaNotPublished, SettingsError
 
 
 class Root:
@@ -29,10 +29,12 @@ class Root:
         self.catalogue = Catalogue(storage)
         self.catalogue.refresh()
 
-    def __getitem__(self, alpha_id: str) -> Snapshot:
+    def __getitem__(self, alpha_id: str) -> Alpha:
         """Return the served snapshot of an alpha; AlphaNotPublished when there is none."""
-        found = self.catalogue.resolve(alpha_id)
-        return open_snapshot(self.storage, found.pointer if found else None, alpha_id)
+        served = self.catalogue.resolve(alpha_id)
+        if served is None:
+            raise AlphaNotPublished(f"{self.storage.address} publishes no alpha {alpha_id!r}")
+        return Alpha(self.storage, served.pointer)
 
     def __contains__(self, alpha_id: object) -> bool:
         """Whether an alpha is published."""

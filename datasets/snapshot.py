@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import polars as pl
 
-from datasets.analyst_methods import AnalystMethods
 from datasets.file_digests import DIGESTS
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
 from datasets.manifest import FileEntry, Manifest, digest
 from datasets.pointer import Pointer
 from datasets.storage import Storage
-from schemas.errors import AlphaNotPublished, KindNotPublished, SnapshotCorrupt
+from schemas.errors import KindNotPublished, SnapshotCorrupt
 from schemas.tables import PUBLISHED_TABLES
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset as pads
 
 
-class Snapshot(AnalystMethods):
+class Snapshot:
     """The published data of one alpha, as one build left it.
 
     Nothing is read before it is asked for. The files never change, so an opened snapshot stays valid, and
@@ -279,10 +278,3 @@ class Snapshot(AnalystMethods):
         data = self._document(f"{self._folder}/{DESCRIPTION}", self.entry("description").sha256)
         found: dict[str, Any] = orjson.loads(data)
         return found
-
-
-def open_snapshot(storage: Storage, pointer: Pointer | None, alpha_id: str) -> Snapshot:
-    """Return the snapshot a pointer names; AlphaNotPublished when there is not a pointer."""
-    if pointer is None:
-        raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
-    return Snapshot(storage, pointer)

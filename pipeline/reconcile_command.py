@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from pipeline.housekeeping.reconcile_published import report_of_snapshot
 from pipeline.internal import contained
-from pipeline.reconciliation.of_a_snapshot import report_of_snapshot
 from pipeline.rule import all_examples
 from pipeline.rules import Report, check
 from pipeline.rules.layout import report_layout

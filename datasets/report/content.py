@@ -9,6 +9,7 @@ import polars as pl
 import polars.selectors as cs
 
 from datasets import analysis
+from datasets.analysis import Alpha
 from datasets.audit import Reader, audit_entries, verdict
 from datasets.figures.equity import compounded, make_sessions, summarised
 from datasets.figures.price import price_summary
@@ -48,7 +49,7 @@ _CURVE: Final = (
 
 
 def content(
-    run: Snapshot, book: str, market_data: str | None, symbol: str | None, window: Window = WHOLE_RUN
+    run: Alpha, book: str, market_data: str | None, symbol: str | None, window: Window = WHOLE_RUN
 ) -> Content:
     """Read everything that a tear sheet shows of an alpha.
 
@@ -81,7 +82,7 @@ def content(
     books = run.books("equity_curve")
     if books and book not in books:
         raise SettingsError(f"{run.alpha_id} has no book {book!r}; it has {', '.join(books)}")
-    metrics = of_window(analysis.metrics(run, window.first, window.last, "yearly", panel=True))
+    metrics = of_window(run.metrics(first=window.first, last=window.last, granularity="yearly", panel=True))
     pointer, manifest = run.pointer, run.manifest
     return {
         "alpha_id": run.alpha_id,

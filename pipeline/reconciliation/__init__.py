@@ -1,6 +1,6 @@
 """Every figure of a run computed again from the tables it rests on.
 
-The ledger's identities are rules (:mod:`pipeline.rules.fill_rules`, :mod:`pipeline.rules.exposure_rules`,
+The ledger's identities are rules (:mod:`pipeline.rules.fill_rules`, :mod:`pipeline.rules.book_rules`,
 :mod:`pipeline.rules.target_rules`); their arithmetic stands here, as functions of arrays. The run's own figures are
 recomputed in :mod:`pipeline.reconciliation.figures` under the conventions listed in
 :mod:`pipeline.reconciliation.conventions`.

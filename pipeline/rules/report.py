@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.notices import NoticeOutcome, given
 from pipeline.notices.evidence import Evidence
 from pipeline.reconciliation.figures import Figure, declared_and_figures
 from pipeline.rule import Violation
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +93,3 @@ class Report:
             "rows": dict(self.counts),
             "reconciliation": declared_and_figures(self.declared, self.figures, adjusted=self.adjusted),
         }
-
-    def __rich__(self) -> RenderableType:
-        """Lay the report out for a terminal."""
-        from pipeline.rules.layout import report_layout  # noqa: PLC0415 - rich is slow to load, and a build shows nothing
-
-        return report_layout(self)

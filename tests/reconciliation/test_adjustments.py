@@ -9,8 +9,8 @@ import pytest
 
 import datasets
 from datasets.storage import open_storage
+from pipeline.housekeeping.reconcile_published import report_of_snapshot
 from pipeline.housekeeping.verify import verify
-from pipeline.reconciliation.of_a_snapshot import report_of_snapshot
 from pipeline.snapshot_builder import build_seal
 from tests.reconciliation.ledgers import dividend_of_the_last_evening, split_of_the_last_evening
 from tests.support.application import running
