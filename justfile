@@ -142,6 +142,10 @@ fuzz cases="200":
 trace *args:
     {{ tested }} python -m tests.support.trace {{ args }}
 
+# lines of code, files, circles and the longest chain of imports of each package; `just size --chains` names circles and chains
+size *args:
+    {{ checked }} python -m tests.support.size {{ args }}
+
 # formatting, lint and markers of unfinished merges; what engines and notebooks install runs on Python 3.9
 lint: conflicts
     {{ checked }} ruff format --check .
