@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final
 
+from datasets.alpha_columns import Rows
 from datasets.cache.saved_catalogue import SavedCatalogue
 from datasets.change_hints import Hints
-from datasets.headline.columns import Rows
 from datasets.layout import CATALOG, by_alpha, is_snapshot_id, pointer_path
 from datasets.listing import Listing
 from datasets.pointer import Pointer

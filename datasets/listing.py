@@ -9,8 +9,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
-from datasets.headline.columns import Columns, Rows
-from datasets.headline.record import has_headline
+from datasets.alpha_columns import Columns, Rows
+from datasets.figures.headline import has_headline
 from datasets.pointer import Pointer
 
 _BETWEEN: Final = "\0"
@@ -28,7 +28,7 @@ class Listing:
         Those of alphas of which nothing is served, because an operator withdrew them: what became of them is told all
         the same.
     known
-        Figures of pointers that were in an earlier list, as :class:`datasets.headline.columns.Columns` takes them.
+        Figures of pointers that were in an earlier list, as :class:`datasets.alpha_columns.Columns` takes them.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Listing:
         for x in self.pointers:
             shown = (
                 *(x.alpha_id, x.name, x.tldr, x.complete, x.snapshot, x.first_published_at),
-                *(x.started_at, has_headline(x)),
+                *(x.started_at, has_headline(x.headline)),
             )
             digest_so_far.update(repr(shown).encode("utf-8", "surrogatepass"))
         return digest_so_far.hexdigest()[:20]

@@ -121,7 +121,7 @@ class Pointer:
     decisions
         The latest decisions of operators, oldest first.
     headline
-        The figures by which alphas are listed (:mod:`datasets.headline.record`), as written.
+        The figures by which alphas are listed (:mod:`datasets.figures.headline`), as written.
     """
 
     alpha_id: str

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from datasets.headline.record import has_headline
+from datasets.figures.headline import has_headline
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.manifest import Manifest, digest
 from datasets.pointer import MAX_EARLIER_SNAPSHOTS, Earlier, Pointer, RolledBack
@@ -81,7 +81,7 @@ def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, forc
             now = moment()
             return replace(final, published_at=now, first_published_at=now)
         if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
-            return None if has_headline(current) else replace(current, headline=final.headline)
+            return None if has_headline(current.headline) else replace(current, headline=final.headline)
         if not force and final.snapshot in current.rolled_back:
             raise _rolled_back(current)
         sealed_at = datetime.fromisoformat(final.sealed_at)
@@ -187,7 +187,7 @@ def judge(left: Pointer, wanted: Pointer) -> RolledBack:
 def is_current(pointer: Pointer, seal_digest: str) -> bool:
     """Whether a pointer serves what this version of the pipeline makes of a seal. Pure."""
     built_from = (pointer.seal_digest, pointer.schema_version)
-    return built_from == (seal_digest, schema_version()) and has_headline(pointer)
+    return built_from == (seal_digest, schema_version()) and has_headline(pointer.headline)
 
 
 def refuse(current: Pointer, seal_digest: str, declared: str, sealed_at: datetime, *, force: bool) -> None:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from datasets.headline.make import make_headline
+from datasets.headline import make_headline
 from datasets.layout import MANIFEST, snapshot_path
 from datasets.manifest import FileEntry, Manifest, digest
 from datasets.pointer import Pointer

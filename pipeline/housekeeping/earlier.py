@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import orjson
 
-from datasets.headline.make import stored_headline
+from datasets.headline import stored_headline
 from datasets.integrity import check_files
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
 from datasets.manifest import Manifest, named_by_content

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
+from datasets.alpha_columns import Allowed, Columns, Entry, Places
+from datasets.figures.headline import checked_in
 from datasets.figures.series import Flags, Floats
-from datasets.headline.columns import Allowed, Columns, Entry, Places
-from datasets.headline.record import checked_in
 from datasets.listing import Listing
 from datasets.pointer import Pointer
 from schemas.listing_parameters import LISTED_ORDERS
@@ -148,7 +148,7 @@ def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]
         return {}
     pointer = listing.pointers[place]
     readable = query.runs.is_all or query.runs.allows(pointer.alpha_id)
-    checked = checked_in(pointer) if readable else None
+    checked = checked_in(pointer.headline) if readable else None
     values: dict[str, float | None] = {}
     rest_on: dict[str, str] = {}
     withheld: dict[str, str] = {}

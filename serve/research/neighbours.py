@@ -10,10 +10,10 @@ from typing import Final
 
 import numpy as np
 
+from datasets.alpha_columns import Allowed
 from datasets.figures.correlation import common_days, correlation
 from datasets.figures.series import null_if_nan
 from datasets.figures.unavailable import Unavailable, too_few
-from datasets.headline.columns import Allowed
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.catalog import Catalog

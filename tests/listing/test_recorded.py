@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from datasets.headline.record import OTHER_VERSION
+from datasets.figures.headline import OTHER_VERSION
 from datasets.pointer import Pointer
 from datasets.publication.pointers import served
 from datasets.storage import open_storage

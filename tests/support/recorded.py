@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from datasets.headline.make import stored_headline
+from datasets.headline import stored_headline
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.manifest import Manifest, digest
 from datasets.pointer import Pointer

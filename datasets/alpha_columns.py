@@ -10,8 +10,7 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from datasets.figures.series import Flags, Floats
-from datasets.headline.record import (
+from datasets.figures.headline import (
     STATED,
     Row,
     checked_of,
@@ -21,6 +20,7 @@ from datasets.headline.record import (
     sessions_of,
     tags_of,
 )
+from datasets.figures.series import Flags, Floats
 from datasets.pointer import Pointer
 from schemas.metrics.headline import HEADLINE, RECORDED
 from schemas.metrics.statistic import Checked
@@ -87,7 +87,7 @@ class Columns:
         for pointer in self._pointers:
             found = known.get(pointer.alpha_id)
             if found is None or found[0] is not pointer:
-                found = known[pointer.alpha_id] = (pointer, row_of(pointer))
+                found = known[pointer.alpha_id] = (pointer, row_of(pointer.headline))
             rows.append(found[1])
         shape = (len(rows), len(RECORDED))
         values = np.array([row[0] for row in rows], dtype=np.float64).reshape(shape)
@@ -123,7 +123,7 @@ class Columns:
         at = place, _PLACES[name]
         value, rests_on = float(values[at]), checked_of(int(checked[at]))
         if math.isnan(value) or rests_on is None:
-            return Entry(reason=reason_of(self._pointers[place], HEADLINE[name].recorded))
+            return Entry(reason=reason_of(self._pointers[place].headline, HEADLINE[name].recorded))
         return Entry() if any(codes[at] == code_of(kind) for kind in closed) else Entry(value, rests_on)
 
     def allowed(self, names: Allowed) -> Flags:
@@ -146,14 +146,14 @@ class Columns:
     def _tags(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
         for place, pointer in enumerate(self._pointers):
-            for tag in tags_of(pointer):
+            for tag in tags_of(pointer.headline):
                 found.setdefault(tag.casefold(), []).append(place)
         return found
 
     @cached_property
     def sessions(self) -> Floats:
         """The sessions each run's Sharpe ratio is measured over, NaN where they are not recorded."""
-        return np.array([sessions_of(x) for x in self._pointers], dtype=np.float64)
+        return np.array([sessions_of(x.headline) for x in self._pointers], dtype=np.float64)
 
     @cached_property
     def started(self) -> npt.NDArray[np.object_]:

@@ -1,0 +1,231 @@
+"""The figures by which alphas are listed: computed from those of the run as it is published, recorded in its pointer.
+
+A list of ten thousand alphas thereby knows them from the pointers it reads anyway, and opens no snapshot.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from datasets.figures.blocks import rank_ic
+from datasets.figures.checks import CheckSummary
+from datasets.figures.core import core_statistics
+from datasets.figures.equity import period_returns
+from datasets.figures.run_figures import Ledger, RunFigures, SealedMetrics, Sources
+from datasets.figures.series import measured
+from datasets.figures.statistics import Entry, Span
+from datasets.figures.unavailable import Unavailable, Warnings
+from schemas.metrics.headline import HEADLINE_VERSION, RECORDED, HeadlineFigure
+from schemas.metrics.statistic import DERIVED, SOURCES, Checked
+
+SEALED: Final = ""
+"""In place of the data a figure was computed from: the run sealed it."""
+_MAX_TAGS: Final = 50
+_MAX_TAG_CHARACTERS: Final = 100
+"""Tags that a pointer records, and characters of each: it is read by every node at every poll."""
+_MAX_REASON_CHARACTERS: Final = 300
+_FAILED: Final = "the figure could not be computed from the published files"
+OTHER_VERSION: Final = "the figures were recorded by another version of the pipeline; build the seal again"
+_NONE: Final = "-"
+_CHECKED: Final = {
+    Checked.REPRODUCED: "r",
+    Checked.COMPUTED: "c",
+    Checked.STATED: "s",
+    Checked.CONTRADICTED: "x",
+}
+_CODES: Final = {SEALED: "s", **{source.kind: source.kind[0] for source in SOURCES}}
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The figures of one snapshot.
+
+    Attributes
+    ----------
+    values
+        Figure -> its value, the kind of data it was computed from (:data:`SEALED` for a sealed one), and what it rests on.
+    withheld
+        Figure -> why it has no value.
+    tags
+        Labels of the written description; None where there is none.
+    sessions
+        Daily returns of the long_short book, which its Sharpe ratio is measured over; None without a ledger.
+    checked
+        What was checked of the run; None where its snapshot records no checks.
+    """
+
+    values: Mapping[str, tuple[float, str, Checked]]
+    withheld: Mapping[str, str]
+    tags: tuple[str, ...] | None = None
+    sessions: int | None = None
+    checked: CheckSummary | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return what stands in the pointer, JSON-ready: short, for every node has that of every alpha in memory."""
+        entries = [self.values.get(figure.name) for figure in RECORDED]
+        return {
+            "version": HEADLINE_VERSION,
+            "values": [None if entry is None else entry[0] for entry in entries],
+            "made_of": "".join(_NONE if entry is None else _CODES[entry[1]] for entry in entries),
+            "figures_checked": "".join(_NONE if entry is None else _CHECKED[entry[2]] for entry in entries),
+            "withheld": dict(self.withheld),
+            **({} if self.tags is None else {"tags": list(self.tags)}),
+            **({} if self.sessions is None else {"sessions": self.sessions}),
+            **({} if self.checked is None else {"checked": self.checked.document()}),
+        }
+
+
+@np.errstate(all="ignore")
+def headline_of(run: RunFigures, description: Any) -> Headline:
+    """Compute the figures by which a run is listed.
+
+    Parameters
+    ----------
+    run
+        Its figures, every part readable.
+    description
+        The written description as sealed; None where there is none.
+
+    Returns
+    -------
+    Headline
+        A figure that is not determined, or not in the unit of the list, is withheld with the reason.
+    """
+    whole = Sources(run, [source.endpoint for source in SOURCES])
+    records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
+    span = Span(records, whole, whole, run.equity_basis)
+    blocks = {"core": core_statistics(span, Warnings(), "core"), "rank_ic": rank_ic(span, Warnings())}
+    values: dict[str, tuple[float, str, Checked]] = {}
+    withheld: dict[str, str] = {}
+    for figure in RECORDED:
+        found = _entry(blocks, figure)
+        value = found if isinstance(found, Unavailable) else _comparable(figure, found)
+        if isinstance(value, Unavailable):
+            withheld[figure.name] = value.text[:_MAX_REASON_CHARACTERS]
+        else:
+            values[figure.name] = value
+    return Headline(values, withheld, _tags(description), _sessions(run), run.checked)
+
+
+def _sessions(run: RunFigures) -> int | None:
+    ledger = run.ledger
+    return (
+        int(measured(period_returns(ledger.starting, ledger.ending)).size)
+        if isinstance(ledger, Ledger)
+        else None
+    )
+
+
+def _entry(blocks: Mapping[str, Any], figure: HeadlineFigure) -> Entry | Unavailable:
+    """Return the entry of a figure in the metrics, or why its block is not there."""
+    found: Any = blocks
+    for step in figure.path:
+        if isinstance(found, Unavailable):
+            return found
+        found = found[step]
+    entry: Entry = found
+    return entry
+
+
+def _comparable(figure: HeadlineFigure, entry: Entry) -> tuple[float, str, Checked] | Unavailable:
+    """Return a value in the unit of the list, what it was computed from, and what it rests on."""
+    value = entry["value"]
+    if value is None:
+        return Unavailable("insufficient_data", entry["withheld_reason"])
+    if (entry["unit"], entry["annualisation"]) != (figure.unit, figure.statistic.annualisation):
+        where, shown = ".".join(figure.path), f"{entry['unit']} ({entry['annualisation']})"
+        return Unavailable(
+            "other_unit",
+            f"the run's figure is in {shown}, which does not compare; {where} of its metrics has it",
+        )
+    made_of = figure.statistic.source.kind if entry["source_kind"] == DERIVED else SEALED
+    return value, made_of, Checked(entry["checked"])
+
+
+def _tags(description: Any) -> tuple[str, ...] | None:
+    if not isinstance(description, Mapping):
+        return None
+    found = description.get("classification")
+    tags = found.get("tags") if isinstance(found, Mapping) else None
+    texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+    return tuple(tag[:_MAX_TAG_CHARACTERS] for tag in texts[:_MAX_TAGS])
+
+
+def without_figures() -> Headline:
+    """Return what is recorded of a run whose files cannot be read: every figure withheld."""
+    return Headline({}, dict.fromkeys((figure.name for figure in RECORDED), _FAILED))
+
+
+Row = tuple[tuple[float, ...], bytes, bytes]
+"""Figures in the order of :data:`schemas.metrics.headline.RECORDED`, NaN where one has no value, and two codes for each: of
+what it was made of (:func:`code_of`), and of what it rests on (:func:`checked_of`)."""
+_NO_CODES: Final = _NONE.encode() * len(RECORDED)
+NO_ROW: Final[Row] = ((math.nan,) * len(RECORDED), _NO_CODES, _NO_CODES)
+STATED: Final = ord(_CHECKED[Checked.STATED])
+"""The code of a figure that no table supports."""
+_CHECKED_OF: Final = {ord(code): checked for checked, code in _CHECKED.items()}
+
+
+def code_of(kind: str) -> int:
+    """Return the code of a kind of data, or of :data:`SEALED`."""
+    return ord(_CODES[kind])
+
+
+def checked_of(code: int) -> Checked | None:
+    """Return what a figure rests on; None of one without a value."""
+    return _CHECKED_OF.get(code)
+
+
+Recorded = Mapping[str, Any]
+"""What a pointer records, as :meth:`Headline.document` writes it."""
+
+
+def has_headline(recorded: Recorded) -> bool:
+    """Whether the figures are as this version of the pipeline computes them."""
+    return recorded.get("version") == HEADLINE_VERSION
+
+
+def row_of(recorded: Recorded) -> Row:
+    """Return the figures of what is served as a row of numbers; none of them has a value when they cannot be read."""
+    if not has_headline(recorded):
+        return NO_ROW
+    try:
+        values = tuple(math.nan if value is None else float(value) for value in recorded["values"])
+        made_of, checked = (recorded[name].encode("ascii") for name in ("made_of", "figures_checked"))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return NO_ROW
+    whole = len(values) == len(made_of) == len(checked) == len(RECORDED)
+    return (values, made_of, checked) if whole else NO_ROW
+
+
+def reason_of(recorded: Recorded, name: str) -> str:
+    """Return why a figure has no value."""
+    withheld = recorded.get("withheld") if has_headline(recorded) else None
+    found = withheld.get(name) if isinstance(withheld, Mapping) else None
+    return found if isinstance(found, str) else OTHER_VERSION
+
+
+def sessions_of(recorded: Recorded) -> float:
+    """Return the sessions of what is served; NaN where they are not recorded."""
+    sessions = recorded.get("sessions") if has_headline(recorded) else None
+    return float(sessions) if isinstance(sessions, int) else math.nan
+
+
+def tags_of(recorded: Recorded) -> tuple[str, ...]:
+    """Return the tags of what is served, as far as they were recorded."""
+    tags = recorded.get("tags") if has_headline(recorded) else None
+    return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list | tuple) else ()
+
+
+def checked_in(recorded: Recorded) -> CheckSummary | None:
+    """Return what was checked of what is served, None where it was not recorded."""
+    checked = recorded.get("checked") if has_headline(recorded) else None
+    try:
+        return None if checked is None else CheckSummary.from_document(checked)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None

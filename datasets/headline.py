@@ -1,0 +1,88 @@
+"""Reading the figures that a pointer records from the files of a snapshot: a few small reads of what a build has just written."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any, Final
+
+import orjson
+import polars as pl
+
+from datasets.figure_data import read
+from datasets.figures.headline import headline_of, without_figures
+from datasets.layout import DESCRIPTION, snapshot_path
+from datasets.manifest import FileEntry, Manifest
+from datasets.storage import Storage
+from schemas.errors import SnapshotCorrupt
+
+_log = logging.getLogger(__name__)
+
+Open = Callable[[str], "Path | IO[bytes]"]
+"""Opens a file of the snapshot by its path below the snapshot's folder."""
+_LEFT_OUT: Final = frozenset({"weekly_deciles"})
+"""Datasets of the metrics that no figure here is made from."""
+
+
+class _Run:
+    """A snapshot that is not published yet, or no more than its manifest and the means to open its files."""
+
+    def __init__(self, manifest: Manifest, open_file: Open) -> None:
+        self.alpha_id = manifest.alpha_id
+        self.manifest = manifest
+        self._open = open_file
+        self._entries = {(entry.dataset, entry.book): entry for entry in manifest.files}
+
+    def has(self, dataset: str, book: str | None = None) -> bool:
+        if dataset in _LEFT_OUT:
+            return False
+        return dataset in self.manifest.columns if book is None else (dataset, book) in self._entries
+
+    def columns(self, dataset: str) -> tuple[str, ...]:
+        return tuple(self.manifest.columns.get(dataset, ()))
+
+    def frame(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
+        entry: FileEntry = self._entries[dataset, book]
+        return pl.read_parquet(self._open(entry.path), columns=list(columns), hive_partitioning=False)
+
+    def description(self) -> Any:
+        """Return the written description as sealed, None where there is none."""
+        if ("description", None) not in self._entries:
+            return None
+        opened = self._open(DESCRIPTION)
+        return orjson.loads(opened.read_bytes() if isinstance(opened, Path) else opened.read())
+
+
+def make_headline(manifest: Manifest, open_file: Open) -> dict[str, Any]:
+    """Return what a pointer records of a snapshot.
+
+    Parameters
+    ----------
+    manifest
+        Of the snapshot.
+    open_file
+        Opens its files; only small ones are read.
+
+    Returns
+    -------
+    dict
+        Every figure withheld where the files cannot be read: a publication is not refused for want of them.
+    """
+    try:
+        opened = _Run(manifest, open_file)
+        return headline_of(read(opened.frame, opened, _raise), opened.description()).document()
+    except Exception:  # noqa: BLE001 - whatever it was, the snapshot is sound and is published
+        _log.exception("the figures of %s could not be made; its list entry goes without", manifest.alpha_id)
+        return without_figures().document()
+
+
+def stored_headline(storage: Storage, manifest: Manifest) -> dict[str, Any]:
+    """Return what a pointer records of a snapshot that is in the root, as :func:`make_headline` does."""
+    folder = snapshot_path(manifest.alpha_id, manifest.snapshot)
+    return make_headline(manifest, lambda path: io.BytesIO(storage.read(f"{folder}/{path}")))
+
+
+def _raise(error: SnapshotCorrupt) -> None:
+    raise error
