@@ -27,7 +27,7 @@ def mean_block_length(series: Floats) -> float:
 
     Parameters
     ----------
-    series
+    series : Floats, shape (n_observations,)
         Observations in order, without nulls; at least 20, which vary.
 
     Returns
@@ -69,18 +69,18 @@ def resampled_places(draw: np.random.Generator, samples: int, n: int, mean_block
 
     Parameters
     ----------
-    draw
+    draw : numpy.random.Generator
         Where randomness comes from.
-    samples
+    samples : int
         Rows to return.
-    n
+    n : int
         Observations of the series, and of each sample; at least 1.
-    mean_block
+    mean_block : float
         Mean length of a block in observations, at least 1.
 
     Returns
     -------
-    Places
+    Places, shape (samples, n)
         ``samples`` rows of ``n`` places, each from 0 to ``n - 1``.
 
     References
@@ -150,7 +150,7 @@ def volatility(starting: Floats, ending: Floats) -> Figure:
 
     Parameters
     ----------
-    starting, ending
+    starting, ending : Floats, shape (n_sessions,)
         Opening and closing equity by session.
 
     Returns
@@ -172,7 +172,7 @@ def annualised_return(starting: Floats, ending: Floats) -> Figure:
 
     Parameters
     ----------
-    starting, ending
+    starting, ending : Floats, shape (n_sessions,)
         Opening and closing equity by session.
 
     Returns
@@ -223,9 +223,9 @@ def ledger_bands(
 
     Parameters
     ----------
-    starting, ending, risk_free, turnover
+    starting, ending, risk_free, turnover : Floats, shape (n_sessions,)
         Columns of the ledger over the window, in order of date. Sessions that lack one of them are not drawn.
-    draw
+    draw : numpy.random.Generator
         Where randomness comes from.
 
     Returns
@@ -256,9 +256,9 @@ def weekly_bands(ic: Floats, draw: np.random.Generator) -> Bands:
 
     Parameters
     ----------
-    ic
+    ic : Floats, shape (n_weeks,)
         One coefficient a week in order of date; nulls are dropped.
-    draw
+    draw : numpy.random.Generator
         Where randomness comes from.
 
     Returns

@@ -21,6 +21,8 @@ from schemas.metrics.vocabulary import DAILY, FORWARD_RETURNS_PRESENT, SCORE_FIE
 from schemas.tables.weekly_signal import BUCKETS
 
 Block = dict[str, Any]
+_MISMATCH: Final = "ic_reproduction_mismatch"
+_IC: Final = next(statistic for statistic in CORE if statistic.name == "ic")
 
 
 def tenure(sources: Sources) -> Block | Unavailable:
@@ -28,7 +30,7 @@ def tenure(sources: Sources) -> Block | Unavailable:
 
     Parameters
     ----------
-    sources
+    sources : Sources
         Cut to the window.
 
     Returns
@@ -86,17 +88,14 @@ def signal_processing(run: RunFigures) -> Block | None:
     }
 
 
-Block = dict[str, Any]
-
-
 def ic_deciles(sources: Sources, score_field: str | None = SCORE_FIELD) -> Block | Unavailable:
     """Average the weekly deciles of a window.
 
     Parameters
     ----------
-    sources
+    sources : Sources
         Cut to the window.
-    score_field
+    score_field : str or None
         The column the names are ranked by, None when the key may not see it.
     """
     rows, sections = sources.deciles, sources.cross_sections
@@ -138,9 +137,9 @@ def panel(sources: Sources, deciles: Block | Unavailable) -> Block | Unavailable
 
     Parameters
     ----------
-    sources
+    sources : Sources
         Cut to the window.
-    deciles
+    deciles : Block or Unavailable
         The result of :func:`ic_deciles`: without it there is no panel, for the same reason.
     """
     sections, raw = sources.cross_sections, sources.raw
@@ -172,20 +171,14 @@ def panel(sources: Sources, deciles: Block | Unavailable) -> Block | Unavailable
     }
 
 
-Block = dict[str, Any]
-
-_MISMATCH: Final = "ic_reproduction_mismatch"
-_IC: Final = next(statistic for statistic in CORE if statistic.name == "ic")
-
-
 def nwt_ic(whole: Sources, records: Records) -> Block | Unavailable:
     """Test the weekly conditioned IC of the whole run, provided its mean is the one the run sealed.
 
     Parameters
     ----------
-    whole
+    whole : Sources
         Data of the whole run, whatever the window.
-    records
+    records : Records
         The sealed records of the whole run.
     """
     sections = whole.cross_sections

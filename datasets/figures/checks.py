@@ -91,9 +91,9 @@ def share_checked(check: Mapping[str, Any], *, raw: bool) -> float | None:
 
     Parameters
     ----------
-    check
+    check : Mapping[str, Any]
         What the manifest records of the rule.
-    raw
+    raw : bool
         Whether rows count that only the raw books settle.
     """
     checked = rows_checked(check, raw=raw)

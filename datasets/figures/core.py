@@ -58,13 +58,13 @@ def periods(
 
     Parameters
     ----------
-    run
+    run : RunFigures
         For its sealed records.
-    sources
+    sources : Sources
         Data of the whole run.
-    window
+    window : Window
         As asked for.
-    granularity
+    granularity : str
         ``yearly`` or ``monthly``: the scope of the sealed records as well.
 
     Returns
@@ -101,9 +101,9 @@ def computed_periods(
 
     Parameters
     ----------
-    rows
+    rows : Sources
         Data of the window.
-    granularity
+    granularity : str
         ``yearly`` or ``monthly``.
     """
     found = []

@@ -30,9 +30,9 @@ def common_days(
 
     Parameters
     ----------
-    days, other_days
+    days, other_days : DayNumbers, shapes (n_days,) and (n_other_days,)
         Ascending, none twice; both of one kind.
-    values, others
+    values, others : Floats, shapes (n_days,) and (n_other_days,)
         As long as their days; NaN stands for null.
 
     Returns
@@ -56,15 +56,15 @@ def correlate_rows(series: Floats, rows: Floats) -> Floats:
 
     Parameters
     ----------
-    series
-        n observations without NaN.
-    rows
-        Of shape (k, n), without NaN.
+    series : Floats, shape (n_observations,)
+        Without NaN.
+    rows : Floats, shape (n_series, n_observations)
+        Without NaN.
 
     Returns
     -------
-    Floats
-        k correlations between -1 and 1, the sample covariance over the product of the sample deviations; NaN where either
+    Floats, shape (n_series,)
+        Correlations between -1 and 1, the sample covariance over the product of the sample deviations; NaN where either
         side varies by no more than rounding, and with fewer than two observations.
     """
     count = series.size
@@ -97,12 +97,12 @@ def constant_rows(rows: Floats) -> Flags:
 
     Parameters
     ----------
-    rows
-        Of shape (k, n), n at least 1, without NaN.
+    rows : Floats, shape (n_series, n_observations)
+        At least one observation, without NaN.
 
     Returns
     -------
-    Flags
+    Flags, shape (n_series,)
         One a row.
     """
     low, high = np.minimum.reduce(rows, axis=1), np.maximum.reduce(rows, axis=1)
@@ -117,11 +117,11 @@ def correlation(
 
     Parameters
     ----------
-    series, others
+    series, others : Floats, shape (n_observations,)
         Equally long, without NaN, as :func:`common_days` returns them.
-    least
+    least : int
         Observations below which nothing is said.
-    what
+    what : str
         The observations in the plural.
 
     Returns
@@ -171,7 +171,7 @@ def between_common_closes(series: Sequence[tuple[DayNumbers, Floats]]) -> Common
 
     Parameters
     ----------
-    series
+    series : Sequence[tuple[DayNumbers, Floats]]
         Days, ascending and none twice, and the return on each, without NaN; one pair a book, at least one.
 
     Returns

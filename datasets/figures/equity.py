@@ -120,12 +120,12 @@ def period_returns(starting: Floats, ending: Floats) -> Floats:
 
     Parameters
     ----------
-    starting, ending
+    starting, ending : Floats, shape (n_sessions,)
         Opening and closing equity, equally long.
 
     Returns
     -------
-    Floats
+    Floats, shape (n_sessions,)
         ``(ending - starting) / starting``; NaN where ``starting`` is null or not above 0, or ``ending`` is null.
     """
     returns = np.full(starting.shape, np.nan)
@@ -138,12 +138,12 @@ def solvent_returns(starting: Floats, ending: Floats) -> Floats | Unavailable:
 
     Parameters
     ----------
-    starting, ending
+    starting, ending : Floats, shape (n_sessions,)
         Opening and closing equity by session, equally long.
 
     Returns
     -------
-    Floats or Unavailable
+    Floats, shape (n_sessions,), or Unavailable
         As :func:`period_returns`; ``nonpositive_equity`` when a session opens with equity not above 0: the sessions
         with a return are then not the window, and a ratio of them alone would leave out what the book lost in debt.
     """
@@ -157,7 +157,7 @@ def make_sessions(starting: Floats, ending: Floats) -> Sessions:
 
     Parameters
     ----------
-    starting, ending
+    starting, ending : Floats, shape (n_sessions,)
         Opening and closing equity by session, equally long; may be empty.
 
     Returns
@@ -177,7 +177,7 @@ def compounded(sessions: Sessions) -> EquityCurve:
 
     Parameters
     ----------
-    sessions
+    sessions : Sessions
         The window, and nothing outside it; may be empty.
 
     Returns
@@ -206,7 +206,7 @@ def equity_curve(starting: Floats, ending: Floats) -> EquityCurve:
 
     Parameters
     ----------
-    starting, ending
+    starting, ending : Floats, shape (n_sessions,)
         Opening and closing equity by session, equally long; may be empty.
 
     Returns
@@ -222,11 +222,11 @@ def summarised(dates: Dates, sessions: Sessions, curve: EquityCurve) -> EquitySu
 
     Parameters
     ----------
-    dates
+    dates : Dates, shape (n_sessions,)
         Day of each session, ascending.
-    sessions
+    sessions : Sessions
         The window, as long as ``dates``.
-    curve
+    curve : EquityCurve
         What :func:`compounded` makes of it.
 
     Returns
@@ -269,9 +269,9 @@ def day(dates: Dates, position: int) -> dt.date:
 
     Parameters
     ----------
-    dates
+    dates : Dates, shape (n_days,)
         Days in any unit, at least one.
-    position
+    position : int
         Index, negative from the end.
 
     Returns
@@ -288,7 +288,7 @@ def highest(series: Floats) -> float | None:
 
     Parameters
     ----------
-    series
+    series : Floats, shape (n_observations,)
         Any series, possibly empty.
 
     Returns
@@ -305,9 +305,9 @@ def day_of_highest(dates: Dates, series: Floats) -> dt.date | None:
 
     Parameters
     ----------
-    dates
+    dates : Dates, shape (n_observations,)
         Days, as long as ``series``.
-    series
+    series : Floats, shape (n_observations,)
         Any series, possibly empty.
 
     Returns
@@ -324,7 +324,7 @@ def last_known_pct(cumulative_return: Floats) -> float | None:
 
     Parameters
     ----------
-    cumulative_return
+    cumulative_return : Floats, shape (n_sessions,)
         Ratios; a null row leaves the running product unchanged, so the row before it still holds.
 
     Returns

@@ -86,9 +86,9 @@ def headline_of(run: RunFigures, description: Any) -> Headline:
 
     Parameters
     ----------
-    run
+    run : RunFigures
         Its figures, every part readable.
-    description
+    description : Any
         The written description as sealed; None where there is none.
 
     Returns

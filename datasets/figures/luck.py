@@ -159,9 +159,9 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
 
     Parameters
     ----------
-    evidence
+    evidence : Evidence
         Of the whole run.
-    query
+    query : LuckQuery
         What is asked, and what the key may see.
 
     Returns

@@ -100,9 +100,9 @@ def known_trials(
     ----------
     stated, deviation
         As the request has them; None for what it leaves out.
-    described
+    described : bool
         Whether the key may read the description, and so its search values.
-    readable
+    readable : ReadableRuns or Unavailable
         Runs of the catalogue, or why they are not counted.
     """
     if stated is not None:
@@ -247,7 +247,7 @@ def searched_combinations(parameters: Iterable[Mapping[str, Any]] | None) -> int
 
     Parameters
     ----------
-    parameters
+    parameters : Iterable[Mapping[str, Any]] or None
         As the description was sealed; None when it names none.
 
     Returns

@@ -46,7 +46,7 @@ def bandwidth(n: int) -> int:
 
     Parameters
     ----------
-    n
+    n : int
         Observations, at least 0.
 
     Returns
@@ -73,9 +73,9 @@ def long_run_variance(residuals: Floats, lag: int) -> float:
 
     Parameters
     ----------
-    residuals
+    residuals : Floats, shape (n_observations,)
         Deviations from the mean, n of them, without nulls; at least one.
-    lag
+    lag : int
         Autocovariances to use, at least 0.
 
     Returns
@@ -92,7 +92,7 @@ def newey_west(series: Floats) -> NeweyWest | Unavailable:
 
     Parameters
     ----------
-    series
+    series : Floats, shape (n_observations,)
         Weekly ICs or daily returns in order of date. Nulls are dropped, so a lag counts measured observations.
 
     Returns
@@ -186,10 +186,10 @@ def regress(outcome: Floats, regressors: Floats) -> Regression | Unavailable:
 
     Parameters
     ----------
-    outcome
-        n observations in order of date, without NaN.
-    regressors
-        Of shape (n, k), k at least 1, without NaN.
+    outcome : Floats, shape (n_observations,)
+        In order of date, without NaN.
+    regressors : Floats, shape (n_observations, n_regressors)
+        At least one regressor, without NaN.
 
     Returns
     -------

@@ -54,9 +54,9 @@ def overfitting(returns: Matrix, blocks: int = BLOCKS) -> Overfitting | Unavaila
 
     Parameters
     ----------
-    returns
+    returns : Matrix, shape (n_days, n_trials)
         A row a day in order of date, a column a trial; no NaN.
-    blocks
+    blocks : int
         Even, at least 2. Days beyond a multiple of it are left out at the end.
 
     Returns
@@ -116,7 +116,6 @@ def _ratios(half: Matrix, sums: Matrix, squares: Matrix, centre: Floats, length:
     return ratios
 
 
-Matrix: TypeAlias = npt.NDArray[np.float64]
 COPY: Final = 0.95
 """Correlation from which trials are copies of one another: nine tenths of their variance is common."""
 ALIKE: Final = 0.5
@@ -213,7 +212,7 @@ def effective_trials(returns: Matrix, cuts: Cuts) -> EffectiveTrials | None:
     ----------
     returns : Matrix, shape (days, trials)
         Of the trials that were clustered, or the same less a rate that all of them share; no NaN.
-    cuts
+    cuts : Cuts
         Of these trials.
 
     Returns

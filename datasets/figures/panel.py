@@ -62,9 +62,9 @@ def weekly_series(dates: Dates, values: Floats) -> list[tuple[dt.date, float]]:
 
     Parameters
     ----------
-    dates
+    dates : Dates, shape (n_weeks,)
         Rebalance days, ascending.
-    values
+    values : Floats, shape (n_weeks,)
         One value a week, as long as ``dates``.
 
     Returns
@@ -81,7 +81,7 @@ def weekly_means(series: Mapping[int, Floats]) -> tuple[WeeklyMean, ...]:
 
     Parameters
     ----------
-    series
+    series : Mapping[int, Floats]
         Horizon or lag in weeks, to its series over the window.
 
     Returns
@@ -102,13 +102,13 @@ def panel_coverage(
 
     Parameters
     ----------
-    n_symbols
+    n_symbols : Floats, shape (n_weeks,)
         Names in the cross-section, by rebalance week.
-    cohort_size
+    cohort_size : Floats, shape (n_weeks,)
         Names with a valid score, by rebalance week.
-    n_return_obs
+    n_return_obs : Floats, shape (n_weeks,)
         Names with a score and a forward return, by rebalance week.
-    traded
+    traded : Flags, shape (n_weeks,)
         Whether the week's status is ``traded``; others do not count, as in :func:`datasets.figures.rank_ic.coverage`.
 
     Returns
@@ -218,9 +218,9 @@ def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> DecileBlock | Una
 
     Parameters
     ----------
-    rows
+    rows : WeeklyDeciles
         Every row of the window; every rebalance week with enough scored names has its ten.
-    rebalance_weeks
+    rebalance_weeks : int
         Rebalance dates in the window, whatever their status.
 
     Returns

@@ -84,11 +84,11 @@ def price_summary(dates: Dates, close: Floats, previous: float = math.nan) -> Pr
 
     Parameters
     ----------
-    dates
+    dates : Dates, shape (n_sessions,)
         Day of each session, ascending.
-    close
+    close : Floats, shape (n_sessions,)
         Price by session, as long as ``dates``.
-    previous
+    previous : float
         As of :func:`price_curve`.
 
     Returns

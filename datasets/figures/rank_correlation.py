@@ -26,18 +26,18 @@ def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
 
     Parameters
     ----------
-    code
+    code : Integers, shape (n_rows,)
         Stands for the value of each row: whole numbers, close to each other, equal exactly where values of one group are
         equal, in the order of the values inside a group, and every code of a group above every code of the groups
         before it.
-    group
+    group : Integers, shape (n_rows,)
         Group of each row, 0 to ``n_groups - 1``.
-    n_groups
+    n_groups : int
         Number of groups; a group may have no row.
 
     Returns
     -------
-    Integers
+    Integers, shape (n_rows,)
         ``2 rank - (n + 1)`` by row, ascending in the value.
     """
     # 2 rank - (n + 1) = (at or below + below, among all rows) - (the same of the rows of earlier groups, plus n).
@@ -56,14 +56,14 @@ def tie_starts(ascending: Floats, size: Integers) -> Flags:
 
     Parameters
     ----------
-    ascending
+    ascending : Floats, shape (n_rows,)
         One value a row, group by group and ascending in each; no NaN.
-    size
+    size : Integers, shape (n_groups,)
         Rows by group; a group may have none.
 
     Returns
     -------
-    Flags
+    Flags, shape (n_rows,)
         By row; True for the first row of every group.
     """
     starts = np.ones(ascending.size, np.bool_)
@@ -73,7 +73,18 @@ def tie_starts(ascending: Floats, size: Integers) -> Flags:
 
 
 def in_ties(starts: Flags) -> Flags:
-    """Return which rows share their value with another of their group, from :func:`tie_starts`."""
+    """Find the rows that share their value with another of their group.
+
+    Parameters
+    ----------
+    starts : Flags, shape (n_rows,)
+        As :func:`tie_starts` returns them.
+
+    Returns
+    -------
+    Flags, shape (n_rows,)
+        True for every row of a group of two or more.
+    """
     tied = ~starts
     tied[:-1] |= tied[1:]
     return tied
@@ -84,14 +95,14 @@ def centred_ranks_in_order(ascending: Floats, size: Integers) -> Integers:
 
     Parameters
     ----------
-    ascending
+    ascending : Floats, shape (n_rows,)
         One value a row, group by group and ascending in each; no NaN.
-    size
+    size : Integers, shape (n_groups,)
         Rows by group; a group may have none.
 
     Returns
     -------
-    Integers
+    Integers, shape (n_rows,)
         ``2 rank - (n + 1)`` by row.
     """
     # Twice the mean place, counted from 0, of a run of equal values is its first place plus its last.
@@ -113,14 +124,14 @@ def correlate_ranks(x: Integers, y: Integers, size: Integers) -> Floats:
 
     Parameters
     ----------
-    x, y
+    x, y : Integers, shape (n_rows,)
         As :func:`centred_ranks_in_order` gives them, a pair a row, group by group.
-    size
+    size : Integers, shape (n_groups,)
         Rows by group; a group may have none.
 
     Returns
     -------
-    Floats
+    Floats, shape (n_groups,)
         By group, between -1 and 1; NaN with fewer than two rows or when either side is constant.
     """
     occupied = size > 0
@@ -142,11 +153,11 @@ def spearman_by_group(
 
     Parameters
     ----------
-    x_code, y_code
+    x_code, y_code : Integers, shape (n_rows,)
         The two columns, coded as :func:`centred_ranks` asks; no nulls.
-    group
+    group : Integers, shape (n_rows,)
         Group of each row, 0 to ``n_groups - 1``; rows in any order.
-    n_groups
+    n_groups : int
         Number of groups.
 
     Returns
@@ -169,7 +180,7 @@ def spearman(x: Floats, y: Floats) -> float:
 
     Parameters
     ----------
-    x, y
+    x, y : Floats, shape (n,)
         Equally long; NaN stands for null.
 
     Returns

@@ -20,7 +20,7 @@ def mean_ic(ic: Floats) -> float | Unavailable:
 
     Parameters
     ----------
-    ic
+    ic : Floats, shape (n_weeks,)
         One IC a week.
 
     Returns
@@ -37,7 +37,7 @@ def icir(ic: Floats) -> float | Unavailable:
 
     Parameters
     ----------
-    ic
+    ic : Floats, shape (n_weeks,)
         One IC a week.
 
     Returns
@@ -63,7 +63,7 @@ def hit_rate(ic: Floats) -> float | Unavailable:
 
     Parameters
     ----------
-    ic
+    ic : Floats, shape (n_weeks,)
         One IC a week; an IC of exactly zero is not a hit.
 
     Returns
@@ -80,7 +80,7 @@ def dispersion(ic: Floats) -> float | Unavailable:
 
     Parameters
     ----------
-    ic
+    ic : Floats, shape (n_weeks,)
         One IC a week.
 
     Returns
@@ -102,11 +102,11 @@ def coverage(n_return_obs: Floats, n_symbols: Floats, traded: Flags) -> float | 
 
     Parameters
     ----------
-    n_return_obs
+    n_return_obs : Floats, shape (n_weeks,)
         Names with both a score and a forward return, by rebalance week.
-    n_symbols
+    n_symbols : Floats, shape (n_weeks,)
         Names in the cross-section, by rebalance week.
-    traded
+    traded : Flags, shape (n_weeks,)
         Whether the week's status is ``traded``.
 
     Returns

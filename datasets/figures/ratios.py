@@ -17,7 +17,7 @@ def information_ratio(starting: Floats, ending: Floats) -> float | Unavailable:
 
     Parameters
     ----------
-    starting, ending
+    starting, ending : Floats, shape (n_sessions,)
         Opening and closing equity by session.
 
     Returns
@@ -39,9 +39,9 @@ def excess_sharpe(starting: Floats, ending: Floats, risk_free: Floats) -> float 
 
     Parameters
     ----------
-    starting, ending
+    starting, ending : Floats, shape (n_sessions,)
         Opening and closing equity by session.
-    risk_free
+    risk_free : Floats, shape (n_sessions,)
         Risk-free return of each session, a ratio.
 
     Returns
@@ -60,7 +60,7 @@ def pnl(starting: Floats, ending: Floats) -> float | Unavailable:
 
     Parameters
     ----------
-    starting, ending
+    starting, ending : Floats, shape (n_sessions,)
         Opening and closing equity by session.
 
     Returns
@@ -81,7 +81,7 @@ def max_drawdown(starting: Floats, ending: Floats) -> float | Unavailable:
 
     Parameters
     ----------
-    starting, ending
+    starting, ending : Floats, shape (n_sessions,)
         Opening and closing equity by session; openings count towards the peak.
 
     Returns
@@ -98,7 +98,7 @@ def max_drawdown_pct(starting: Floats, ending: Floats) -> float | Unavailable:
 
     Parameters
     ----------
-    starting, ending
+    starting, ending : Floats, shape (n_sessions,)
         Opening and closing equity by session; openings count towards the peak.
 
     Returns
@@ -116,7 +116,7 @@ def turnover(daily_turnover: Floats) -> float | Unavailable:
 
     Parameters
     ----------
-    daily_turnover
+    daily_turnover : Floats, shape (n_sessions,)
         Fraction of equity traded in each session; 0 on a session without a trade, which counts.
 
     Returns
@@ -170,12 +170,12 @@ def equal_weight(returns: Floats) -> Floats:
 
     Parameters
     ----------
-    returns
-        Of shape (alphas, sessions), without NaN; at least one alpha.
+    returns : Floats, shape (n_alphas, n_sessions)
+        Without NaN; at least one alpha.
 
     Returns
     -------
-    Floats
+    Floats, shape (n_sessions,)
         The mean over the alphas, by session.
     """
     mean: Floats = returns.mean(axis=0)
@@ -187,7 +187,7 @@ def book_figures(returns: Floats) -> BookFigures:
 
     Parameters
     ----------
-    returns
+    returns : Floats, shape (n_sessions,)
         In order of date, without NaN; may be empty.
 
     Returns
@@ -218,7 +218,18 @@ def _annualised_return(ending: Floats) -> Figure:
 
 
 def difference(with_it: BookFigures, without: BookFigures) -> dict[str, Figure]:
-    """Return each figure with the alpha less the same without it; withheld when either is, with that one's reason."""
+    """Subtract the figures of a book without an alpha from those of the book with it.
+
+    Parameters
+    ----------
+    with_it, without : BookFigures
+        In the units of each figure.
+
+    Returns
+    -------
+    dict of str to float or Unavailable
+        By name of the figure; withheld when either is, with that one's reason.
+    """
     found: dict[str, Figure] = {}
     for name in FIGURES:
         one, other = getattr(with_it, name), getattr(without, name)

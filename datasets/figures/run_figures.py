@@ -81,9 +81,9 @@ class RawSignal:
 
         Parameters
         ----------
-        rows
+        rows : slice
             The weeks.
-        in_force
+        in_force : Flags, shape (n_weeks,)
             Of each week taken, whether it counts in the steps of a horizon or lag.
         """
         steps = np.flatnonzero(in_force)

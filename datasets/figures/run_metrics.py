@@ -76,9 +76,9 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
 
     Parameters
     ----------
-    run
+    run : RunFigures
         What the run holds.
-    query
+    query : MetricsQuery
         What is asked, and what the key may see.
 
     Returns

@@ -32,12 +32,12 @@ def measured(series: Floats) -> Floats:
 
     Parameters
     ----------
-    series
+    series : Floats, shape (n_observations,)
         Any series, possibly empty.
 
     Returns
     -------
-    Floats
+    Floats, shape (n_measured,)
         The same values without the NaN; empty when there are none.
     """
     return series[~np.isnan(series)]
@@ -48,7 +48,7 @@ def is_constant(series: Floats) -> bool:
 
     Parameters
     ----------
-    series
+    series : Floats, shape (n_observations,)
         Observations near 1 in scale (see :data:`ROUNDING`), without NaN.
 
     Returns
@@ -68,7 +68,7 @@ def null_if_nan(value: float) -> float | None:
 
     Parameters
     ----------
-    value
+    value : float
         One number.
 
     Returns
@@ -85,7 +85,7 @@ def mean_or_null(series: Floats) -> float | None:
 
     Parameters
     ----------
-    series
+    series : Floats, shape (n_observations,)
         Any series, possibly empty.
 
     Returns

@@ -52,9 +52,9 @@ def sharpe_moments(returns: Floats, what: str = "daily returns") -> SharpeMoment
 
     Parameters
     ----------
-    returns
+    returns : Floats, shape (n_observations,)
         One return a session; nulls are dropped.
-    what
+    what : str
         They in the plural, as the reason names them.
 
     Returns
@@ -81,7 +81,7 @@ def sharpe_deviation(returns: npt.NDArray[np.float64]) -> float | None:
 
     Parameters
     ----------
-    returns
+    returns : Floats, shape (n_days, n_trials)
         A row a day, a column a trial; no NaN.
 
     Returns
@@ -103,9 +103,9 @@ def probabilistic_sharpe(moments: SharpeMoments, benchmark: float = 0.0) -> floa
 
     Parameters
     ----------
-    moments
+    moments : SharpeMoments
         Of the returns measured.
-    benchmark
+    benchmark : float
         Sharpe ratio per observation.
 
     Returns
@@ -130,9 +130,9 @@ def expected_maximum_sharpe(trials: int, deviation: float) -> float:
 
     Parameters
     ----------
-    trials
+    trials : int
         At least 1.
-    deviation
+    deviation : float
         Standard deviation of the Sharpe ratios of the trials, at least 0. The result is in the same terms.
 
     Returns
@@ -159,13 +159,13 @@ def deflated_sharpe(moments: SharpeMoments, trials: int, deviation: float) -> fl
 
     Parameters
     ----------
-    moments
+    moments : SharpeMoments
         Of the returns of the trial that was picked.
-    trials
+    trials : int
         How many it was picked from, itself counted; at least 1. The formula takes them to be independent: copies among
         them bring `deviation` down by more than they raise the number, and the probability comes out too high, so they
         are put together before (:mod:`datasets.figures.overfitting`).
-    deviation
+    deviation : float
         Standard deviation of their Sharpe ratios per observation, at least 0.
 
     Returns
@@ -187,11 +187,11 @@ def minimum_track_record(
 
     Parameters
     ----------
-    moments
+    moments : SharpeMoments
         Of the returns measured; their distribution is taken to stay as it is.
-    benchmark
+    benchmark : float
         Sharpe ratio per observation.
-    confidence
+    confidence : float
         Above one half and below 1.
 
     Returns
@@ -242,10 +242,10 @@ def run_deviation(ratios: Floats, sessions: Floats, length: int) -> float | None
 
     Parameters
     ----------
-    ratios, sessions
+    ratios, sessions : Floats, shape (n_runs,)
         Annualised Sharpe ratio of each run and the returns it was measured over; a run that lacks either (NaN), or has
         no sessions, is left out.
-    length
+    length : int
         Sessions of the record that is compared with them, at least 1.
 
     Returns

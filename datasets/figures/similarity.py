@@ -13,14 +13,14 @@ def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
 
     Parameters
     ----------
-    scores
-        Of shape (alphas, names); NaN where an alpha does not score a name.
-    first_only
+    scores : Floats, shape (n_alphas, n_symbols)
+        NaN where an alpha does not score a name.
+    first_only : bool
         Compare the first alpha alone with each.
 
     Returns
     -------
-    Floats
+    Floats, shape (n_alphas, n_alphas) or (1, n_alphas)
         Of shape (alphas, alphas), symmetric, of shape (1, alphas) with `first_only`: Spearman's correlation with ties
         averaged; NaN with fewer than two common names or when either side is constant over them.
     """
@@ -76,14 +76,14 @@ def overlaps(weights: Floats, *, first_only: bool = False) -> Floats:
 
     Parameters
     ----------
-    weights
-        Of shape (books, names), signed; 0 where a book does not hold a name.
-    first_only
+    weights : Floats, shape (n_books, n_symbols)
+        Signed; 0 where a book does not hold a name.
+    first_only : bool
         Compare the first book alone with each.
 
     Returns
     -------
-    Floats
+    Floats, shape (n_books, n_books) or (1, n_books)
         Of shape (books, books), symmetric, of shape (1, books) with `first_only`: between 0 and 1, 1 for equal proportions;
         NaN where either book holds nothing.
 

@@ -67,9 +67,9 @@ def derive(statistic: Statistic, sources: Sources) -> float | Unavailable:
 
     Parameters
     ----------
-    statistic
+    statistic : Statistic
         A declared one.
-    sources
+    sources : Sources
         Cut to the span it is to describe.
 
     Returns
@@ -99,7 +99,7 @@ def without_returns(n_return_obs: Floats) -> Unavailable | None:
 
     Parameters
     ----------
-    n_return_obs
+    n_return_obs : Floats, shape (n_weeks,)
         Names with a signal and a forward return, by week; an empty series is not such a case.
     """
     if n_return_obs.size and not n_return_obs.any():
@@ -197,14 +197,14 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
 
     Parameters
     ----------
-    statistic
+    statistic : Statistic
         A declared one.
-    span
+    span : Span
         What was sealed and what can be read.
-    warnings
+    warnings : Warnings
         Given when data are closed or missing, or the computation failed; not when the data do not determine
         the figure, which the entry itself says.
-    block
+    block : str
         Named in a warning.
     """
     stated = stated_value(statistic, span.records)
@@ -342,7 +342,7 @@ def check_summary(
     ----------
     checks, notices
         As the manifest records them.
-    records
+    records : Records
         What was sealed of the run.
 
     Returns

@@ -32,9 +32,9 @@ def too_few(found: int, needed: int, what: str) -> Unavailable:
 
     Parameters
     ----------
-    found, needed
+    found, needed : int
         Observations in the window, and the least the definition works with.
-    what
+    what : str
         The observations in the plural, such as ``weekly ICs``.
 
     Returns
@@ -52,7 +52,7 @@ def no_variation(what: str) -> Unavailable:
 
     Parameters
     ----------
-    what
+    what : str
         The observations in the plural, such as ``weekly ICs``.
 
     Returns
@@ -68,7 +68,7 @@ def nonpositive_equity(sessions: int, of: int) -> Unavailable:
 
     Parameters
     ----------
-    sessions, of
+    sessions, of : int
         Sessions that open with equity at or below 0, and all of the window.
 
     Returns

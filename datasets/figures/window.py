@@ -94,9 +94,9 @@ def rebalance_tenure(dates: Dates, traded: Flags) -> Tenure | None:
 
     Parameters
     ----------
-    dates
+    dates : Dates, shape (n_weeks,)
         Rebalance days of the window, ascending.
-    traded
+    traded : Flags, shape (n_weeks,)
         Whether each week's status is ``traded``.
 
     Returns
@@ -112,7 +112,7 @@ def session_tenure(dates: Dates) -> Tenure | None:
 
     Parameters
     ----------
-    dates
+    dates : Dates, shape (n_sessions,)
         Session days of the window, ascending.
 
     Returns

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 
+from datasets.analysis import Alpha
 from datasets.figures.window import Window
 from datasets.report.content import MEASURED_BOOK, Content, content
 from datasets.report.pdf import find_browser, print_page
 from datasets.root import Root
-from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError
 from schemas.settings.options import option
 from schemas.terminal import echo
@@ -94,7 +94,7 @@ def _day(flag: str, text: str | None) -> dt.date | None:
         raise SettingsError(f"{flag}: {text!r} is not a valid date; give one as YYYY-MM-DD") from None
 
 
-def _page(sheets: list[Content], runs: list[Snapshot], book: str, window: Window) -> str:
+def _page(sheets: list[Content], runs: list[Alpha], book: str, window: Window) -> str:
     from datasets.report.compared import compared  # noqa: PLC0415 - loaded when there is something to write
     from datasets.report.page import render  # noqa: PLC0415 - as above
 

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from datasets.analysis import within
+from datasets.analysis import Alpha, within
 from datasets.figures.correlation import between_common_closes, common_days, correlation
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.ratios import FIGURES, book_figures, equal_weight
@@ -21,7 +21,6 @@ from datasets.figures.similarity import overlaps, rank_correlations
 from datasets.figures.unavailable import Unavailable, too_few
 from datasets.figures.window import WHOLE_RUN, Window
 from datasets.report.content import Content, withheld
-from datasets.snapshot import Snapshot
 
 COMBINED: Final = "in equal parts"
 """What the book of all alphas together is called."""
@@ -45,7 +44,7 @@ class Matrix:
     observations: list[list[int]]
 
 
-def compared(runs: Sequence[Snapshot], book: str, window: Window = WHOLE_RUN) -> Content:
+def compared(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Content:
     """Compare alphas.
 
     Parameters
@@ -80,7 +79,7 @@ def compared(runs: Sequence[Snapshot], book: str, window: Window = WHOLE_RUN) ->
     }
 
 
-def together(runs: Sequence[Snapshot], book: str, window: Window = WHOLE_RUN) -> Content:
+def together(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Content:
     """Return the curves of the alphas and of all in equal parts at their common closes, and what each comes to."""
     lacking = [run.alpha_id for run in runs if not run.has_rows("equity_curve", book)]
     if lacking:
@@ -115,7 +114,7 @@ def together(runs: Sequence[Snapshot], book: str, window: Window = WHOLE_RUN) ->
     }
 
 
-def by_returns(runs: Sequence[Snapshot], book: str, window: Window = WHOLE_RUN) -> Matrix:
+def by_returns(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Matrix:
     """Correlate the daily returns of each two alphas over the sessions that both have."""
     series = [_returns(run, book, window) for run in runs]
 
@@ -131,7 +130,7 @@ def by_returns(runs: Sequence[Snapshot], book: str, window: Window = WHOLE_RUN) 
     return _every_pair(len(runs), measure)
 
 
-def by_scores(runs: Sequence[Snapshot], window: Window = WHOLE_RUN) -> Matrix:
+def by_scores(runs: Sequence[Alpha], window: Window = WHOLE_RUN) -> Matrix:
     """Take the mean over the common weeks of the rank correlation of scores, over the names that both score."""
     total, count = np.zeros((len(runs), len(runs))), np.zeros((len(runs), len(runs)), np.int64)
     for panel in _panels(runs, ("decisions", None), "score", np.nan, window):
@@ -139,7 +138,7 @@ def by_scores(runs: Sequence[Snapshot], window: Window = WHOLE_RUN) -> Matrix:
     return _mean(total, count, "common weeks")
 
 
-def by_holdings(runs: Sequence[Snapshot], book: str, window: Window = WHOLE_RUN) -> Matrix:
+def by_holdings(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Matrix:
     """Take the mean over the common sessions of the overlap of what two books hold."""
     total, count = np.zeros((len(runs), len(runs))), np.zeros((len(runs), len(runs)), np.int64)
     for panel in _panels(runs, ("positions", book), "weight", 0.0, window):
@@ -148,7 +147,7 @@ def by_holdings(runs: Sequence[Snapshot], book: str, window: Window = WHOLE_RUN)
 
 
 def _panels(
-    runs: Sequence[Snapshot], file: tuple[str, str | None], column: str, absent: float, window: Window
+    runs: Sequence[Alpha], file: tuple[str, str | None], column: str, absent: float, window: Window
 ) -> Iterator[Floats]:
     """Yield a column of each day, of shape (alphas, names)."""
     frames = [
@@ -194,7 +193,7 @@ def _every_pair(size: int, measure: Callable[[int, int], tuple[Figure, int]]) ->
     return Matrix(figures, observations)
 
 
-def _returns(run: Snapshot, book: str, window: Window) -> tuple[Dates, Floats] | None:
+def _returns(run: Alpha, book: str, window: Window) -> tuple[Dates, Floats] | None:
     if not run.has_rows("equity_curve", book):
         return None
     rows = run.returns(book).filter(within(window))

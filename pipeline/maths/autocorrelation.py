@@ -17,11 +17,11 @@ def rank_autocorrelations(
 
     Parameters
     ----------
-    rebalances
+    rebalances : polars.DataFrame
         One row per rebalance date: ``date``, ``week_status``.
-    decisions
+    decisions : polars.DataFrame
         One row per name and week: ``date``, ``symbol``, ``raw_score``.
-    panel
+    panel : WeeklyPanel or None
         The column on the clock, where it is already computed.
 
     Returns

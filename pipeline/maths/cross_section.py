@@ -10,12 +10,12 @@ def cross_section(decisions: pl.DataFrame, score: str = "score", prefix: str = "
 
     Parameters
     ----------
-    decisions
+    decisions : polars.DataFrame
         One row per name and week, in any order, with ``date`` and the score column. A null score is not a valid score:
         the name has no place in the cohort.
-    score
+    score : str
         Column to stand on.
-    prefix
+    prefix : str
         Put before the name of each column that comes out, such as ``raw_``.
 
     Returns

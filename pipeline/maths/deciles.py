@@ -35,7 +35,7 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
 
     Parameters
     ----------
-    decisions
+    decisions : polars.DataFrame
         One row per name and week, in any order: ``date``, ``symbol``, ``raw_score``, ``long_short_target_weight``,
         ``long_only_target_weight``, ``forward_return``; ``raw_score_z`` as published, where it is already computed,
         computed when absent.
@@ -110,7 +110,7 @@ def decile_spread(deciles: pl.DataFrame) -> pl.DataFrame:
 
     Parameters
     ----------
-    deciles
+    deciles : polars.DataFrame
         As :func:`weekly_deciles` gives them.
 
     Returns

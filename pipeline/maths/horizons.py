@@ -26,11 +26,11 @@ def horizon_ics(
 
     Parameters
     ----------
-    rebalances
+    rebalances : polars.DataFrame
         One row per rebalance date: ``date``, ``week_status``.
-    decisions
+    decisions : polars.DataFrame
         One row per name and week: ``date``, ``symbol``, ``raw_score``, ``forward_return``.
-    panel
+    panel : WeeklyPanel or None
         The two columns on the clock, where they are already computed.
 
     Returns

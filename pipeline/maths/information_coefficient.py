@@ -17,9 +17,9 @@ def weekly_ic(decisions: pl.DataFrame, signal: str, outcome: str = "forward_retu
 
     Parameters
     ----------
-    decisions
+    decisions : polars.DataFrame
         One row per name and week, in any order, with ``date`` and the two columns.
-    signal, outcome
+    signal, outcome : str
         Columns to correlate, over the names where both are known.
 
     Returns
@@ -46,14 +46,14 @@ def delayed_ic(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> Floats:
 
     Parameters
     ----------
-    rebalances
+    rebalances : polars.DataFrame
         One row per rebalance date: ``date``, ``week_status``.
-    decisions
+    decisions : polars.DataFrame
         One row per name and week: ``date``, ``symbol``, ``score``, ``forward_return``.
 
     Returns
     -------
-    Floats
+    Floats, shape (n_measured_weeks,)
         By week, of those in which it can be measured, in order: correlation of ``forward_return`` with the ``score`` that
         the same name had one week earlier.
     """
@@ -79,16 +79,16 @@ def ic_in_order(signal: Floats, outcome: Floats, size: Integers) -> Floats:
 
     Parameters
     ----------
-    signal
+    signal : Floats, shape (n_rows,)
         One value a row, group by group and ascending in each; no NaN.
-    outcome
+    outcome : Floats, shape (n_rows,)
         The other side of each pair; no NaN.
-    size
+    size : Integers, shape (n_groups,)
         Rows by group; a group may have none.
 
     Returns
     -------
-    Floats
+    Floats, shape (n_groups,)
         By group; NaN with fewer than two rows or when either side is constant.
     """
     order = ascending_within(outcome, size)

@@ -19,14 +19,14 @@ def ascending_within(values: Floats, size: Integers) -> Integers:
 
     Parameters
     ----------
-    values
+    values : Floats, shape (n_rows,)
         One value a row, no NaN; the rows of a group stand together, groups in order.
-    size
+    size : Integers, shape (n_groups,)
         Rows by group; a group may have none.
 
     Returns
     -------
-    Integers
+    Integers, shape (n_rows,)
         Positions of the rows, group by group and ascending in each; equal values of a group in any order.
     """
     if values.size == 0:
@@ -46,7 +46,20 @@ def ascending_within(values: Floats, size: Integers) -> Integers:
 
 
 def stably_ascending_within(values: Floats, size: Integers) -> Integers:
-    """Do as :func:`ascending_within` does, and leave equal values of a group in the order of their rows."""
+    """Find the order that sorts every group and leaves its equal values in the order of their rows.
+
+    Parameters
+    ----------
+    values : Floats, shape (n_rows,)
+        One value a row, no NaN; the rows of a group stand together, groups in order.
+    size : Integers, shape (n_groups,)
+        Rows by group; a group may have none.
+
+    Returns
+    -------
+    Integers, shape (n_rows,)
+        Positions of the rows, group by group and ascending in each.
+    """
     order = ascending_within(values, size)
     starts = tie_starts(values[order], size)
     tied = in_ties(starts)
@@ -61,14 +74,14 @@ def order_codes(values: Floats, group: Integers) -> Integers:
 
     Parameters
     ----------
-    values
+    values : Floats, shape (n_rows,)
         One value a row, in any order; no NaN.
-    group
+    group : Integers, shape (n_rows,)
         Group of each row, a whole number of at least 0.
 
     Returns
     -------
-    Integers
+    Integers, shape (n_rows,)
         Equal exactly for equal values of one group, in the order of the values inside a group, and in the order of
         the groups between them.
     """

@@ -12,9 +12,9 @@ def in_order(rows: pl.DataFrame, order: Sequence[str]) -> bool:
 
     Parameters
     ----------
-    rows
+    rows : polars.DataFrame
         Any rows; a null stands in order with everything.
-    order
+    order : Sequence[str]
         The columns rows are ordered by, at least one, the most significant first.
 
     Returns

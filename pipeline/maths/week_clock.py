@@ -32,7 +32,7 @@ def week_clock(rebalances: pl.DataFrame) -> pl.DataFrame:
 
     Parameters
     ----------
-    rebalances
+    rebalances : polars.DataFrame
         One row per rebalance date, in any order, with ``date`` and ``week_status``.
 
     Returns
@@ -91,11 +91,11 @@ class WeeklyPanel:
 
         Parameters
         ----------
-        rebalances
+        rebalances : polars.DataFrame
             One row per rebalance date: ``date``, ``week_status``.
-        decisions
+        decisions : polars.DataFrame
             One row per name and week, unique in ``date`` and ``symbol``.
-        *columns
+        *columns : str
             Numeric columns to carry.
 
         Returns
@@ -124,9 +124,9 @@ class WeeklyPanel:
 
         Parameters
         ----------
-        rows
+        rows : Integers, shape (n_rows,)
             Positions of the rows to start from.
-        weeks
+        weeks : int
             Weeks on the clock: later when positive, earlier when negative.
 
         Returns

@@ -65,7 +65,7 @@ def digest_decisions(decisions: pl.DataFrame | None) -> dict[date, WeekDigests]:
 
     Parameters
     ----------
-    decisions
+    decisions : polars.DataFrame or None
         The published cross-sections by date and symbol; None where the run sealed none.
 
     Returns
@@ -93,13 +93,13 @@ def seal_weeks(
 
     Parameters
     ----------
-    rebalances
+    rebalances : polars.DataFrame
         The index: ``date``, ``week_status``; what became of a week is digested with its targets.
-    decisions
+    decisions : Mapping[date, WeekDigests]
         Result of :func:`digest_decisions`.
-    fills
+    fills : FillDigests or None
         What was gathered of the fills; None where the run sealed none.
-    weekly_signal
+    weekly_signal : polars.DataFrame or None
         ``date`` and ``ic``; None where the run sealed no cross-sections.
 
     Returns

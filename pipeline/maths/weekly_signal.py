@@ -21,12 +21,12 @@ def weekly_signal(
 
     Parameters
     ----------
-    rebalances
+    rebalances : polars.DataFrame
         One row per rebalance date: ``date``, ``week_status``.
-    decisions
+    decisions : polars.DataFrame
         One row per name and week: ``date``, ``symbol``, ``score``; ``forward_return`` and ``raw_score`` where the run
         recorded them. With ``raw_score``, also the two target weights.
-    deciles
+    deciles : polars.DataFrame or None
         Result of :func:`pipeline.maths.deciles.weekly_deciles` on the same decisions, where it is already computed;
         computed when absent.
 

@@ -60,7 +60,7 @@ def iter_blocks(size: Integers) -> Iterator[tuple[slice, slice]]:
 
     Parameters
     ----------
-    size
+    size : Integers, shape (n_weeks,)
         Rows by week; a week may have none.
     """
     closed = np.cumsum(size)
@@ -77,10 +77,15 @@ def count_flags(flags: Flags, size: Integers) -> Integers:
 
     Parameters
     ----------
-    flags
+    flags : Flags, shape (n_rows,)
         By row, week by week.
-    size
+    size : Integers, shape (n_weeks,)
         Rows by week, at least 1.
+
+    Returns
+    -------
+    Integers, shape (n_weeks,)
+        Flagged rows by week.
     """
     counts: Integers = np.add.reduceat(flags, np.cumsum(size) - size, dtype=np.int64)
     return counts
