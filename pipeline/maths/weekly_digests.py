@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
@@ -20,22 +20,27 @@ from datasets.figures.series import Floats
 from datasets.sealed_weeks import SealedWeek, WeekDigests
 from schemas.tables.books import RAW_PREFIX
 
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
 SIGNIFICANT_BITS: Final = 20
 """Binary digits of a value that are digested; a change below one part in a million is taken for none."""
-_DROPPED: Final = np.uint64(np.finfo(np.float64).nmant + 1 - SIGNIFICANT_BITS)
-_HALF: Final = np.uint64(1) << (_DROPPED - np.uint64(1))
+_HALF: Final = np.uint64(1) << np.uint64(np.finfo(np.float64).nmant - SIGNIFICANT_BITS)
+"""Half of the last digit that is kept."""
+_KEPT: Final = ~(_HALF * np.uint64(2) - np.uint64(1))
 _NAN: Final = np.array(np.nan).view(np.uint64)
-_BYTES: Final = 8
-_TARGETS: Final = ("long_short_target_weight", "long_only_target_weight")
+_DIGITS: Final = 16
+"""Hexadecimal digits of a digest: of 64 bits, no two of which meet by chance."""
+_DECIDED: Final = (("score",), ("long_short_target_weight", "long_only_target_weight"), ("forward_return",))
+"""Columns of the decisions by digest, in the order of :class:`WeekDigests`."""
 _FILL: Final = ("quantity", "mid_price", "fill_price", "fee")
 
-Words = np.ndarray[tuple[int], np.dtype[np.uint64]]
-HalfWords = np.ndarray[tuple[int], np.dtype[np.uint32]]
-"""Values as words of 32 bits, the least significant byte first; what rounding leaves of a double fills no more."""
+Words = np.ndarray[tuple[int], np.dtype[np.uint32]]
+"""The upper half of each rounded double, the least significant byte first; the lower half is 0."""
 
 
 def rounded(values: Floats) -> Floats:
-    """Round to :data:`SIGNIFICANT_BITS` binary digits, half to even.
+    """Round to :data:`SIGNIFICANT_BITS` binary digits, half away from zero.
 
     Parameters
     ----------
@@ -47,17 +52,11 @@ def rounded(values: Floats) -> Floats:
     float64, shape (n,)
         One zero and one NaN, whatever their sign and payload were.
     """
-    return _rounded_words(values).view(np.float64)
-
-
-def _rounded_words(values: Floats) -> Words:
-    """Round the words that doubles are stored as: what a mantissa loses is dropped, and carries into what it keeps."""
-    words = np.ascontiguousarray(values, np.float64).view(np.uint64)
-    rounded_words = words + (_HALF - np.uint64(1) + ((words >> _DROPPED) & np.uint64(1)))
-    rounded_words &= ~(np.uint64(2) * _HALF - np.uint64(1))
-    rounded_words[values == 0.0] = 0
-    rounded_words[np.isnan(values)] = _NAN
-    return rounded_words
+    words = (values + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
+    words += _HALF
+    words &= _KEPT
+    words[np.isnan(values)] = _NAN
+    return words.view(np.float64)
 
 
 def digest_decisions(decisions: pl.DataFrame | None) -> dict[date, WeekDigests]:
@@ -75,12 +74,18 @@ def digest_decisions(decisions: pl.DataFrame | None) -> dict[date, WeekDigests]:
     """
     if decisions is None or decisions.is_empty():
         return {}
-    runs = _runs(decisions["date"])
-    names = _names(decisions["symbol"])
-    scores, targets, returns = (
-        _by_run(runs, names, decisions, columns) for columns in (("score",), _TARGETS, ("forward_return",))
-    )
-    return {week: WeekDigests(scores[n], targets[n], returns[n], None) for n, (week, _, _) in enumerate(runs)}
+    names = _names(decisions, "date")
+    columns = [
+        [_words(decisions[name]) for name in digested if name in decisions.columns] for digested in _DECIDED
+    ]
+    weeks = {}
+    for week, start, stop in _runs(decisions["date"]):
+        of_names = _hasher(names[week])
+        scores, targets, returns = (
+            _digest(of_names, [words[start:stop] for words in digested]) for digested in columns
+        )
+        weeks[week] = WeekDigests(scores, targets, returns, None)
+    return weeks
 
 
 def seal_weeks(
@@ -112,7 +117,7 @@ def seal_weeks(
     weeks = {}
     for week, status in rebalances.select("date", "week_status").sort("date").iter_rows():
         own = decisions.get(week, WeekDigests(None, None, None, None))
-        targets = _hash(f"{status} {own.targets}".encode()).hex()
+        targets = _hasher(f"{status} {own.targets}").hexdigest()[:_DIGITS]
         filled = None if fills is None else bought.get(week, "")
         weeks[week.isoformat()] = SealedWeek(own._replace(targets=targets, fills=filled), ics.get(week))
     return weeks
@@ -122,39 +127,41 @@ class FillDigests:
     """Gathers the fills of the published books, in the order of the books and of the time within each."""
 
     def __init__(self) -> None:
-        self._weeks: dict[date, hashlib.blake2b] = {}
+        self._fills: dict[tuple[date, str], tuple[_Hash, _Hash]] = {}
+        """Week and book -> what was hashed of the names, and of the other columns."""
 
     def add(self, book: str, fills: pl.DataFrame) -> None:
         """Add the next fills of a book, in the order of the published table; raw books are left out."""
         if book.startswith(RAW_PREFIX) or fills.is_empty():
             return
-        # Fills of one day come of few decisions, those of a book of every one: each week's are brought together.
-        by_decision = np.argsort(fills["decision_at"].to_physical().to_numpy(), kind="stable")
+        names = _names(fills, "decision_at")
         instants = fills["timestamp"].cast(pl.Datetime("us", "UTC")).to_physical().to_numpy()
         moments = instants.astype("<i8").view("<u4").reshape(-1, 2)
-        name = np.broadcast_to(np.frombuffer(_hash(book.encode()), "<u4"), (fills.height, 2))
-        rows = np.column_stack([name, moments, *_names(fills["symbol"]), *_values(fills, _FILL)])[by_decision]
+        # The fills of one day may come from several decisions: those of each decision are brought together.
+        by_decision = np.argsort(fills["decision_at"].to_physical().to_numpy(), kind="stable")
+        rows = np.column_stack([moments, *(_words(fills[name]) for name in _FILL)])[by_decision]
         for week, start, stop in _runs(fills["decision_at"].gather(by_decision)):
-            gathered = self._weeks.setdefault(week, hashlib.blake2b(digest_size=_BYTES))
-            gathered.update(rows[start:stop].tobytes())
+            of_names, of_rows = self._fills.setdefault((week, book), (_hasher(), _hasher()))
+            of_names.update(f"{names[week]}\n".encode())
+            of_rows.update(rows[start:stop].data)
 
     def by_week(self) -> dict[date, str]:
         """Return the digest of each week's fills, by the decision that caused them."""
-        return {week: gathered.hexdigest() for week, gathered in self._weeks.items()}
+        weeks: dict[date, _Hash] = {}
+        for (week, book), (of_names, of_rows) in self._fills.items():
+            digests = f"{book} {of_names.hexdigest()} {of_rows.hexdigest()}\n"
+            weeks.setdefault(week, _hasher()).update(digests.encode())
+        return {week: of_books.hexdigest()[:_DIGITS] for week, of_books in weeks.items()}
 
 
-def _by_run(
-    runs: Sequence[tuple[date, int, int]],
-    names: Sequence[HalfWords],
-    rows: pl.DataFrame,
-    columns: Sequence[str],
-) -> list[str | None]:
-    """Digest columns range by range; None where the run sealed none of them."""
-    present = [name for name in columns if name in rows.columns]
-    if not present:
-        return [None] * len(runs)
-    packed = np.column_stack([*names, *_values(rows, present)])
-    return [_hash(packed[start:stop].tobytes()).hex() for _, start, stop in runs]
+def _digest(names: _Hash, columns: Sequence[Words]) -> str | None:
+    """Digest the values of some names; None where the run sealed no such column."""
+    if not columns:
+        return None
+    digest = names.copy()
+    for words in columns:
+        digest.update(words.data)
+    return digest.hexdigest()[:_DIGITS]
 
 
 def _runs(days: pl.Series) -> list[tuple[date, int, int]]:
@@ -164,23 +171,15 @@ def _runs(days: pl.Series) -> list[tuple[date, int, int]]:
     return list(zip(runs["value"], ends - runs["len"], ends, strict=True))
 
 
-def _values(rows: pl.DataFrame, columns: Sequence[str]) -> list[HalfWords]:
-    return [
-        (_rounded_words(rows[name].to_numpy()) >> np.uint64(32)).astype("<u4")  # a null is NaN
-        for name in columns
-    ]
+def _names(rows: pl.DataFrame, day: str) -> dict[date, str]:
+    """Return the symbols of each day as one text, in the order of its rows."""
+    symbols = pl.col("symbol").cast(pl.String).str.join("\n")
+    return dict(rows.group_by(day).agg(symbols).iter_rows())
 
 
-def _names(symbols: pl.Series) -> list[HalfWords]:
-    """Return two words for each row's name, a digest of it."""
-    if symbols.dtype == pl.String:
-        symbols = symbols.cast(pl.Categorical(pl.Categories.random()))
-    names = symbols.unique()
-    code = names.to_physical().to_numpy()
-    words = np.zeros((2, int(code.max()) + 1), "<u4")
-    words[:, code] = np.frombuffer(b"".join(_hash(name.encode()) for name in names), "<u4").reshape(-1, 2).T
-    return list(words[:, symbols.to_physical().to_numpy()])
+def _words(values: pl.Series) -> Words:
+    return (rounded(values.to_numpy()).view(np.uint64) >> np.uint64(32)).astype("<u4")  # a null is NaN
 
 
-def _hash(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=_BYTES).digest()
+def _hasher(text: str = "") -> _Hash:
+    return hashlib.sha256(text.encode())
