@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-COMMAND = re.compile(
-    r"^    (?:PYTHONPATH=\. )?python (?:benchmarks/(\w+)\.py|-m benchmarks\.(\w+))", re.MULTILINE
-)
+COMMAND = re.compile(r"^    .*\bpython (?:benchmarks/(\w+)\.py|-m benchmarks\.(\w+))", re.MULTILINE)
 MODULES = [file or module for file, module in COMMAND.findall((REPOSITORY / "justfile").read_text())]
 
 
