@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-COMMAND = re.compile(r"^    .*\bpython (?:benchmarks/(\w+)\.py|-m benchmarks\.(\w+))", re.MULTILINE)
+COMMAND = re.compile(
+    r"^    (?:PYTHONPATH=\. )?\{\{ tested \}\} python (?:benchmarks/(\w+)\.py|-m benchmarks\.(\w+))",
+    re.MULTILINE,
+)
 MODULES = [file or module for file, module in COMMAND.findall((REPOSITORY / "justfile").read_text())]
 
 
