@@ -1,8 +1,8 @@
 """Builds on the workers of a Dask scheduler, each in a process of its own there too.
 
 The workers run this very project, of the same release, and the roots have the same addresses there. Credentials are
-those of the workers. A worker that dies takes its build with it; the scheduler gives the build to another worker, and
-since a snapshot's name is a digest of its content, it is published once however often it is begun.
+those of the workers. A worker that dies takes its build with it; the scheduler gives the build to another worker, whose
+snapshot is the one that is served. What the first had written is removed by gc.
 """
 
 from __future__ import annotations
