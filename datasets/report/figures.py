@@ -12,13 +12,13 @@ from schemas.metrics.statistic import Checked
 
 DASH: Final = "\N{EN DASH}"
 _LABELS: Final = {
-    "ic": "Mean weekly IC",
+    "ic": "Mean IC",
     "icir": "ICIR",
-    "information_ratio": "Information ratio",
-    "excess_sharpe": "Sharpe ratio above the risk-free rate",
+    "information_ratio": "Sharpe ratio",
+    "excess_sharpe": "Excess Sharpe",
     "pnl": "Profit",
-    "max_drawdown": "Deepest drawdown, in equity",
-    "max_drawdown_pct": "Deepest drawdown",
+    "max_drawdown": "Max drawdown, in equity",
+    "max_drawdown_pct": "Max drawdown",
     "turnover": "Turnover",
     "hit_rate": "Hit rate",
     "dispersion": "Deviation of the weekly IC",

@@ -401,3 +401,76 @@ def test_everything_is_reached_by_keyboard(visit: Visit) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector("#headlines")
     assert "/alphas/" in page.url
+
+
+def test_where_the_test_of_the_score_is_withheld_that_before_smoothing_is_shown_with_the_reason(
+    visit: Visit,
+) -> None:
+    answer = visit.site.ask(f"alphas/{FULL}/metrics?panel=1&granularity=yearly")
+    reason = "the run sealed no mean IC that the rebuilt one could be compared with"
+    answer["data"]["nwt"]["ic"] = None
+    answer["meta"]["warnings"] = [
+        {"code": "ic_reproduction_mismatch", "block": "nwt.ic", "message": reason},
+    ]
+    visit.page.route("**/metrics?*", lambda route: route.fulfill(json=answer))
+    page = visit.open(f"/alphas/{FULL}")
+    tile = page.locator("#headlines [data-figure='nwt.ic_score_panel.t_stat']")
+    assert tile.get_attribute("data-value") == repr(answer["data"]["nwt"]["ic_score_panel"]["t_stat"])
+    expect(tile).to_contain_text("signal before smoothing")
+    expect(tile).to_contain_text(reason)
+    expect(page.locator("#headlines")).not_to_contain_text("mismatch")
+
+
+def test_headline_figures_and_signals_name_what_they_are_of(visit: Visit) -> None:
+    page = visit.open(f"/alphas/{FULL}?book=long_only")
+    expect(page.locator("#headlines-of")).to_have_text(
+        "Headline figures: book long_short, the whole run. Charts and tables below: book long_only."
+    )
+    for section in ("deciles", "term-structure", "persistence"):
+        expect(page.locator(f"#{section} .about")).to_contain_text("before smoothing")
+    expect(page.locator("#headlines [data-figure=information_ratio] .label")).to_have_text("Sharpe ratio")
+
+
+def test_decimals_of_a_column_line_up_and_columns_sort(visit: Visit) -> None:
+    page = visit.open(f"/alphas/{FULL}?side=all")
+    cells = page.locator("#week tbody tr")
+    for column in (2, 3, 4, 5, 6):
+        texts = cells.locator(f"td:nth-child({column})").all_inner_texts()
+        places = {len(text.partition(".")[2]) for text in texts if text != "\N{EN DASH}"}
+        assert len(places) <= 1, texts
+        assert not any(text.strip("-0.") == "" and text.startswith("-") for text in texts), texts
+    names = cells.locator("td:nth-child(1)")
+    page.locator("#week th", has_text="Name").get_by_role("button").click()
+    assert names.all_inner_texts() == sorted(names.all_inner_texts())
+    page.locator("#week th", has_text="Name").get_by_role("button").click()
+    assert names.all_inner_texts() == sorted(names.all_inner_texts(), reverse=True)
+
+
+def test_a_service_that_is_away_is_said_once_and_asked_again_at_once(visit: Visit) -> None:
+    visit.refusals = (503,)
+    away = {"error": {"code": "not_ready", "message": "The service is starting.", "request_id": "r1"}}
+    visit.page.route(f"**/alphas/{FULL}/*", lambda route: route.fulfill(status=503, json=away))
+    page = visit.open(f"/alphas/{FULL}")
+    expect(page.locator("#banner")).to_contain_text("The service is starting.")
+    assert page.locator(".refused").count() == 0
+    page.unroute(f"**/alphas/{FULL}/*")
+    page.locator("#banner").get_by_role("button", name="Try again").click()
+    expect(page.locator("#equity canvas")).to_have_count(1)
+    visit.settle()
+    expect(page.locator("#banner")).to_be_hidden()
+
+
+def test_no_benchmark_is_drawn_by_default_where_it_does_not_cover_the_run(visit: Visit) -> None:
+    listed = visit.site.ask("benchmarks")
+    for row in listed["data"]:
+        row.update(first_date="1990-01-01", last_date="1990-12-31", simulated=True)
+    visit.page.route("**/v1/benchmarks?*", lambda route: route.fulfill(json=listed))
+    page = visit.open(f"/alphas/{FULL}")
+    benchmark = page.get_by_label("Benchmark", exact=True)
+    expect(benchmark).to_have_value("none")
+    expect(benchmark).to_contain_text("SPY (simulated)")
+
+
+def test_a_page_without_charts_loads_no_library_of_charts(visit: Visit) -> None:
+    visit.open("/")
+    assert not any(request.url.endswith("/chart.js") for request in visit.requests)

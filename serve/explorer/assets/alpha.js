@@ -5,12 +5,13 @@ import * as charts from "./charts.js";
 import { choice, el, field, refused, segments, table } from "./dom.js";
 import { about, beside, luck } from "./alpha_texts.js";
 import { audit, verdict } from "./audit.js";
-import { HEADLINES, asPercent, headlineColumns, ofWindow, standing, unitOf, written } from "./figures.js";
-import { panel } from "./panel.js";
+import { HEADLINES, asPercent, headlineColumns, numbers, ofWindow, percentages, standing, unitOf, written } from "./figures.js";
+import { failed, panel } from "./panel.js";
 
 const SPANS = [["13", "13 weeks"], ["26", "26 weeks"], ["52", "52 weeks"]];
 const NAME_WINDOWS = [["31", "month"], ["92", "quarter"], ["366", "year"], ["all", "window"]];
 const PAGES_OF_NAMES = 12;
+const BEFORE_SMOOTHING = "Signal before smoothing.";
 const SIDES = [["held", "Held"], ["long", "Long"], ["short", "Short"], ["all", "All scored"]];
 
 export function alpha({ caller, parameters, remember, main, crumbs }, id) {
@@ -46,26 +47,41 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   // ---- top: who it is, and the headline figures ----
 
   const head = el("div", { class: "alpha-head" }, el("h1", {}, id));
+  const describes = el("p", { class: "fine", id: "headlines-of" }, "Headline figures");
   const tiles = el("div", { class: "tiles", id: "headlines", "aria-busy": "true" });
 
   async function loadTiles() {
     try {
-      const { data } = await metrics();
+      const { data, meta } = await metrics();
       const figures = ofWindow(data);
       const entries = [...HEADLINES.map(([name, title]) => [name, title, figures.core[name]]), ["hit_rate", "Weeks with IC above 0", figures.rank_ic?.conditioned?.hit_rate]];
-      const test = figures.nwt.ic;
+      const days = data.within_window ? `${state.from || "the first session"} to ${state.to || "the last"}` : "the whole run";
+      describes.textContent = `Headline figures: book long_short, ${days}.${state.book === "long_short" ? "" : ` Charts and tables below: book ${state.book}.`}`;
       tiles.replaceChildren(
         ...entries.filter(([, , entry]) => entry).map(([name, title, entry]) => tile(name, title, entry)),
-        test ? el("div", { class: "tile", "data-figure": "nwt.ic.t_stat", "data-value": test.t_stat },
-          el("span", { class: "label" }, "t of the mean IC"), el("strong", {}, charts.shown(test.t_stat)),
-          el("span", { class: "fine" }, `Newey-West, ${test.lag} lags, ${test.n} weeks, p ${charts.shown(test.p_value, 2)}`)) : "",
+        testTile(data, meta.warnings ?? []),
         data.core.tenure ? el("div", { class: "tile" },
           el("span", { class: "label" }, "Record"), el("strong", {}, `${charts.shown(data.core.tenure.years)} years`),
           el("span", { class: "fine" }, `${data.core.tenure.first_rebalance} to ${data.core.tenure.last_rebalance}`)) : "");
     } catch (error) {
-      tiles.replaceChildren(refused(error, loadTiles));
+      tiles.replaceChildren(failed(error, loadTiles));
     }
     tiles.setAttribute("aria-busy", "false");
+  }
+
+  /** The test of the mean IC; where it is withheld, that of the signal before smoothing, and why. */
+  function testTile(data, warnings) {
+    const { ic } = ofWindow(data).nwt;
+    const test = ic ?? data.nwt.ic_score_panel;
+    if (!test) return "";
+    const name = ic ? "ic" : "ic_score_panel";
+    const block = data.within_window ? "within_window.nwt.ic" : "nwt.ic";
+    const why = ic ? "" : warnings.find((one) => one.block === block)?.message;
+    return el("div", { class: "tile", "data-figure": `nwt.${name}.t_stat`, "data-value": test.t_stat },
+      el("span", { class: "label" }, ic ? "t of the mean IC" : "t of the mean IC, signal before smoothing"),
+      el("strong", {}, charts.shown(test.t_stat)),
+      el("span", { class: "fine" }, `Newey-West, ${test.lag} lags, ${test.n} weeks, p ${charts.shown(test.p_value, 2)}`),
+      why ? el("span", { class: "fine" }, `That of the delivered score is withheld: ${why}`) : null);
   }
 
   function tile(name, title, entry) {
@@ -98,7 +114,12 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
       .catch(() => []); // the sections that need a book say what is refused
     if (!names.includes(state.book)) names.unshift(state.book);
     bookBox.replaceChildren(choice("Book", names.map((name) => [name, name]), state.book, (book) =>
-      pick({ book }, ...["equity", "turnover", "exposures", "names", "week", "luck", "near"].filter((name) => sections[name]))));
+      pickBook(book, ["equity", "turnover", "exposures", "names", "week", "luck", "near"].filter((name) => sections[name]))));
+  }
+
+  function pickBook(book, names) {
+    pick({ book }, ...names);
+    loadTiles();
   }
 
   async function benchmarks() {
@@ -110,9 +131,15 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   async function loadBenchmarks() {
     const found = await benchmarks();
     if (found.length === 0) return;
-    state.benchmark ??= found[0].symbol;
-    benchmarkBox.replaceChildren(choice("Benchmark", [["none", "none"], ...found.map((one) => [one.symbol, one.symbol])], state.benchmark, (benchmark) =>
+    state.benchmark ??= await covering(found);
+    benchmarkBox.replaceChildren(choice("Benchmark", [["none", "none"], ...found.map((one) => [one.symbol, one.simulated ? `${one.symbol} (simulated)` : one.symbol])], state.benchmark, (benchmark) =>
       pick({ benchmark }, "equity")));
+  }
+
+  /** The first benchmark with prices over all sessions that are shown; none where there is no such. */
+  async function covering(found) {
+    const { first_date: first, last_date: last } = await curve().then(({ meta }) => meta.summary, () => ({}));
+    return found.find((one) => first && one.first_date <= first && one.last_date >= last)?.symbol ?? "none";
   }
 
   /** Growth of the benchmark at each session from the close before the first one, as a book grows from the equity it opened with. */
@@ -183,7 +210,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
     }),
   });
   sections.deciles = panel("Deciles", {
-    id: "deciles", file: named("deciles"),
+    id: "deciles", file: named("deciles"), about: BEFORE_SMOOTHING,
     load: fromMetrics((data, warnings) => {
       const found = needed(data.ic_deciles, warnings, "ic_deciles");
       const steady = found.monotonicity.spearman_bucket_vs_mean_forward_return;
@@ -194,14 +221,14 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
     }),
   });
   sections.terms = panel("Term structure", {
-    id: "term-structure", file: named("term-structure"),
+    id: "term-structure", file: named("term-structure"), about: BEFORE_SMOOTHING,
     load: fromMetrics((data, warnings) => {
       const points = some(needed(data.panel, warnings, "panel").ic_term_structure);
       return { chart: (theme) => charts.termStructure({ points }, theme) };
     }),
   });
   sections.persistence = panel("Persistence of the ranking", {
-    id: "persistence", file: named("rank-autocorrelation"),
+    id: "persistence", file: named("rank-autocorrelation"), about: BEFORE_SMOOTHING,
     load: fromMetrics((data, warnings) => {
       const points = some(needed(data.panel, warnings, "panel").rank_autocorrelation);
       return { chart: (theme) => charts.rankAutocorrelation({ points }, theme) };
@@ -263,12 +290,12 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
         el("button", { type: "button", class: "quiet", disabled: at === index.length - 1, "aria-label": "The week after", onclick: () => to(1) }, "›"),
         el("span", { class: "fine" }, `${rows.length} of ${meta.n_symbols} names · weights of ${book} · week ${meta.week_status}`));
       const columns = [
-        { title: "Name", make: (row) => row.symbol },
-        { title: "Target weight", unit: "% of equity", number: true, make: (row) => asPercent(row[column]).replace(" %", "") },
-        { title: "Score", unit: "score units", number: true, make: (row) => charts.shown(row.score) },
-        { title: "z", unit: "standard deviations", number: true, make: (row) => charts.shown(row.score_z) },
-        { title: "Rank", unit: "1 is strongest", number: true, make: (row) => charts.shown(row.average_rank) },
-        { title: "Forward return", unit: "%", number: true, make: (row) => asPercent(row.forward_return).replace(" %", "") },
+        { title: "Name", make: (row) => row.symbol, by: (row) => row.symbol },
+        percentages("Target weight", "% of equity", rows, (row) => row[column]),
+        numbers("Score", "score units", rows, (row) => row.score),
+        numbers("z", "standard deviations", rows, (row) => row.score_z),
+        numbers("Rank", "1 is strongest", rows, (row) => row.average_rank),
+        percentages("Forward return", "%", rows, (row) => row.forward_return),
         { title: "Tradeable", make: (row) => (row.next_open_tradeable ? "yes" : row.unavailability_reason ?? "no") },
       ];
       return {
@@ -298,7 +325,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   const top = verdict(context);
 
   const order = ["equity", "ic", "deciles", "terms", "persistence", "turnover", "exposures", "names", "week", "years", "luck", "near", "about", "audit"];
-  main.append(head, top.node, tiles, toolbar, el("div", { class: "panels" }, order.filter((name) => sections[name]).map((name) => sections[name].node)));
+  main.append(head, top.node, describes, tiles, toolbar, el("div", { class: "panels" }, order.filter((name) => sections[name]).map((name) => sections[name].node)));
   const ready = loadBenchmarks();
   const rest = order.filter((name) => sections[name] && name !== "about");
   // What is seen first is asked for first.

@@ -1,6 +1,8 @@
 // Asks the interface, and nothing else. The key lives in this tab's session storage; it is sent in a header, and appears in
 // no address. Answers are remembered in memory alone, until the page is closed or the visitor signs out.
 
+import { waiting as sayWaiting } from "./banner.js";
+
 const BASE = new URL("../v1/", import.meta.url);
 const STORED = "alpha-results-key";
 const AT_ONCE = 4;
@@ -108,7 +110,9 @@ async function asked(address, token) {
     if (answer.ok && body !== null) return body;
     const pause = Number(answer.headers.get("retry-after") ?? "1");
     if (answer.status === 429 && attempt < TRIES && pause <= 5) {
+      const over = sayWaiting(Math.max(1, Math.ceil(pause)));
       await new Promise((resume) => setTimeout(resume, Math.max(pause, 0.2) * 1000));
+      over();
       continue;
     }
     const refusal = new Refusal(answer.status, body?.error ?? { code: `http_${answer.status}`, message: "The answer is not one of the interface." });

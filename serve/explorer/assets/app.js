@@ -3,10 +3,12 @@
 import * as api from "./api.js";
 import { alpha } from "./alpha.js";
 import { catalogue } from "./catalogue.js";
+import * as failures from "./banner.js";
 import { el, field, refused } from "./dom.js";
-import { forgetCharts, repaint } from "./panel.js";
+import { failed, forgetCharts, repaint } from "./panel.js";
 
 const main = document.getElementById("main");
+main.before(failures.banner);
 const crumbs = document.getElementById("crumbs");
 const themeButton = document.getElementById("theme");
 const out = document.getElementById("sign-out");
@@ -40,6 +42,7 @@ async function render() {
   const mine = (shown += 1);
   const brought = api.takeKeyFromAddress();
   forgetCharts();
+  failures.clear();
   if (brought !== null && !(await entered(brought))) return;
   if (api.key() === null) {
     signInForm();
@@ -48,7 +51,7 @@ async function render() {
   try {
     caller ??= (await api.get("me")).data;
   } catch (error) {
-    if (api.key() !== null) main.replaceChildren(refused(error, render));
+    if (api.key() !== null) main.replaceChildren(failed(error, render));
     return;
   }
   if (mine !== shown) return;

@@ -2,8 +2,8 @@
 
 import { get } from "./api.js";
 import { shown } from "./charts.js";
-import { el, refused, table } from "./dom.js";
-import { panel } from "./panel.js";
+import { el, table } from "./dom.js";
+import { failed, panel } from "./panel.js";
 
 const WEIGHTY = ["withheld", "notice"];
 const OPEN = 6;
@@ -28,7 +28,7 @@ export function verdict({ caller, path, sections }) {
     try {
       node.replaceChildren(...(may(caller) ? made((await get(`${path}/audit`)).data) : [el("p", { class: "fine" }, CLOSED)]));
     } catch (error) {
-      node.replaceChildren(refused(error, load));
+      node.replaceChildren(failed(error, load));
     }
     node.setAttribute("aria-busy", "false");
   }

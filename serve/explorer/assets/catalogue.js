@@ -1,9 +1,10 @@
 // Every alpha that the key may read: search, order and bounds are the interface's own.
 
 import { get } from "./api.js";
-import { choice, el, field, refused } from "./dom.js";
+import { choice, el, field } from "./dom.js";
 import { HEADLINES, mark, reasoned } from "./figures.js";
 import { shown } from "./charts.js";
+import { failed } from "./panel.js";
 
 const ROWS = 50;
 const PAUSE = 250;
@@ -56,7 +57,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
       });
       if (mine === asked) results.replaceChildren(...list(answer));
     } catch (error) {
-      if (mine === asked) results.replaceChildren(refused(error, load));
+      if (mine === asked) results.replaceChildren(failed(error, load));
     } finally {
       if (mine === asked) results.setAttribute("aria-busy", "false");
     }

@@ -12,15 +12,12 @@ export function el(name, attributes = {}, ...children) {
   return made;
 }
 
-/** Whether asking again may help: a refusal of the interface stays one, a service that is away comes back. */
-const worthAnotherTry = (error) => error.status === 0 || error.status === 429 || error.status >= 500;
-
-export function refused(error, again) {
+/** A failure in the words of the interface. */
+export function refused(error) {
   const code = error.code ?? "unforeseen";
   return el("div", { class: "refused", role: "alert" },
     el("p", {}, el("code", {}, code), " ", error.message),
     error.requestId ? el("p", { class: "fine" }, `request ${error.requestId}`) : null,
-    again && worthAnotherTry(error) ? el("button", { type: "button", class: "quiet", onclick: again }, "Try again") : null,
   );
 }
 
@@ -47,16 +44,40 @@ export function segments(label, options, value, change) {
   return el("div", { class: "segments", role: "group", "aria-label": label }, made);
 }
 
-/** columns: [{title, unit, number, make: row -> text or element}] */
+/** columns: [{title, unit, number, make: row -> text or element, by: row -> number or text, for columns that sort}] */
 export function table(caption, columns, rows, more = {}) {
+  const body = el("tbody");
+  const heads = columns.map((column, i) => el("th", { scope: "col", class: column.number ? "number" : null, "aria-sort": column.by ? "none" : null },
+    column.by
+      ? el("button", { type: "button", class: "sort", onclick: () => sort(i) }, column.title, el("span", { class: "arrow", "aria-hidden": "true" }))
+      : column.title,
+    column.unit ? el("small", {}, column.unit) : null));
+
+  function fill(sorted) {
+    body.replaceChildren(...sorted.map((row) => el("tr", {}, columns.map((column) =>
+      el("td", { class: column.number ? "number" : null }, column.make(row) ?? "")))));
+  }
+
+  /** Sort by a column, numbers from the highest first; rows without a value stay last. */
+  function sort(at) {
+    const before = heads[at].getAttribute("aria-sort");
+    const down = before === "none" ? Boolean(columns[at].number) : before === "ascending";
+    for (const [i, head] of heads.entries()) {
+      if (columns[i].by) head.setAttribute("aria-sort", i === at ? (down ? "descending" : "ascending") : "none");
+      head.querySelector(".arrow")?.replaceChildren(i === at ? (down ? " ↓" : " ↑") : "");
+    }
+    const { by } = columns[at];
+    const lacking = (row) => by(row) === null || by(row) === undefined;
+    fill([...rows].sort((one, other) => {
+      if (lacking(one) || lacking(other)) return Number(lacking(one)) - Number(lacking(other));
+      const order = by(one) < by(other) ? -1 : by(one) > by(other) ? 1 : 0;
+      return down ? -order : order;
+    }));
+  }
+
+  fill(rows);
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    el("table", more,
-      el("caption", { class: "unseen" }, caption),
-      el("thead", {}, el("tr", {}, columns.map((column) =>
-        el("th", { scope: "col", class: column.number ? "number" : null }, column.title,
-          column.unit ? el("small", {}, column.unit) : null)))),
-      el("tbody", {}, rows.map((row) => el("tr", {}, columns.map((column) =>
-        el("td", { class: column.number ? "number" : null }, column.make(row) ?? "")))))));
+    el("table", more, el("caption", { class: "unseen" }, caption), el("thead", {}, el("tr", {}, heads)), body));
 }
 
 export function download(name, content, type) {

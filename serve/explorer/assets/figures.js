@@ -6,7 +6,7 @@ import { el } from "./dom.js";
 export const HEADLINES = [
   ["ic", "Mean IC", "correlation"],
   ["icir", "ICIR", "annualised"],
-  ["information_ratio", "Information ratio", "annualised"],
+  ["information_ratio", "Sharpe ratio", "annualised"],
   ["excess_sharpe", "Excess Sharpe", "annualised"],
   ["pnl", "Profit", "ratio"],
   ["max_drawdown_pct", "Max drawdown", "%"],
@@ -31,6 +31,27 @@ export function unitOf(entry) {
   return [unit, basis].filter(Boolean).join(", ") || "ratio";
 }
 
+/** Decimals of a column: those that show its typical value with three digits; every row has them, so that points line up. */
+export function decimals(values, digits = 3) {
+  const sizes = values.filter((value) => typeof value === "number" && value !== 0).map(Math.abs).sort((a, b) => a - b);
+  if (sizes.length === 0 || sizes.every(Number.isInteger)) return 0;
+  if (sizes.every((size) => Number.isInteger(2 * size))) return 1;
+  return Math.min(6, Math.max(0, digits - 1 - Math.floor(Math.log10(sizes[Math.floor(sizes.length / 2)]))));
+}
+
+/** A value with so many decimals, never as -0; a dash for null. */
+export function fixed(value, places) {
+  if (value === null || value === undefined) return "–";
+  const rounded = Number(value.toFixed(places)) || 0;
+  return rounded.toLocaleString("en-GB", { minimumFractionDigits: places, maximumFractionDigits: places });
+}
+
+/** A column of numbers of one unit: decimals line up, and it sorts. */
+export function numbers(title, unit, rows, of) {
+  const places = decimals(rows.map(of));
+  return { title, unit, number: true, make: (row) => fixed(of(row), places), by: of };
+}
+
 export function written(value, unit) {
   return value === null ? "–" : unit === "percentage_points" ? `${shown(value)} %` : shown(value);
 }
@@ -38,17 +59,19 @@ export function written(value, unit) {
 /** Columns of headline figures: a unit stands in the head where all rows have it, else beside each value. */
 export function headlineColumns(rows, entryOf) {
   return HEADLINES.map(([name, title]) => {
-    const units = new Set(rows.map((row) => entryOf(row, name)).filter((entry) => entry && entry.value !== null).map(unitOf));
+    const entries = rows.map((row) => entryOf(row, name)).filter((entry) => entry && entry.value !== null);
+    const units = new Set(entries.map(unitOf));
+    const places = decimals(entries.map((entry) => entry.value));
     return {
       title,
       unit: units.size === 1 ? [...units][0] : "",
       number: true,
+      by: (row) => entryOf(row, name)?.value ?? null,
       make: (row) => {
         const entry = entryOf(row, name);
         if (!entry) return "–";
         if (entry.value === null) return reasoned("withheld", entry.withheld_reason);
-        const text = written(entry.value, entry.unit).replace(" %", "");
-        return [text, units.size > 1 ? el("small", {}, ` ${unitOf(entry)}`) : "", mark(entry.checked)];
+        return [fixed(entry.value, places), units.size > 1 ? el("small", {}, ` ${unitOf(entry)}`) : "", mark(entry.checked)];
       },
     };
   });
@@ -76,5 +99,8 @@ export function mark(checked) {
 export function reasoned(word, reason) {
   return el("details", { class: "withheld" }, el("summary", {}, word), el("span", {}, reason));
 }
+
+/** A column of ratios, shown as percentages. */
+export const percentages = (title, unit, rows, of) => numbers(title, unit, rows, (row) => (of(row) === null || of(row) === undefined ? null : of(row) * 100));
 
 export const asPercent = (value) => (value === null || value === undefined ? "–" : `${shown(value * 100)} %`);

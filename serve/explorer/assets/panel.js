@@ -1,5 +1,6 @@
 // A chart with what stands around it: title, controls, picture and data to take away, and the same figures as a table.
 
+import { isPageWide, report } from "./banner.js";
 import { csv, download, el, refused, table } from "./dom.js";
 
 const drawn = new Set();
@@ -37,10 +38,10 @@ export function forgetCharts() {
  * load: () -> {chart: theme -> made chart, notes: [elements]} or {content: element}; it may throw a Refusal.
  */
 export function panel(title, { id, controls = [], about = null, load, file = id, tall = false, wide = false }) {
-  const body = el("div", { class: "body" });
+  const body = el("div", { class: `body skeleton${tall ? " tall" : ""}` });
   const extras = el("div", { class: "extras" });
   const actions = el("div", { class: "actions" });
-  const node = el("section", { class: `panel${wide ? " wide" : ""}`, id, "aria-labelledby": `${id}-title`, "aria-busy": "true" },
+  const node = el("section", { class: `panel${wide ? " wide" : ""}`, id, "aria-labelledby": `${id}-title` },
     el("header", {}, el("h2", { id: `${id}-title` }, title), actions),
     about ? el("p", { class: "about" }, about) : null,
     controls.length ? el("div", { class: "controls" }, controls) : null,
@@ -62,8 +63,10 @@ export function panel(title, { id, controls = [], about = null, load, file = id,
     if (!body.hasChildNodes()) body.append(el("p", { class: "loading" }, "Loading …"));
     try {
       const found = await load();
+      if (found.chart) await charting();
       if (mine !== asked || !node.isConnected) return;
       end();
+      body.classList.remove("skeleton");
       if (found.chart) draw(found);
       else body.replaceChildren(found.content);
       if (found.data) actions.append(csvButton(title, found.data));
@@ -72,7 +75,7 @@ export function panel(title, { id, controls = [], about = null, load, file = id,
       if (mine !== asked) return;
       if (error.code === undefined) console.error(error);
       end();
-      body.replaceChildren(refused(error, reload));
+      body.replaceChildren(failed(error, reload));
     } finally {
       if (mine === asked) node.setAttribute("aria-busy", "false");
     }
@@ -119,6 +122,21 @@ export function panel(title, { id, controls = [], about = null, load, file = id,
   }
 
   return { node, reload };
+}
+
+/** What stands in place of a section or a figure: the failure itself, or a word where the banner says it for the page. */
+export function failed(error, again) {
+  if (!isPageWide(error)) return refused(error);
+  report(error, again);
+  return el("p", { class: "empty" }, "Not loaded: ", el("code", {}, error.code));
+}
+
+let library = null;
+
+/** Chart.js, fetched with the first chart of a visit. */
+function charting() {
+  library ??= import("./chart.js").then(() => globalThis.Chart);
+  return library;
 }
 
 function asTable(made) {

@@ -1,0 +1,63 @@
+// What concerns the page and not one of its sections: a service that is away, a key over its limit, a wait for one.
+
+import { el } from "./dom.js";
+
+export const banner = el("div", { class: "banner", id: "banner", role: "status", hidden: true });
+const tries = new Set();
+let failure = null;
+let waits = 0;
+let until = 0;
+let timer = 0;
+
+/** Whether a failure would be said by every section alike. */
+export const isPageWide = (error) => error.status === 0 || error.status === 429 || error.status >= 500;
+
+/** Say a failure once, however many sections meet it; one button tries all of them again. */
+export function report(error, again) {
+  failure = error;
+  if (again) tries.add(again);
+  show();
+}
+
+/** Say that calls wait for a limit, for so many seconds; return what ends it. */
+export function waiting(seconds) {
+  waits += 1;
+  until = Math.max(until, Date.now() + seconds * 1000);
+  show();
+  let over = false;
+  return () => {
+    if (over) return;
+    over = true;
+    waits -= 1;
+    if (waits === 0) until = 0;
+    show();
+  };
+}
+
+export function clear() {
+  failure = null;
+  tries.clear();
+  show();
+}
+
+function retry() {
+  const all = [...tries];
+  clear();
+  for (const again of all) again();
+}
+
+function show() {
+  clearTimeout(timer);
+  banner.hidden = failure === null && waits === 0;
+  banner.classList.toggle("failed", failure !== null);
+  if (failure !== null) {
+    banner.replaceChildren(
+      el("p", {}, el("code", {}, failure.code), " ", failure.message),
+      failure.requestId ? el("small", {}, `request ${failure.requestId}`) : "",
+      el("button", { type: "button", class: "quiet", onclick: retry }, "Try again"));
+  } else if (waits > 0) {
+    const left = Math.max(1, Math.ceil((until - Date.now()) / 1000));
+    banner.replaceChildren(el("p", {}, `The key is at its limit of calls: going on in ${left} ${left === 1 ? "second" : "seconds"}.`));
+    timer = setTimeout(show, 1000);
+  }
+}
