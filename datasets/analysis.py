@@ -20,6 +20,7 @@ from schemas.metrics.statistic import SOURCES
 from schemas.settings import SETTINGS
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.sealed_metrics import SCOPES
+from schemas.warning_codes import CODES, by_member
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -61,7 +62,7 @@ class Alpha(Snapshot):
         Returns
         -------
         dict
-            The ``data`` of the answer, and under ``warnings`` what its ``meta.warnings`` says. A figure that cannot be given
+            The ``data`` of the answer, and ``warnings`` and ``notices`` of its ``meta``. A figure that cannot be given
             is null, with its reason.
 
         Raises
@@ -87,7 +88,7 @@ class Alpha(Snapshot):
             alphas=frozenset(name for notice in self.manifest.notices for name in named_alphas(notice)),
         )
         answer = assemble(figures_of(self), query)
-        return {**answer.data, "warnings": list(answer.warnings)}
+        return {**answer.data, **{member: [] for member in CODES}, **by_member(answer.warnings)}
 
     def audit(self) -> pl.DataFrame:
         """Return what was checked of the run and what came of it, as `/v1/alphas/{alpha}/audit` lists it.

@@ -10,7 +10,7 @@ from schemas.metrics.core import CORE, REPRODUCTION_TOLERANCE, RISK_FREE_RATE
 from schemas.metrics.field import MetricField, documented
 from schemas.metrics.payload import METRICS
 from schemas.metrics.statistic import CROSS_SECTIONS, DERIVED, INDEX, LEDGER, Checked, Signal, Status
-from schemas.warning_codes import WARNING_CODES
+from schemas.warning_codes import NOTICE_CODES, WARNING_CODES
 
 SCHEMA_VERSION: Final = "2.0.0"
 """Of the block's structure: raised when keys of the block or of an entry change, not when a statistic is added."""
@@ -121,6 +121,10 @@ def _prose() -> dict[str, str]:
         ),
         "missing_values": (
             "A block that cannot be given is null and a warning names it; panel and doc are absent when not asked for."
+        ),
+        "notices": (
+            "meta.notices has entries of the same shape as meta.warnings, with codes of their own. "
+            + " ".join(f"{code}: {meaning}" for code, meaning in NOTICE_CODES.items())
         ),
         "caching": "This block is the same for every alpha and may be cached for a day.",
     }

@@ -1,7 +1,8 @@
-"""The codes a ``meta.warnings`` entry may carry, with their meaning."""
+"""The codes of ``meta.warnings`` and of ``meta.notices``, with their meaning."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 WARNING_CODES: Final[dict[str, str]] = {
@@ -14,13 +15,18 @@ WARNING_CODES: Final[dict[str, str]] = {
     "insufficient_data": "The window holds too little for a block, which is null: a Newey-West test takes ten "
     "observations, `ic_deciles` and `panel` a week with enough scored names, `core.tenure` a date.",
     "nonpositive_variance": "The long-run variance of the series is not positive, so the Newey-West block is null.",
-    "nonpositive_equity": "The book opens sessions of the window with equity at or below 0. These have no return, so what is "
-    "made of the returns of the window is withheld.",
     "window_lifetime_only": "The block describes the whole run, which the requested window does not narrow; `within_window` "
     "has its figures of the window. On `periods`: sealed statistics of a period that the window cuts describe all of it.",
     "block_error": "A block could not be computed; it is null and the rest of the answer is unaffected.",
     "ic_family_mismatch": "`nwt.ic` is null because the run has no cross-sections to rebuild the weekly IC from.",
     "ic_reproduction_mismatch": "`nwt.ic` is null because the rebuilt weekly IC does not reproduce the sealed mean IC.",
+    "kind_missing": "The run holds no data for this endpoint; the page is empty and `kind` names what is missing.",
+}
+"""Code of ``meta.warnings`` -> meaning: the vocabulary of the interface's description."""
+
+NOTICE_CODES: Final[dict[str, str]] = {
+    "nonpositive_equity": "The book opens sessions of the window with equity at or below 0. These have no return, so what is "
+    "made of the returns of the window is withheld.",
     "unknown_symbol": "The run never scored or traded a `symbol` asked for; the message names it, and the name that differs in "
     "letter case alone where there is one. Symbols are compared as they stand.",
     "figure_not_reproduced": "A figure the run sealed follows from its tables under no documented convention. The "
@@ -31,17 +37,26 @@ WARNING_CODES: Final[dict[str, str]] = {
     "served; `sealed_value` and `sealed_convention` stand beside each. The message names them.",
     "comparison_cut": "Alphas are compared over the sessions that all of them have, and some have sessions before or after these, as "
     "where one of them is short; the message says how many are left out of each.",
-    "kind_missing": "The run holds no data for this endpoint; the page is empty and `kind` names what is missing.",
 }
-"""Warning code -> meaning. The response's message is written for the case; this is the definition."""
+"""Code of ``meta.notices`` -> meaning: what the service adds to that vocabulary. Entries have the same shape."""
+
+CODES: Final = {"warnings": WARNING_CODES, "notices": NOTICE_CODES}
+"""Member of ``meta`` -> its codes. The response's message is written for the case; these are the definitions."""
 
 
 def warning(code: str, message: str, *, kind: str | None = None, block: str | None = None) -> dict[str, str]:
-    """Return an entry of ``meta.warnings``; KeyError on a code outside the vocabulary."""
-    WARNING_CODES[code]
+    """Return an entry of ``meta.warnings`` or ``meta.notices``; ValueError on a code of neither."""
+    if not any(code in codes for codes in CODES.values()):
+        raise ValueError(f"no warning or notice has the code {code}")
     entry = {"code": code, "message": message}
     if kind is not None:
         entry["kind"] = kind
     if block is not None:
         entry["block"] = block
     return entry
+
+
+def by_member(entries: Iterable[Mapping[str, str]]) -> dict[str, list[Mapping[str, str]]]:
+    """Return the entries under the member of ``meta`` that their codes belong to; members without entries are left out."""
+    members = {name: [x for x in entries if x["code"] in codes] for name, codes in CODES.items()}
+    return {name: found for name, found in members.items() if found}

@@ -15,7 +15,7 @@ class Unavailable:
     Parameters
     ----------
     code
-        For programs; a code of :data:`schemas.warning_codes.WARNING_CODES`.
+        For programs; a code of :data:`schemas.warning_codes.CODES`.
     text
         For readers; one clause without a full stop, fit to be served as ``withheld_reason``.
     kind
@@ -123,5 +123,5 @@ class Warnings:
 
     @property
     def entries(self) -> tuple[dict[str, str], ...]:
-        """What `meta.warnings` shows."""
+        """What `meta.warnings` and `meta.notices` show."""
         return tuple(self._entries.values())

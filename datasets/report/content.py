@@ -19,6 +19,7 @@ from datasets.report.luck import luck
 from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError
 from schemas.tables.books import CONDITIONED_BOOKS
+from schemas.warning_codes import CODES
 
 Content = dict[str, Any]
 
@@ -115,11 +116,14 @@ def of_window(metrics: Content) -> Content:
     if within is None:
         return metrics
     # Warnings of the figures of the whole run are none of what is shown.
-    shown = [
-        {**warning, "block": warning["block"].removeprefix("within_window.")}
-        for warning in metrics["warnings"]
-        if warning["block"] not in _OF_THE_WHOLE_RUN
-    ]
+    shown = {
+        member: [
+            {**entry, "block": entry["block"].removeprefix("within_window.")}
+            for entry in metrics[member]
+            if entry["block"] not in _OF_THE_WHOLE_RUN
+        ]
+        for member in CODES
+    }
     return {
         **metrics,
         "core": {**within["core"], "tenure": metrics["core"]["tenure"]},
@@ -127,7 +131,7 @@ def of_window(metrics: Content) -> Content:
         "nwt": {**metrics["nwt"], **within["nwt"]},
         "periods": within["periods"],
         "within_window": None,
-        "warnings": shown,
+        **shown,
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from schemas.metrics.statistic import Checked
+from schemas.warning_codes import CODES
 
 DASH: Final = "\N{EN DASH}"
 _LABELS: Final = {
@@ -155,7 +156,7 @@ def written(value: float, digits: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def reason(warnings: list[dict[str, str]], *blocks: str) -> str:
-    """Return why a block of the metrics is null, from the warnings that stand beside them."""
-    found = [x["message"] for x in warnings if x.get("block") in blocks]
+def reason(metrics: Mapping[str, Any], *blocks: str) -> str:
+    """Return why a block of the metrics is null, from the warnings and notices that stand beside them."""
+    found = [x["message"] for member in CODES for x in metrics[member] if x.get("block") in blocks]
     return " ".join(found) or "the data of the run do not determine it"

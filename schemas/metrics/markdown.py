@@ -15,9 +15,9 @@ _MEANINGS: Final = {
     Checked.COMPUTED: "Computed from the tables by that definition: the run sealed none, or one by another convention "
     "(`sealed_value`, `sealed_unit` and `sealed_convention` beside it).",
     Checked.STATED: "The run sealed it, and no table supports it: the kind or the column it would follow from was not sealed. It is "
-    "served as sealed with the warning `figure_stated`, and takes no part in sorts, bounds and comparisons.",
+    "served as sealed with the notice `figure_stated`, and takes no part in sorts, bounds and comparisons.",
     Checked.CONTRADICTED: "The tables contradict what the run sealed (`sealed_value`): the figure computed from them is served, or none, "
-    "with the warning `figure_not_reproduced`.",
+    "with the notice `figure_not_reproduced`.",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from schemas.error_codes import ERROR_CODES
@@ -11,7 +12,7 @@ from schemas.limits import LIMIT_WINDOWS
 from schemas.objects.operations import SOURCE_STATUSES
 from schemas.parameters import MAX_OFFSET, MAX_PAGE
 from schemas.units import Unit
-from schemas.warning_codes import WARNING_CODES
+from schemas.warning_codes import CODES
 
 PAGINATION: Final = record(
     "pagination",
@@ -24,17 +25,26 @@ PAGINATION: Final = record(
     model="Pagination",
 )
 
-WARNING: Final = record(
-    "",
-    "Why part of an answer is missing or limited.",
-    text("code", "What happened.", vocabulary=tuple(WARNING_CODES)),
-    text("message", "What happened in this case, for people."),
-    text("kind", "The kind of data concerned.", optional=True, vocabulary=KINDS),
-    text("block", "The block of the metrics concerned.", optional=True),
-    model="Warning",
-)
-WARNINGS: Final = array(
-    "warnings", "Present only when something is missing or limited.", WARNING, optional=True, minimum=1
+
+def _entry(meaning: str, codes: Iterable[str], model: str) -> Field:
+    return record(
+        "",
+        meaning,
+        text("code", "What happened.", vocabulary=tuple(codes)),
+        text("message", "What happened in this case, for people."),
+        text("kind", "The kind of data concerned.", optional=True, vocabulary=KINDS),
+        text("block", "The block of the metrics concerned.", optional=True),
+        model=model,
+    )
+
+
+WARNING: Final = _entry("Why part of an answer is missing or limited.", CODES["warnings"], "Warning")
+NOTICE: Final = _entry("What a reader of the answer should know besides.", CODES["notices"], "Notice")
+WARNINGS: Final = (
+    array(
+        "warnings", "Present only when something is missing or limited.", WARNING, optional=True, minimum=1
+    ),
+    array("notices", "Present only when there is such a thing to know.", NOTICE, optional=True, minimum=1),
 )
 
 REQUEST_ID: Final = text("request_id", "Names the request: quote it to the operator. Also in `X-Request-Id`.")

@@ -74,7 +74,7 @@ def make_meta(endpoint: Endpoint) -> Field:
     """Return the `meta` object of an endpoint's answer.
 
     Every answer about one run names it and its snapshot; every single object carries the request id, the time and the source;
-    whatever reads a run's datasets may carry warnings. What is the same for every call says where it was read, no more.
+    whatever reads a run's datasets may carry warnings and notices. What is the same for every call says where it was read, no more.
     """
     if endpoint.shared:
         return record("meta", "About the answer rather than in it.", _SOURCE)
@@ -87,7 +87,7 @@ def make_meta(endpoint: Endpoint) -> Field:
     if endpoint.shape is Shape.OBJECT:
         members += _SINGLE
     if endpoint.datasets:
-        members.append(WARNINGS)
+        members += WARNINGS
     return record("meta", "About the answer rather than in it.", *members)
 
 

@@ -13,6 +13,7 @@ from schemas.objects.downloads import PARQUET
 from schemas.objects.envelope import PAGINATION
 from schemas.objects.meta import META
 from schemas.parameters import CURSOR, DOC, FIELDS
+from schemas.warning_codes import CODES
 
 _PLAIN: Final[Mapping[FieldType, Any]] = {
     FieldType.DATE: "2020-03-27",
@@ -100,7 +101,7 @@ def answer_examples(endpoint: Endpoint) -> dict[str, Any]:
         return _named("answer", make_example(payload, whole=True))
     meta = META[endpoint.id]
     # Nothing is missing from an example.
-    meta = replace(meta, fields=tuple(part for part in meta.fields if part.name != "warnings"))
+    meta = replace(meta, fields=tuple(part for part in meta.fields if part.name not in CODES))
     if endpoint.shape is Shape.OBJECT:
         bare = replace(payload, fields=tuple(part for part in payload.fields if not _is_asked_for(part)))
         return _named(

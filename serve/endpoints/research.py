@@ -15,6 +15,7 @@ from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.parameters import AMONG, MAX_COMPARED
+from schemas.warning_codes import by_member
 from serve.http.answer import Answer, EndpointFunction, Page, Single
 from serve.http.envelope import kind_missing
 from serve.http.params import refusal
@@ -177,8 +178,7 @@ def _page(
         "compared": found.compared,
         "excluded": found.excluded,
     }
-    if warnings:
-        meta["warnings"] = list(warnings)
+    meta |= by_member(warnings)
     return Page(orjson.dumps(rows), len(rows), found.compared, meta)
 
 

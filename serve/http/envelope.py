@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from schemas.errors import ApiError
-from schemas.warning_codes import warning
+from schemas.warning_codes import by_member, warning
 from serve.pages.json import BodyChunks, now
 from serve.pages.query import Found, UnknownSymbol
 
@@ -65,7 +65,7 @@ def page(query: Any, found: Found, meta: Mapping[str, Any]) -> BodyChunks:
         total=rows.total,
         limit=query.limit,
         offset=query.offset,
-        meta={**meta, "warnings": warnings} if warnings else meta,
+        meta={**meta, **by_member(warnings)},
     )
 
 
@@ -108,7 +108,7 @@ def kind_missing(kind: str) -> dict[str, str]:
 
 
 def unknown_symbols(unknown: Sequence[UnknownSymbol]) -> dict[str, str]:
-    """Return the warning that names symbols the run never had: they are more often misspelt than meant."""
+    """Return the notice that names symbols the run never had: they are more often misspelt than meant."""
     named = [
         x.asked if x.nearest is None else f"{x.asked} (did you mean {x.nearest}?)"
         for x in unknown[:_MAX_SYMBOLS]

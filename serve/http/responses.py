@@ -13,6 +13,7 @@ import orjson
 from schemas.endpoint import Endpoint
 from schemas.error_codes import ERROR_CODES
 from schemas.errors import ApiError
+from schemas.warning_codes import by_member
 from serve.http import envelope
 from serve.http.answer import PRIVATE, Answer, Bare, Page
 from serve.http.asgi import Receive, Scope, Send
@@ -105,8 +106,7 @@ def object_body(request: Request, endpoint: Endpoint, answer: Answer) -> BodyChu
     if isinstance(answer, Bare):
         return (envelope.bare(answer.body),)
     meta = dict(answer.meta)
-    if answer.warnings:
-        meta["warnings"] = list(answer.warnings)
+    meta |= by_member(answer.warnings)
     request_id = None if endpoint.shared else request.id
     return (envelope.single(answer.data, request_id=request_id, source=answer.source, meta=meta),)
 

@@ -1,4 +1,4 @@
-"""A `symbol` that the run never scored or traded matches nothing, and a warning says so."""
+"""A `symbol` that the run never scored or traded matches nothing, and a notice says so."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.support.contract_app import BARE, EMPTY, FULL, PLAIN, UNDECIDED, Cont
 BY_SYMBOL = tuple(e for e in ENDPOINTS.values() if SYMBOL in e.parameters)
 
 
-def warnings(api: ContractApp, endpoint: Endpoint, symbol: str, **changes: str) -> list[dict[str, Any]]:
+def notices(api: ContractApp, endpoint: Endpoint, symbol: str, **changes: str) -> list[dict[str, Any]]:
     query = {**CASES[endpoint.id].query, "symbol": symbol}
     found: list[dict[str, Any]] = api.ok(endpoint, query, **asked(api, endpoint, **changes))["meta"].get(
-        "warnings", []
+        "notices", []
     )
     return found
 
@@ -27,25 +27,25 @@ def warnings(api: ContractApp, endpoint: Endpoint, symbol: str, **changes: str) 
 def test_a_name_in_another_case_is_told_with_the_name_the_run_has(
     api: ContractApp, endpoint: Endpoint
 ) -> None:
-    (warning,) = warnings(api, endpoint, "sim001,SIM002,NOBODY")
-    assert warning["code"] == "unknown_symbol"
-    assert "sim001 (did you mean SIM001?)" in warning["message"]
-    assert "NOBODY" in warning["message"]
-    assert "SIM002" not in warning["message"]
+    (notice,) = notices(api, endpoint, "sim001,SIM002,NOBODY")
+    assert notice["code"] == "unknown_symbol"
+    assert "sim001 (did you mean SIM001?)" in notice["message"]
+    assert "NOBODY" in notice["message"]
+    assert "SIM002" not in notice["message"]
 
 
 @every(BY_SYMBOL)
-def test_a_name_the_run_has_is_no_warning_whether_or_not_it_has_rows_here(
+def test_a_name_the_run_has_is_no_notice_whether_or_not_it_has_rows_here(
     api: ContractApp, endpoint: Endpoint
 ) -> None:
     names = {row["symbol"] for row in api.rows("signals.scores", alpha=FULL)}
-    assert warnings(api, endpoint, ",".join(sorted(names))) == []
+    assert notices(api, endpoint, ",".join(sorted(names))) == []
     page = {**CASES[endpoint.id].query, "symbol": "SIM001", "offset": 100000}
-    assert "warnings" not in api.ok(endpoint, page, **asked(api, endpoint))["meta"]
+    assert "notices" not in api.ok(endpoint, page, **asked(api, endpoint))["meta"]
 
 
 @every(BY_SYMBOL)
-def test_all_pages_warn_alike_and_answers_from_memory_like_those_from_the_files(
+def test_all_pages_say_so_alike_and_answers_from_memory_like_those_from_the_files(
     api: ContractApp, endpoint: Endpoint
 ) -> None:
     query = {**CASES[endpoint.id].query, "symbol": "SIM001,sim001", "limit": 3}
@@ -56,16 +56,16 @@ def test_all_pages_warn_alike_and_answers_from_memory_like_those_from_the_files(
 
 def test_what_is_told_is_bounded(api: ContractApp) -> None:
     many = ",".join(f"X{n}" for n in range(300))
-    (warning,) = warnings(api, ENDPOINTS["signals.scores"], many)
-    assert "290 more" in warning["message"]
+    (notice,) = notices(api, ENDPOINTS["signals.scores"], many)
+    assert "290 more" in notice["message"]
 
 
 @pytest.mark.parametrize("name", ["portfolio.positions", "portfolio.pnl", "portfolio.trades"])
 def test_a_run_without_cross_sections_is_asked_for_what_it_traded(api: ContractApp, name: str) -> None:
     endpoint = ENDPOINTS[name]
-    assert [x["code"] for x in warnings(api, endpoint, "NOBODY", alpha=UNDECIDED)] == ["unknown_symbol"]
+    assert [x["code"] for x in notices(api, endpoint, "NOBODY", alpha=UNDECIDED)] == ["unknown_symbol"]
     traded = api.rows("portfolio.positions", alpha=UNDECIDED)[0]["symbol"]
-    assert warnings(api, endpoint, traded, alpha=UNDECIDED) == []
+    assert notices(api, endpoint, traded, alpha=UNDECIDED) == []
 
 
 @every(BY_SYMBOL)
@@ -76,11 +76,12 @@ def test_a_run_without_the_kind_says_that_and_nothing_of_symbols(
         query = {**CASES[endpoint.id].query, "symbol": "NOBODY"}
         response = api.get(endpoint, query, **asked(api, endpoint, alpha=alpha))
         if response.status_code == 200:
-            codes = [x["code"] for x in response.json()["meta"]["warnings"]]
+            meta = response.json()["meta"]
+            codes = [x["code"] for name in ("warnings", "notices") for x in meta.get(name, [])]
             assert "kind_missing" in codes or codes == ["unknown_symbol"]
 
 
 def test_names_of_books_out_of_sight_are_not_told_apart(api: ContractApp) -> None:
     for key in ("reader", "raw"):
         body = api.ok("signals.scores", {"symbol": "NOBODY"}, alpha=PLAIN, key=key)
-        assert [x["code"] for x in body["meta"]["warnings"]] == ["unknown_symbol"]
+        assert [x["code"] for x in body["meta"]["notices"]] == ["unknown_symbol"]

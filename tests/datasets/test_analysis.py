@@ -71,7 +71,8 @@ def test_the_figures_of_a_run_are_those_that_the_interface_answers(root: Path, a
         query = "&".join(f"{names.get(name, name)}={value}" for name, value in asked.items())
         answer = api.json(f"/v1/alphas/{ONE}/metrics?{query.replace('True', '1')}", api.key())
     found = datasets.open(root)[ONE].metrics(**(asked | days))
-    assert found.pop("warnings") == answer["meta"].get("warnings", [])
+    for member in ("warnings", "notices"):
+        assert found.pop(member) == answer["meta"].get(member, [])
     assert json.loads(json.dumps(found)) == answer["data"]
 
 

@@ -101,7 +101,7 @@ def test_a_raw_figure_without_the_raw_column_is_stated_and_the_others_are_not(ap
     answer = api.json(f"/v1/alphas/{RAW_CLAIM}/metrics", api.key())
     entry = answer["data"]["rank_ic"]["raw"]["ic"]
     assert (entry["value"], entry["status"], entry["checked"]) == (0.77, "available", "stated")
-    assert [x["block"] for x in answer["meta"]["warnings"] if x["code"] == "figure_stated"] == ["rank_ic"]
+    assert [x["block"] for x in answer["meta"]["notices"] if x["code"] == "figure_stated"] == ["rank_ic"]
     rows = listed(api, "sort=-ic_raw&fields=ic_raw,icir")
     assert rows[RAW_CLAIM]["figures_checked"] == {"ic_raw": "stated", "icir": "reproduced"}
     assert list(rows).index(RAW_CLAIM) > list(rows).index(HONEST)

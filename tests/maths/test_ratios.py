@@ -16,7 +16,7 @@ from datasets.figures import bands, rank_ic, ratios
 from datasets.figures.price import price_curve, price_summary
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
-from schemas.warning_codes import WARNING_CODES
+from schemas.warning_codes import NOTICE_CODES, WARNING_CODES
 from tests.maths.panels import check
 
 NULL = math.nan
@@ -33,7 +33,7 @@ def ledger(returns: list[float]) -> tuple[Floats, Floats]:
 
 def reason(figure: float | Unavailable) -> str:
     assert isinstance(figure, Unavailable)
-    assert figure.code in WARNING_CODES
+    assert figure.code in WARNING_CODES | NOTICE_CODES
     assert figure.text
     return figure.code
 

@@ -18,7 +18,7 @@ from schemas.kinds import KINDS
 from schemas.metrics.core import REPRODUCTION_TOLERANCE
 from schemas.metrics_documentation import documentation
 from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED
-from schemas.warning_codes import WARNING_CODES
+from schemas.warning_codes import NOTICE_CODES, WARNING_CODES
 from tests.support import factories
 from tests.support.factories import EVERYTHING, ask, codes, record, sealed
 
@@ -363,7 +363,11 @@ def test_every_code_but_those_of_other_endpoints_is_given_by_some_run() -> None:
         *(ask(factories.run(sealed=sealed([x]))) for x in standings),
     ]
     given = {code for answer in answers for code in codes(answer)}
-    assert given == WARNING_CODES.keys() - {"kind_missing", "unknown_symbol", "comparison_cut"}
+    assert given == (WARNING_CODES | NOTICE_CODES).keys() - {
+        "kind_missing",
+        "unknown_symbol",
+        "comparison_cut",
+    }
     blocks = {"rank_ic.raw", "rank_ic.conditioned", *documentation()["fields"]}
     for answer in answers:
         for entry in answer.warnings:

@@ -272,7 +272,7 @@ def test_the_recomputed_figure_is_served_and_both_are_named(api: ApiClient) -> N
         assert entry["value"] == pytest.approx(honest["core"][statistic]["value"])
         lines = [
             w["message"]
-            for w in found["meta"]["warnings"]
+            for w in found["meta"]["notices"]
             if w["code"] == "figure_not_reproduced" and w["message"].startswith(f"{statistic}:")
         ]
         assert len(lines) == 1
@@ -290,7 +290,7 @@ def test_a_falsified_month_is_recomputed_and_named(api: ApiClient) -> None:
     values = [period["core"]["pnl"] for period in found["data"]["periods"]]
     assert not [entry for entry in values if entry["value"] == 55.5]
     assert len([entry for entry in values if entry["source_kind"] == "derived"]) == 1
-    assert [w for w in found["meta"]["warnings"] if w["block"] == "periods" and "55.5" in w["message"]]
+    assert [w for w in found["meta"]["notices"] if w["block"] == "periods" and "55.5" in w["message"]]
 
 
 def test_the_manifest_and_the_parquet_hold_the_whole_table(root: Path) -> None:

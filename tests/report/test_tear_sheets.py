@@ -111,7 +111,8 @@ def test_the_figures_in_a_sheet_are_those_of_the_interface(
     (sheet,) = json.loads(page.data)["sheets"]
     key = api.key()
     answer = api.json(f"/v1/alphas/{FULL}/metrics?panel=1&granularity=yearly", key)
-    assert sheet["metrics"].pop("warnings") == answer["meta"].get("warnings", [])
+    for member in ("warnings", "notices"):
+        assert sheet["metrics"].pop(member) == answer["meta"].get(member, [])
     assert sheet["metrics"] == answer["data"]
     for name, entry in answer["data"]["core"].items():
         if name not in {"tenure", "sharpe", "max_drawdown"}:
@@ -304,7 +305,7 @@ def test_what_cannot_be_shown_is_withheld_with_its_reason(root: Path, alpha: str
     parts = [part for name, part in sheet.items() if isinstance(part, dict) and name != "luck"]
     reasons += [part["withheld"] for part in parts if "withheld" in part]
     reasons += sheet["luck"]["withheld"].values()
-    reasons += [warning["message"] for warning in sheet["metrics"]["warnings"]]
+    reasons += [entry["message"] for member in ("warnings", "notices") for entry in sheet["metrics"][member]]
     for reason in reasons:
         assert " ".join(reason.split()) in page.text, reason
     assert "None" not in page.text

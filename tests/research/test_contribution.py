@@ -102,7 +102,7 @@ def test_it_is_what_statsmodels_and_empyrical_say(
 def test_a_short_run_that_cuts_the_comparison_is_named(api: ApiClient, token: str, market: Published) -> None:
     path = "/v1/alphas/Test_like_0/contribution?alphas=Test_like_1,Test_late"
     answer = api.json(path, token)
-    (told,) = answer["meta"]["warnings"]
+    (told,) = answer["meta"]["notices"]
     lost = len(market.returns["Test_like_0"]) - len(market.returns["Test_late"])
     assert told["code"] == "comparison_cut"
     assert "Test_late has the fewest" in told["message"]
@@ -110,7 +110,7 @@ def test_a_short_run_that_cuts_the_comparison_is_named(api: ApiClient, token: st
     assert answer["data"]["sessions"]["Test_late"] == {
         "sessions": answer["data"]["observations"], "merged": 0, "dropped": 0,
     }  # fmt: skip
-    assert "warnings" not in api.json(f"{path.partition(',')[0]}", token)["meta"]
+    assert "notices" not in api.json(f"{path.partition(',')[0]}", token)["meta"]
 
 
 def test_a_book_in_debt_is_combined_with_nothing() -> None:

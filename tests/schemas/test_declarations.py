@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +18,7 @@ from schemas.rows import ROWS, RowModel
 from schemas.table import Column, Table
 from schemas.tables import PUBLISHED_TABLES, TABLES
 from schemas.units import Type, Unit
-from schemas.warning_codes import WARNING_CODES
+from schemas.warning_codes import CODES
 from tests.support.processes import REPOSITORY
 
 SOURCES = {
@@ -109,8 +111,8 @@ def test_a_window_that_every_key_has_a_limit_in_was_there_from_the_first() -> No
     assert not [x.name for x in LIMIT_WINDOWS if x.default is None and not x.optional]
 
 
-@pytest.mark.parametrize("code", WARNING_CODES)
-def test_every_warning_code_is_given_somewhere(code: str) -> None:
+@pytest.mark.parametrize("code", [code for codes in CODES.values() for code in codes])
+def test_every_code_of_warnings_and_notices_is_given_somewhere(code: str) -> None:
     assert any(re.search(rf"""["']{code}["']""", text) for text in SOURCES.values()), f"nothing warns {code}"
 
 
@@ -137,3 +139,20 @@ def test_every_collection_has_a_declared_row() -> None:
 def test_the_data_dictionary_is_fresh() -> None:
     page = (REPOSITORY / "docs" / "data-dictionary.md").read_text()
     assert page == data_dictionary(), "run `just docs` to write docs/data-dictionary.md again"
+
+
+DESCRIBED = {
+    "missing_kind", "missing_core_metrics", "access_limited", "forward_returns_absent", "insufficient_data", "nonpositive_variance",
+    "window_lifetime_only", "block_error", "ic_family_mismatch", "ic_reproduction_mismatch", "kind_missing",
+}  # fmt: skip
+"""What the interface's description lists of `meta.warnings`."""
+
+
+def test_warnings_have_the_codes_of_the_description_alone() -> None:
+    document = json.loads((Path(__file__).parents[2] / "docs" / "openapi.json").read_text(encoding="utf-8"))
+    warning, notice = (
+        document["components"]["schemas"][name]["properties"] for name in ("Warning", "Notice")
+    )
+    assert set(warning["code"]["enum"]) == DESCRIBED
+    assert notice.keys() == warning.keys()
+    assert not DESCRIBED & set(notice["code"]["enum"])

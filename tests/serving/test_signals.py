@@ -159,7 +159,7 @@ def test_filters_narrow_the_rows_and_the_total_but_not_the_names_of_the_week(
     assert {row["symbol"] for row in body["data"]} == expected
     assert body["pagination"]["total"] == len(expected)
     assert body["meta"]["n_symbols"] == len(published.NAMES)
-    codes = [warning["code"] for warning in body["meta"].get("warnings", ())]
+    codes = [notice["code"] for notice in body["meta"].get("notices", ())]
     assert codes == (["unknown_symbol"] if "nobody" in query or query == "symbol=a" else [])
 
 

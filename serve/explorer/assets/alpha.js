@@ -1,6 +1,6 @@
 // One alpha: its figures, charts, book of a week and description.
 
-import { all, get } from "./api.js";
+import { all, get, noted } from "./api.js";
 import * as charts from "./charts.js";
 import { choice, el, field, refused, segments, table } from "./dom.js";
 import { about, beside, luck } from "./alpha_texts.js";
@@ -59,7 +59,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
       describes.textContent = `Headline figures: book long_short, ${days}.${state.book === "long_short" ? "" : ` Charts and tables below: book ${state.book}.`}`;
       tiles.replaceChildren(
         ...entries.filter(([, , entry]) => entry).map(([name, title, entry]) => tile(name, title, entry)),
-        testTile(data, meta.warnings ?? []),
+        testTile(data, noted(meta)),
         data.core.tenure ? el("div", { class: "tile" },
           el("span", { class: "label" }, "Record"), el("strong", {}, `${charts.shown(data.core.tenure.years)} years`),
           el("span", { class: "fine" }, `${data.core.tenure.first_rebalance} to ${data.core.tenure.last_rebalance}`)) : "");
@@ -168,7 +168,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   };
   const fromMetrics = (make) => async () => {
     const { data, meta } = await metrics();
-    return make(data, meta.warnings);
+    return make(data, noted(meta));
   };
 
   sections.equity = panel("Equity and drawdown", {

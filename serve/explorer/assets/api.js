@@ -31,6 +31,9 @@ export function whenSignedOut(call) {
 
 export const key = () => sessionStorage.getItem(STORED);
 
+/** What an answer says besides its data: its warnings, then the notices. */
+export const noted = (meta) => [...(meta.warnings ?? []), ...(meta.notices ?? [])];
+
 export function signOut() {
   sessionStorage.removeItem(STORED);
   remembered.clear();

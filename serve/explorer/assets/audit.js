@@ -1,6 +1,6 @@
 // The audit of an alpha: its verdict and what was noticed, above everything else; and every check, with the figures it made.
 
-import { get } from "./api.js";
+import { get, noted } from "./api.js";
 import { shown } from "./charts.js";
 import { el, table } from "./dom.js";
 import { failed, panel } from "./panel.js";
@@ -54,7 +54,7 @@ export function audit({ caller, path, metrics, id }) {
     id: "audit", file: `${id}-audit`, wide: true,
     about: "What the interface warns of in this window; then every check of the whole run, the weightiest first.",
     load: async () => {
-      const warnings = await metrics().then(({ meta }) => meta.warnings ?? []);
+      const warnings = await metrics().then(({ meta }) => noted(meta));
       const said = warnings.length
         ? el("ul", { class: "warnings" }, warnings.map((one) => el("li", {}, el("code", {}, one.code), " ", one.message)))
         : el("p", { class: "fine" }, "No warning for the figures of this window.");

@@ -1,6 +1,6 @@
 // Two to six alphas side by side: curves on a common base, how much they are alike, and what they come to together.
 
-import { all, get } from "./api.js";
+import { all, get, noted } from "./api.js";
 import * as charts from "./charts.js";
 import { choice, el, field, refused, segments, table } from "./dom.js";
 import { HEADLINES, asPercent, headlineColumns, ofWindow, reasoned } from "./figures.js";
@@ -96,7 +96,7 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
       about: "The equal-weight book of all, less that of the others; and the alpha's return that the others do not explain, with HAC errors.",
       load: async () => {
         const found = await Promise.all(ids.map((id) => get(`${path(id)}/contribution`, { alphas: ids.filter((other) => other !== id).join(","), book: state.book, ...window() })
-          .then(({ data, meta }) => ({ id, data, warnings: meta.warnings ?? [] }), (error) => ({ id, error }))));
+          .then(({ data, meta }) => ({ id, data, warnings: noted(meta) }), (error) => ({ id, error }))));
         const number = (title, unit, read, write = charts.shown) => ({
           title, unit, number: true,
           make: (row) => (row.error ? el("code", { title: row.error.message }, row.error.code) : write(read(row.data))),

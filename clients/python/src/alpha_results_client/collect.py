@@ -148,8 +148,8 @@ def fetch(
 
 
 def announce(meta: Mapping[str, Any]) -> None:
-    """Issue the warnings of an answer, at the caller's own line."""
-    for entry in meta.get("warnings", ()):
+    """Issue the warnings and notices of an answer, at the caller's own line."""
+    for entry in (*meta.get("warnings", ()), *meta.get("notices", ())):
         warnings.warn(f"{entry['code']}: {entry['message']}", ResultsWarning, stacklevel=_levels_to_caller())
 
 
