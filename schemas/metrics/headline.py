@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from schemas.metrics.core import ALIASES, CORE, RANK_IC_CONDITIONED, RANK_IC_RAW
+from schemas.metrics.core import ALIASES, CORE, RANK_IC_CONDITIONED
 from schemas.metrics.statistic import MONEY_UNIT, Statistic
 
-HEADLINE_VERSION: Final = 2
+HEADLINE_VERSION: Final = 3
 """Rises when a figure is computed otherwise: what was recorded in pointers is withheld until the seals are built again."""
 
 
@@ -69,10 +69,6 @@ def _declared() -> tuple[HeadlineFigure, ...]:
     for statistic in RANK_IC_CONDITIONED:
         path = ("rank_ic", "conditioned", statistic.name)
         found.append(HeadlineFigure(statistic.name, statistic, path, statistic.name))
-    for statistic in RANK_IC_RAW:
-        # Not `raw_…`: what begins so is closed to keys without raw-book access, and these are not.
-        name = f"{statistic.name}_raw"
-        found.append(HeadlineFigure(name, statistic, ("rank_ic", "raw", statistic.name), name))
     return tuple(found)
 
 

@@ -35,7 +35,7 @@ THESIS: Final = record(
     array(
         "falsification_criteria",
         "Conditions, fixed in advance, under which the alpha is given up; empty when the run sealed that there are none, "
-        "absent when it sealed nothing of them.",
+        "null when it sealed nothing of them.",
         record(
             "",
             "One condition.",
@@ -43,7 +43,7 @@ THESIS: Final = record(
             anything("threshold", "The value that breaks the thesis.", **_NULL),
             anything("horizon", "Over what span it is watched.", **_NULL),
         ),
-        optional=True,
+        **_NULL,
     ),
 )
 

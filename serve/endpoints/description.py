@@ -27,8 +27,8 @@ def complete(sealed: Mapping[str, Any], alpha_id: str, *, raw: bool) -> dict[str
     Returns
     -------
     dict
-        Every declared key in declared order; null where nothing was sealed, but an empty list for source papers, and
-        no key for what is declared optional. Other sealed keys are not served. The name falls back to the address.
+        Every declared key in declared order; null where nothing was sealed, but an empty list for source papers.
+        Other sealed keys are not served. The name falls back to the address.
     """
     own = {"algo_id": alpha_id, "alpha_id": alpha_id, "name": sealed.get("name") or alpha_id}
     found: dict[str, Any] = _filled(DESCRIPTION, {**sealed, **own})
@@ -38,11 +38,7 @@ def complete(sealed: Mapping[str, Any], alpha_id: str, *, raw: bool) -> dict[str
 def _filled(field: Field, value: Any) -> Any:
     if field.type is FieldType.OBJECT:
         found = value if isinstance(value, Mapping) else {}
-        return {
-            member.name: _filled(member, found.get(member.name))
-            for member in field.fields
-            if not member.optional or found.get(member.name) is not None
-        }
+        return {member.name: _filled(member, found.get(member.name)) for member in field.fields}
     if value is None:
         return [] if field.name in _EMPTY_WHEN_UNSEALED else None
     entry = field.items if field.type is FieldType.ARRAY else None

@@ -76,7 +76,7 @@ def test_only_the_figures_asked_for_are_shown_in_the_order_asked(api: ApiClient,
     assert row["withheld"] == {}
 
 
-@pytest.mark.parametrize("name", ["icir", "sharpe", "turnover", "max_drawdown_pct", "ic_raw"])
+@pytest.mark.parametrize("name", ["icir", "sharpe", "turnover", "max_drawdown_pct", "hit_rate"])
 def test_sorted_by_a_figure_what_has_none_comes_last_and_ties_go_by_address(
     api: ApiClient, token: str, name: str
 ) -> None:

@@ -118,6 +118,7 @@ def test_figures_before_and_after_are_those_of_the_metrics(api: ApiClient, ids: 
         api.json(f"/v1/alphas/{ALPHA}/metrics?snapshot={one}", token)["data"]["core"] for one in ids[:2]
     ]
     assert [x["figure"] for x in found["figures"]] == [x.name for x in RECORDED]
+    assert not [x for x in found["figures"] if x["figure"].endswith("_raw")]
     for row in found["figures"]:
         if row["figure"] not in metrics[0]:
             continue
