@@ -9,7 +9,7 @@ from typing import Any
 
 from schemas.errors import SettingsError
 from schemas.settings import SETTINGS, given
-from serve.auth.store.location import StoreLocation
+from serve.auth.location import StoreLocation
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from schemas.errors import AlphaResultsError
 from schemas.terminal import echo
 from serve.auth.key_view import instant
 from serve.auth.limits.clocks import wall_us
-from serve.auth.limits.last_use import LastUse, last_uses
+from serve.auth.limits.last_use import last_uses
+from serve.auth.limits.policy import LastUse
 from serve.cli.session import make_settings
 
 

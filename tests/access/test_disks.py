@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from serve.auth.location import StoreLocation
 from serve.auth.store import reserve
-from serve.auth.store.location import StoreLocation
 from serve.auth.store.sqlite import SqliteDatabase
 from tests.support import plain_http, published
 from tests.support.operators import Operators, operators

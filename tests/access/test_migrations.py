@@ -16,9 +16,9 @@ from alembic.operations import Operations
 
 from schemas.errors import SettingsError, StorageUnavailable
 from serve.auth.admin import open_administration
+from serve.auth.location import StoreLocation
 from serve.auth.settings import AccessSettings
 from serve.auth.store.keys import open_database
-from serve.auth.store.location import StoreLocation
 from serve.auth.store.migrate import head, migrate, revision
 from serve.auth.store.migrations import limit_columns
 from serve.auth.store.tables import REVISION, VERSION_TABLE, metadata

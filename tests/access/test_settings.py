@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import SettingsError
+from serve.auth.location import StoreLocation
 from serve.auth.settings import AccessSettings
-from serve.auth.store.location import StoreLocation
 
 ROOT = Path("/srv/published")
 

@@ -11,10 +11,10 @@ import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from schemas.errors import SettingsError
 from schemas.extras import extra
+from serve.auth.limits.policy import LastUse
 from serve.auth.limits.sliding_window import Month
 from serve.auth.settings import AccessSettings
 
@@ -24,21 +24,6 @@ CREATE TABLE IF NOT EXISTS last_use (
 ) WITHOUT ROWID
 """
 _WAIT_SECONDS = 0.25
-
-
-class LastUse(NamedTuple):
-    """What is known of a key.
-
-    Attributes
-    ----------
-    used_us
-        Microseconds since 1970 at its last call that was counted, to half a second; None when none is known.
-    calls
-        Calls counted this month.
-    """
-
-    used_us: int | None = None
-    calls: int = 0
 
 
 class LastUseFile:

@@ -1,10 +1,10 @@
-"""The rate envelope of a key, and its use."""
+"""The rate envelope of a key, its use, and when it last called."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from schemas.limits import LIMIT_WINDOWS
 
@@ -61,3 +61,18 @@ class Usage:
             **dict(zip(names, self.used, strict=True)),
             **{f"remaining_{name}": left for name, left in zip(names, self.remaining, strict=True)},
         }
+
+
+class LastUse(NamedTuple):
+    """What is known of a key.
+
+    Attributes
+    ----------
+    used_us
+        Microseconds since 1970 at its last call that was counted, to half a second; None when none is known.
+    calls
+        Calls counted this month.
+    """
+
+    used_us: int | None = None
+    calls: int = 0

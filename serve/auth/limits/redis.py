@@ -27,8 +27,7 @@ from redis.exceptions import TimeoutError as TimeoutErrorOfRedis
 from schemas.errors import SettingsError, StorageUnavailable
 from schemas.limits import LIMIT_WINDOWS
 from schemas.settings import SETTINGS
-from serve.auth.limits.last_use import LastUse
-from serve.auth.limits.policy import MONTH, ROLLING_US, RateLimit
+from serve.auth.limits.policy import MONTH, ROLLING_US, LastUse, RateLimit
 from serve.auth.limits.sliding_window import LimitStatus
 
 SCRIPT: Final = Path(__file__).with_name("limiter.lua").read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ from alembic.util.exc import CommandError
 
 from schemas.errors import SettingsError, StorageUnavailable
 from schemas.extras import extra
-from serve.auth.store.location import StoreLocation
+from serve.auth.location import StoreLocation
 from serve.auth.store.sqlite import WRITE_WAIT_SECONDS, create_file, reading
 from serve.auth.store.tables import VERSION_TABLE
 

@@ -17,8 +17,8 @@ from sqlalchemy.sql.expression import ClauseElement
 
 from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
 from schemas.settings import SETTINGS
+from serve.auth.location import StoreLocation
 from serve.auth.store.database import NO_ANSWER, DuplicateRow, Prepared, Row, Session
-from serve.auth.store.location import StoreLocation
 
 _DIALECT: Final = dialect_of_asyncpg.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
 CONNECTIONS: Final = 8
