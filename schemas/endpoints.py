@@ -35,9 +35,9 @@ _ALL: Final = (
     Endpoint(
         "catalog.alphas.list",
         "/v1/alphas",
-        "The alphas this key may read, latest started first, or sorted and chosen by their figures.",
+        "The alphas this key may read, latest started first.",
         "alpha",
-        parameters=(p.SEARCH, p.COMPLETE_ONLY, *_PAGE, *LISTING_PARAMETERS),
+        parameters=(p.SEARCH, p.COMPLETE_ONLY, *_PAGE),
     ),
     Endpoint(
         "catalog.alphas.get",
@@ -217,6 +217,13 @@ _ALL: Final = (
         "benchmark",
         parameters=(p.SYMBOL_PATH, *_WINDOW, p.DAILY_LIMIT, p.OFFSET),
         errors=("benchmark_unavailable", "benchmark_not_configured"),
+    ),
+    Endpoint(
+        "research.screen",
+        "/v1/screen",
+        "The alphas this key may read, sorted and chosen by their figures, tags and days.",
+        "screened_alpha",
+        parameters=(p.SEARCH, p.COMPLETE_ONLY, *_PAGE, *LISTING_PARAMETERS),
     ),
     Endpoint(
         "research.changes",

@@ -1,4 +1,4 @@
-"""Parameters of the list of alphas beyond search and paging: figures, order, bounds, tags and days."""
+"""Parameters of the screen of alphas beyond search and paging: figures, order, bounds, tags and days."""
 
 from __future__ import annotations
 

@@ -61,13 +61,18 @@ def _number(name: str, unit: Unit, meaning: str, *, nullable: bool = False) -> C
     return Column(name, Type.F64, unit, meaning, nullable=nullable, origin=Origin.DERIVED)
 
 
+_LISTED: Final = (
+    _text("alpha_id", "The alpha's address in every path."),
+    _text("name", "Readable title; the address when the run sealed none."),
+    _text("tldr", "The thesis in one line.", nullable=True),
+)
+
 _ALL: Final = (
+    RowModel("alpha", _LISTED),
     RowModel(
-        "alpha",
+        "screened_alpha",
         (
-            _text("alpha_id", "The alpha's address in every path."),
-            _text("name", "Readable title; the address when the run sealed none."),
-            _text("tldr", "The thesis in one line.", nullable=True),
+            *_LISTED,
             _text("snapshot", "Id of the snapshot that is served; `snapshot=` with it pins it."),
             Column(
                 "published_at",

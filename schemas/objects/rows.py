@@ -126,7 +126,7 @@ def _with_figures(row: Field) -> Field:
     """Return the row of an alpha with the members that a request may ask for besides."""
     return (
         replace(row, fields=(*row.fields, _CHECKED, _FIGURES, _RESTS_ON, _WITHHELD))
-        if row.name == "alpha"
+        if row.name == "screened_alpha"
         else row
     )
 

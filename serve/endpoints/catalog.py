@@ -1,4 +1,4 @@
-"""The list of alphas and their written descriptions."""
+"""The list of alphas, their screen and their written descriptions."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ from serve.state import ServerState
 
 def alphas(request: Request) -> AlphasQuery:
     """Ask for the alphas the key may read."""
+    return _query(request, None)
+
+
+def screen(request: Request) -> AlphasQuery:
+    """Ask for the alphas the key may read, by figures, tags and days."""
+    return _query(request, _figures(request.the_caller, request.values))
+
+
+def _query(request: Request, figures: FiguresQuery | None) -> AlphasQuery:
     values, listing = request.values, request.listing
     assert listing is not None
     return AlphasQuery(
@@ -30,12 +39,12 @@ def alphas(request: Request) -> AlphasQuery:
         values["complete_only"],
         values["limit"],
         values["offset"],
-        _figures(request.the_caller, values),
+        figures,
     )
 
 
-def _figures(caller: Caller, values: Values) -> FiguresQuery | None:
-    """Return what is asked of figures, tags and days, None when nothing is; refuse what the key may not be told."""
+def _figures(caller: Caller, values: Values) -> FiguresQuery:
+    """Return what is asked of figures, tags and days; refuse what the key may not be told."""
     sort = values["sort"]
     bounds = tuple(
         (name, values[f"min_{name}"], values[f"max_{name}"])
@@ -46,27 +55,17 @@ def _figures(caller: Caller, values: Values) -> FiguresQuery | None:
         _require(caller, "performance.metrics", "figures")
     if values["tag"] is not None:
         _require(caller, "catalog.alphas.get", "tags")
-    asked = (values["fields"], sort, bounds or None, values["tag"])
-    started = Days(values["started_from"], values["started_to"])
-    published = Days(values["published_from"], values["published_to"])
-    if asked == _NOTHING and started == published == _ANY_DAY:
-        return None
-    fields = values["fields"] or ()
     return FiguresQuery(
-        fields,
+        values["fields"] or (),
         sort,
         bounds,
         values["tag"],
-        started,
-        published,
+        Days(values["started_from"], values["started_to"]),
+        Days(values["published_from"], values["published_to"]),
         caller.runs,
         closed_kinds(caller.callable_ids),
         caller.expose_raw,
     )
-
-
-_NOTHING: Final = (None, None, None, None)
-_ANY_DAY: Final = Days(None, None)
 
 
 def _require(caller: Caller, endpoint: str, what: str) -> None:
@@ -101,7 +100,8 @@ def _description(request: Request) -> Single:
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    # Its edition changes with alphas that the key may not see, and so must not show in a tag.
+    # The edition of the list changes with alphas that the key may not see, and so must not show in a tag.
     "catalog.alphas.list": PageEndpoint(alphas, _no_meta, source="alphas", tag_by_body=True),
+    "research.screen": PageEndpoint(screen, _no_meta, source="alphas", tag_by_body=True),
     "catalog.alphas.get": description,
 }

@@ -42,8 +42,8 @@ from serve.pages.books import visible_books
 if TYPE_CHECKING:
     from serve.state import ServerState
 
-_LIST: Final = "catalog.alphas.list"
-"""The endpoint whose pages the catalogue determines."""
+_LISTS: Final = frozenset({"catalog.alphas.list", "research.screen"})
+"""The endpoints whose pages the catalogue determines."""
 
 
 class EndpointHandler:
@@ -179,7 +179,7 @@ class EndpointHandler:
             wanted = request.parsed.values[SNAPSHOT.name]
             if wanted is not None:
                 await self._pin(request, wanted)
-        elif self.endpoint.id == _LIST:
+        elif self.endpoint.id in _LISTS:
             request.listing = snapshots.listing
             if not request.listing.pointers:
                 snapshots.require_known()

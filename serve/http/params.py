@@ -143,12 +143,15 @@ class _Declared:
         Name -> parameter and its reader.
     required
         Names the query string must hold.
+    ranges
+        Pairs of names of which the first must not be above the second.
     """
 
     defaults: Mapping[str, Any]
     of_path: tuple[tuple[str, Parameter, ParameterReader], ...]
     of_query: Mapping[str, tuple[Parameter, ParameterReader]]
     required: frozenset[str]
+    ranges: tuple[tuple[str, str], ...]
 
 
 @cache
@@ -160,7 +163,15 @@ def _declared(endpoint_id: str) -> _Declared:
         tuple((x.name, x, _READERS[x.kind]) for x in parameters if x.in_path),
         {x.name: (x, _READERS[x.kind]) for x in in_query},
         frozenset(x.name for x in in_query if x.required),
+        _ranges([x.name for x in in_query]),
     )
+
+
+def _ranges(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return the pairs among names that end in `from` and `to`, or begin with `min_` and `max_`."""
+    days = [(name, f"{name.removesuffix('from')}to") for name in names if name.endswith("from")]
+    bounds = [(name, f"max_{name.removeprefix('min_')}") for name in names if name.startswith("min_")]
+    return tuple(pair for pair in (*days, *bounds) if pair[1] in names)
 
 
 def _read_all(
@@ -182,12 +193,15 @@ def _read_all(
             values[name] = value
     except Broken:
         return None
-    return values if _in_order(values) and given >= declared.required else None
+    return values if given >= declared.required and not _out_of_order(declared, values) else None
 
 
-def _in_order(values: Values) -> bool:
-    first, last = values.get("from"), values.get("to")
-    return first is None or last is None or bool(first <= last)
+def _out_of_order(declared: _Declared, values: Values) -> list[tuple[str, str]]:
+    return [
+        (first, last)
+        for first, last in declared.ranges
+        if (low := values.get(first)) is not None and (high := values.get(last)) is not None and low > high
+    ]
 
 
 def read_one_by_one(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str, str]]) -> Values:
@@ -204,8 +218,9 @@ def read_one_by_one(endpoint: Endpoint, path: Mapping[str, str], query: Sequence
                 values[parameter.name] = _one(parameter, texts)
         except Broken as error:
             broken.append({"name": parameter.name, "constraint": str(error)})
-    if not _in_order(values):
-        broken.append({"name": "from", "constraint": "a day not after `to`"})
+    for first, last in _out_of_order(_declared(endpoint.id), values):
+        rule = "a day not after" if isinstance(values[first], dt.date) else "a number not above"
+        broken.append({"name": first, "constraint": f"{rule} `{last}`"})
     broken += unknown(endpoint, given)
     if broken:
         raise refusal(broken)

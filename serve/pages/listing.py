@@ -49,7 +49,7 @@ class Days:
 
 @dataclass(frozen=True, slots=True)
 class FiguresQuery:
-    """What a page of the list asks beyond a search.
+    """What a page of the screen asks beyond a search.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ class AlphasQuery(NamedTuple):
     limit, offset
         Of the alphas that meet the conditions.
     figures
-        What is asked of their figures, tags and days; None for nothing.
+        What a screen asks of their figures, tags and days; None for the plain list.
     """
 
     snapshot: SnapshotKey
@@ -241,7 +241,7 @@ def _by_figures(query: AlphasQuery, wanted: FiguresQuery, listing: Listing) -> F
         chosen &= listing.columns.allowed(query.allowed)
     found = select(listing, wanted, chosen)
     page = found[query.offset : query.offset + query.limit].tolist()
-    rows = [{**_row(listing.pointers[place]), **figures(listing, wanted, place)} for place in page]
+    rows = [{**_screened(listing.pointers[place]), **figures(listing, wanted, place)} for place in page]
     return Found(Rows((orjson.dumps(rows),), len(page), found.size))
 
 
@@ -250,6 +250,12 @@ def _row(pointer: Pointer) -> dict[str, Any]:
         "alpha_id": pointer.alpha_id,
         "name": pointer.name,
         "tldr": pointer.tldr,
+    }
+
+
+def _screened(pointer: Pointer) -> dict[str, Any]:
+    return {
+        **_row(pointer),
         "snapshot": pointer.snapshot,
         "published_at": pointer.first_published_at,
     }

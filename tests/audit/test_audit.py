@@ -127,7 +127,7 @@ def test_list_metrics_and_audit_say_the_same_of_what_was_checked(
 ) -> None:
     key = api.key(**grants)
     checked = api.json(PATH, key)["data"]["summary"]["checked"]
-    rows = api.json("/v1/alphas?fields=ic", key)["data"]
+    rows = api.json("/v1/screen?fields=ic", key)["data"]
     (row,) = [row for row in rows if row["alpha_id"] == AUDITED]
     assert row["checked"] == api.json(f"/v1/alphas/{AUDITED}/metrics", key)["data"]["checked"] == checked
     assert checked["contradicted"] == 1
@@ -147,7 +147,7 @@ def test_a_window_changes_nothing_of_what_was_checked(api: ApiClient) -> None:
 
 
 def test_a_row_of_a_run_that_the_key_may_not_read_says_nothing_of_its_checks(api: ApiClient) -> None:
-    rows = api.json("/v1/alphas?fields=ic", api.key(alphas="all", runs=f"list:{OTHER}"))["data"]
+    rows = api.json("/v1/screen?fields=ic", api.key(alphas="all", runs=f"list:{OTHER}"))["data"]
     checked = {row["alpha_id"]: row["checked"] for row in rows}
     assert checked[AUDITED] is None
     assert checked[HIDDEN] is None

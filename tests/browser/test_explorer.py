@@ -47,7 +47,7 @@ def test_the_catalogue_is_sorted_and_bounded_by_figures(visit: Visit) -> None:
     page.locator("[data-sort=icir]").click()
     visit.settle()
     assert "sort=-icir" in page.url
-    rows = visit.site.ask("alphas?fields=icir&sort=-icir")["data"]
+    rows = visit.site.ask("screen?fields=icir&sort=-icir")["data"]
     listed = page.locator("tr[data-alpha]")
     assert [row.get_attribute("data-alpha") for row in listed.all()] == [row["alpha_id"] for row in rows]
     values = [cell.get_attribute("data-value") for cell in page.locator("td[data-figure=icir]").all()]
@@ -302,7 +302,7 @@ def test_the_page_of_an_alpha_begins_with_what_was_checked(visit: Visit, tmp_pat
 
 def test_a_row_of_the_catalogue_says_what_was_checked(visit: Visit) -> None:
     page = visit.open("/")
-    for row in visit.site.ask("alphas?fields=ic")["data"]:
+    for row in visit.site.ask("screen?fields=ic")["data"]:
         cell = page.locator(f"tr[data-alpha={row['alpha_id']}] td.checked")
         told = row["checked"]
         if told is None:

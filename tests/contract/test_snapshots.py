@@ -47,7 +47,7 @@ def ask(api: ContractApp, endpoint: Endpoint, *, key: str | None = None, **query
 
 
 def listed(api: ContractApp) -> str:
-    return next(str(row["snapshot"]) for row in api.rows("catalog.alphas.list") if row["alpha_id"] == FULL)
+    return next(str(row["snapshot"]) for row in api.rows("research.screen") if row["alpha_id"] == FULL)
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +95,8 @@ def test_an_answer_about_a_run_names_its_snapshot(api: ContractApp, endpoint: En
     assert (meta["snapshot"], meta["published_at"]) == (pointer["snapshot"], pointer["published_at"])
 
 
-def test_the_list_of_alphas_names_the_snapshot_of_each(api: ContractApp) -> None:
-    for row in api.rows("catalog.alphas.list"):
+def test_the_screen_of_alphas_names_the_snapshot_of_each(api: ContractApp) -> None:
+    for row in api.rows("research.screen"):
         pointer = json.loads((api.root / "catalog" / f"{row['alpha_id']}.json").read_text())
         assert (row["snapshot"], row["published_at"]) == (pointer["snapshot"], pointer["published_at"])
 

@@ -68,7 +68,7 @@ def test_a_forgery_that_is_noticed_shows_it_first_and_everywhere(api: ApiClient,
     notices = audit["summary"]["checked"]["notices"]
     assert notices > 0
     assert api.json(f"/v1/alphas/{alpha_id}/metrics", key)["data"]["checked"]["notices"] == notices
-    rows = api.json("/v1/alphas?fields=information_ratio", key)["data"]
+    rows = api.json("/v1/screen?fields=information_ratio", key)["data"]
     (row,) = [row for row in rows if row["alpha_id"] == alpha_id]
     assert row["checked"]["notices"] == notices
 

@@ -14,7 +14,7 @@ ALL = ",".join(HEADLINE)
 
 
 def listed(api: ApiClient, token: str, query: str = "") -> list[dict[str, Any]]:
-    body = api.json(f"/v1/alphas?{query}", token)
+    body = api.json(f"/v1/screen?{query}", token)
     assert body["pagination"]["total"] == len(body["data"])
     rows: list[dict[str, Any]] = body["data"]
     return rows
@@ -38,7 +38,7 @@ def entry(metrics: Any, figure: HeadlineFigure) -> Any:
 
 @pytest.mark.parametrize(
     "endpoints",
-    ["all", *(f"catalog.alphas.list,performance.metrics,{source.endpoint}" for source in SOURCES)],
+    ["all", *(f"research.screen,performance.metrics,{source.endpoint}" for source in SOURCES)],
 )
 def test_every_figure_is_that_of_the_metrics_or_withheld_as_it_is_there(
     api: ApiClient, endpoints: str
@@ -65,7 +65,32 @@ def test_every_figure_is_that_of_the_metrics_or_withheld_as_it_is_there(
     assert given > 20
 
 
-def test_without_new_parameters_a_row_is_as_it_was(api: ApiClient, token: str) -> None:
+@pytest.mark.parametrize(
+    "query", ["sort=name", "fields=icir", "min_icir=0", "tag=weekly", "started_from=2026-01-01"]
+)
+def test_the_list_of_alphas_is_as_the_description_says(api: ApiClient, token: str, query: str) -> None:
+    rows = api.json("/v1/alphas", token)["data"]
+    assert {tuple(row) for row in rows} == {("alpha_id", "name", "tldr")}
+    assert names(rows) == names(listed(api, token)), "the screen that asks nothing has the same order"
+    assert api.json(f"/v1/alphas?{query}", token, 400)["error"]["code"] == "bad_request"
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("started_from=2026-01-02&started_to=2026-01-01", "started_from"),
+        ("published_from=2026-01-02&published_to=2026-01-01", "published_from"),
+        ("min_icir=2&max_icir=1", "min_icir"),
+    ],
+)
+def test_ends_of_a_range_that_are_the_wrong_way_round_are_refused(
+    api: ApiClient, token: str, query: str, name: str
+) -> None:
+    error = api.json(f"/v1/screen?{query}", token, 400)["error"]
+    assert [x["name"] for x in error["details"]["parameters"]] == [name]
+
+
+def test_a_row_of_the_screen_names_its_snapshot(api: ApiClient, token: str) -> None:
     for row in listed(api, token):
         assert list(row) == ["alpha_id", "name", "tldr", "snapshot", "published_at"]
 
@@ -118,7 +143,7 @@ def test_bounds_are_inclusive_and_leave_out_what_is_withheld(api: ApiClient, tok
 
 def test_pages_of_a_sorted_list_cover_it_once(api: ApiClient, token: str) -> None:
     whole = names(listed(api, token, "sort=-icir"))
-    pages = [api.json(f"/v1/alphas?sort=-icir&limit=3&offset={n}", token)["data"] for n in (0, 3, 6)]
+    pages = [api.json(f"/v1/screen?sort=-icir&limit=3&offset={n}", token)["data"] for n in (0, 3, 6)]
     assert [row["alpha_id"] for page in pages for row in page] == whole
 
 
@@ -134,16 +159,16 @@ def test_tags_and_days_choose(api: ApiClient, token: str) -> None:
 
 @pytest.mark.parametrize("query", ["fields=icir", "sort=icir", "sort=-sharpe", "min_ic=0", "max_pnl=1"])
 def test_a_key_without_metrics_may_not_list_by_figures(api: ApiClient, query: str) -> None:
-    token = api.key(endpoints="catalog.alphas.list")
-    error = api.json(f"/v1/alphas?{query}", token, 403)["error"]
+    token = api.key(endpoints="research.screen")
+    error = api.json(f"/v1/screen?{query}", token, 403)["error"]
     assert error["code"] == "endpoint_not_allowed"
     assert error["details"] == {"endpoint": "performance.metrics"}
     assert len(listed(api, token, "sort=name&started_from=2000-01-01")) == 8
 
 
 def test_a_key_that_may_read_no_description_may_not_list_by_tags(api: ApiClient) -> None:
-    token = api.key(endpoints="catalog.alphas.list,performance.metrics")
-    error = api.json("/v1/alphas?tag=weekly", token, 403)["error"]
+    token = api.key(endpoints="research.screen,performance.metrics")
+    error = api.json("/v1/screen?tag=weekly", token, 403)["error"]
     assert error["details"] == {"endpoint": "catalog.alphas.get"}
 
 
@@ -163,7 +188,7 @@ def test_figures_of_a_run_the_key_may_not_read_show_nowhere(api: ApiClient) -> N
 def test_two_keys_with_other_rights_ask_the_same_and_are_told_different_things(api: ApiClient) -> None:
     """The same request is parsed once; what the key may see is no part of that."""
     wide, narrow = api.key(), api.key(runs="prefix:Prod_")
-    ledger_only = api.key(endpoints="catalog.alphas.list,performance.metrics")
+    ledger_only = api.key(endpoints="research.screen,performance.metrics")
     query = "fields=icir&search=Test_computed"
     assert listed(api, wide, query)[0]["figures"]["icir"] is not None
     assert listed(api, narrow, query)[0]["figures"]["icir"] is None
@@ -172,7 +197,7 @@ def test_two_keys_with_other_rights_ask_the_same_and_are_told_different_things(a
 
 
 def test_a_broken_parameter_is_named_with_its_rule(api: ApiClient, token: str) -> None:
-    error = api.json("/v1/alphas?fields=icir,icirr&sort=+icir&min_icir=x&tagg=a", token, 400)["error"]
+    error = api.json("/v1/screen?fields=icir,icirr&sort=+icir&min_icir=x&tagg=a", token, 400)["error"]
     broken = {x["name"]: x["constraint"] for x in error["details"]["parameters"]}
     assert set(broken) == {"fields", "sort", "min_icir", "tagg"}
     assert "icir" in broken["fields"]

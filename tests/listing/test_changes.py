@@ -164,7 +164,7 @@ def test_a_cursor_that_is_none_of_ours_says_to_begin_anew(api: ApiClient) -> Non
 
 
 def test_the_time_of_a_change_is_that_of_its_publication(api: ApiClient) -> None:
-    listed = {row["alpha_id"]: row["published_at"] for row in api.json("/v1/alphas", api.key())["data"]}
+    listed = {row["alpha_id"]: row["published_at"] for row in api.json("/v1/screen", api.key())["data"]}
     for row in api.json("/v1/changes", api.key())["data"]:
         assert row["at"] == listed[row["alpha_id"]]
 

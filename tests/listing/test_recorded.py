@@ -34,7 +34,7 @@ def shown(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the list shows of the one alpha, and its metrics."""
     with running(root) as api:
         token = api.key()
-        row = api.json("/v1/alphas?fields=icir,turnover,pnl", token)["data"][0]
+        row = api.json("/v1/screen?fields=icir,turnover,pnl", token)["data"][0]
         return row, api.json("/v1/alphas/Test_small/metrics", token)["data"]["core"]
 
 

@@ -69,7 +69,7 @@ def api(root: Path) -> Iterator[ApiClient]:
 
 
 def listed(api: ApiClient, query: str) -> dict[str, dict[str, Any]]:
-    return {row["alpha_id"]: row for row in api.json(f"/v1/alphas?{query}", api.key())["data"]}
+    return {row["alpha_id"]: row for row in api.json(f"/v1/screen?{query}", api.key())["data"]}
 
 
 def core(api: ApiClient, alpha: str, query: str = "") -> dict[str, Any]:
@@ -107,7 +107,7 @@ def test_a_raw_figure_without_the_raw_column_is_stated_and_the_others_are_not(ap
 
 @pytest.mark.parametrize("query", ["fields=ic_raw", "fields=icir_raw", "sort=-ic_raw", "min_icir_raw=0"])
 def test_the_ic_before_smoothing_stands_in_the_metrics_alone(api: ApiClient, query: str) -> None:
-    error = api.json(f"/v1/alphas?{query}", api.key(), 400)["error"]
+    error = api.json(f"/v1/screen?{query}", api.key(), 400)["error"]
     assert error["code"] == "bad_request"
 
 

@@ -176,7 +176,9 @@ def test_a_row_says_unit_meaning_and_presence_of_each_column(
     described: dict[str, Any], model: RowModel
 ) -> None:
     schema = described["components"]["schemas"][PAYLOADS[model.name].model]
-    asked_for = ["checked", "figures", "figures_checked", "withheld"] if model.name == "alpha" else []
+    asked_for = (
+        ["checked", "figures", "figures_checked", "withheld"] if model.name == "screened_alpha" else []
+    )
     assert list(schema["properties"]) == [*(column.name for column in model.columns), *asked_for]
     assert schema["additionalProperties"] is False
     for column in model.columns:

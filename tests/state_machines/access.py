@@ -21,7 +21,7 @@ GRANTS: Final[Mapping[str, frozenset[str]]] = {
 """What may be granted of alphas and of runs -> what that allows."""
 ME, LIST, GET, SCORES, WEEKS, SNAPSHOTS = (
     "meta.me",
-    "catalog.alphas.list",
+    "research.screen",
     "catalog.alphas.get",
     "signals.scores",
     "signals.rebalances.list",

@@ -126,7 +126,7 @@ class Store(RuleBasedStateMachine):
     @invariant()
     def what_is_served_is_what_was_published(self) -> None:
         self.tally["steps"] += 1
-        answer = self.system.ask("/v1/alphas", self.observer)
+        answer = self.system.ask("/v1/screen", self.observer)
         assert answer.status_code == 200, answer.text
         rows = [{k: v for k, v in row.items() if k != "tldr"} for row in answer.json()["data"]]
         assert rows == self.listed(), (rows, self.listed())
@@ -152,7 +152,7 @@ class Store(RuleBasedStateMachine):
 
 PATHS: Final = {
     ME: "/v1/me",
-    LIST: "/v1/alphas",
+    LIST: "/v1/screen",
     GET: "/v1/alphas/{}",
     SCORES: "/v1/alphas/{}/scores",
     WEEKS: "/v1/alphas/{}/rebalances",

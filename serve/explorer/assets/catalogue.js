@@ -30,8 +30,9 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
     bounds: Object.fromEntries(Object.entries(parameters).filter(([name]) => /^(min|max)_/.test(name))),
     picked: new Set((parameters.pick ?? "").split(",").filter(Boolean)),
   };
-  // Whoever may not read figures may not order by them either: the list is then without them.
-  const withFigures = caller.callable_endpoints.includes("performance.metrics");
+  // Whoever may not screen has the plain list, in its one order; whoever may not read figures has no order by them either.
+  const screens = caller.callable_endpoints.includes("research.screen");
+  const withFigures = screens && caller.callable_endpoints.includes("performance.metrics");
   const columns = withFigures ? HEADLINES.filter(([name]) => SHOWN.includes(name)) : [];
   const results = el("div", { id: "results", "aria-live": "polite" });
   const bar = el("div", { class: "pick-bar", hidden: true });
@@ -51,10 +52,10 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
     changed();
     results.setAttribute("aria-busy", "true");
     try {
-      const answer = await get("alphas", {
-        search: state.q, sort: state.sort, tag: state.tag, complete_only: state.complete ? "1" : null, ...(withFigures ? { fields: SHOWN.join(",") } : {}),
-        limit: ROWS, offset: state.page * ROWS, ...state.bounds,
-      });
+      const plain = { search: state.q, complete_only: state.complete ? "1" : null, limit: ROWS, offset: state.page * ROWS };
+      const answer = screens
+        ? await get("screen", { ...plain, sort: state.sort, tag: state.tag, ...(withFigures ? { fields: SHOWN.join(",") } : {}), ...state.bounds })
+        : await get("alphas", plain);
       if (mine === asked) results.replaceChildren(...list(answer));
     } catch (error) {
       if (mine === asked) results.replaceChildren(failed(error, load));
@@ -79,7 +80,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
           el("caption", { class: "unseen" }, "Alphas"),
           el("thead", {}, el("tr", {},
             el("th", { scope: "col" }, el("span", { class: "unseen" }, "Compare")),
-            head("name", "Alpha", null), withFigures ? el("th", { scope: "col" }, "Checked") : null, columns.map(([name, title, unit]) => head(name, title, unit)), head("published_at", "Published", null))),
+            head("name", "Alpha", null), withFigures ? el("th", { scope: "col" }, "Checked") : null, columns.map(([name, title, unit]) => head(name, title, unit)), screens ? head("published_at", "Published", null) : null)),
           el("tbody", {}, data.map(row)))),
       el("div", { class: "pages" },
         el("span", {}, `${first}–${last} of ${pagination.total}`),
@@ -94,6 +95,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
   }
 
   function head(name, title, unit) {
+    if (!screens) return el("th", { scope: "col" }, title);
     const now = state.sort === name ? "ascending" : state.sort === `-${name}` ? "descending" : "none";
     return el("th", { scope: "col", "aria-sort": now, class: unit === null ? null : "number" },
       el("button", {
@@ -132,7 +134,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
         return el("td", { class: "number", "data-figure": name, "data-value": value ?? null, "data-title": title },
           value === null || value === undefined ? (reason ? reasoned("withheld", reason) : "–") : [name === "max_drawdown_pct" ? `${shown(value)} %` : shown(value), mark(one.figures_checked?.[name])]);
       }),
-      el("td", { "data-title": "Published" }, one.published_at.slice(0, 10)));
+      screens ? el("td", { "data-title": "Published" }, one.published_at.slice(0, 10)) : null);
   }
 
   function showPicked() {
@@ -170,14 +172,14 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
     el("h1", {}, "Alphas"),
     el("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
       field("Search", search),
-      field("Tag", tag),
-      order,
+      screens ? field("Tag", tag) : null,
+      screens ? order : null,
       columns.length === 0 ? null : el("details", { class: "bounds", open: Object.keys(state.bounds).length > 0 },
         el("summary", {}, "Bounds on figures"),
         el("div", {}, columns.map(([name, title, unit]) =>
           el("fieldset", {}, el("legend", {}, title, el("small", {}, unit)), bound("min", name, title), bound("max", name, title))))),
       el("label", { class: "tick" }, complete, " complete runs only")),
-    withFigures ? "" : el("p", { class: "fine" }, "This key may not read figures (performance.metrics): the list is without them."),
+    withFigures ? "" : el("p", { class: "fine" }, "This key may not read figures (research.screen and performance.metrics): the list is without them."),
     results, bar);
   showPicked();
   return load();
