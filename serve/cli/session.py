@@ -12,14 +12,12 @@ from typing import Any, TypeVar
 
 import click
 
-from schemas.errors import StorageUnavailable
 from schemas.screen import Screen, make_table
 from schemas.settings import SETTINGS, given
 from schemas.settings.options import flag
 from schemas.terminal import echo
 from serve.auth.admin import Administration, open_administration
 from serve.auth.settings import AccessSettings
-from serve.auth.store import reserve
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Result = TypeVar("Result")
@@ -62,11 +60,9 @@ def administer(
     writable
         False for an act that only reads: nothing is created then.
     urgent
-        An act that takes rights away. When the store fails it is tried once more with the room that is set aside, as the
-        disk may be full, and no pepper is needed.
+        An act that takes rights away: it needs no pepper.
     """
     settings = make_settings(access_url, datasets)
-    store = settings.location.path
 
     async def run() -> Result:
         async with open_administration(
@@ -74,15 +70,7 @@ def administer(
         ) as administration:
             return await act(administration)
 
-    try:
-        return asyncio.run(run())
-    except StorageUnavailable:
-        if not urgent or store is None or not reserve.give_up(store):
-            raise
-        return asyncio.run(run())
-    finally:
-        if writable and store is not None and store.exists():
-            reserve.fill(store)
+    return asyncio.run(run())
 
 
 def _actor() -> str:

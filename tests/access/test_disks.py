@@ -1,4 +1,4 @@
-"""The store of keys on a disk that is full or was mounted read-only: reading goes on, and keys can be ended."""
+"""The store of keys on a disk that is full or was mounted read-only: reading goes on, changes say why they are refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from serve.auth.location import StoreLocation
-from serve.auth.store import reserve
 from serve.auth.store.sqlite import SqliteDatabase
 from tests.support import plain_http, published
 from tests.support.operators import Operators, operators
@@ -23,7 +22,7 @@ class Deployment:
     """A root with its store, on a small disk of its own."""
 
     def __init__(self, disk: SmallDisk, run: Operators) -> None:
-        self.fill, self.mount = disk.fill, disk.mount
+        self.full, self.mount = disk.full, disk.mount
         self.folder = disk.folder
         self.root = disk.folder / "published"
         self.run = run
@@ -52,37 +51,36 @@ def asked(base: str, token: str) -> str:
     return "admitted" if found.status_code == 200 else str(found.json()["error"]["code"])
 
 
-def test_on_a_full_disk_keys_are_listed_and_ended_with_no_server_running(deployment: Deployment) -> None:
-    keys = [deployment.issue()[0] for _ in range(3)]
-    deployment.fill()
+def test_on_a_full_disk_keys_are_listed_and_changes_are_refused_until_there_is_room(
+    deployment: Deployment,
+) -> None:
+    key, _ = deployment.issue()
     before = deployment.files()
-    assert keys[0] in deployment.run("keys", "list")
-    assert EMAIL in deployment.run("accounts", "list")
-    deployment.run("keys", "suspend", keys[0])
-    deployment.run("keys", "revoke", keys[1])
-    deployment.run("keys", "set", keys[2], "--endpoints", "")
-    rows = {row["key_id"]: row for row in deployment.run.json("keys", "list", "--revoked")}
-    assert [rows[key]["status"] for key in keys] == ["suspended", "revoked", "active"]
-    assert rows[keys[2]]["allow"]["endpoints"] == {"mode": "list", "ids": []}
-    assert "key.revoke" in deployment.run("audit")
-    deployment.run("accounts", "deactivate", EMAIL)
+    with deployment.full():
+        assert key in deployment.run("keys", "list")
+        assert EMAIL in deployment.run("accounts", "list")
+        assert "key.issue" in deployment.run("audit")
+        assert "disk is full" in deployment.run("keys", "revoke", key, code=5)
+        assert deployment.run.json("keys", "show", key)["status"] == "active"
+    deployment.run("keys", "revoke", key)
+    assert deployment.run.json("keys", "show", key)["status"] == "revoked"
     assert {name for name in deployment.files() - before if not name.endswith(("-shm", "-wal"))} == set()
 
 
-def test_on_a_full_disk_a_server_starts_and_keys_end_at_their_next_call(
+def test_on_a_full_disk_a_server_starts_and_a_key_ends_once_there_is_room(
     deployment: Deployment, tmp_path: Path
 ) -> None:
-    issued = [deployment.issue() for _ in range(40)]
+    (key, token), (_, other) = deployment.issue(), deployment.issue()
     with served(deployment.root, log=tmp_path / "log") as (_, base):
-        assert asked(base, issued[0][1]) == "admitted"
-    deployment.fill()
+        assert asked(base, token) == "admitted"
+    with deployment.full(), served(deployment.root, log=tmp_path / "log") as (_, base):
+        assert asked(base, token) == "admitted"
+        deployment.run("keys", "revoke", key, code=5)
+        assert asked(base, token) == "admitted"
     with served(deployment.root, log=tmp_path / "log") as (_, base):
-        for key, token in issued[:5]:
-            assert asked(base, token) == "admitted"
-            deployment.run("keys", "revoke", key)
-            deployment.fill()  # what was free for a moment, others take
-            assert asked(base, token) == "key_revoked"
-        assert asked(base, issued[5][1]) == "admitted"
+        deployment.run("keys", "revoke", key)
+        assert asked(base, token) == "key_revoked"
+        assert asked(base, other) == "admitted"
 
 
 def test_on_a_read_only_disk_keys_are_listed_and_served_and_changes_are_refused(
@@ -136,20 +134,6 @@ def test_commands_that_read_make_neither_a_store_nor_a_pepper(tmp_path: Path) ->
         assert [path.name for path in tmp_path.iterdir()] == ["published"]
         run("accounts", "create", "--email", EMAIL)
     assert not list(tmp_path.glob("*.pepper*"))
-
-
-def test_the_room_set_aside_is_given_up_once_and_taken_again(tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    assert not reserve.give_up(store)
-    reserve.fill(store)
-    reserve.fill(store)
-    (reserve_file,) = tmp_path.iterdir()
-    assert reserve_file.stat().st_size == reserve.RESERVE_BYTES
-    assert reserve_file.stat().st_blocks * 512 >= reserve.RESERVE_BYTES
-    assert reserve_file.stat().st_mode & 0o777 == 0o600
-    assert reserve.give_up(store)
-    assert not list(tmp_path.iterdir())
-    reserve.fill(tmp_path / "gone" / "store")  # no room is not a failure
 
 
 def test_a_file_that_is_only_read_is_not_made(tmp_path: Path) -> None:
