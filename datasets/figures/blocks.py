@@ -76,15 +76,19 @@ def rank_ic(span: Span, warnings: Warnings, block: str = "rank_ic") -> Block | U
     }
 
 
-def signal_processing(run: RunFigures) -> Block | None:
-    """State what smoothing made the delivered score; None when the run said nothing of it."""
+def signal_processing(run: RunFigures, *, raw: bool) -> Block | None:
+    """State what smoothing made the delivered score; None when the run said nothing of it.
+
+    Without raw-book access neither the half-life nor its wording is given: with it the signal before smoothing can be
+    solved for, score by score.
+    """
     if run.smoothing is None:
         return None
     return {
         "signal": Signal.CONDITIONED.value,
         "smoothing_applied": run.smoothing.get("applied"),
-        "smoothing_half_life_weeks": run.smoothing.get("half_life_weeks"),
-        "detail": run.smoothing.get("detail"),
+        "smoothing_half_life_weeks": run.smoothing.get("half_life_weeks") if raw else None,
+        "detail": run.smoothing.get("detail") if raw else None,
     }
 
 

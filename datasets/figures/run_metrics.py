@@ -120,7 +120,7 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
         "sessions_per_year": _sessions_per_year(whole),
         "core": {**core, "tenure": evaluate("core.tenure", lambda: tenure(rows))},
         "rank_ic": evaluate("rank_ic", lambda: lost or rank_ic(span, warnings)),
-        "signal_processing": evaluate("signal_processing", lambda: signal_processing(run)),
+        "signal_processing": evaluate("signal_processing", lambda: signal_processing(run, raw=query.raw)),
         "periods": None
         if query.granularity == "overall"
         else evaluate(

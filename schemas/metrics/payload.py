@@ -104,11 +104,11 @@ _PROCESSING: Final = block(
     number(
         "smoothing_half_life_weeks",
         Unit.NONE,
-        "Half-life of the smoothing.",
+        "Half-life of the smoothing; null without raw-book access.",
         nullable=True,
         unit_text="weeks",
     ),
-    text("detail", "The smoothing in words.", nullable=True),
+    text("detail", "The smoothing in words; null without raw-book access.", nullable=True),
     formula=STATED,
     horizon="the whole run",
     granularity="one value for the whole run",

@@ -221,3 +221,9 @@ def test_the_processing_of_the_signal_is_as_stated() -> None:
     assert bare.data["signal_processing"]["smoothing_applied"] is False
     assert bare.data["signal_processing"]["smoothing_half_life_weeks"] is None
     assert ask(factories.run(smoothing=None)).data["signal_processing"] is None
+
+
+def test_how_the_score_was_smoothed_is_said_with_raw_access_alone() -> None:
+    open_, closed = (ask(factories.run(), raw=raw).data["signal_processing"] for raw in (True, False))
+    assert open_["smoothing_half_life_weeks"] is not None
+    assert closed == {**open_, "smoothing_half_life_weeks": None, "detail": None}
