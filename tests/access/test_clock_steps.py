@@ -15,7 +15,7 @@ import redis
 
 from schemas.errors import SettingsError
 from schemas.limits import LimitWindow
-from serve.auth.limits.clocks import US, Clocks, Moment
+from serve.auth.limits.clocks import US, Clocks
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.journal import Journal
 from serve.auth.limits.policy import SECOND_US, RateLimit
@@ -37,11 +37,10 @@ class Machine:
     def __init__(self) -> None:
         self.passed = 7 * HOUR_US
         self.set_ahead = NOON - self.passed
-        self.boot = "first"
 
     @property
     def clocks(self) -> Clocks:
-        return Clocks(lambda: (self.passed + self.set_ahead) * US, lambda: self.passed * US, self.boot)
+        return Clocks(lambda: (self.passed + self.set_ahead) * US, lambda: self.passed * US)
 
     def wait(self, microseconds: int) -> None:
         self.passed += microseconds
@@ -49,8 +48,8 @@ class Machine:
     def set_clock(self, by: int) -> None:
         self.set_ahead += by
 
-    def start_anew(self, name: str = "second") -> None:
-        self.boot, self.set_ahead, self.passed = name, self.set_ahead + self.passed, 0
+    def start_anew(self) -> None:
+        self.set_ahead, self.passed = self.set_ahead + self.passed, 0
 
 
 class Take(Protocol):
@@ -139,7 +138,7 @@ async def test_a_machine_started_anew_goes_by_its_wall_clock(tmp_path: Path) -> 
         machine.wait(10 * SECOND_US)
         assert await times(take, 70) == 60
     # Started with a clock that is behind: no time counts as passed, and no more than a minute is to be waited.
-    machine.start_anew("third")
+    machine.start_anew()
     machine.set_clock(-HOUR_US)
     async with counting(tmp_path, machine) as take:
         assert await times(take, 1) == 0
@@ -155,13 +154,16 @@ def test_a_file_of_counts_of_another_version_is_refused(tmp_path: Path) -> None:
         Journal(tmp_path / "limits")
 
 
-def test_a_moment_of_an_unknown_boot_is_told_by_the_wall_clock() -> None:
-    moment = Moment("", 100, 1000, 5000)
-    assert moment.resumed(Clocks(lambda: 1300 * US, lambda: 700 * US, "")) == 5300
-    assert moment.resumed(Clocks(lambda: 900 * US, lambda: 700 * US, "")) == 5000
-    known = Moment("x", 100, 1000, 5000)
-    assert known.resumed(Clocks(lambda: 1 * US, lambda: 700 * US, "x")) == 5600
-    assert known.resumed(Clocks(lambda: 1200 * US, lambda: 50 * US, "x")) == 5200
+async def test_a_clock_set_while_nobody_calls_does_not_open_a_window_after_a_restart(tmp_path: Path) -> None:
+    machine = Machine()
+    async with counting(tmp_path, machine) as take:
+        assert await times(take, 70) == 60
+    async with counting(tmp_path, machine):
+        machine.set_clock(HOUR_US)
+    async with counting(tmp_path, machine) as take:
+        assert await times(take, 1) == 0
+        machine.wait(MINUTE_US)
+        assert await times(take, 70) == 60
 
 
 async def test_random_steps_of_the_wall_clock_never_let_a_call_more_through(tmp_path: Path) -> None:

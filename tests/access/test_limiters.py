@@ -51,8 +51,8 @@ class Clock:
         self.ahead = 0
         """How far the wall clock was set ahead."""
 
-    def clocks(self, boot: str = "this boot") -> Clocks:
-        return Clocks(lambda: (self.now + self.ahead) * US, lambda: self.now * US, boot)
+    def clocks(self) -> Clocks:
+        return Clocks(lambda: (self.now + self.ahead) * US, lambda: self.now * US)
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -206,7 +206,7 @@ async def test_a_write_that_fails_is_made_up_for_later(
     limiter = InMemoryLimiter(Journal(tmp_path / "limits"))
     await limiter.hit("a", WIDE)
 
-    def full(*_: object) -> None:
+    def full(*_: object, **_times: int) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:

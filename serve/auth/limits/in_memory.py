@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from serve.auth.limits.clocks import US, Clocks, Moment
+from serve.auth.limits.clocks import US, Clocks
 from serve.auth.limits.journal import Journal
 from serve.auth.limits.policy import MAX_WINDOW_US, ROLLING_US, SECOND_US, RateLimit
 from serve.auth.limits.sliding_window import CallLog, LimitStatus, Month, decide
@@ -43,7 +43,7 @@ class InMemoryLimiter:
 
     def __init__(self, journal: Journal, clocks: Clocks | None = None) -> None:
         self._journal = journal
-        self._clocks = clocks = clocks or Clocks.of_this_machine()
+        clocks = clocks or Clocks.of_this_machine()
         self._steady, self._wall = clocks.steady, clocks.wall
         self._month = Month.of(self._wall_us())
         self._logs = journal.load(now := journal.present(clocks))
@@ -83,13 +83,16 @@ class InMemoryLimiter:
         month = self._month
         if not month.start_us <= wall < month.end_us:
             month = self._month = Month.of(wall)
-        return decide(log, self._steady_us() + self._ahead, wall, month, rate, charge=charge)
+        return decide(log, self._now_us(), wall, month, rate, charge=charge)
 
     def _wall_us(self) -> int:
         return self._wall() // US
 
     def _steady_us(self) -> int:
         return self._steady() // US
+
+    def _now_us(self) -> int:
+        return self._steady_us() + self._ahead
 
     async def save(self) -> None:
         """Write the calls admitted since the last time."""
@@ -101,10 +104,10 @@ class InMemoryLimiter:
             for key_id in dict.fromkeys(key_id for key_id, _ in unsaved)
             for month, calls in self._logs[key_id].months.items()
         ]
-        steady = self._steady_us()
-        moment = Moment(self._clocks.boot, steady, self._wall_us(), steady + self._ahead)
         try:
-            await asyncio.to_thread(self._journal.append, unsaved, months, moment)
+            await asyncio.to_thread(
+                self._journal.append, unsaved, months, wall_us=self._wall_us(), at_us=self._now_us()
+            )
         except sqlite3.Error as error:
             self._unsaved = unsaved + self._unsaved
             _log.warning("call_counts_not_written", calls=len(self._unsaved), reason=str(error))
@@ -121,7 +124,7 @@ class InMemoryLimiter:
 
     async def forget(self) -> None:
         """Drop what no longer counts, in the file and of the keys that have gone quiet."""
-        now = self._steady_us() + self._ahead
+        now = self._now_us()
         unsaved = {key_id for key_id, _ in self._unsaved}
         for key_id, log in list(self._logs.items()):
             if log.last <= now - _MAX_QUIET_US and key_id not in unsaved:
@@ -137,4 +140,6 @@ class InMemoryLimiter:
         if self._writer is not None:
             await self._writer
         await self.save()
+        with contextlib.suppress(sqlite3.Error):  # the time of the last write is there
+            self._journal.write_time(wall_us=self._wall_us(), at_us=self._now_us())
         self._journal.close()

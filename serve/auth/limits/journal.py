@@ -10,13 +10,12 @@ import os
 import sqlite3
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple
 from pathlib import Path
 
 import orjson
 
 from schemas.errors import SettingsError
-from serve.auth.limits.clocks import US, Clocks, Moment
+from serve.auth.limits.clocks import US, Clocks
 from serve.auth.limits.last_use import LastUseFile
 from serve.auth.limits.policy import MAX_WINDOW_US
 from serve.auth.limits.sliding_window import CallLog
@@ -29,12 +28,11 @@ CREATE TABLE IF NOT EXISTS monthly (
     key_id TEXT NOT NULL, month INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (key_id, month)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS written (
-    only INTEGER PRIMARY KEY CHECK (only = 1),
-    boot TEXT NOT NULL, steady_us INTEGER NOT NULL, wall_us INTEGER NOT NULL, at_us INTEGER NOT NULL
+    only INTEGER PRIMARY KEY CHECK (only = 1), wall_us INTEGER NOT NULL, at_us INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
-"""`at_us` counts on a timeline of the file's own; `written` says where that was by the machine's clocks."""
-_VERSION = 1
+"""`at_us` counts on a timeline of the file's own; `written` says where that was by the wall clock."""
+_VERSION = 2
 """Of the tables, in the file's `user_version`."""
 
 _ADD_CALLS = """
@@ -43,7 +41,7 @@ ON CONFLICT (key_id, at_us) DO UPDATE SET n = n + 1
 """
 """The condition tells the parser that ON begins no join."""
 _SET_MONTHS = "INSERT OR REPLACE INTO monthly SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)"
-_SET_WRITTEN = "INSERT OR REPLACE INTO written VALUES (1, ?, ?, ?, ?)"
+_SET_WRITTEN = "INSERT OR REPLACE INTO written VALUES (1, ?, ?)"
 
 
 def _rows(rows: Iterable[tuple[str | int, ...]]) -> str:
@@ -103,12 +101,13 @@ class Journal:
     def present(self, clocks: Clocks) -> int:
         """Return the present on the file's timeline, which is never before anything that is written there.
 
-        It began with the wall clock, but only its differences mean anything: a wall clock that was set since does not
-        move it.
+        It began with the wall clock, which then measures only how long no process counted: set while one did, it does
+        not move the timeline, and set back while none did, no time counts as passed.
         """
+        wall_us = clocks.wall() // US
         (newest,) = self._connection.execute("SELECT max(at_us) FROM calls").fetchone()
-        row = self._connection.execute("SELECT boot, steady_us, wall_us, at_us FROM written").fetchone()
-        return max(newest or 0, Moment(*row).resumed(clocks) if row else clocks.wall() // US)
+        row = self._connection.execute("SELECT wall_us, at_us FROM written").fetchone()
+        return max(newest or 0, row[1] + max(0, wall_us - row[0]) if row else wall_us)
 
     def load(self, now_us: int) -> dict[str, CallLog]:
         """Return the calls of each key that can still count at `now_us` of the file's timeline."""
@@ -122,21 +121,30 @@ class Journal:
         return logs
 
     def append(
-        self, calls: Iterable[tuple[str, int]], months: Sequence[tuple[str, int, int]], moment: Moment
+        self,
+        calls: Iterable[tuple[str, int]],
+        months: Sequence[tuple[str, int, int]],
+        *,
+        wall_us: int,
+        at_us: int,
     ) -> None:
-        """Add admitted calls (key, instant) and set the calls of months (key, month, calls), as of a moment."""
+        """Add admitted calls (key, instant) and set the calls of months (key, month, calls), with the time of both."""
         # Each is one statement over one text: the driver takes and gives up the interpreter's lock with every row it
         # is handed, and the requests answered meanwhile would wait for it as often.
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             self._connection.execute(_ADD_CALLS, (_rows(calls),))
             self._connection.execute(_SET_MONTHS, (_rows(months),))
-            self._connection.execute(_SET_WRITTEN, astuple(moment))
+            self.write_time(wall_us=wall_us, at_us=at_us)
         except BaseException:
             self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
-        self._last_use.write(months, moment.wall_us)
+        self._last_use.write(months, wall_us)
+
+    def write_time(self, *, wall_us: int, at_us: int) -> None:
+        """Set the present on the file's timeline, beside the wall clock's."""
+        self._connection.execute(_SET_WRITTEN, (wall_us, at_us))
 
     def forget(self, before_us: int, before_month: int) -> None:
         """Drop the calls up to an instant, and the counts of the months before one."""
