@@ -118,7 +118,7 @@ class Parameter:
 _RULES: Final = {
     ParameterKind.DATE: "a real calendar day written YYYY-MM-DD",
     ParameterKind.BOOLEAN: "one of 1, true, 0, false",
-    ParameterKind.SYMBOLS: "one ticker or several separated by commas, none of them empty or with white space inside it",
+    ParameterKind.SYMBOLS: "one ticker or several separated by commas, each of 1 to 64 characters without white space or invisible ones",
     ParameterKind.BOOK: "the name of a book this key can read",
     ParameterKind.CURSOR: "a cursor as an earlier answer gave it",
     ParameterKind.FORBIDDEN: "not accepted here; leave it out, or use /positions or /pnl",
@@ -138,7 +138,7 @@ TO: Final = Parameter("to", ParameterKind.DATE, "Last day of the window, inclusi
 SYMBOL: Final = Parameter(
     "symbol",
     ParameterKind.SYMBOLS,
-    "Keep only these tickers, letter case and all; one the run never had matches nothing, and a warning says so.",
+    "Keep only these tickers, letter case and all; one the run never had matches nothing, and a notice says so.",
 )
 BOOK: Final = Parameter("book", ParameterKind.BOOK, "The book to read.", default="long_short")
 REQUIRED_BOOK: Final = replace(BOOK, default=None, required=True)

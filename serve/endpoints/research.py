@@ -89,7 +89,7 @@ async def neighbours(service: ServerState, request: Request) -> Answer:
         await asyncio.sleep(_LOOK_SECONDS)
     again = await service.compute(partial(_compared, service, request, named)) if answer.was_ready else answer
     if isinstance(again, ReturnsStore):
-        raise _not_ready(again)
+        raise _not_ready(*again.progress(request.the_caller.runs))
     return again
 
 
@@ -120,8 +120,7 @@ def _holds_data(snapshot: Snapshot, question: Question) -> bool:
     return question.has_rows(snapshot)
 
 
-def _not_ready(store: ReturnsStore) -> ApiError:
-    read, alphas = store.progress
+def _not_ready(read: int, alphas: int) -> ApiError:
     return ApiError(
         "neighbours_not_ready",
         f"The returns of {alphas} alphas are being read, {read} so far; come back, or name a few with `among`.",

@@ -25,6 +25,7 @@ import numpy as np
 import structlog
 from polars.exceptions import PanicException
 
+from datasets.alpha_columns import Allowed
 from datasets.figures.rank_correlation import Integers
 from datasets.listing import Listing
 from datasets.pointer import Pointer
@@ -135,10 +136,9 @@ class ReturnsStore:
 
     # Called by requests
 
-    @property
-    def progress(self) -> tuple[int, int]:
-        """How many of the alphas served were read, and how many there are."""
-        pointers = self._listing().pointers
+    def progress(self, allowed: Allowed) -> tuple[int, int]:
+        """Return how many of the alphas served that a key may read were read, and how many there are."""
+        pointers = [x for x in self._listing().pointers if allowed.allows(x.alpha_id)]
         known = self._known()
         return sum(_key(x) in known for x in pointers), len(pointers)
 

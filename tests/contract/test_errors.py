@@ -329,3 +329,14 @@ def test_the_gates_declare_the_errors_of_their_kind() -> None:
         assert ("run_not_allowed" in codes) == (endpoint.allow_list is AllowListScope.RUNS or named)
         assert ("alpha_not_allowed" in codes) == (endpoint.allow_list is AllowListScope.ALPHAS)
         assert ("missing_api_key" in codes) != endpoint.public
+
+
+def test_the_returns_still_to_be_read_are_counted_of_what_the_key_may_read(unread: ContractApp) -> None:
+    endpoint = ENDPOINTS["research.neighbours"]
+    counts = {}
+    for key in ("reader", "testing"):
+        response = unread.get(endpoint, **{**asked(unread, endpoint), "key": key})
+        assert response.status_code == 503
+        counts[key] = response.json()["error"]["details"]["alphas"]
+        assert counts[key] == len(unread.rows("catalog.alphas.list", {"limit": 5000}, key=key))
+    assert counts["testing"] < counts["reader"]

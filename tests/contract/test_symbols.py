@@ -85,3 +85,12 @@ def test_names_of_books_out_of_sight_are_not_told_apart(api: ContractApp) -> Non
     for key in ("reader", "raw"):
         body = api.ok("signals.scores", {"symbol": "NOBODY"}, alpha=PLAIN, key=key)
         assert [x["code"] for x in body["meta"]["notices"]] == ["unknown_symbol"]
+
+
+def test_a_symbol_too_long_for_any_ticker_is_refused_by_the_rule_it_breaks(api: ContractApp) -> None:
+    endpoint = ENDPOINTS["signals.scores"]
+    assert api.get(endpoint, {"symbol": "A" * 64}, alpha=FULL).status_code == 200
+    response = api.get(endpoint, {"symbol": "A" * 65}, alpha=FULL)
+    (broken,) = response.json()["error"]["details"]["parameters"]
+    assert (response.status_code, broken["name"]) == (400, "symbol")
+    assert "1 to 64 characters" in broken["constraint"]

@@ -53,7 +53,7 @@ ARGUMENTS: dict[str, Argument] = {
     'start': Argument('start', 'from', 'Day | None', 'First day of the window, inclusive.', False, False, None),
     'end': Argument('end', 'to', 'Day | None', 'Last day of the window, inclusive.', False, False, None),
     'date': Argument('date', 'date', 'Day', 'A rebalance date of the index.', True, True, None),
-    'symbols': Argument('symbols', 'symbol', 'str | Sequence[str] | None', 'Keep only these tickers, letter case and all; one the run never had matches nothing, and a warning says so.', False, False, None),
+    'symbols': Argument('symbols', 'symbol', 'str | Sequence[str] | None', 'Keep only these tickers, letter case and all; one the run never had matches nothing, and a notice says so.', False, False, None),
     'direction': Argument('direction', 'direction', "Literal['1', 'long', '-1', 'short', '0', 'flat', 'neutral'] | None", 'Keep one side of the cross-section.', False, False, None),
     'min_abs_weight': Argument('min_abs_weight', 'min_abs_weight', 'float | None', 'Drop names whose absolute target weight, in the column chosen by `book`, is below this.', False, False, None),
     'signals.rebalances.get book': Argument('book', 'book', "Literal['long_short', 'long_only']", 'Whose target-weight column `min_abs_weight` and `sort=weight` act on; both columns are returned.', False, False, 'long_short'),
