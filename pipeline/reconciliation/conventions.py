@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from datasets.figures import rank_ic, ratios
-from datasets.figures.equity import solvent_returns
+from datasets.figures.equity import equity_curve, highest, solvent_returns
 from datasets.figures.series import Dates, Flags, Floats, is_constant, mean_or_null, measured
 from datasets.figures.unavailable import Unavailable
 
@@ -43,6 +43,19 @@ class Daily:
         """Return of each session; all null where one opens with equity not above 0, so that no ratio follows."""
         returns = solvent_returns(self.starting, self.ending)
         return np.full(self.starting.shape, np.nan) if isinstance(returns, Unavailable) else returns
+
+    @cached_property
+    def drawdowns(self) -> tuple[float | None, float | None]:
+        """Deepest drawdown in equity units and in percentage points of the peak."""
+        curve = equity_curve(self.starting, self.ending)
+        return highest(curve.drawdown), highest(curve.drawdown_pct)
+
+    @cached_property
+    def since_the_run_began(self) -> Daily:
+        """The same sessions, with drawdowns below the peak of the run."""
+        starting = self.starting.copy()
+        starting[0] = max(starting[0], self.peak)
+        return replace(self, starting=starting)
 
     @cached_property
     def weeks(self) -> tuple[Floats, Floats, Floats]:
@@ -169,19 +182,15 @@ def _over(compute: Compute, scale: Callable[[Daily], float], span: Daily) -> flo
 
 
 def _drawdown(span: Daily) -> float | None:
-    return _or_none(ratios.max_drawdown(span.starting, span.ending))
+    return span.drawdowns[0]
 
 
 def _drawdown_pct(span: Daily) -> float | None:
-    return _or_none(ratios.max_drawdown_pct(span.starting, span.ending))
+    return span.drawdowns[1]
 
 
 def _since_the_run_began(compute: Compute, span: Daily) -> float | None:
-    if not span.starting.size:
-        return None
-    starting = span.starting.copy()
-    starting[0] = max(starting[0], span.peak)
-    return compute(Daily(span.date, starting, span.ending, span.risk_free, span.turnover, span.equity_basis))
+    return compute(span.since_the_run_began) if span.starting.size else None
 
 
 def _basis(span: Daily) -> float:
