@@ -150,3 +150,22 @@ def test_a_run_that_holds_no_returns_is_named_in_the_reason(api: ApiClient, toke
     found = added(api, token, "Test_like_0", ("Test_like_1", "Test_nothing"))
     assert all("Test_nothing" in reason for reason in found["withheld"].values())
     assert found["observations"] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "needed"),
+    [
+        ("/v1/alphas/{0}/contribution?alphas={1}", "portfolio.ledger"),
+        ("/v1/alphas/{0}/neighbours?by=returns&among={1}", "portfolio.ledger"),
+        ("/v1/correlations?by=scores&alphas={0},{1}", "signals.rebalances.get"),
+        ("/v1/correlations?by=holdings&alphas={0},{1}", "portfolio.positions"),
+    ],
+)
+def test_a_figure_is_for_keys_that_may_read_what_it_is_measured_on(
+    api: ApiClient, path: str, needed: str
+) -> None:
+    one, other = (row["alpha_id"] for row in api.json("/v1/alphas?limit=2", api.key())["data"])
+    own = "research.neighbours,research.correlations,research.contribution"
+    error = api.json(path.format(one, other), api.key(endpoints=own), 403)["error"]
+    assert (error["code"], error["details"]) == ("endpoint_not_allowed", {"endpoint": needed})
+    assert api.get(path.format(one, other), api.key(endpoints=f"{own},{needed}")).status_code == 200
