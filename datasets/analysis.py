@@ -96,7 +96,7 @@ class Alpha(Snapshot):
         Returns
         -------
         polars.DataFrame
-            One row a check, the weightiest first: kind, id, status (withheld, notice, not_checked or pass), figure, value,
+            One row a check, worst first: kind, id, status (withheld, notice, not_checked or pass), figure, value,
             threshold, unit, reason, and further details as JSON text. Those of raw columns and of other alphas are among them.
 
         Raises

@@ -204,7 +204,7 @@ _ALL: Final = (
     Endpoint(
         "performance.audit",
         _RUN + "/audit",
-        "What was checked of a run and what came of it: notices, earlier seals, figures and rules, the weightiest first.",
+        "What was checked of a run and what came of it: notices, earlier seals, figures and rules, worst first.",
         "audit",
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.SNAPSHOT),

@@ -31,7 +31,7 @@ _LABELS: Final = {
 _SHARES: Final = frozenset({"annualised_return", "volatility", "hit_rate"})
 """Figures with a band that are written as per cent."""
 _STANDING: Final = {
-    Checked.REPRODUCED: "sealed, and its tables give it",
+    Checked.REPRODUCED: "sealed, and reproduced from its tables",
     Checked.COMPUTED: "computed",
     Checked.STATED: "sealed, and no table supports it",
     Checked.CONTRADICTED: "computed, for the tables contradict what was sealed",

@@ -49,7 +49,7 @@ def test_every_rule_figure_notice_and_earlier_seal_has_its_entry(api: ApiClient,
         assert data["summary"][status] == sum(entry["status"] == status for entry in entries)
 
 
-def test_the_weightiest_stand_first(api: ApiClient) -> None:
+def test_the_worst_outcomes_come_first(api: ApiClient) -> None:
     entries = audited(api, raw=True)["entries"]
     places = [(STATUSES.index(entry["status"]), ENTRY_KINDS.index(entry["kind"])) for entry in entries]
     assert places == sorted(places)

@@ -52,7 +52,7 @@ export function verdict({ caller, path, sections }) {
 export function audit({ caller, path, metrics, id }) {
   const made = panel("Audit and warnings", {
     id: "audit", file: `${id}-audit`, wide: true,
-    about: "What the interface warns of in this window; then every check of the whole run, the weightiest first.",
+    about: "What the interface warns of in this window; then every check of the whole run, worst first.",
     load: async () => {
       const warnings = await metrics().then(({ meta }) => noted(meta));
       const said = warnings.length

@@ -78,7 +78,7 @@ export function headlineColumns(rows, entryOf) {
 }
 
 const STANDING = {
-  reproduced: "sealed, and its tables give it",
+  reproduced: "sealed, and reproduced from its tables",
   computed: "computed",
   stated: "sealed, and no table supports it",
   contradicted: "computed: the tables contradict what was sealed",

@@ -72,7 +72,7 @@ class RunMethods(Generic[F]):
     def metrics_doc(self, *, snapshot: str | None = None) -> dict[str, Any]:
         """What every figure of the metrics means and how it is computed."""
     def audit(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """What was checked of a run and what came of it: notices, earlier seals, figures and rules, the weightiest first."""
+        """What was checked of a run and what came of it: notices, earlier seals, figures and rules, worst first."""
     def snapshots(self) -> F:
         """The snapshots of one alpha that are still there, newest first."""
     def compare_snapshots(self, *, from_snapshot: str | None = None, to_snapshot: str | None = None) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class AsyncRunMethods(Generic[F]):
     async def metrics_doc(self, *, snapshot: str | None = None) -> dict[str, Any]:
         """What every figure of the metrics means and how it is computed."""
     async def audit(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """What was checked of a run and what came of it: notices, earlier seals, figures and rules, the weightiest first."""
+        """What was checked of a run and what came of it: notices, earlier seals, figures and rules, worst first."""
     async def snapshots(self) -> F:
         """The snapshots of one alpha that are still there, newest first."""
     async def compare_snapshots(self, *, from_snapshot: str | None = None, to_snapshot: str | None = None) -> dict[str, Any]:
