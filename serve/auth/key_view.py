@@ -35,10 +35,7 @@ def endpoints_in_force(record: KeyRecord) -> AllowList:
 
 @lru_cache(maxsize=1024)
 def caller_with(record: KeyRecord) -> partial[Caller]:
-    """Return a caller as far as it depends on nothing but the record: what is left is status, address and headers.
-
-    Records are compared as objects: one that was read again is another.
-    """
+    """Return a caller as far as it depends on nothing but the record: what is left is status, address and headers."""
     return partial(
         Caller,
         record.id,

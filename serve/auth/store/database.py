@@ -71,13 +71,6 @@ class Session(Protocol):
 class Database(Session, Protocol):
     """A store of accounts and keys, open."""
 
-    def version(self) -> int | None:
-        """Return a number that is another one after every change somebody else committed, known at little cost.
-
-        None when the database has none; what was read from it may then have changed at any time.
-        """
-        ...
-
     def transaction(self) -> AbstractAsyncContextManager[Session]:
         """Begin a transaction that other writers wait for; it commits unless an exception leaves it."""
         ...

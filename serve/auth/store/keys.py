@@ -1,4 +1,4 @@
-"""Opening the store, and what serving reads from it: one joined query, again whenever anything was committed."""
+"""Opening the store, and what serving reads from it: one joined query a call."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from serve.auth.store.sqlite import SqliteDatabase, reading
 from serve.auth.store.tables import REVISION, VERSION_TABLE, KeyStatus, accounts, keys
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class KeyRecord:
     """One key with its account, as stored; the lists are the stored texts.
 
-    Two readings are two records, whatever they say. `rate` is read from the columns of the limit windows.
+    `rate` is read from the columns of the limit windows.
     """
 
     rate: RateLimit
@@ -63,9 +63,6 @@ KEY_COLUMNS: Final = tuple(
 SELECT_KEYS: Final = sa.select(*KEY_COLUMNS).join_from(keys, accounts, keys.c.account_id == accounts.c.id)
 """Every key beside its account; the one query of a call adds the id."""
 
-_MAX_RECORDS: Final = 10_000
-"""Keys whose records are cached while nothing changes."""
-
 
 class Store:
     """What serving reads.
@@ -78,9 +75,6 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._local = database if isinstance(database, SqliteDatabase) else None
-        self._version: int | None = None
-        self._unchanged: dict[str, KeyRecord] = {}
         self._one = database.prepare(SELECT_KEYS.where(keys.c.id == sa.bindparam("wanted")))
         self._owned = database.prepare(
             SELECT_KEYS.where(
@@ -89,30 +83,9 @@ class Store:
         )
 
     async def find(self, key_id: str) -> KeyRecord | None:
-        """Return a key with its account as they are at this moment; None when there is no such key.
-
-        A record read before is returned while the database says that nothing in it was changed since.
-        """
-        if self._local is not None:
-            return self._find_local(self._local, key_id)
+        """Return a key with its account as they are at this moment; None when there is no such key."""
         row = await self._database.fetch_one(self._one, wanted=key_id)
         return None if row is None else KeyRecord.from_row(row)
-
-    def _find_local(self, database: SqliteDatabase, key_id: str) -> KeyRecord | None:
-        version = database.version()
-        if version is None or version != self._version:
-            self._unchanged.clear()
-            self._version = version
-        record = self._unchanged.get(key_id)
-        if record is not None:
-            return record
-        row = database.fetch_one_now(self._one, wanted=key_id)
-        if row is None:
-            return None
-        record = KeyRecord.from_row(row)
-        if version is not None and len(self._unchanged) < _MAX_RECORDS:
-            self._unchanged[key_id] = record
-        return record
 
     async def owned_by(self, account_id: str) -> list[KeyRecord]:
         """Return the keys of an account that are not revoked, newest first."""

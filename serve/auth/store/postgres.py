@@ -160,10 +160,6 @@ class _Statements:
                 row: Row | None = await self._runner.fetchrow(prepared.text, *given)
                 return row
 
-    def version(self) -> int | None:
-        """Return None: the server keeps no such number, so every call asks for what it needs."""
-        return None
-
     async def execute(self, statement: ClauseElement) -> None:
         """Run a statement that changes rows."""
         prepared = self.prepare(statement)

@@ -166,29 +166,9 @@ class SqliteDatabase:
 
     async def fetch_one(self, prepared: Prepared, **values: Any) -> Row | None:
         """Run a query and return its first row, None when there is none."""
-        return self.fetch_one_now(prepared, **values)
-
-    def fetch_one_now(self, prepared: Prepared, **values: Any) -> Row | None:
-        """Do the same without a coroutine."""
         with self._reader() as connection:
             row: Row | None = connection.execute(prepared.text, prepared.values(values)).fetchone()
             return row
-
-    def version(self) -> int | None:
-        """Return the file's version as this connection sees it: another one after every commit of anybody else.
-
-        SQLite answers from the head of the write-ahead log's index, under its own lock. Never look there past it: the
-        system drops all locks that a process has on a file when the process closes any descriptor of it. None while the
-        disk lets nothing be made beside the file.
-        """
-        # Spelled out instead of `_reader`: every call to the service comes through here.
-        if self._connection is None:
-            return None
-        try:
-            (found,) = next(self._connection.execute("PRAGMA data_version"))
-        except sqlite3.DatabaseError as error:
-            raise self._failure(error) from error
-        return int(found)
 
     async def execute(self, statement: ClauseElement) -> None:
         """Run a statement that changes rows."""
