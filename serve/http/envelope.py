@@ -65,7 +65,7 @@ def page(query: Any, found: Found, meta: Mapping[str, Any]) -> BodyChunks:
         total=rows.total,
         limit=query.limit,
         offset=query.offset,
-        meta={**meta, **by_member(warnings)},
+        meta={**meta, **by_member(warnings)} if warnings else meta,
     )
 
 

@@ -106,7 +106,8 @@ def object_body(request: Request, endpoint: Endpoint, answer: Answer) -> BodyChu
     if isinstance(answer, Bare):
         return (envelope.bare(answer.body),)
     meta = dict(answer.meta)
-    meta |= by_member(answer.warnings)
+    if answer.warnings:
+        meta |= by_member(answer.warnings)
     request_id = None if endpoint.shared else request.id
     return (envelope.single(answer.data, request_id=request_id, source=answer.source, meta=meta),)
 

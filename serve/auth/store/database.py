@@ -24,25 +24,32 @@ class DuplicateRow(Exception):
 
 
 class Prepared:
-    """A statement compiled for one database, with its values in the order the text wants them.
+    """A statement compiled for one database.
 
     Parameters
     ----------
     statement
         A declared statement; every value in it is bound, none is part of the text.
     dialect
-        The database's dialect, with numbered or positional parameters.
+        The database's dialect, with named or numbered parameters.
+
+    Attributes
+    ----------
+    text
+        What the driver runs.
+    fixed
+        Name -> value written in the statement.
     """
 
     def __init__(self, statement: ClauseElement, dialect: Dialect) -> None:
         compiled = statement.compile(dialect=dialect)
         self.text = str(compiled)
         self._order: list[str] = list(getattr(compiled, "positiontup", None) or ())
-        self._fixed: dict[str, Any] = dict(compiled.params)
+        self.fixed: dict[str, Any] = dict(compiled.params)
 
-    def values(self, given: dict[str, Any]) -> list[Any]:
-        """Return the values of one execution, `given` by name over the ones written in the statement."""
-        return [given[name] if name in given else self._fixed[name] for name in self._order]
+    def numbered(self, given: dict[str, Any]) -> list[Any]:
+        """Return the values of one execution by number, `given` over the ones written in the statement."""
+        return [given[name] if name in given else self.fixed[name] for name in self._order]
 
 
 class Session(Protocol):

@@ -146,7 +146,7 @@ class _Statements:
 
     async def fetch(self, prepared: Prepared, **values: Any) -> list[Row]:
         """Run a query and return its rows."""
-        given = prepared.values(values)
+        given = prepared.numbered(values)
         with failures():
             async with asyncio.timeout(ANSWER_WAIT_SECONDS):
                 rows: list[Row] = await self._runner.fetch(prepared.text, *given)
@@ -154,7 +154,7 @@ class _Statements:
 
     async def fetch_one(self, prepared: Prepared, **values: Any) -> Row | None:
         """Run a query and return its first row, None when there is none."""
-        given = prepared.values(values)
+        given = prepared.numbered(values)
         with failures():
             async with asyncio.timeout(ANSWER_WAIT_SECONDS):
                 row: Row | None = await self._runner.fetchrow(prepared.text, *given)
@@ -163,7 +163,7 @@ class _Statements:
     async def execute(self, statement: ClauseElement) -> None:
         """Run a statement that changes rows."""
         prepared = self.prepare(statement)
-        given = prepared.values({})
+        given = prepared.numbered({})
         with failures():
             async with asyncio.timeout(ANSWER_WAIT_SECONDS):
                 await self._runner.execute(prepared.text, *given)

@@ -20,7 +20,7 @@ from sqlalchemy.sql.expression import ClauseElement
 from schemas.errors import SettingsError, StorageUnavailable
 from serve.auth.store.database import DuplicateRow, Prepared, Row, Session
 
-_DIALECT: Final = pysqlite.dialect()
+_DIALECT: Final = pysqlite.dialect(paramstyle="named")
 READ_WAIT_SECONDS: Final = 0.25
 """How long a call waits for a locked file; readers are only ever locked out while the file is recovered."""
 WRITE_WAIT_SECONDS: Final = 10.0
@@ -162,12 +162,12 @@ class SqliteDatabase:
     async def fetch(self, prepared: Prepared, **values: Any) -> list[Row]:
         """Run a query and return its rows."""
         with self._reader() as connection:
-            return connection.execute(prepared.text, prepared.values(values)).fetchall()
+            return connection.execute(prepared.text, prepared.fixed | values).fetchall()
 
     async def fetch_one(self, prepared: Prepared, **values: Any) -> Row | None:
         """Run a query and return its first row, None when there is none."""
         with self._reader() as connection:
-            row: Row | None = connection.execute(prepared.text, prepared.values(values)).fetchone()
+            row: Row | None = connection.execute(prepared.text, prepared.fixed | values).fetchone()
             return row
 
     async def execute(self, statement: ClauseElement) -> None:
@@ -181,7 +181,7 @@ class SqliteDatabase:
                 self._connection.execute(statement)
             else:
                 prepared = self.prepare(statement)
-                self._connection.execute(prepared.text, prepared.values({}))
+                self._connection.execute(prepared.text, prepared.fixed)
         except sqlite3.DatabaseError as error:
             raise self._failure(error) from error
 
