@@ -218,6 +218,10 @@ def test_figures_of_the_raw_signal_are_figures_of_the_run(api: ContractApp) -> N
             if name in with_access:
                 assert with_access.pop(name).startswith("raw_")
                 assert without.pop(name) is None
+    # The half-life would give the signal back from the scores.
+    smoothing, smoothing_with_access = (data.pop("signal_processing") for data in shown)
+    assert smoothing_with_access["smoothing_half_life_weeks"] is not None
+    assert smoothing == {**smoothing_with_access, "smoothing_half_life_weeks": None, "detail": None}
     # What fills prove depends on the books that a key sees.
     proven, proven_by_all = (data["checked"].pop("forward_returns_proven") for data in shown)
     assert 0 < proven <= proven_by_all
