@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from schemas import parameters as p
@@ -335,6 +336,27 @@ ENDPOINTS: Final[dict[str, Endpoint]] = {entry.id: entry for entry in _ALL}
 ADMIN_IDS: Final = tuple(entry.id for entry in _ALL if entry.admin)
 META_IDS: Final = ("meta.health", "meta.keys", "meta.me")
 """What a key may call that was never granted anything."""
+
+SERVED_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    "rebalances": ("signals.rebalances.list",),
+    "decisions": ("signals.rebalances.get", "signals.scores"),
+    "portfolio": ("portfolio.ledger",),
+    "positions": ("portfolio.positions",),
+    "pnl": ("portfolio.pnl",),
+    "trades": ("portfolio.trades",),
+    "trials": ("research.luck",),
+    "books": ("portfolio.books",),
+    "equity_curve": ("portfolio.equity_curve",),
+    "weekly_signal": ("performance.metrics",),
+    "weekly_deciles": ("performance.metrics",),
+    "sealed_metrics": ("performance.metrics",),
+}
+"""Published table -> the endpoints that serve its rows, or figures of them: a key may have the table by any of these."""
+
+
+def readable_tables(endpoint_ids: Collection[str]) -> frozenset[str]:
+    """Return the published tables that a key may have, by the endpoints it may call."""
+    return frozenset(table for table, ids in SERVED_BY.items() if any(name in endpoint_ids for name in ids))
 
 
 def registry_version() -> str:

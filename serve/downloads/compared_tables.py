@@ -48,8 +48,7 @@ def compared_tables(
 
 
 def _files(snapshot: Snapshot, tables: Collection[str], *, raw: bool) -> _Files:
-    found = offered(snapshot, raw=raw)
-    return {(x.link.table, x.link.book): x for x in found if x.link.table in tables}
+    return {(x.link.table, x.link.book): x for x in offered(snapshot, tables, raw=raw)}
 
 
 def _columns(file: TableFile | None) -> tuple[str, ...]:

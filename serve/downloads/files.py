@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from polars.exceptions import PanicException
 
 from datasets.snapshot import Snapshot
-from schemas.endpoints import ENDPOINTS
+from schemas.endpoints import ENDPOINTS, readable_tables
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
 from serve.auth.link_holder import LinkHolder
 from serve.auth.tokens import Credentials
@@ -142,6 +142,8 @@ class Files:
             state, descriptor = self._service.source_downloads.open(snapshot)
             size, sha256 = os.fstat(descriptor).st_size, state.sha256 or state.seal_digest
             return OpenFile(descriptor, size, sha256, state.filename, "application/zip")
+        if link.table not in readable_tables(holder.callable_ids):
+            raise ApiError("link_invalid", "The key of this link may not read this file.")
         found = select_file(snapshot, link.table, link.book, raw=holder.expose_raw)
         if found is None or found.link != link:
             # The key lost its raw access, or the link was made for another view: what it may have has another link.

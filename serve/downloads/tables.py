@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,9 +34,14 @@ class TableFile:
     columns: tuple[Column, ...]
 
 
-def offered(snapshot: Snapshot, *, raw: bool) -> Iterator[TableFile]:
-    """Yield the files of a snapshot that a key may have, tables in declared order, books in canonical order."""
+def offered(snapshot: Snapshot, readable: Collection[str], *, raw: bool) -> Iterator[TableFile]:
+    """Yield the files of a snapshot that a key may have, tables in declared order, books in canonical order.
+
+    `readable` are the tables of :func:`schemas.endpoints.readable_tables`.
+    """
     for table in snapshot.datasets():
+        if table not in readable:
+            continue
         books = snapshot.books(table) if PUBLISHED_TABLES[table].partition else (None,)
         for book in books:
             found = select_file(snapshot, table, book, raw=raw)
@@ -71,7 +76,9 @@ def _has_raw_rows(snapshot: Snapshot, table: str) -> bool:
     )
 
 
-def asked_for(snapshot: Snapshot, table: str, book: str | None, *, raw: bool) -> TableFile:
+def asked_for(
+    snapshot: Snapshot, table: str, book: str | None, readable: Collection[str], *, raw: bool
+) -> TableFile:
     """Return the file a caller names.
 
     Raises
@@ -80,11 +87,11 @@ def asked_for(snapshot: Snapshot, table: str, book: str | None, *, raw: bool) ->
         ``unknown_book`` as everywhere; ``table_not_found`` when the run has no such table, or the key may not have it:
         nobody is told which.
     """
-    if book is not None:
+    if book is not None and table in readable:
         holds_book(snapshot, table, book, raw=raw)
-    found = select_file(snapshot, table, book, raw=raw)
+    found = select_file(snapshot, table, book, raw=raw) if table in readable else None
     if found is None:
-        tables = dict.fromkeys(x.link.table for x in offered(snapshot, raw=raw))
+        tables = dict.fromkeys(x.link.table for x in offered(snapshot, readable, raw=raw))
         raise ApiError(
             "table_not_found",
             "The run has no such table, or of this book none, among those this key can read.",

@@ -13,8 +13,8 @@ import orjson
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
+from schemas.endpoints import SERVED_BY
 from schemas.errors import ApiError
-from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
 from schemas.parameters import AMONG, MAX_COMPARED
 from schemas.warning_codes import by_member
 from serve.http.answer import Answer, EndpointFunction, Page, Single
@@ -41,19 +41,11 @@ def asked(request: Request, by: str) -> Question:
     """Return what a request compares; refuse a key that may not read the data it is measured on."""
     values, caller = request.values, request.the_caller
     question = Question(by, values["book"], Window(values["from"], values["to"]), request.raw)
-    endpoint = _SERVED_BY[question.table]
+    endpoint = SERVED_BY[question.table][0]
     if not caller.may_call(endpoint):
         message = f"This key may not call {endpoint}, and so may not compare {by}."
         raise ApiError("endpoint_not_allowed", message, {"endpoint": endpoint}, caller.headers)
     return question
-
-
-_SERVED_BY: Final = {
-    "portfolio": LEDGER.endpoint,
-    "decisions": CROSS_SECTIONS.endpoint,
-    "positions": "portfolio.positions",
-}
-"""Table that alphas are compared on -> the endpoint that serves its rows."""
 
 
 async def correlations(service: ServerState, request: Request) -> Answer:

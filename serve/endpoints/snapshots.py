@@ -14,7 +14,7 @@ from datasets.manifest import Manifest
 from datasets.pinned import still_kept
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
-from schemas.endpoints import ENDPOINTS
+from schemas.endpoints import readable_tables
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
 from serve.downloads.compared_tables import compared_tables
 from serve.http.answer import Answer, EndpointFunction, Page, Single
@@ -110,7 +110,7 @@ def _comparison(service: ServerState, request: Request) -> Single:
     earlier = _opened(service, served, values["from_snapshot"] or _before(served.pointer, later.id))
     caller = request.the_caller
     found = compare(service.engine, service.metrics, earlier, later, caller.callable_ids, raw=request.raw)
-    readable = {table for name in caller.callable_ids for table in ENDPOINTS[name].datasets}
+    readable = readable_tables(caller.callable_ids)
     tables = compared_tables(service.table_views, earlier, later, readable, raw=request.raw)
     return Single(
         {

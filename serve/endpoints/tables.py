@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
+from schemas.endpoints import readable_tables
 from schemas.errors import ApiError
 from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
@@ -28,9 +29,10 @@ async def tables(service: ServerState, request: Request) -> Answer:
 
 
 def _tables(service: ServerState, request: Request) -> Single:
-    snapshot = request.the_snapshot
+    snapshot, readable = request.the_snapshot, readable_tables(request.the_caller.callable_ids)
+    files = offered(snapshot, readable, raw=request.raw)
     return Single(
-        {"files": [row(service.table_views, file) for file in offered(snapshot, raw=request.raw)]},
+        {"files": [row(service.table_views, file) for file in files]},
         source=f"snapshot {snapshot.id}",
         meta=request.named(snapshot.alpha_id),
     )
@@ -67,7 +69,8 @@ def _asked_for(service: ServerState, request: Request) -> tuple[TableFile, FileF
         broken = [{"name": "book", "constraint": f"not accepted here: {table} is not stored by book"}]
         error = refusal(broken)
         raise ApiError(error.code, error.message, {"parameters": broken, "available": []})
-    file = asked_for(request.the_snapshot, table, book, raw=request.raw)
+    readable = readable_tables(request.the_caller.callable_ids)
+    file = asked_for(request.the_snapshot, table, book, readable, raw=request.raw)
     return file, read_facts(service.table_views, file)
 
 

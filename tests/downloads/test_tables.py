@@ -224,6 +224,29 @@ def test_a_link_ends_with_what_its_key_may_do(api: ApiClient) -> None:
     assert code(api.get(link)) == (401, "key_revoked")
 
 
+def test_a_key_has_the_tables_whose_rows_it_may_read(api: ApiClient) -> None:
+    files = "catalog.alphas.tables.list,catalog.alphas.tables.download"
+    bare, pnl = api.key(endpoints=files), api.key(endpoints=f"{files},portfolio.pnl")
+    assert api.json(LIST, bare)["data"]["files"] == []
+    assert {file["table"] for file in api.json(LIST, pnl)["data"]["files"]} == {"pnl"}
+    assert signed(api, pnl, "pnl")["rows"] > 0
+    for table in ("decisions", "portfolio", "equity_curve", "weekly_signal", "trials"):
+        assert code(api.get(f"{LIST}/{table}/download", pnl)) == (404, "table_not_found")
+        assert api.get(f"{LIST}/{table}/download", pnl).json()["error"]["details"] == {"available": ["pnl"]}
+
+
+def test_a_link_ends_with_the_grant_of_its_rows(api: ApiClient) -> None:
+    async def grant(key_id: str, endpoints: str) -> None:
+        async with open_administration(api.access, "the suite") as administration:
+            await administration.keys.change(key_id, endpoints=endpoints)
+
+    token = api.key()
+    key_id = re.search(r"_([0-9a-z]{16})\.", token)[1]  # type: ignore[index]
+    link = target(signed_by(api, token))
+    api.wait(grant(key_id, "catalog.alphas.tables.download,portfolio.pnl"))
+    assert code(api.get(link)) == (403, "link_invalid")
+
+
 def test_a_published_file_with_raw_columns_is_sent_to_nobody_who_lost_raw_access(
     api: ApiClient, raw: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
