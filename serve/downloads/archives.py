@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Final
 
 import structlog
@@ -128,18 +129,22 @@ class SourceArchives:
         Raises
         ------
         ApiError
-            As of :meth:`offer`; ``source_object_missing`` where the file is gone or has another size.
+            As of :meth:`offer`; ``source_object_missing`` where the file is gone or has another size, and
+            ``source_download_unavailable`` where the folder itself is gone, or is empty as an unmounted one is.
         """
         if self._folder is None:
             raise _not_configured()
         state = self._delivered(snapshot)
         try:
             descriptor = os.open(self._folder.full(state.key or ""), os.O_RDONLY | os.O_CLOEXEC)
-        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-            raise _missing(state) from None
         except OSError as error:
+            gone = isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError)
+            if gone and not _is_away(self._folder):
+                raise _missing(state) from None
+            self._failed = time.monotonic()
             _log.error("archive_folder_failed", alpha_id=snapshot.alpha_id, kind=type(error).__name__)
             raise _unavailable() from None
+        self._failed = float("-inf")
         if os.fstat(descriptor).st_size != state.size_bytes:
             os.close(descriptor)
             raise _missing(state)
@@ -191,6 +196,14 @@ def _offered(state: ArchiveState) -> dict[str, Any]:
         "size_bytes": state.size_bytes,
         "sha256": state.sha256,
     }
+
+
+def _is_away(folder: Storage) -> bool:
+    """Whether a folder is not there, or holds no archive of any alpha."""
+    try:
+        return not any(Path(folder.full("")).iterdir())
+    except OSError:
+        return True
 
 
 def _missing(state: ArchiveState) -> ApiError:

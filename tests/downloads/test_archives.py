@@ -91,3 +91,20 @@ def test_an_archive_that_is_gone_or_another_is_missing(deployed: Deployment) -> 
     assert code(api.get(PATH, token)) == code(api.get(link)) == (404, "source_object_missing")
     file.write_bytes(content)
     assert api.get(link).status_code == 200
+
+
+def test_a_folder_of_archives_that_is_away_is_said_by_every_download_and_by_health(
+    deployed: Deployment,
+) -> None:
+    api, token = deployed.api, deployed.api.key()
+    link = link_of(api, token)
+    away = deployed.archives.rename(deployed.archives.with_name("unmounted"))
+    assert code(api.get(PATH, token)) == code(api.get(link)) == (503, "source_download_unavailable")
+    assert api.get(link).headers["retry-after"]
+    assert api.get("/v1/health").json()["status"] == "degraded"
+    deployed.archives.mkdir()
+    assert code(api.get(PATH, token)) == (503, "source_download_unavailable")
+    deployed.archives.rmdir()
+    away.rename(deployed.archives)
+    assert api.get(link).status_code == 200
+    assert api.get("/v1/health").json()["status"] == "ok"
