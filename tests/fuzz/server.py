@@ -65,7 +65,7 @@ def _places(url: str, keys: contract_app.Keys) -> dict[str, tuple[str, ...]]:
         weeks = client.get(f"/v1/alphas/{contract_app.FULL}/rebalances").json()["data"]
         books = client.get(f"/v1/alphas/{contract_app.FULL}/books").json()["data"]
         names = client.get(f"/v1/alphas/{contract_app.FULL}/scores").json()["data"]
-        alphas = client.get("/v1/alphas").json()["data"]
+        alphas = client.get("/v1/screen").json()["data"]
     assert {row["kind"] for row in books} == set(BOOK_KINDS)
     days = tuple(row["date"] for row in sorted(weeks, key=lambda row: row["week_status"] != "traded"))
     symbols = tuple(sorted({row["symbol"] for row in names}))
