@@ -168,7 +168,7 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
             return {"first_look": first, "poll_that_finds_nothing": idle, "poll_that_finds_a_change": changed}
 
         found["without_index"] = polled(put, 0)
-        found["index_made"] = measured(lambda: rebuild(storage), 1, None)
+        found["index_written"] = measured(lambda: rebuild(storage), 1, None)
         found["with_index"] = polled(publish, 86_400)
         bare = measured(
             lambda: storage.compare_and_swap(

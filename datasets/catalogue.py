@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+import uuid
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from types import MappingProxyType
+from pathlib import Path
 from typing import Any, Final
 
 from datasets.alpha_columns import Rows
-from datasets.cache.saved_catalogue import SavedCatalogue
-from datasets.change_hints import Hints
-from datasets.layout import CATALOG, by_alpha, is_snapshot_id, pointer_path
+from datasets.layout import CATALOG, SAVED_CATALOGUE, by_alpha, is_snapshot_id, pointer_path
 from datasets.listing import Listing
 from datasets.pointer import Pointer
+from datasets.pointer_index import are_few, decode, encode, last_move, read_index
 from datasets.snapshot import Snapshot
 from datasets.storage import Signature, Storage
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from schemas.kinds import REQUIRED_KINDS
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}\Z")
+_SAVE_SECONDS: Final = 30.0
+"""Between two writings: a large catalogue that changes all the time must not be written all the time."""
 
 
 class Catalogue:
@@ -30,50 +33,47 @@ class Catalogue:
     Reading never blocks on a refresh: both views are replaced whole, so a request that resolved a snapshot keeps
     it while another one is published.
 
-    A refresh reads the pointers that changed, many at once; :mod:`datasets.change_hints` says how it finds them. With a
-    cache of a remote root the pointers are cached too, so that a restart reads only what changed meanwhile, and has
-    something to serve although the store is away.
+    A refresh lists the pointers and reads those that changed, many at once; many new ones come from the index of the
+    root (:mod:`datasets.pointer_index`). With a cache of a remote root the pointers are saved on this machine, so that a
+    restart reads only what changed meanwhile, and has something to serve although the store is away.
 
     Parameters
     ----------
     storage
         The datasets root.
     list_seconds
-        How long looks may go by what is cheaper than a listing; 0 lists every time.
+        How long the pointers need not be listed while nothing says that one moved; 0 lists every time.
     """
 
     def __init__(self, storage: Storage, list_seconds: float = 0.0) -> None:
         self._storage = storage
+        self._list_seconds = list_seconds
         self._signatures: dict[str, Signature] = {}
         self._entries_seen: dict[str, Signature] = {}
         self._snapshots: dict[str, Snapshot] = {}
         self.listing = Listing(())
         """Every pointer, as of the last refresh."""
         self._lock = threading.Lock()
-        self._refreshed = float("-inf")
+        self._refreshed = self._listed = self._saved_at = float("-inf")
+        self._move: Signature | None = None
+        self._complete = False
         self.listed_at = datetime.min.replace(tzinfo=UTC)
         """When the last look began that listed every pointer: nothing that was replaced before is served any more."""
-        self._hints = Hints(storage, list_seconds)
         self.broken: dict[str, str] = {}
         """Alpha id -> why its pointer could not be read; what was served before stays served."""
         self._unserved: dict[str, Pointer] = {}
         self._rows: Rows = {}
-        self._saved = None
+        self._unsaved = False
+        self._file = None
         if storage.cache is not None:
-            self._saved = SavedCatalogue(storage.cache.folder / storage.identity)
-            self._signatures, pointers = self._saved.load()
-            self._show({alpha: Snapshot(storage, pointer) for alpha, pointer in pointers.items()})
+            self._file = storage.cache.folder / storage.identity / SAVED_CATALOGUE
+            self._load(self._file)
 
-    def refresh(self, wanted: Collection[str] = ()) -> bool:
+    def refresh(self) -> bool:
         """Find out what changed, and read the pointers that did.
 
-        All pointers are listed when they were not for `list_seconds`, and whenever nothing cheaper can tell: on a folder of
-        this machine its time, one stat; on an object store the index, one conditional read.
-
-        Parameters
-        ----------
-        wanted
-            Alphas that are looked for by themselves, although nothing says that they are there.
+        All pointers are listed when they were not for `list_seconds`, and when one moved since: on a folder of this machine
+        its time tells, one stat; on an object store one conditional read.
 
         Returns
         -------
@@ -87,28 +87,22 @@ class Catalogue:
             an empty folder. Everything known stays as it was.
         """
         with self._lock:
-            try:
-                told = self._hints.told()
-                changed = self._list() if told is None else self._follow(told, wanted)
-            except BaseException:
-                self._hints.list_next()  # what was told already is not told again
-                raise
+            now = time.monotonic()
+            move = last_move(self._storage, self._move) if self._list_seconds else None
+            idle = move is not None and move == self._move and now - self._listed < self._list_seconds
+            changed = False
+            if not idle:
+                self._move = None  # a listing that fails is made again
+                changed = self._list()
+                self._listed = now
+                # A pointer that went away between the listing and its reading is looked for once more.
+                self._move = move if self._complete else None
             self._refreshed = time.monotonic()
-            if self._saved is not None:
-                pointers = {alpha: s.pointer for alpha, s in self._snapshots.items()}
-                self._saved.keep(self._signatures, pointers, changed)
+            self._save(changed=changed)
             return changed
-
-    def _follow(self, told: Mapping[str, Signature], wanted: Collection[str]) -> bool:
-        found = {**told, **self._hints.look_for(alpha for alpha in wanted if alpha not in self._signatures)}
-        changed = [alpha for alpha, signature in found.items() if self._signatures.get(alpha) != signature]
-        if changed:
-            self._apply({**self._signatures, **found}, changed, set())
-        return bool(changed)
 
     def _list(self) -> bool:
         began = datetime.now(UTC)
-        self._hints.before_listing()
         listed = self._storage.entries(CATALOG)
         known = self._signatures
         # Most looks find what the last one found: with many alphas, comparing is all there is time for.
@@ -123,35 +117,32 @@ class Catalogue:
             [] if same else [alpha for alpha, signature in found.items() if known.get(alpha) != signature]
         )
         gone = set() if same else known.keys() - found.keys()
-        texts = self._hints.after_listing(found, changed)
         if changed or gone:
-            self._apply(found, changed, gone, texts)
-        # A pointer that went away between the listing and its reading is looked for once more.
-        self._entries_seen = listed if self._signatures == found else {}
-        if self._signatures != found:
-            self._hints.list_next()
+            self._apply(found, changed, gone)
+        self._complete = self._signatures == found
+        self._entries_seen = listed if self._complete else {}
         self.listed_at = began
         return bool(changed or gone)
 
-    def _apply(
-        self,
-        found: dict[str, Signature],
-        changed: list[str],
-        gone: set[str],
-        texts: Mapping[str, bytes] = MappingProxyType({}),
-    ) -> None:
+    def _read(self, found: Mapping[str, Signature], changed: list[str]) -> dict[str, bytes | None]:
+        """Return the bytes of pointers that changed, from the index where they are many."""
+        index = {} if are_few(len(changed), len(found)) else read_index(self._storage)
+        read: dict[str, bytes | None] = {
+            alpha: index[alpha][1] for alpha in changed if alpha in index and index[alpha][0] == found[alpha]
+        }
+        paths = {pointer_path(alpha): alpha for alpha in changed if alpha not in read}
+        return read | {paths[path]: data for path, data in self._storage.read_many(list(paths)).items()}
+
+    def _apply(self, found: dict[str, Signature], changed: list[str], gone: set[str]) -> None:
         snapshots = {alpha: snapshot for alpha, snapshot in self._snapshots.items() if alpha not in gone}
         signatures = {alpha: signature for alpha, signature in self._signatures.items() if alpha not in gone}
         broken = {alpha: reason for alpha, reason in self.broken.items() if alpha not in gone}
         unserved = {alpha: pointer for alpha, pointer in self._unserved.items() if alpha in found}
-        paths = {alpha: pointer_path(alpha) for alpha in changed}
-        read = self._storage.read_many([path for alpha, path in paths.items() if alpha not in texts])
-        for alpha, path in paths.items():
-            data = texts[alpha] if alpha in texts else read[path]
+        for alpha, data in self._read(found, changed).items():
             if data is None:
                 continue  # removed since the listing: the next refresh sees it gone
             try:
-                pointer = _decoded(alpha, path, data)
+                pointer = _decoded(alpha, pointer_path(alpha), data)
             except SnapshotCorrupt as error:
                 broken[alpha] = str(error)
             else:
@@ -175,6 +166,36 @@ class Catalogue:
         self._rows = {alpha: row for alpha, row in self._rows.items() if alpha in snapshots}
         self.listing = Listing(tuple(pointers), tuple(self._unserved.values()), self._rows)
 
+    def _load(self, file: Path) -> None:
+        """Begin with the pointers saved by an earlier process; a file that is damaged is passed over."""
+        try:
+            saved = decode(file.read_bytes())
+            pointers = {alpha: Pointer.decode(data, file.name) for alpha, (_, data) in saved.items()}
+        except (OSError, SnapshotCorrupt):
+            return
+        self._signatures = {alpha: signature for alpha, (signature, _) in saved.items()}
+        self._show({alpha: Snapshot(self._storage, pointer) for alpha, pointer in pointers.items()})
+
+    def _save(self, *, changed: bool) -> None:
+        """Write what is served to this machine's file, soon after it changed; a disk that takes no more leaves the old one."""
+        self._unsaved = self._unsaved or changed
+        if self._file is None or not self._unsaved or time.monotonic() - self._saved_at < _SAVE_SECONDS:
+            return
+        pointers = {
+            alpha: (self._signatures[alpha], snapshot.pointer.encode())
+            for alpha, snapshot in self._snapshots.items()
+            if alpha in self._signatures
+        }
+        draft = self._file.with_name(f"{uuid.uuid4().hex}.tmp")
+        with contextlib.suppress(OSError):
+            draft.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                draft.write_bytes(encode(pointers))
+                draft.replace(self._file)
+            finally:
+                draft.unlink(missing_ok=True)
+        self._unsaved, self._saved_at = False, time.monotonic()
+
     @property
     def withdrawn(self) -> Mapping[str, Pointer]:
         """Alpha id -> pointer of what operators withdrew: it is not served, but not lost either."""
@@ -187,11 +208,6 @@ class Catalogue:
     def pointers(self) -> tuple[Pointer, ...]:
         """Return every pointer, latest started first, the address as tiebreak."""
         return self.listing.pointers
-
-    @property
-    def index_fault(self) -> str | None:
-        """Why looks cannot go by the index of an object store; None when they do, and on a folder."""
-        return self._hints.fault
 
     @property
     def age(self) -> float:

@@ -8,7 +8,7 @@
     <root>/alphas/alpha_id=<id>/snapshot=<id>/probe.json            the sample by which runs are compared as they are published
     <root>/alphas/alpha_id=<id>/snapshot=<id>/<dataset>/[book=<book>/]part-0.parquet
     <root>/alphas/alpha_id=<id>/sealed_weeks.json                   what each seal said of every week; gc leaves it
-    <root>/index/                                                   on an object store: all pointers in two objects, a hint
+    <root>/index/                                                   on an object store: all pointers in one object, and the last move, hints
     <root>/refused/<digest of a seal.json>.json                     what `build --from` need not check again
     <root>/.staging/                                                builds at work; never read
 

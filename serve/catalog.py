@@ -17,7 +17,6 @@ from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
-from schemas.kinds import ALPHA_ID
 from serve.reader_lease import ReaderLease
 
 _log = structlog.get_logger("serve.catalog")
@@ -28,9 +27,6 @@ _REST_FACTOR: Final = 2.0
 seconds to list, and answering comes first."""
 _MAX_REST_SECONDS: Final = 5.0
 """Seconds such a pause takes at most: a publication is noticed within seconds all the same."""
-
-_MAX_WANTED: Final = 16
-"""Alphas that are looked for by themselves in one look: each is a read of the store that a caller caused."""
 _PIN_SECONDS: Final = 300.0
 """How long what is in memory of a snapshot that was replaced outlasts the last question that named it."""
 
@@ -47,7 +43,7 @@ class Catalog:
     seconds
         Pause between two looks.
     list_seconds
-        How long looks may go by what is cheaper than listing all pointers.
+        How long the pointers need not be listed while nothing says that one moved.
     changed
         Called after a look when something else is served than before, or is no longer asked for by its id.
     """
@@ -62,8 +58,6 @@ class Catalog:
         self._changed = changed
         self._storage = storage
         self._catalogue = Catalogue(storage, list_seconds)
-        self._wanted: set[str] = set()
-        self._index_fault: str | None = None
         self.resolve: Final = self._catalogue.resolve
         """Return the snapshot served under an address; to be asked once a request."""
         self._seconds = self._pause = seconds
@@ -141,11 +135,6 @@ class Catalog:
         return self._catalogue.age
 
     @property
-    def indexed(self) -> bool:
-        """Whether looks go by something cheaper than listing all pointers."""
-        return self._catalogue.index_fault is None
-
-    @property
     def followed(self) -> bool:
         """Whether the last look at the catalogue worked."""
         return self._failure is None
@@ -160,8 +149,6 @@ class Catalog:
         SnapshotCorrupt
             When the pointer of this very alpha cannot be read.
         """
-        if alpha_id is not None and len(self._wanted) < _MAX_WANTED:
-            self._wanted.add(alpha_id)  # looked for by itself at the next look
         if self._catalogue.age == float("inf"):
             raise StorageUnavailable("the catalogue was not read yet")
         if alpha_id in self._catalogue.broken:
@@ -194,7 +181,6 @@ class Catalog:
             _log.info("catalogue_reachable_again")
             self._failure = None
         self._lease.refresh(self._catalogue.listed_at)
-        self._tell_of_index()
         if changed:
             _ = self._catalogue.listing.edition  # found out here, where no request waits for it
             self._catalogue.listing.columns.prepare()
@@ -206,13 +192,6 @@ class Catalog:
             _log.info(
                 "catalogue_changed", alphas=len(self.pointers()), unreadable=sorted(broken), reason=first
             )
-
-    def _tell_of_index(self) -> None:
-        fault = self._catalogue.index_fault
-        if fault != self._index_fault:
-            log = _log.info if fault is None else _log.warning
-            log("catalogue_index", followed=fault is None, reason=fault)
-        self._index_fault = fault
 
     def _forget_idle(self) -> bool:
         """Forget what nobody asked for by its id lately; return whether there was any."""
@@ -229,9 +208,7 @@ class Catalog:
             raise StorageUnavailable(
                 f"{self._storage.base} holds snapshots and no {CATALOG}/: restore that folder, or build the seals again"
             )
-        wanted = [alpha for alpha in list(self._wanted) if ALPHA_ID.match(alpha)]
-        self._wanted.clear()
-        changed = self._catalogue.refresh(wanted)
+        changed = self._catalogue.refresh()
         self._first = False
         return changed
 

@@ -17,7 +17,7 @@ from datasets.figures.headline import has_headline
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.manifest import Manifest, digest
 from datasets.pointer import MAX_EARLIER_SNAPSHOTS, Earlier, Pointer, RolledBack
-from datasets.pointer_index import record
+from datasets.pointer_index import record_move
 from datasets.storage import Storage, Version
 from schemas.errors import OtherFormat, PublicationContended, PublicationRefused, SnapshotCorrupt
 from schemas.version import schema_version
@@ -142,7 +142,7 @@ def compare_and_swap(
             raise PublicationContended(
                 f"{alpha_id}: other builds moved its pointer {_MAX_ATTEMPTS} times meanwhile; try again"
             )
-    record(storage, alpha_id)
+    record_move(storage)
     return current
 
 

@@ -193,6 +193,7 @@ class Run:
                 display.done()
                 yield place, outcome, files.get(due[place].address, "")
             self._display = None
+        self._search.rebuild_index()
 
 
 def _executor(batch: Batch, cancellation: Cancellation) -> AbstractContextManager[Executor]:

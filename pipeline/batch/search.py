@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from datasets.catalogue import Catalogue
+from datasets.pointer_index import rebuild
 from datasets.storage import open_storage
 from pipeline.batch.batch import Batch
 from pipeline.batch.discover import Delivered, DiscoveredSeal, Seals, WorkPlan, choose, named
@@ -81,6 +82,10 @@ class Search:
         if found.due:
             self._storage.require_safe_writers()  # before a process is started for any of them
         return found
+
+    def rebuild_index(self) -> None:
+        """Rewrite the index of a bucket's pointers, once builds have moved many."""
+        rebuild(self._storage)
 
     def learn(self, one: DiscoveredSeal, outcome: Outcome, files: str) -> None:
         """Remember what became of a seal, whose listing was `files` before."""

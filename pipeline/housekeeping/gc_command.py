@@ -94,11 +94,7 @@ def gc(
             _tidy(storage)
             decisions, broken = _run(storage, alphas or there, policy, lock)
             lock.renew()
-            if not rebuild(storage):
-                echo(
-                    f"warning: the index of {storage.address} was not made anew; the next gc tries again",
-                    err=True,
-                )
+            rebuild(storage)
     gone = [
         (alpha, decision)
         for alpha, found in decisions.items()

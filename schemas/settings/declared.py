@@ -157,8 +157,8 @@ GROUPS: Final = (
                 name="list_seconds",
                 read=seconds(0, 3600),
                 type="seconds",
-                meaning="How long looks may go by the index of an object store, or by the time of a folder, before all "
-                "pointers are listed again; 0 lists them at every look.",
+                meaning="How long the pointers need not be listed while nothing says that one moved, `index/moved` in an "
+                "object store or the time of a folder; 0 lists them at every look.",
                 default=30.0,
             ),
             Setting(

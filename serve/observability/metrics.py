@@ -65,9 +65,6 @@ SAMPLED: Final[dict[str, Declared]] = {
     "catalogue_age_seconds": Declared("Seconds since the catalogue was last refreshed."),
     "catalogue_alphas": Declared("Alphas served."),
     "catalogue_unreadable": Declared("Alphas whose pointer cannot be read."),
-    "catalogue_indexed": Declared(
-        "1 where polls go by the index or the folder's time, 0 where they list.", across="livemin"
-    ),
     "snapshots_damaged": Declared("Alphas served whose manifest or files failed a check."),
     "component_state": Declared("2 is well, 1 degraded, 0 down.", ("component",), "livemin"),
     "rendered_rows_reads": Declared(
@@ -190,7 +187,6 @@ def values(service: ServerState) -> Iterator[Value]:
     yield "catalogue_age_seconds", (), snapshots.age
     yield "catalogue_alphas", (), len(snapshots.pointers())
     yield "catalogue_unreadable", (), len(snapshots.unreadable)
-    yield "catalogue_indexed", (), snapshots.indexed
     yield "snapshots_damaged", (), len(service.damage.alphas)
     yield from (("component_state", (name,), state) for name, state in service.components.states.items())
     yield from (("limiter_decisions", (name,), n) for name, n in service.access.decisions.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -73,10 +74,29 @@ def test_it_is_warm_after_a_restart_although_the_store_is_away(remote: Remote, c
     assert Path(snapshot.file("rebalances")).is_file()
 
 
-def test_a_damaged_catalogue_is_read_again(remote: Remote, cache: Cache) -> None:
+def _cut(data: bytes) -> bytes:
+    return data[:-20]
+
+
+def _of_another_format(data: bytes) -> bytes:
+    body = data.partition(b"\n")[2].replace(b'\\"format\\": 1', b'\\"format\\": 2')
+    return digest(body).encode() + b"\n" + body
+
+
+def _of_another_version(_: bytes) -> bytes:
+    body = b'{"Test_far":{"signature":["tag",1,""],"pointer":{}}}'
+    return digest(body).encode() + b"\n" + body
+
+
+@pytest.mark.parametrize("change", [_cut, _of_another_format, _of_another_version])
+def test_a_saved_catalogue_that_cannot_be_used_is_read_again(
+    remote: Remote, cache: Cache, change: Callable[[bytes], bytes]
+) -> None:
     Catalogue(open_storage(remote.url, cache=cache)).refresh()
     (saved,) = cache.folder.rglob("catalogue.json")
-    saved.write_bytes(saved.read_bytes()[:-20])
+    before = saved.read_bytes()
+    saved.write_bytes(change(before))
+    assert saved.read_bytes() != before
     catalogue = Catalogue(open_storage(remote.url, cache=cache))
     assert catalogue.pointers() == ()
     assert catalogue.refresh()

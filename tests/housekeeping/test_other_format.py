@@ -8,7 +8,6 @@ import orjson
 import pytest
 
 import datasets
-from datasets.cache.saved_catalogue import SavedCatalogue
 from datasets.layout import MANIFEST, pointer_path
 from datasets.manifest import FORMAT, digest
 from pipeline.snapshot_builder import build_seal
@@ -104,16 +103,6 @@ def test_a_snapshot_whose_manifest_is_of_another_format_is_neither_verified_nor_
         _ = datasets.open(history.root)[ALPHA].manifest
     assert build_seal(str(history.seals[2]), history.root).changed
     assert history.run("verify").exit_code == 0
-
-
-def test_a_catalogue_cached_in_another_format_is_read_again(history: History, tmp_path: Path) -> None:
-    saved = SavedCatalogue(tmp_path / "cache")
-    saved.keep({ALPHA: ("tag", 1, "")}, {ALPHA: history.pointer}, changed=True)
-    (file,) = (tmp_path / "cache").iterdir()
-    assert SavedCatalogue(tmp_path / "cache").load()[1] == {ALPHA: history.pointer}
-    body = file.read_bytes().partition(b"\n")[2].replace(b'"format":1', b'"format":2')
-    file.write_bytes(digest(body).encode() + b"\n" + body)
-    assert SavedCatalogue(tmp_path / "cache").load() == ({}, {})
 
 
 def test_what_a_later_version_added_without_changing_the_format_is_read(history: History) -> None:

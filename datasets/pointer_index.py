@@ -1,0 +1,144 @@
+"""The pointers of a root on an object store in one object, so that a first look is a listing and one read.
+
+::
+
+    <root>/index/pointers.json    entity tag, size and text of every pointer, rewritten by batches and gc
+    <root>/index/moved            written anew after each pointer that moves: an idle poll is one conditional read of it
+
+Both are hints. A text is used only where a listing of the store still shows its tag and size, and all pointers are listed
+now and then whatever the hints say. A node keeps a file of the same format, for its next start.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Mapping
+from typing import Final
+
+import orjson
+
+from datasets.layout import CATALOG, INDEX, by_alpha, pointer_path
+from datasets.manifest import digest
+from datasets.storage import Signature, Storage
+from schemas.errors import AlphaResultsError
+
+_log = logging.getLogger(__name__)
+
+INDEX_PATH: Final = f"{INDEX}/pointers.json"
+MOVED_PATH: Final = f"{INDEX}/moved"
+_FORMAT: Final = 2
+
+Texts = Mapping[str, tuple[Signature, bytes]]
+"""Alpha -> what a listing showed of its pointer, and the pointer's bytes."""
+
+
+def encode(pointers: Texts) -> bytes:
+    """Return the bytes of an index: a line with the digest of the rest, then a JSON document."""
+    entries = {alpha: (*signature, data.decode()) for alpha, (signature, data) in pointers.items()}
+    body = orjson.dumps({"format": _FORMAT, "pointers": entries})
+    return digest(body).encode() + b"\n" + body
+
+
+def decode(data: bytes | None) -> Texts:
+    """Read an index back; empty when there is none, it is damaged or of another format."""
+    expected, _, body = (data or b"").partition(b"\n")
+    if digest(body).encode() != expected:
+        return {}
+    found = orjson.loads(body)
+    if found.get("format") != _FORMAT:
+        return {}
+    return {alpha: (tuple(marks), text.encode()) for alpha, (*marks, text) in found["pointers"].items()}
+
+
+def are_few(changed: int, alphas: int) -> bool:
+    """Whether so many pointers are sooner read one by one than from the index."""
+    return changed <= 8 + alphas // 100
+
+
+def record_move(storage: Storage) -> None:
+    """Let readers of an object store know that a pointer moved; on a folder its time tells.
+
+    The publication stands whatever becomes of this: readers find the pointer when they list all of them next.
+    """
+    if storage.folder is not None:
+        return
+    try:
+        storage.write(MOVED_PATH, uuid.uuid4().hex.encode())
+    except (AlphaResultsError, OSError) as error:
+        _log.warning(
+            "%s of %s cannot be written, so serving nodes find the change when they list all pointers next: %s",
+            MOVED_PATH,
+            storage.address,
+            error,
+        )
+
+
+def last_move(storage: Storage, known: Signature | None) -> Signature | None:
+    """Name the last move of any pointer: equal names mean that none moved. None where nothing tells.
+
+    Parameters
+    ----------
+    known
+        The name found before, which spares reading the same again.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer.
+    """
+    if storage.folder is not None:
+        return storage.folder_signature(CATALOG)
+    found = storage.read_changed(MOVED_PATH, str(known[0]) if known else None)
+    if found is None:
+        return known
+    return None if found.tag is None else (found.tag,)
+
+
+def read_index(storage: Storage) -> Texts:
+    """Return what the index of an object store says; empty where there is none.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer.
+    """
+    return {} if storage.folder is not None else decode(storage.read_version(INDEX_PATH).data)
+
+
+def rebuild(storage: Storage) -> None:
+    """Rewrite the index of an object store by a listing, unless it lacks only few pointers.
+
+    One that cannot be written, or that somebody else rewrote meanwhile, costs first looks some reads and nothing else.
+    """
+    if storage.folder is not None:
+        return
+    try:
+        seen = storage.read_version(INDEX_PATH)
+        known, listed = decode(seen.data), by_alpha(storage.entries(CATALOG))
+        pointers = {
+            alpha: known[alpha]
+            for alpha, signature in listed.items()
+            if alpha in known and known[alpha][0] == signature
+        }
+        missing = [alpha for alpha in listed if alpha not in pointers]
+        if known and are_few(len(missing), len(listed)):
+            return
+        found = storage.read_many([pointer_path(alpha) for alpha in missing])
+        for alpha in missing:
+            data = found[pointer_path(alpha)]
+            if data is not None and _is_text(data):
+                pointers[alpha] = (listed[alpha], data)
+        storage.compare_and_swap(INDEX_PATH, encode(pointers), seen)
+        if not known:  # as in a root that was copied without its index
+            record_move(storage)
+    except (AlphaResultsError, OSError) as error:
+        _log.warning("the index of %s cannot be written: %s", storage.address, error)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
