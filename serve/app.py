@@ -98,7 +98,14 @@ def create(
                 files.close()
                 await stack.aclose()
 
-    inner = application(handlers, files, lifespan, docs=program.api_docs == "on", explorer=program.explorer)
+    inner = application(
+        handlers,
+        files,
+        lifespan,
+        service=service,
+        docs=program.api_docs == "on",
+        explorer=program.explorer,
+    )
     records = [recorder(program.log_level, console=logging.for_people(program.log_format))]
     if instruments is not None:
         records.append(instruments.answered)

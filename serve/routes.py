@@ -20,6 +20,9 @@ from serve.http.asgi import Application
 from serve.http.errors import as_api_error
 from serve.http.handler import EndpointHandler
 from serve.http.responses import failed
+from serve.sharing import routes as sharing
+from serve.sharing.profile import PATH as SHARING
+from serve.state import ServerState
 
 
 def application(
@@ -27,6 +30,7 @@ def application(
     files: Files,
     lifespan: Callable[[Litestar], AbstractAsyncContextManager[None]],
     *,
+    service: ServerState,
     docs: bool,
     explorer: bool,
 ) -> Application:
@@ -40,6 +44,8 @@ def application(
         Answers links.
     lifespan
         What is open while the server runs.
+    service
+        What answers are made with.
     docs, explorer
         Whether these pages are served.
     """
@@ -47,6 +53,7 @@ def application(
         [
             _mounted(files),
             *(handler.route() for handler in handlers),
+            sharing.router(service),
             *(api_docs.routes() if docs else ()),
             *(explorer_pages.routes() if explorer else ()),
         ],
@@ -70,6 +77,8 @@ def _mounted(files: Files) -> ASGIRouteHandler:
 
 
 def _unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+    if request.scope["path"].startswith(f"{SHARING}/"):
+        return sharing.failed(request, error)
     if isinstance(error, MethodNotAllowedException):
         return _failure(request, ApiError("method_not_allowed", "This path answers GET only."))
     return _failure(request, ApiError("not_found", "No such path."))

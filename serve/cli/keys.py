@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
@@ -23,6 +25,7 @@ from serve.cli.session import (
     spelled,
     store_options,
 )
+from serve.sharing.profile import make_profile
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _OF_ALPHAS: Final = ("alphas", "runs")
@@ -65,6 +68,18 @@ def _grants(command: Command) -> Command:
 @click.option("--like", metavar="KEY_ID", help="Give what this key has, but for what is named beside it.")
 @_grants
 @click.option("--raw/--no-raw", default=None, help="Show or hide the fields and books of the raw signal.")
+@click.option(
+    "--profile",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the key as a Delta Sharing profile too, into a new file that only you may read; needs --url.",
+)
+@click.option(
+    "--url",
+    envvar="ALPHA_RESULTS_PUBLIC_URL",
+    metavar="URL",
+    help="Address of the service that the profile names, such as https://alphas.example.org.",
+)
 @unpublished_option
 @json_option
 @store_options
@@ -77,6 +92,8 @@ def issue(
     name: str | None,
     like: str | None,
     raw: bool | None,
+    profile: Path | None,
+    url: str | None,
     unpublished: bool,
     **grants: Any,
 ) -> None:
@@ -89,6 +106,7 @@ def issue(
     for option, value in {"--account": account, "--name": name}.items():
         if value is None and like is None:
             raise click.UsageError(f"Missing option '{option}', or --like with the id of a key that has it.")
+    _require_profile(profile, url)
     require_published(datasets, {name: grants[name] for name in _OF_ALPHAS}, unpublished=unpublished)
 
     async def act(a: Administration) -> tuple[dict[str, Any], str]:
@@ -102,6 +120,8 @@ def issue(
         return a.keys.to_json(issued.record), issued.token
 
     row, token = administer(access_url, datasets, act)
+    if profile is not None and url is not None:
+        _write_profile(profile, make_profile(url, token, row["expires_at"]))
     asked = dict(row["granted"])
     if grants["endpoints"] is None and asked["endpoints"] == {"mode": "all"}:
         asked["endpoints"] = row["allow"]["endpoints"]  # the ceiling, whatever it is
@@ -112,6 +132,21 @@ def issue(
             err=True,
         )
     _show_token(row, token, as_json=as_json)
+
+
+def _require_profile(path: Path | None, url: str | None) -> None:
+    if path is None:
+        return
+    if url is None:
+        raise click.UsageError("--profile needs --url, or ALPHA_RESULTS_PUBLIC_URL.")
+    if path.exists():
+        raise click.UsageError(f"--profile: {path} exists; name a new file.")
+
+
+def _write_profile(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
 
 
 def _show_token(row: dict[str, Any], token: str, *, as_json: bool, **more: Any) -> None:

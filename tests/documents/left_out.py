@@ -30,11 +30,19 @@ class LeftOut(NamedTuple):
     why: str
 
 
+SHARED: Final = "tests/readers/test_delta_sharing.py reads a run by the client, in an environment of its own"
+PROFILE: Final = "tests/sharing/test_profile.py issues a key with a profile"
+SPARK: Final = "Spark's package for the protocol comes from Maven, which the tests do not reach"
+
+
 LEFT_OUT: Final = (
     LeftOut("CONTRIBUTING.md", "pip install uv", "the set-up of a checkout, with which .ci/run begins"),
     LeftOut("CONTRIBUTING.md", "serve/auth: ", NOTHING),
     LeftOut("CONTRIBUTING.md", "--- ", PATCHES),
     LeftOut("README.md", "pip install uv", DEMO),
+    LeftOut("docs/delta-sharing.md", "python -m serve keys issue", PROFILE),
+    LeftOut("docs/delta-sharing.md", "import delta_sharing", SHARED),
+    LeftOut("docs/delta-sharing.md", "scores = spark", SPARK),
     LeftOut("docs/installing.md", "pip install uv", DEMO),
     LeftOut("docs/installing.md", "pip install /path/to/the/checkout", INSTALLED),
     LeftOut("docs/installing.md", "alpha-results simulate", INSTALLED),

@@ -1,0 +1,276 @@
+"""Requests and answers of the Delta Sharing protocol, without I/O.
+
+Source: PROTOCOL.md of delta-io/delta-sharing, response format ``parquet``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+
+from schemas.errors import ApiError
+from schemas.table import Column
+from schemas.units import Type
+from serve.http.params import refusal
+
+SCHEMA: Final = "run"
+"""The one schema of each share."""
+VERSION_HEADER: Final = "Delta-Table-Version"
+PARTITION: Final = "book"
+MAX_PAGE: Final = 500
+"""Entries of a list on one page, and the default: clients that name no ``maxResults`` follow the tokens."""
+_NAMESPACE: Final = uuid.UUID("6d0a0d0c-6e0f-5b6a-9f0e-2c8f6a4b7d11")
+_TYPES: Final = {
+    Type.DATE: "date",
+    Type.TIMESTAMP: "timestamp",
+    Type.F64: "double",
+    Type.I64: "long",
+    Type.BOOL: "boolean",
+    Type.STR: "string",
+}
+_COMPARED: Final[Mapping[str, Callable[[str, str], bool]]] = {
+    "equal": lambda value, wanted: value == wanted,
+    "lessThan": lambda value, wanted: value < wanted,
+    "lessThanOrEqual": lambda value, wanted: value <= wanted,
+    "greaterThan": lambda value, wanted: value > wanted,
+    "greaterThanOrEqual": lambda value, wanted: value >= wanted,
+}
+_QUERY_FIELDS: Final = {
+    "predicateHints": list,
+    "jsonPredicateHints": str,
+    "limitHint": int,
+    "version": int,
+    "timestamp": str,
+    "startingVersion": int,
+    "endingVersion": int,
+    "refreshToken": str,
+    "includeRefreshToken": bool,
+    "idempotencyKey": str,
+}
+_PROTOCOL: Final = {"protocol": {"minReaderVersion": 1}}
+
+
+@dataclass(frozen=True, slots=True)
+class TableQuery:
+    """The body of a query.
+
+    Attributes
+    ----------
+    book
+        Decides of a book by its name whether the predicate hints may hold in its rows.
+    limit
+        Rows after which further files may be left out; None for no limit.
+    version, moment
+        The version wanted, or the one served at a moment; None for the one served now.
+    """
+
+    book: Callable[[str], bool]
+    limit: int | None
+    version: int | None
+    moment: datetime | None
+
+
+def bad_request(name: str, constraint: str) -> ApiError:
+    """Return the refusal of one broken parameter or field."""
+    return refusal([{"name": name, "constraint": constraint}])
+
+
+def parse_query(body: bytes) -> TableQuery:
+    """Read the body of a query.
+
+    Raises
+    ------
+    ApiError
+        ``bad_request``, naming the field that is no JSON, of another type, or asks for changes between versions.
+    """
+    try:
+        found = orjson.loads(body) if body else {}
+    except orjson.JSONDecodeError as error:
+        raise bad_request("body", "must be a JSON object") from error
+    if not isinstance(found, dict):
+        raise bad_request("body", "must be a JSON object")
+    for name, kind in _QUERY_FIELDS.items():
+        value = found.get(name)
+        if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
+            raise bad_request(name, f"must be of the type {kind.__name__}")
+    if found.get("startingVersion") is not None or found.get("endingVersion") is not None:
+        raise bad_request("startingVersion", "changes between versions are not shared; name one version")
+    limit, version = found.get("limitHint"), found.get("version")
+    if limit is not None and limit < 0:
+        raise bad_request("limitHint", "must be at least 0")
+    if version is not None and found.get("timestamp") is not None:
+        raise bad_request("timestamp", "cannot be given beside version")
+    moment = None if found.get("timestamp") is None else parse_moment("timestamp", found["timestamp"])
+    return TableQuery(_book_filter(found.get("jsonPredicateHints")), limit, version, moment)
+
+
+def parse_moment(name: str, text: str) -> datetime:
+    """Read an instant in ISO 8601 with its offset; ``bad_request`` when it is none."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise bad_request(name, "must be an instant in ISO 8601, such as 2026-01-31T00:00:00Z") from error
+    if found.tzinfo is None:
+        raise bad_request(name, "must have an offset from UTC, such as Z")
+    return found
+
+
+def version_of(published_at: str) -> int:
+    """Return the version of the snapshot first published at an instant: microseconds since 1970.
+
+    The number of a snapshot must never name another one. Counted among the snapshots that are kept it would, as soon as
+    gc removes one.
+    """
+    since = datetime.fromisoformat(published_at) - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def page(
+    names: Sequence[str], max_results: str | None, token: str | None
+) -> tuple[Sequence[str], str | None]:
+    """Return one page of a list and the token of the next, None after the last.
+
+    Parameters
+    ----------
+    names
+        In ascending order: a page begins behind the last name of the page before, whatever was published meanwhile.
+    max_results, token
+        As the client sent them.
+
+    Raises
+    ------
+    ApiError
+        ``bad_request`` for a number of results or a token that is none.
+    """
+    size = MAX_PAGE
+    if max_results is not None:
+        if not max_results.isascii() or not max_results.isdigit() or len(max_results) > 9:
+            raise bad_request("maxResults", "must be a whole number of at least 0")
+        size = min(int(max_results), MAX_PAGE)
+    if token:
+        try:
+            after = base64.b64decode(token, altchars=b"-_", validate=True).decode()
+        except (binascii.Error, ValueError) as error:
+            raise bad_request("pageToken", "must be the nextPageToken of an answer") from error
+        names = [name for name in names if name > after]
+    shown = names[:size]
+    if len(names) <= size or not shown:
+        return shown, None
+    return shown, base64.urlsafe_b64encode(shown[-1].encode()).decode()
+
+
+def listed(items: Iterable[Mapping[str, Any]], next_token: str | None) -> bytes:
+    """Return the body of a list."""
+    more = {} if next_token is None else {"nextPageToken": next_token}
+    return orjson.dumps({"items": list(items), **more})
+
+
+def table_id(alpha_id: str, table: str) -> str:
+    """Return the id of a table, the same in every deployment and version."""
+    return str(uuid.uuid5(_NAMESPACE, f"{alpha_id}/{table}"))
+
+
+def metadata_lines(
+    alpha_id: str, table: str, meaning: str, columns: Sequence[Column], *, by_book: bool
+) -> list[bytes]:
+    """Return the first two lines of an answer about a table: the protocol and the table.
+
+    Parameters
+    ----------
+    columns
+        Those that the key may have; a table stored by book has the book as its partition column besides.
+    """
+    fields = [_field(x.name, _TYPES[x.type], f"{x.meaning} Unit: {x.unit.value}.") for x in columns]
+    if by_book:
+        fields.append(_field(PARTITION, "string", "The book."))
+    metadata = {
+        "id": table_id(alpha_id, table),
+        "name": table,
+        "description": meaning,
+        "format": {"provider": "parquet"},
+        "schemaString": orjson.dumps({"type": "struct", "fields": fields}).decode(),
+        "partitionColumns": [PARTITION] if by_book else [],
+    }
+    return [orjson.dumps(_PROTOCOL), orjson.dumps({"metaData": metadata})]
+
+
+def file_line(
+    *,
+    url: str,
+    sha256: str,
+    book: str | None,
+    size: int,
+    rows: int,
+    version: int,
+    published_at: str,
+    expires: int,
+) -> bytes:
+    """Return the line of one file.
+
+    Parameters
+    ----------
+    expires
+        Unix time in seconds at which the address ends.
+    """
+    file = {
+        "url": url,
+        "id": sha256,
+        "partitionValues": {} if book is None else {PARTITION: book},
+        "size": size,
+        "stats": orjson.dumps({"numRecords": rows}).decode(),
+        "version": version,
+        "timestamp": int(datetime.fromisoformat(published_at).timestamp() * 1000),
+        "expirationTimestamp": expires * 1000,
+    }
+    return orjson.dumps({"file": file})
+
+
+def error_body(error: ApiError) -> bytes:
+    """Return an error as the protocol has it, with the parameters that were refused in its message."""
+    broken = (error.details or {}).get("parameters", ())
+    named = "; ".join(f"{x['name']}: {x['constraint']}" for x in broken)
+    message = f"{error.message} {named}." if named else error.message
+    return orjson.dumps({"errorCode": error.code.upper(), "message": message})
+
+
+def _field(name: str, kind: str, comment: str) -> dict[str, Any]:
+    return {"name": name, "type": kind, "nullable": True, "metadata": {"comment": comment}}
+
+
+def _book_filter(hints: str | None) -> Callable[[str], bool]:
+    """Return what the hints say of books. Hints need not be obeyed, so one that is not understood keeps every file."""
+    try:
+        tree = None if hints is None else orjson.loads(hints)
+    except orjson.JSONDecodeError:
+        tree = None
+    return lambda book: _may_hold(tree, book) is not False
+
+
+def _may_hold(node: Any, book: str) -> bool | None:
+    """Evaluate a predicate where only the book is known; None is unknown."""
+    if not isinstance(node, dict):
+        return None
+    operation, children = node.get("op"), node.get("children") or []
+    if not isinstance(children, list):
+        return None
+    if operation in {"and", "or"}:
+        found = [_may_hold(child, book) for child in children]
+        decided = operation == "or"  # one true decides an "or", one false an "and"
+        if decided in found:
+            return decided
+        return None if None in found else not decided
+    if operation == "not" and len(children) == 1:
+        negated = _may_hold(children[0], book)
+        return None if negated is None else not negated
+    compare = _COMPARED.get(str(operation))
+    match children:
+        case [{"op": "column", "name": "book"}, {"op": "literal", "value": str(wanted)}] if compare:
+            return compare(book, wanted)
+    return None

@@ -1,0 +1,324 @@
+"""Delta Sharing below ``/delta-sharing``: lists of shares and tables, and the signed files of a table.
+
+Each operation is a call of an endpoint of ``/v1`` in other words, so it needs that endpoint's grant and counts as one call:
+lists of shares :data:`LIST`, tables and their metadata :data:`TABLES`, a query :data:`FILES`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+from litestar import Request, Response, Router, get, post
+from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
+
+from datasets.pinned import still_kept
+from datasets.snapshot import Snapshot
+from schemas.endpoint import Endpoint
+from schemas.endpoints import ENDPOINTS, readable_tables
+from schemas.errors import AlphaNotPublished, ApiError, SnapshotNotKept
+from schemas.objects.downloads import TABLE_LIFETIME
+from schemas.tables import PUBLISHED_TABLES
+from serve.auth.caller import Caller
+from serve.auth.tokens import Credentials
+from serve.downloads.links import signed_url, stored_url
+from serve.downloads.tables import TableFile, offered, read_facts
+from serve.downloads.views import FileFacts
+from serve.http.errors import as_api_error
+from serve.http.request import ANSWERED
+from serve.http.request import Request as Answered
+from serve.sharing import protocol
+from serve.sharing.profile import PATH
+from serve.sharing.protocol import SCHEMA
+
+if TYPE_CHECKING:
+    from serve.state import ServerState
+
+LIST: Final = ENDPOINTS["catalog.alphas.list"]
+TABLES: Final = ENDPOINTS["catalog.alphas.tables.list"]
+FILES: Final = ENDPOINTS["catalog.alphas.tables.download"]
+MAX_BODY: Final = 2**16
+"""Bytes of a query's body."""
+_NDJSON: Final = "application/x-ndjson; charset=utf-8"
+_TABLE: Final = "/shares/{share:str}/schemas/{schema:str}/tables/{table:str}"
+_SHARE_HAS: Final = "There is no such share, schema or table for this key."
+
+
+def router(service: ServerState) -> Router:
+    """Return the routes of the protocol; every answer below the path, errors included, has the protocol's form."""
+    sharing = Sharing(service)
+
+    @get("/shares")
+    async def shares(request: Request[Any, Any, Any]) -> Response[bytes]:
+        return await sharing.shares(request)
+
+    @get("/shares/{share:str}")
+    async def share(request: Request[Any, Any, Any]) -> Response[bytes]:
+        return await sharing.share(request)
+
+    @get("/shares/{share:str}/schemas")
+    async def schemas(request: Request[Any, Any, Any]) -> Response[bytes]:
+        return await sharing.schemas(request)
+
+    @get(["/shares/{share:str}/schemas/{schema:str}/tables", "/shares/{share:str}/all-tables"])
+    async def tables(request: Request[Any, Any, Any]) -> Response[bytes]:
+        return await sharing.tables(request)
+
+    @get(_TABLE + "/version")
+    async def version(request: Request[Any, Any, Any]) -> Response[bytes]:
+        return await sharing.version(request)
+
+    @get(_TABLE + "/metadata")
+    async def metadata(request: Request[Any, Any, Any]) -> Response[bytes]:
+        return await sharing.metadata(request)
+
+    @post(_TABLE + "/query", status_code=200)
+    async def query(request: Request[Any, Any, Any]) -> Response[bytes]:
+        return await sharing.query(request)
+
+    return Router(
+        PATH,
+        route_handlers=[shares, share, schemas, tables, version, metadata, query],
+        exception_handlers={HTTPException: failed, Exception: failed},
+        request_max_body_size=MAX_BODY,
+    )
+
+
+def failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    """Answer a failure in the form of the protocol."""
+    ours = _answered()
+    if isinstance(error, MethodNotAllowedException):
+        error = ApiError("method_not_allowed", f"This path does not answer {request.method}.")
+    elif isinstance(error, NotFoundException):
+        error = ApiError("not_found", "No such path.")
+    elif isinstance(error, HTTPException) and error.status_code < 500:
+        error = protocol.bad_request("body", f"must be a JSON object of at most {MAX_BODY} bytes")
+    known = as_api_error(error, ours)
+    ours.code = known.code
+    headers = {**ours.answer_headers, **known.headers, "cache-control": "no-store"}
+    return Response(
+        protocol.error_body(known), status_code=known.status, headers=headers, media_type="application/json"
+    )
+
+
+class Sharing:
+    """Answers the operations of the protocol.
+
+    Parameters
+    ----------
+    service
+        Where keys and snapshots are looked up.
+    """
+
+    def __init__(self, service: ServerState) -> None:
+        self._service = service
+
+    async def shares(self, request: Request[Any, Any, Any]) -> Response[bytes]:
+        """List the alphas that the key may list and read."""
+        caller = await self._caller(LIST)
+        names = sorted(
+            x.alpha_id
+            for x in self._service.snapshots.pointers()
+            if caller.may_read_alpha(x.alpha_id) and caller.may_read_run(x.alpha_id)
+        )
+        return _list(request, names, lambda name: {"name": name})
+
+    async def share(self, request: Request[Any, Any, Any]) -> Response[bytes]:
+        """Return one share."""
+        snapshot = await self._snapshot(request, LIST)
+        return _json(orjson.dumps({"share": {"name": snapshot.alpha_id}}))
+
+    async def schemas(self, request: Request[Any, Any, Any]) -> Response[bytes]:
+        """List the one schema of a share."""
+        snapshot = await self._snapshot(request, LIST)
+        row = {"name": SCHEMA, "share": snapshot.alpha_id}
+        return _list(request, [SCHEMA], lambda _: row)
+
+    async def tables(self, request: Request[Any, Any, Any]) -> Response[bytes]:
+        """List the tables of a share that the key may have."""
+        snapshot = await self._snapshot(request, TABLES)
+        files = await self._service.compute(partial(_files, snapshot, _answered()))
+        names = sorted({file.link.table for file in files})
+        return _list(
+            request,
+            names,
+            lambda name: {
+                "name": name,
+                "schema": SCHEMA,
+                "share": snapshot.alpha_id,
+                "id": protocol.table_id(snapshot.alpha_id, name),
+            },
+        )
+
+    async def version(self, request: Request[Any, Any, Any]) -> Response[bytes]:
+        """Return the version served, or the first one at or after ``startingTimestamp``, in a header."""
+        snapshot = await self._snapshot(request, TABLES)
+        await self._table(request, snapshot)
+        since = request.query_params.get("startingTimestamp")
+        number = protocol.version_of(snapshot.published_at)
+        if since is not None:
+            moment = protocol.parse_moment("startingTimestamp", since)
+            later = [v for v in _versions(snapshot) if v >= protocol.version_of(moment.isoformat())]
+            if not later:
+                raise protocol.bad_request("startingTimestamp", "is later than the version served")
+            number = min(later)
+        return _json(b"", {protocol.VERSION_HEADER: str(number)})
+
+    async def metadata(self, request: Request[Any, Any, Any]) -> Response[bytes]:
+        """Return the columns of a table; of an earlier one with ``version`` or ``timestamp``."""
+        served = await self._snapshot(request, TABLES)
+        number, moment = request.query_params.get("version"), request.query_params.get("timestamp")
+        if number is not None and not (number.isascii() and number.isdigit() and len(number) <= 18):
+            raise protocol.bad_request("version", "must be a whole number")
+        snapshot = await self._at(
+            served,
+            None if number is None else int(number),
+            None if moment is None else protocol.parse_moment("timestamp", moment),
+        )
+        files = await self._table(request, snapshot)
+        return _lines(snapshot, _metadata(files))
+
+    async def query(self, request: Request[Any, Any, Any]) -> Response[bytes]:
+        """Sign an address of each file of a table; the answer is a credential, so nothing on the way may cache it."""
+        served = await self._snapshot(request, FILES)
+        wanted = protocol.parse_query(await request.body())
+        snapshot = await self._at(served, wanted.version, wanted.moment)
+        files = await self._table(request, snapshot)
+        lines, rows = _metadata(files), 0
+        expires = int(time.time()) + TABLE_LIFETIME
+        for file in files:
+            book = file.link.book
+            if book is not None and not wanted.book(book):
+                continue
+            if wanted.limit is not None and rows >= wanted.limit:
+                break
+            facts = await self._service.compute(partial(read_facts, self._service.table_views, file))
+            lines.append(await self._signed(file, facts, expires))
+            rows += facts.rows
+        return _lines(snapshot, lines)
+
+    async def _caller(self, endpoint: Endpoint) -> Caller:
+        """Run the checks of a key, in the order of every endpoint, and count the call."""
+        ours = _answered()
+        ours.endpoint = endpoint.id
+        access = self._service.access
+        ours.caller = await access.authorize(Credentials.of(ours.headers), ours.client, endpoint, ours)
+        return ours.caller
+
+    async def _snapshot(self, request: Request[Any, Any, Any], endpoint: Endpoint) -> Snapshot:
+        """Return the served snapshot of the share in the path."""
+        caller, alpha_id = await self._caller(endpoint), request.path_params["share"]
+        caller.require(TABLES, alpha_id)
+        snapshot = self._service.snapshots.resolve(alpha_id)
+        if snapshot is None:
+            self._service.snapshots.require_known(alpha_id)
+            raise ApiError("run_not_found", _SHARE_HAS)
+        if request.path_params.get("schema", SCHEMA) != SCHEMA:
+            raise ApiError("table_not_found", _SHARE_HAS)
+        return snapshot
+
+    async def _at(self, served: Snapshot, version: int | None, moment: datetime | None) -> Snapshot:
+        """Return the snapshot of a version, or the one last published before a moment.
+
+        Raises
+        ------
+        ApiError
+            ``snapshot_not_found`` when it is not kept.
+        """
+        if version is None and moment is None:
+            return served
+        known = _versions(served)
+        if moment is not None:
+            until = protocol.version_of(moment.isoformat())
+            version = max((number for number in known if number <= until), default=None)
+        snapshot = None if version is None else known.get(version)
+        if snapshot is None:
+            raise ApiError("snapshot_not_found", "This version was never published, or is not kept any more.")
+        try:
+            return await self._service.compute(
+                partial(self._service.snapshots.open_pinned, served.alpha_id, snapshot)
+            )
+        except (SnapshotNotKept, AlphaNotPublished):
+            raise ApiError(
+                "snapshot_not_found", "This version was never published, or is not kept any more."
+            ) from None
+
+    async def _table(self, request: Request[Any, Any, Any], snapshot: Snapshot) -> Sequence[TableFile]:
+        """Return the files of the table in the path, as far as the key may have them."""
+        ours = _answered()
+        ours.snapshot = snapshot
+        files = await self._service.compute(partial(_files, snapshot, ours))
+        wanted = [file for file in files if file.link.table == request.path_params["table"]]
+        if not wanted:
+            raise ApiError("table_not_found", _SHARE_HAS)
+        return wanted
+
+    async def _signed(self, file: TableFile, facts: FileFacts, expires: int) -> bytes:
+        url = await stored_url(self._service, file)
+        url = url or await signed_url(self._service, _answered(), file.link.path, expires)
+        return protocol.file_line(
+            url=url,
+            sha256=facts.sha256,
+            book=file.link.book,
+            size=facts.size,
+            rows=facts.rows,
+            version=protocol.version_of(file.snapshot.published_at),
+            published_at=file.snapshot.published_at,
+            expires=expires,
+        )
+
+
+def _answered() -> Answered:
+    request = ANSWERED.get()
+    assert request is not None, "every request passes the access log first"
+    return request
+
+
+def _files(snapshot: Snapshot, request: Answered) -> list[TableFile]:
+    readable = readable_tables(request.the_caller.callable_ids)
+    return list(offered(snapshot, readable, raw=request.raw))
+
+
+def _metadata(files: Sequence[TableFile]) -> list[bytes]:
+    link = files[0].link
+    table = PUBLISHED_TABLES[link.table]
+    return protocol.metadata_lines(
+        link.alpha, table.name, table.meaning, files[0].columns, by_book=bool(table.partition)
+    )
+
+
+def _versions(served: Snapshot) -> dict[int, str]:
+    """Return version -> snapshot of the served snapshot and of the earlier ones that are kept."""
+    pointer = served.pointer
+    kept = {
+        protocol.version_of(known.published_at): snapshot
+        for snapshot, known in pointer.earlier.items()
+        if still_kept(pointer, snapshot)
+    }
+    return {**kept, protocol.version_of(served.published_at): served.id}
+
+
+def _list(
+    request: Request[Any, Any, Any], names: Sequence[str], row: Callable[[str], Mapping[str, Any]]
+) -> Response[bytes]:
+    given = request.query_params
+    shown, token = protocol.page(names, given.get("maxResults"), given.get("pageToken"))
+    return _json(protocol.listed(map(row, shown), token))
+
+
+def _json(body: bytes, headers: dict[str, str] | None = None) -> Response[bytes]:
+    return _response(body, "application/json; charset=utf-8", headers or {})
+
+
+def _lines(snapshot: Snapshot, lines: Sequence[bytes]) -> Response[bytes]:
+    headers = {protocol.VERSION_HEADER: str(protocol.version_of(snapshot.published_at))}
+    return _response(b"\n".join([*lines, b""]), _NDJSON, headers)
+
+
+def _response(body: bytes, media_type: str, headers: dict[str, str]) -> Response[bytes]:
+    sent = {**_answered().answer_headers, **headers, "cache-control": "no-store"}
+    return Response(body, headers=sent, media_type=media_type)

@@ -1,0 +1,102 @@
+"""Who learns what by the protocol: every sort of key, every operation and share, beside what ``/v1`` answers it."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.sharing.asking import OPERATIONS, ask, files, operation
+from tests.support.contract_app import (
+    ABSENT,
+    BARE,
+    EMPTY,
+    FULL,
+    HIDDEN,
+    NOWHERE,
+    PLAIN,
+    UNDECIDED,
+    ContractApp,
+)
+
+SHARES = (FULL, PLAIN, UNDECIDED, EMPTY, BARE, HIDDEN, ABSENT, NOWHERE)
+KEYS = (
+    "reader",
+    "raw",
+    "administrator",
+    "testing",
+    "nothing",
+    "defaults",
+    "unlimited_metrics_only",
+    "elsewhere",
+    "suspended",
+    "revoked",
+    "former",
+    "expired",
+    "unknown",
+    "wrong_secret",
+    "malformed",
+    None,
+)
+TABLES = ("portfolio", "weekly_deciles")
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_key_is_refused_wherever_v1_refuses_it(api: ContractApp, name: str, key: str | None) -> None:
+    for share in SHARES:
+        for table in TABLES if "table" in OPERATIONS[name][1].rpartition("/schemas/")[2] else TABLES[:1]:
+            answer = operation(api, name, key, share, table)
+            if name == "query":
+                expected = api.get("catalog.alphas.tables.download", key=key, alpha=share, table=table)
+            else:
+                expected = api.get("catalog.alphas.tables.list", key=key, alpha=share)
+                if name in {"share", "schemas"} and expected.status_code == 403:
+                    # The list of shares needs the grant of the list of alphas, and the run on its own.
+                    listed = api.get("catalog.alphas.list", key=key)
+                    expected = expected if listed.status_code == 200 else listed
+            if name in {"version", "metadata"} and expected.status_code == 200:
+                offered = {file["table"] for file in expected.json()["data"]["files"]}
+                assert answer.status_code == (200 if table in offered else 404), (share, table)
+                continue
+            assert answer.status_code == expected.status_code, (share, table, answer.text)
+            if expected.status_code != 200:
+                code = expected.json()["error"]["code"]
+                assert answer.json()["errorCode"] == code.upper()
+                if expected.headers.get("retry-after") is None:
+                    assert answer.headers.get("retry-after") is None
+
+
+def test_a_share_that_a_key_may_not_read_is_answered_as_one_that_is_not_there(api: ContractApp) -> None:
+    for name in OPERATIONS:
+        hidden, absent = (operation(api, name, "testing", x, "portfolio") for x in (HIDDEN, ABSENT))
+        assert hidden.status_code == absent.status_code == 403
+        assert hidden.json() == absent.json()
+
+
+def test_every_operation_is_one_call(api: ContractApp) -> None:
+    def used() -> int:
+        return int(api.ok("meta.me", key="counted")["data"]["usage"]["day"])
+
+    before = used()
+    for name in OPERATIONS:
+        operation(api, name, "counted", FULL, "portfolio")
+    ask(api, "/shares", "counted")
+    assert used() - before == len(OPERATIONS) + 2  # with this question itself
+
+
+@pytest.mark.parametrize("key", ["second", "minute", "day", "month"])
+def test_a_used_up_limit_is_429_with_the_time_to_wait(api: ContractApp, key: str) -> None:
+    answers = [operation(api, "metadata", key, FULL, "portfolio") for _ in range(3)]
+    refused = answers[-1]
+    assert refused.status_code == 429
+    assert refused.json()["errorCode"] == api.refused("meta.me", key=key)["code"].upper()
+    assert int(refused.headers["retry-after"]) >= 1
+    assert refused.headers["x-ratelimit-limit-day"]
+
+
+def test_a_link_ends_with_its_key(api: ContractApp) -> None:
+    url = urlsplit(files(operation(api, "query", "reader", FULL, "portfolio"))[0]["url"])
+    assert api.client.get(f"{url.path}?{url.query}").status_code == 200
+    forged = url.query.replace(api.keys.ids["reader"], api.keys.ids["revoked"])
+    assert api.client.get(f"{url.path}?{forged}").status_code == 403

@@ -1,0 +1,66 @@
+"""`keys issue --profile`: what a client of Delta Sharing is given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from serve.cli.group import serve
+
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    def invoke(*arguments: str) -> tuple[int, str]:
+        store = f"sqlite:///{tmp_path}/access.sqlite3"
+        result = CliRunner().invoke(serve, [*arguments, "--access", store])
+        return result.exit_code, result.output
+
+    assert invoke("accounts", "create", "--email", "a@example.org")[0] == 0
+    return invoke
+
+
+def issue(*more: str) -> list[str]:
+    return ["keys", "issue", "--account", "a@example.org", "--name", "notebook", *more]
+
+
+def test_a_profile_has_the_address_the_key_and_its_end(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "profile.share"
+    flags = [
+        "--profile",
+        str(path),
+        "--url",
+        "https://alphas.example.org/",
+        "--expires",
+        "2099-01-01",
+        "--json",
+    ]
+    code, output = run(*issue(*flags))
+    assert code == 0, output
+    profile = json.loads(path.read_text())
+    assert profile == {
+        "shareCredentialsVersion": 1,
+        "endpoint": "https://alphas.example.org/delta-sharing",
+        "bearerToken": json.loads(output)["token"],
+        "expirationTime": json.loads(output)["expires_at"],
+    }
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_no_key_is_issued_where_the_profile_cannot_be_written(run: Run, tmp_path: Path) -> None:
+    there = tmp_path / "there.share"
+    there.write_text("mine")
+    for flags, word in [
+        (["--profile", str(there), "--url", "https://x.example.org"], "name a new file"),
+        (["--profile", str(tmp_path / "new.share")], "--url"),
+    ]:
+        code, output = run(*issue(*flags))
+        assert code == 2
+        assert word in output
+    assert there.read_text() == "mine"
+    assert json.loads(run("keys", "list", "--json")[1]) == []

@@ -1,0 +1,188 @@
+"""Tables by the Delta Sharing protocol: what is listed, what a query signs, and what an earlier version is."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import polars as pl
+import pytest
+
+from pipeline.snapshot_builder import build_seal
+from tests.sharing.asking import ask, files, lines, operation
+from tests.support import contract_app
+from tests.support.application import running
+from tests.support.contract_app import FULL, HIDDEN, PLAIN, ContractApp
+from tests.support.seals import make_seal
+from tests.support.waiting import eventually
+
+
+def downloaded(api: ContractApp, file: dict[str, object]) -> pl.DataFrame:
+    parts = urlsplit(str(file["url"]))
+    answer = api.client.get(f"{parts.path}?{parts.query}")
+    assert answer.status_code == 200, answer.text
+    assert len(answer.content) == file["size"]
+    assert hashlib.sha256(answer.content).hexdigest() == file["id"]
+    return pl.read_parquet(io.BytesIO(answer.content))
+
+
+def test_shares_are_the_alphas_that_a_key_may_list_and_read(api: ContractApp) -> None:
+    listed = [row["name"] for row in ask(api, "/shares", "testing").json()["items"]]
+    assert listed == sorted(row["alpha_id"] for row in api.rows("catalog.alphas.list", key="testing"))
+    assert FULL in listed
+    assert HIDDEN not in listed
+
+
+def test_pages_of_a_list_join_to_the_list(api: ContractApp) -> None:
+    everything = ask(api, "/shares").json()["items"]
+    paged, token = [], ""
+    while True:
+        body = ask(api, f"/shares?maxResults=2&pageToken={token}").json()
+        assert len(body["items"]) <= 2
+        paged += body["items"]
+        token = body.get("nextPageToken", "")
+        if not token:
+            break
+    assert paged == everything
+
+
+@pytest.mark.parametrize("query", ["maxResults=-1", "maxResults=x", "pageToken=%20", "pageToken=_w=="])
+def test_a_page_that_is_none_is_refused_by_the_parameter_s_name(api: ContractApp, query: str) -> None:
+    answer = ask(api, f"/shares?{query}")
+    assert answer.status_code == 400
+    assert answer.json()["errorCode"] == "BAD_REQUEST"
+    assert query.partition("=")[0] in answer.json()["message"]
+
+
+@pytest.mark.parametrize("key", ["reader", "raw"])
+def test_every_file_a_key_may_have_is_shared_with_its_columns(api: ContractApp, key: str) -> None:
+    offered = api.ok("catalog.alphas.tables.list", key=key, alpha=FULL)["data"]["files"]
+    named = [row["name"] for row in operation(api, "all-tables", key, FULL).json()["items"]]
+    assert named == sorted({file["table"] for file in offered})
+    for table in named:
+        answer = operation(api, "query", key, FULL, table)
+        shared = files(answer)
+        mine = [file for file in offered if file["table"] == table]
+        assert [(x["id"], x["size"]) for x in shared] == [(x["sha256"], x["size_bytes"]) for x in mine]
+        metadata = lines(answer)[1]["metaData"]
+        columns = [x["name"] for x in json.loads(metadata["schemaString"])["fields"]]
+        assert metadata["partitionColumns"] == (["book"] if mine[0]["book"] else [])
+        frame = downloaded(api, shared[0])
+        assert [x for x in columns if x not in metadata["partitionColumns"]] == [
+            x for x in frame.columns if x not in metadata["partitionColumns"]
+        ]
+        assert json.loads(shared[0]["stats"]) == {"numRecords": frame.height}
+        assert [x["partitionValues"].get("book") for x in shared] == [x["book"] for x in mine]
+
+
+def test_a_key_without_raw_access_gets_no_column_and_no_book_of_the_signal_before_smoothing(
+    api: ContractApp,
+) -> None:
+    for table in ("decisions", "portfolio", "books"):
+        for file in files(operation(api, "query", "reader", FULL, table)):
+            assert not str(file["partitionValues"].get("book", "")).startswith("raw_")
+            frame = downloaded(api, file)
+            assert not [name for name in frame.columns if name.startswith("raw_")]
+            if "book" in frame.columns:
+                assert not frame["book"].cast(pl.String).str.starts_with("raw_").any()
+
+
+def test_hints_of_a_book_leave_the_other_books_out_and_a_limit_ends_the_files(api: ContractApp) -> None:
+    every = files(operation(api, "query", "raw", FULL, "portfolio"))
+    book = {"op": "column", "name": "book", "valueType": "string"}
+    wanted = {
+        "op": "equal",
+        "children": [book, {"op": "literal", "value": "long_only", "valueType": "string"}],
+    }
+    day = {"op": "column", "name": "date", "valueType": "date"}
+    later = {
+        "op": "greaterThan",
+        "children": [day, {"op": "literal", "value": "2020-01-01", "valueType": "date"}],
+    }
+    for hint, expected in [
+        (wanted, {"long_only"}),
+        ({"op": "and", "children": [wanted, later]}, {"long_only"}),
+        ({"op": "or", "children": [wanted, later]}, {x["partitionValues"]["book"] for x in every}),
+        ({"op": "not", "children": [wanted]}, {x["partitionValues"]["book"] for x in every} - {"long_only"}),
+    ]:
+        hinted = {"jsonPredicateHints": json.dumps(hint)}
+        answer = files(operation(api, "query", "raw", FULL, "portfolio", body=hinted))
+        assert {x["partitionValues"]["book"] for x in answer} == expected
+    one = files(operation(api, "query", "raw", FULL, "portfolio", body={"limitHint": 1}))
+    assert [file["id"] for file in one] == [every[0]["id"]]
+    assert files(operation(api, "query", "raw", FULL, "portfolio", body={"limitHint": 0})) == []
+    for junk in ("", "{", "[]", '{"op": "equal"}', '{"op": "in", "children": 3}'):
+        ignored = operation(api, "query", "raw", FULL, "portfolio", body={"jsonPredicateHints": junk})
+        assert len(files(ignored)) == len(every)
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        (b"{", "body"),
+        (b"[]", "body"),
+        (b"x" * 70_000, "body"),
+        ({"limitHint": -1}, "limitHint"),
+        ({"limitHint": True}, "limitHint"),
+        ({"version": "1"}, "version"),
+        ({"timestamp": "yesterday"}, "timestamp"),
+        ({"timestamp": "2026-01-01T00:00:00"}, "timestamp"),
+        ({"version": 1, "timestamp": "2026-01-01T00:00:00Z"}, "timestamp"),
+        ({"startingVersion": 0}, "startingVersion"),
+    ],
+)
+def test_a_broken_query_is_refused_by_the_name_of_its_field(
+    api: ContractApp, body: object, named: str
+) -> None:
+    answer = operation(api, "query", "reader", FULL, "portfolio", body=body)
+    assert answer.status_code == 400
+    assert answer.json()["errorCode"] == "BAD_REQUEST"
+    assert named in answer.json()["message"]
+
+
+def test_names_that_are_not_there_are_404_in_the_form_of_the_protocol(api: ContractApp) -> None:
+    for path in (
+        f"/shares/{FULL}/schemas/other/tables",
+        f"/shares/{FULL}/schemas/run/tables/nothing/metadata",
+        f"/shares/{PLAIN}/schemas/run/tables/weekly_deciles/metadata",
+        "/shares/Test_nowhere",
+        "/nothing",
+    ):
+        answer = ask(api, path)
+        assert answer.status_code == 404, path
+        assert answer.json().keys() == {"errorCode", "message"}
+    assert ask(api, f"/shares/{FULL}/schemas/run/tables/portfolio/query").status_code == 404
+
+
+def test_a_version_names_the_same_rows_for_as_long_as_they_are_kept(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    build_seal(str(make_seal(tmp_path, alpha_id=FULL, weeks=20)), root)
+    with running(root) as client:
+        key = client.key()
+        api = ContractApp(client, contract_app.Keys({"reader": key}), root)
+        first = operation(api, "query", share=FULL, table="portfolio")
+        number = int(first.headers["delta-table-version"])
+        before = [file["id"] for file in files(first)]
+        later = make_seal(tmp_path / "later", alpha_id=FULL, weeks=22, sealed_at="2026-02-05T07:30:00Z")
+        build_seal(str(later), root)
+
+        def served() -> int:
+            return int(
+                operation(api, "version", share=FULL, table="portfolio").headers["delta-table-version"]
+            )
+
+        eventually(lambda: served() > number)
+        assert [x["id"] for x in files(operation(api, "query", share=FULL, table="portfolio"))] != before
+        named = operation(api, "query", share=FULL, table="portfolio", body={"version": number})
+        assert [file["id"] for file in files(named)] == before
+        assert int(named.headers["delta-table-version"]) == number
+        at = datetime.fromtimestamp(number / 1e6 + 1e-3, UTC).isoformat()
+        timed = operation(api, "query", share=FULL, table="portfolio", body={"timestamp": at})
+        assert [file["id"] for file in files(timed)] == before
+        for absent in ({"version": number - 1}, {"timestamp": "2001-01-01T00:00:00Z"}):
+            answer = operation(api, "query", share=FULL, table="portfolio", body=absent)
+            assert (answer.status_code, answer.json()["errorCode"]) == (404, "SNAPSHOT_NOT_FOUND")
