@@ -262,7 +262,7 @@ def _may_hold(node: Any, book: str) -> bool | None:
         return None
     if operation in {"and", "or"}:
         found = [_may_hold(child, book) for child in children]
-        decided = operation == "or"  # one true decides an "or", one false an "and"
+        decided: bool = operation == "or"  # one true decides an "or", one false an "and"
         if decided in found:
             return decided
         return None if None in found else not decided
