@@ -14,8 +14,9 @@ import polars as pl
 from datasets.figures.price import price_curve
 from datasets.figures.window import WHOLE_RUN, Window
 from datasets.snapshot import Snapshot
+from datasets.storage import open_storage
 from schemas.errors import KindNotPublished, SettingsError
-from schemas.market_data import MARKET_DATA
+from schemas.market_data import MARKET_DATA, USUAL_BENCHMARK
 from schemas.metrics.statistic import SOURCES
 from schemas.settings import SETTINGS
 from schemas.tables import PUBLISHED_TABLES
@@ -24,6 +25,7 @@ from schemas.warning_codes import CODES, by_member
 
 if TYPE_CHECKING:
     import datetime as dt
+    from collections.abc import Sequence
 
     import pandas as pd
 
@@ -33,8 +35,6 @@ _AUDIT: Final = {
     **dict.fromkeys(("unit", "reason", "details"), pl.String),
 }
 _ADJUSTED: Final = "adj_close"
-_USUAL: Final = "SPY"
-"""The benchmark that is meant where none is named."""
 
 
 class Alpha(Snapshot):
@@ -152,6 +152,63 @@ class Alpha(Snapshot):
         """
         return prices(self, market_data, symbol, book).curve
 
+    def exposures(
+        self,
+        market_data: str | os.PathLike[str] | None = None,
+        factors: str | os.PathLike[str] | None = None,
+        *,
+        benchmarks: Sequence[str] = (USUAL_BENCHMARK,),
+        book: str = "long_short",
+        window: Window = WHOLE_RUN,
+        rolling: int = 252,
+    ) -> dict[str, Any]:
+        """Return what benchmarks and factors explain of a book, as `/v1/alphas/{alpha}/exposures` answers.
+
+        Parameters
+        ----------
+        market_data, factors
+            Parquet files as docs/market-data.md describes them; None for what the settings of these names say, and without that
+            no such model.
+        benchmarks
+            Symbols, each regressed on by itself.
+        book
+            Whose returns.
+        window
+            Days to explain.
+        rolling
+            Sessions of each rolling regression.
+
+        Raises
+        ------
+        SettingsError
+            When a file breaks a rule or has no such symbol.
+        KindNotPublished
+            When the snapshot has no such book.
+        """
+        from datasets.factors import read_factors  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.figure_data import frames_of, read_ledger  # noqa: PLC0415 - as above
+        from datasets.figures.exposure_models import Model, explain, of_factors, span  # noqa: PLC0415 - as above
+
+        ledger = read_ledger(frames_of(self), self, book)
+        if ledger is None:
+            raise KindNotPublished(f"{self.alpha_id} has no ledger of the book {book}")
+        models, withheld = [], {}
+        days = span(ledger, window)
+        if market_data is None and SETTINGS["market_data"].variable not in os.environ:
+            withheld["benchmarks"] = "no market data were named"
+        else:
+            for symbol in benchmarks:
+                rows = _stored_prices(market_data, symbol)
+                close, adjusted = (rows[name].fill_null(math.nan).to_numpy() for name in ("close", _ADJUSTED))
+                models.append(Model.of_prices(symbol.upper(), rows["date"].to_numpy(), close, adjusted, days))
+        place = os.environ.get(SETTINGS["factors"].variable) if factors is None else os.fspath(factors)
+        if place is None:
+            withheld["factors"] = "no file of factors was named"
+        else:
+            found = read_factors(place, open_storage(place).read(""))
+            models.append(of_factors(found.names, found.days, found.returns))
+        return {"book": book, **explain(ledger, window, models, rolling, withheld)}
+
     def factor(self, column: str = "score") -> pd.Series:
         """Return a column of the cross-sections as alphalens takes a factor: by `date` and `asset`, without nulls.
 
@@ -228,19 +285,7 @@ def prices(
     SettingsError
         When there is no market data, or it lacks a column or the symbol, or has two rows of one day.
     """
-    place, stored = _market_data(market_data)
-    names = stored.collect_schema().names()
-    adjusted = pl.col(_ADJUSTED) if _ADJUSTED in names else pl.lit(None)
-    wanted = pl.col("symbol").str.to_uppercase() == symbol.upper()
-    columns = [
-        pl.col("date").cast(pl.Date),
-        pl.col("close").cast(pl.Float64),
-        adjusted.cast(pl.Float64).alias(_ADJUSTED),
-    ]
-    stored_rows = stored.filter(wanted).select(columns).sort("date").collect()
-    if stored_rows.is_empty() or stored_rows["date"].is_duplicated().any():
-        what = "holds no row" if stored_rows.is_empty() else "holds two rows of one day"
-        raise SettingsError(f"{place} {what} of {symbol.upper()}")
+    stored_rows = _stored_prices(market_data, symbol)
     sessions = (
         run.scan("equity_curve", book)
         .filter(within(window))
@@ -276,13 +321,31 @@ def default_symbol(market_data: str | os.PathLike[str] | None) -> str:
     """
     place, stored = _market_data(market_data)
     found = stored.select(pl.col("symbol").str.to_uppercase().unique().sort()).collect()["symbol"].to_list()
-    if len(found) == 1 or _USUAL not in found:
+    if len(found) == 1 or USUAL_BENCHMARK not in found:
         if len(found) != 1:
             raise SettingsError(
                 f"{place} holds {', '.join(found) or 'no symbol'}: say which is the benchmark"
             )
         return str(found[0])
-    return _USUAL
+    return USUAL_BENCHMARK
+
+
+def _stored_prices(market_data: str | os.PathLike[str] | None, symbol: str) -> pl.DataFrame:
+    """Read `date`, `close` and `adj_close` of a symbol, ascending."""
+    place, stored = _market_data(market_data)
+    names = stored.collect_schema().names()
+    adjusted = pl.col(_ADJUSTED) if _ADJUSTED in names else pl.lit(None)
+    wanted = pl.col("symbol").str.to_uppercase() == symbol.upper()
+    columns = [
+        pl.col("date").cast(pl.Date),
+        pl.col("close").cast(pl.Float64),
+        adjusted.cast(pl.Float64).alias(_ADJUSTED),
+    ]
+    rows = stored.filter(wanted).select(columns).sort("date").collect()
+    if rows.is_empty() or rows["date"].is_duplicated().any():
+        what = "holds no row" if rows.is_empty() else "holds two rows of one day"
+        raise SettingsError(f"{place} {what} of {symbol.upper()}")
+    return rows
 
 
 def _market_data(market_data: str | os.PathLike[str] | None) -> tuple[str, pl.LazyFrame]:

@@ -301,6 +301,17 @@ _ALL: Final = (
         allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
+        "research.exposures",
+        _RUN + "/exposures",
+        "What of a book's returns benchmarks and factors explain: coefficients, what is left, the profit of each.",
+        "exposures",
+        Shape.OBJECT,
+        parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.BENCHMARKS, p.ROLLING, p.SNAPSHOT),
+        errors=("unknown_book", "benchmark_unavailable"),
+        datasets=("portfolio",),
+        allow_list=AllowListScope.RUNS,
+    ),
+    Endpoint(
         "admin.alphas.list",
         "/v1/admin/alphas",
         "Every alpha with its snapshot and what its run lacks.",

@@ -1,4 +1,4 @@
-"""What a file of market data holds, and how benchmarks are called when the file does not say."""
+"""What a file of market data and a file of factors hold, and how benchmarks are called when the file does not say."""
 
 from __future__ import annotations
 
@@ -54,3 +54,30 @@ DEFAULT_NAMES: Final = {"SPY": "SPDR S&P 500 ETF Trust", "SIMSPY": "Simulated ma
 
 SIMULATED_SYMBOLS: Final = frozenset({"SIMSPY"})
 """Symbols that are simulated whatever the metadata of their file says: the index of the reference engine."""
+
+FACTORS: Final = Table(
+    name="factors",
+    meaning="The return of one factor on one day.",
+    columns=(
+        Column("date", Type.DATE, Unit.DATE, "Trading session."),
+        Column("factor", Type.STR, Unit.NONE, "Name of the factor, such as `SMB`.", bound=Bound.TICKER),
+        Column(
+            "return",
+            Type.F64,
+            Unit.RATIO,
+            "Return of the day, of a portfolio that needs no capital or less the risk-free return; 0.01 is one per cent.",
+        ),
+    ),
+    key=("factor", "date"),
+    sort=("factor", "date"),
+    sealed=False,
+    published=False,
+)
+"""Columns of a file of factors; others are ignored."""
+
+MAX_FACTORS: Final = 20
+"""Factors of a file at most: an alpha is explained by all of them at once."""
+RISK_FREE_FACTOR: Final = "RF"
+"""Name under which factor libraries list the risk-free rate, which is no factor."""
+USUAL_BENCHMARK: Final = "SPY"
+"""The benchmark that is meant where none is named."""

@@ -267,6 +267,23 @@ TRIAL_DEVIATION: Final = Parameter(
     minimum=0,
 )
 
+MAX_BENCHMARKS: Final = 10
+"""Benchmarks that one request regresses on, each by itself."""
+BENCHMARKS: Final = Parameter(
+    "benchmarks",
+    ParameterKind.SYMBOLS,
+    f"Symbols of `/v1/benchmarks`, at most {MAX_BENCHMARKS}, each regressed on by itself. `SPY` when left out, or the first one "
+    "where the market data have no SPY.",
+)
+ROLLING: Final = Parameter(
+    "rolling",
+    ParameterKind.INTEGER,
+    "Measured sessions of each rolling regression.",
+    default=252,
+    minimum=20,
+    maximum=1260,
+)
+
 SNAPSHOT: Final = Parameter(
     "snapshot",
     ParameterKind.TEXT,

@@ -30,6 +30,7 @@ class Settings:
     neighbours: str | None = _declared("neighbours")
     verify_seconds: float = _declared("verify_seconds")
     market_data: str | None = _declared("market_data")
+    factors: str | None = _declared("factors")
     archives: str | None = _declared("archives")
     archives_public_endpoint: str | None = _declared("archives_public_endpoint")
     datasets_public_endpoint: str | None = _declared("datasets_public_endpoint")

@@ -21,6 +21,7 @@ from serve.downloads.archives import SourceArchives
 from serve.downloads.links import checked_public_url
 from serve.downloads.views import TableViews
 from serve.market_data import MarketData
+from serve.market_data.factors import FactorFile
 from serve.object_signing import ObjectSigner, checked_endpoint, parse_bucket
 from serve.observability.damage import Damage
 from serve.observability.health import Components
@@ -93,6 +94,7 @@ class ServerState:
         self.metrics = Metrics(self.engine, caches["run_figures"], caches["metrics"], self.damage.note)
         self.luck = LuckAnswers(self.engine, caches["luck"])
         self.market_data = MarketData(settings.market_data)
+        self.factors = FactorFile(settings.factors)
         self.source_downloads = SourceArchives(storage, settings.archives, settings.archives_public_endpoint)
         bucket, prefix = parse_bucket(settings.datasets, "ALPHA_RESULTS_DATASETS")
         endpoint = checked_endpoint(

@@ -129,7 +129,7 @@ def newey_west(series: Floats) -> NeweyWest | Unavailable:
     )
 
 
-_MAX_CONDITION: Final = 1e8
+MAX_CONDITION: Final = 1e8
 """Ratio of the largest to the smallest singular value of the standardised regressors beyond which their coefficients are
 not told apart: half of the digits of a double are then lost."""
 
@@ -142,13 +142,16 @@ class Coefficient:
     ----------
     value
         In the unit of the outcome over that of the regressor.
+    standard_error
+        In the same unit; None when the fit leaves no residual to estimate it from.
     t_stat
-        In standard errors; None when the fit leaves no residual to estimate them from.
+        In standard errors; None likewise.
     p_value
         Two-sided, from Student's t with as many degrees of freedom as observations less coefficients; None likewise.
     """
 
     value: float
+    standard_error: float | None
     t_stat: float | None
     p_value: float | None
 
@@ -169,6 +172,8 @@ class Regression:
         Autocovariances used.
     observations
         Rows.
+    residual_deviation
+        Sample deviation of what is left, over observations less coefficients; 0 where nothing is.
     """
 
     intercept: Coefficient
@@ -176,9 +181,10 @@ class Regression:
     r_squared: float
     lags: int
     observations: int
+    residual_deviation: float
 
 
-def regress(outcome: Floats, regressors: Floats) -> Regression | Unavailable:
+def regress(outcome: Floats, regressors: Floats, *, what: str = "the others") -> Regression | Unavailable:
     """Regress a series on others and an intercept, with Newey-West standard errors.
 
     The lag is that of :func:`datasets.figures.newey_west.bandwidth`, the weights are Bartlett's, and there is no small-sample
@@ -190,6 +196,8 @@ def regress(outcome: Floats, regressors: Floats) -> Regression | Unavailable:
         In order of date, without NaN.
     regressors : Floats, shape (n_observations, n_regressors)
         At least one regressor, without NaN.
+    what : str
+        The regressors in the plural, as reasons name them.
 
     Returns
     -------
@@ -209,12 +217,12 @@ def regress(outcome: Floats, regressors: Floats) -> Regression | Unavailable:
     if n < least:
         return too_few(n, least, "common sessions")
     if is_constant(outcome) or constant_rows(regressors.T).any():
-        return no_variation("returns of the alpha, or of one of the others,")
+        return no_variation(f"returns of the alpha, or of one of {what},")
     means, scales = regressors.mean(axis=0), regressors.std(axis=0)
     standardised = (regressors - means) / scales
     singular = np.linalg.svd(standardised, compute_uv=False)
-    if singular[-1] * _MAX_CONDITION < singular[0]:
-        return Unavailable("nonpositive_variance", "the returns of the others determine one another")
+    if singular[-1] * MAX_CONDITION < singular[0]:
+        return Unavailable("nonpositive_variance", f"the returns of {what} determine one another")
     design = np.column_stack([np.ones(n), standardised])
     q, r = np.linalg.qr(design)
     fitted = np.linalg.solve(r, q.T @ outcome)
@@ -231,11 +239,12 @@ def regress(outcome: Floats, regressors: Floats) -> Regression | Unavailable:
     def coefficient(place: int) -> Coefficient:
         value = float(coefficients[place])
         if exact or errors[place] <= 0:
-            return Coefficient(value, None, None)
+            return Coefficient(value, None, None, None)
         t_stat = value / errors[place]
-        return Coefficient(value, t_stat, 2.0 * float(stdtr(n - k - 1, -abs(t_stat))))
+        return Coefficient(value, errors[place], t_stat, 2.0 * float(stdtr(n - k - 1, -abs(t_stat))))
 
     total = outcome - outcome.mean()
     r_squared = 1.0 - float(residuals @ residuals) / float(total @ total)
     slopes = tuple(coefficient(place) for place in range(1, k + 1))
-    return Regression(coefficient(0), slopes, min(1.0, max(0.0, r_squared)), lags, n)
+    left = 0.0 if exact else float(np.sqrt(residuals @ residuals / (n - k - 1)))
+    return Regression(coefficient(0), slopes, min(1.0, max(0.0, r_squared)), lags, n, left)

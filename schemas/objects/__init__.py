@@ -10,6 +10,7 @@ from schemas.metrics.payload import METRICS
 from schemas.objects.audit import AUDIT
 from schemas.objects.description import DESCRIPTION
 from schemas.objects.downloads import DOWNLOADS
+from schemas.objects.exposures import EXPOSURES
 from schemas.objects.history import HISTORY
 from schemas.objects.keys import KEY, KEY_USAGE, ME
 from schemas.objects.luck import LUCK
@@ -23,7 +24,9 @@ OBJECTS: Final[dict[str, Field]] = {
 }
 """Payloads that are not table rows."""
 
-RESEARCH: Final[dict[str, Field]] = {field.name: field for field in (AUDIT, *PEERS, LUCK, *HISTORY)}
+RESEARCH: Final[dict[str, Field]] = {
+    field.name: field for field in (AUDIT, *PEERS, LUCK, EXPOSURES, *HISTORY)
+}
 """Payloads of research questions, beyond the interface as it was given."""
 
 PAYLOADS: Final[dict[str, Field]] = {**ROW_FIELDS, **OBJECTS, **RESEARCH}

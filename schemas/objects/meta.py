@@ -59,6 +59,7 @@ _OWN: Final[dict[str, tuple[Field, ...]]] = {
     "performance.metrics": (_SOURCE_ALPHA_ID,),
     "performance.audit": (_SOURCE_ALPHA_ID,),
     "research.luck": (_SOURCE_ALPHA_ID,),
+    "research.exposures": (_SOURCE_ALPHA_ID,),
     "research.neighbours": NEIGHBOURS_META,
     "research.changes": (
         text(

@@ -100,6 +100,13 @@ GROUPS: Final = (
                 otherwise="no benchmarks",
             ),
             Setting(
+                name="factors",
+                read=text,
+                type="path or URL",
+                meaning="Parquet file with the daily returns of factors, that `/exposures` explains books by.",
+                otherwise="no factors",
+            ),
+            Setting(
                 name="archives_public_endpoint",
                 read=text,
                 type="URL",

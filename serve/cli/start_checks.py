@@ -15,7 +15,7 @@ from serve.settings import Settings
 
 
 def check(program: Settings, access: AccessSettings) -> None:
-    """Open and close the root and the stores of keys and of counts, so that what is wrong with one is said in one line.
+    """Open the root, the file of factors and the stores of keys and of counts, so that what is wrong with one is said in one line.
 
     Raises
     ------
@@ -25,6 +25,7 @@ def check(program: Settings, access: AccessSettings) -> None:
     # As the next function says.
     from datasets.storage import open_storage  # noqa: PLC0415
     from serve.auth.authenticator import Authenticator  # noqa: PLC0415
+    from serve.market_data.factors import FactorFile  # noqa: PLC0415
 
     async def open_stores() -> None:
         opened = await Authenticator.open(access)
@@ -38,6 +39,7 @@ def check(program: Settings, access: AccessSettings) -> None:
         raise SettingsError(
             f"--datasets: there is no folder {program.datasets!r}; `python -m pipeline build` publishes into one"
         )
+    FactorFile(program.factors).load()
     asyncio.run(open_stores())
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+from datasets.operator_files import read_columns, refused
 from schemas.errors import SettingsError
 from schemas.market_data import DEFAULT_NAMES, MARKET_DATA, SIMULATED_KEY, SIMULATED_SYMBOLS
-from schemas.table import PATTERNS, Bound, Column
-from schemas.units import Type
 from serve.market_data.series import Benchmark
 
 _YES: Final = frozenset({"1", "true", "yes"})
@@ -79,117 +75,12 @@ def _benchmark(symbol: str, rows: pl.DataFrame) -> Benchmark:
 
 def _rows(file: str, data: bytes) -> pl.DataFrame:
     """Decode one file to the declared columns, absent ones null, with where each row came from."""
-    try:
-        parquet = pq.ParquetFile(pa.BufferReader(data))
-        present = [column.name for column in MARKET_DATA if column.name in parquet.schema_arrow.names]
-        frame = pl.from_arrow(parquet.read(columns=present))
-        metadata = parquet.metadata.metadata or {}
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _refused(file, "it is a Parquet file", str(error).splitlines()[0]) from error
-    assert isinstance(frame, pl.DataFrame)
-    missing = [column.name for column in MARKET_DATA if not column.optional and column.name not in present]
-    if missing:
-        raise _refused(
-            file,
-            f"it has the columns {', '.join(c.name for c in MARKET_DATA if not c.optional)}",
-            f"there is no {missing[0]}",
-        )
-    columns = [
-        _checked(file, column, frame[column.name])
-        if column.name in frame.columns
-        else pl.Series(column.name, [None] * frame.height, dtype=_STORED[column.type])
-        for column in MARKET_DATA
-    ]
-    said = metadata.get(SIMULATED_KEY.encode(), b"").decode("utf-8", "replace")
-    return (
-        pl.DataFrame(columns)
-        .with_columns(pl.col("symbol").str.to_uppercase())
-        .with_columns(
-            pl.lit(file).alias(_FILE), pl.lit(said.strip().lower() in _YES, pl.Boolean).alias(_SIMULATED)
-        )
+    found = read_columns(MARKET_DATA, "market data", file, data)
+    said = found.metadata.get(SIMULATED_KEY.encode(), b"").decode("utf-8", "replace")
+    return found.rows.with_columns(pl.col("symbol").str.to_uppercase()).with_columns(
+        pl.lit(file).alias(_FILE), pl.lit(said.strip().lower() in _YES, pl.Boolean).alias(_SIMULATED)
     )
 
 
-def _checked(file: str, column: Column, values: pl.Series) -> pl.Series:
-    """Return a column in its declared type, or say which rule it breaks and where."""
-    cast = _CASTS[column.type](values)
-    if cast is None:
-        raise _refused(file, f"{column.name} is {_WANTED[column.type]}", f"it is {values.dtype}")
-    if column.type is Type.F64 and column.nullable:
-        cast = cast.fill_nan(None)  # how data frames write "not known"
-    if cast.null_count() and not column.nullable:
-        row = cast.is_null().arg_true()[0]
-        raise _refused(file, f"{column.name} has no nulls", f"there is one in row {row}")
-    broken = cast.drop_nulls().filter(~_BOUNDS[column.bound](cast.drop_nulls()))
-    if broken.len():
-        raise _refused(file, f"{column.name} is {_SAID[column.bound]}", f"it is {broken[0]!r} in one row")
-    return cast
-
-
 def _refused(file: str, rule: str, found: str) -> SettingsError:
-    return SettingsError(f"market data {file}: the rule is that {rule}, but {found}; correct the file")
-
-
-def _days(values: pl.Series) -> pl.Series | None:
-    """Accept days, and timestamps without a zone that all stand at midnight."""
-    if values.dtype == pl.Date:
-        return values if _written(values) else None
-    if not isinstance(values.dtype, pl.Datetime) or values.dtype.time_zone is not None:
-        return None
-    days = values.cast(pl.Date)
-    whole = days.cast(values.dtype).equals(values, null_equal=True)
-    return days if whole and _written(days) else None
-
-
-def _written(days: pl.Series) -> bool:
-    """Whether every day can be written YYYY-MM-DD."""
-    return bool(days.drop_nulls().is_between(dt.date.min, dt.date.max).all())
-
-
-def _numbers(values: pl.Series) -> pl.Series | None:
-    return values.cast(pl.Float64) if values.dtype.is_numeric() else None
-
-
-def _texts(values: pl.Series) -> pl.Series | None:
-    return values.cast(pl.String) if values.dtype in (pl.String, pl.Categorical, pl.Enum) else None
-
-
-def _any(values: pl.Series) -> pl.Series:
-    return values.is_not_null()
-
-
-def _positive(values: pl.Series) -> pl.Series:
-    return values.is_finite() & (values > 0)
-
-
-def _ticker(values: pl.Series) -> pl.Series:
-    return values.str.contains(f"^{PATTERNS[Bound.TICKER]}$") & ~values.str.contains("/", literal=True)
-
-
-def _named(values: pl.Series) -> pl.Series:
-    return values.str.contains(f"^{PATTERNS[Bound.NAME]}$") & (values.str.strip_chars().str.len_bytes() > 0)
-
-
-_CASTS: Final[dict[Type, Callable[[pl.Series], pl.Series | None]]] = {
-    Type.DATE: _days,
-    Type.F64: _numbers,
-    Type.STR: _texts,
-}
-_STORED: Final = {Type.DATE: pl.Date, Type.F64: pl.Float64, Type.STR: pl.String}
-_WANTED: Final = {
-    Type.DATE: "a DATE, or a timestamp at midnight without a zone, of the years 1 to 9999",
-    Type.F64: "a number",
-    Type.STR: "text",
-}
-_BOUNDS: Final[dict[Bound, Callable[[pl.Series], pl.Series]]] = {
-    Bound.ANY: _any,
-    Bound.POSITIVE: _positive,
-    Bound.TICKER: _ticker,
-    Bound.NAME: _named,
-}
-_SAID: Final = {
-    Bound.ANY: "anything",
-    Bound.POSITIVE: "a finite number above 0",
-    Bound.TICKER: "not empty, without comma, slash or space, at most 64 printable characters",
-    Bound.NAME: "not empty, at most 256 characters, without control characters",
-}
+    return refused("market data", file, rule, found)

@@ -8,7 +8,7 @@ import pytest
 
 from schemas.endpoint import AllowListScope, Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
-from schemas.parameters import FROM_SNAPSHOT, SNAPSHOT, TO_SNAPSHOT, Parameter, ParameterKind
+from schemas.parameters import BENCHMARKS, FROM_SNAPSHOT, SNAPSHOT, TO_SNAPSHOT, Parameter, ParameterKind
 from serve.pages.changes import START, Cursor
 from tests.contract.cases import CASES, OF_AN_ALPHA, WINDOWED, asked, every
 from tests.support.contract_app import FULL, HIDDEN, ContractApp
@@ -66,7 +66,7 @@ def lawful(parameter: Parameter) -> tuple[str, ...]:
                 else (words[0], ",".join(words), f"{words[0]},{words[0]}")
             )
         case ParameterKind.SYMBOLS | ParameterKind.ALPHAS | ParameterKind.CURSOR:
-            return LISTS[parameter.kind]
+            return ("SPY", "SPY,SPY", " SPY\t") if parameter is BENCHMARKS else LISTS[parameter.kind]
         case ParameterKind.TEXT:
             # Which snapshots there are is asked in tests/contract/test_snapshots.py.
             texts = ("", "a", "%", "_", "'", '"', "\\", "é", "\x00", "a" * 2000)

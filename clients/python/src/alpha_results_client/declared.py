@@ -114,6 +114,9 @@ ARGUMENTS: dict[str, Argument] = {
     'research.luck book': Argument('book', 'book', 'str', 'The book to read.', False, True, 'long_short'),
     'trials': Argument('trials', 'trials', 'int | None', 'How many trials the run was picked from, itself counted; each counts as one, so leave out copies. By default what the run sealed of a search, else what the catalogue has.', False, False, None),
     'trial_deviation': Argument('trial_deviation', 'trial_deviation', 'float | None', 'Standard deviation of the annualised Sharpe ratios of those trials; by default that of the trials whose returns were sealed, else of the runs counted in the catalogue.', False, False, None),
+    'research.exposures book': Argument('book', 'book', 'str', 'The book to read.', False, True, 'long_short'),
+    'benchmarks': Argument('benchmarks', 'benchmarks', 'str | Sequence[str] | None', 'Symbols of `/v1/benchmarks`, at most 10, each regressed on by itself. `SPY` when left out, or the first one where the market data have no SPY.', False, False, None),
+    'rolling': Argument('rolling', 'rolling', 'int', 'Measured sessions of each rolling regression.', False, False, 252),
     'key_id': Argument('key_id', 'key_id', 'str', 'The id of a key.', True, True, None),
 }
 
@@ -148,6 +151,7 @@ ENDPOINTS: dict[str, Endpoint] = {
     'research.correlations': Endpoint('/v1/correlations', 'correlations', '', False, True, False, (), ('alphas', 'by', 'book', 'from', 'to'), 'correlations', 'How alike each two of some alphas are.', ('research.correlations book', 'alphas', 'by', 'start', 'end')),
     'research.contribution': Endpoint('/v1/alphas/{alpha}/contribution', 'contribution', '', False, True, True, ('alpha',), ('alphas', 'book', 'from', 'to', 'snapshot'), 'contribution', 'What the alpha adds to an equal-weight book of others.', ('research.contribution book', 'research.contribution alphas', 'start', 'end', 'snapshot')),
     'research.luck': Endpoint('/v1/alphas/{alpha}/luck', 'luck', '', False, True, True, ('alpha',), ('book', 'from', 'to', 'trials', 'trial_deviation', 'snapshot'), 'luck', "How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure.", ('research.luck book', 'start', 'end', 'trials', 'trial_deviation', 'snapshot')),
+    'research.exposures': Endpoint('/v1/alphas/{alpha}/exposures', 'exposures', '', False, True, True, ('alpha',), ('book', 'from', 'to', 'benchmarks', 'rolling', 'snapshot'), 'exposures', "What of a book's returns benchmarks and factors explain: coefficients, what is left, the profit of each.", ('research.exposures book', 'start', 'end', 'benchmarks', 'rolling', 'snapshot')),
     'admin.alphas.list': Endpoint('/v1/admin/alphas', 'admin_alpha', '', True, True, False, (), ('limit', 'offset'), 'admin_alphas', 'Every alpha with its snapshot and what its run lacks.', ()),
     'admin.alphas.readiness': Endpoint('/v1/admin/alphas/{alpha}/readiness', 'readiness', '', False, True, True, ('alpha',), ('snapshot',), 'readiness', "Kind by kind, what one alpha's snapshot holds.", ('snapshot',)),
     'admin.keys.usage': Endpoint('/v1/admin/keys/{key_id}/usage', 'key_usage', '', False, True, False, ('key_id',), (), 'key_usage', 'Owner, limits and use of one key.', ('key_id',)),
@@ -475,6 +479,7 @@ MOMENTS: dict[str, dict[str, str]] = {
     'benchmark_listed': {'first_date': 'date', 'last_date': 'date'},
     'contribution': {'first_date': 'date', 'last_date': 'date'},
     'luck': {'first_date': 'date', 'last_date': 'date'},
+    'exposures': {'first_date': 'date', 'last_date': 'date', 'models[].rolling[].date': 'date'},
     'admin_alpha': {'started_at': 'instant', 'published_at': 'instant'},
     'readiness': {'started_at': 'instant', 'published_at': 'instant', 'kinds[].first_date': 'date', 'kinds[].last_date': 'date'},
     'key_usage': {'expires_at': 'instant', 'created_at': 'instant'},
@@ -501,6 +506,7 @@ MOMENTS: dict[str, dict[str, str]] = {
     'meta research.correlations': {'generated_at': 'instant'},
     'meta research.contribution': {'published_at': 'instant', 'generated_at': 'instant'},
     'meta research.luck': {'published_at': 'instant', 'generated_at': 'instant'},
+    'meta research.exposures': {'published_at': 'instant', 'generated_at': 'instant'},
     'meta admin.alphas.readiness': {'published_at': 'instant', 'generated_at': 'instant'},
     'meta admin.keys.usage': {'generated_at': 'instant'},
 }

@@ -83,6 +83,8 @@ class RunMethods(Generic[F]):
         """What the alpha adds to an equal-weight book of others."""
     def luck(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, trials: int | None = None, trial_deviation: float | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure."""
+    def exposures(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmarks: str | Sequence[str] | None = None, rolling: int = 252, snapshot: str | None = None) -> dict[str, Any]:
+        """What of a book's returns benchmarks and factors explain: coefficients, what is left, the profit of each."""
     def readiness(self, *, snapshot: str | None = None) -> dict[str, Any]:
         """Kind by kind, what one alpha's snapshot holds."""
 
@@ -157,5 +159,7 @@ class AsyncRunMethods(Generic[F]):
         """What the alpha adds to an equal-weight book of others."""
     async def luck(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, trials: int | None = None, trial_deviation: float | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure."""
+    async def exposures(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmarks: str | Sequence[str] | None = None, rolling: int = 252, snapshot: str | None = None) -> dict[str, Any]:
+        """What of a book's returns benchmarks and factors explain: coefficients, what is left, the profit of each."""
     async def readiness(self, *, snapshot: str | None = None) -> dict[str, Any]:
         """Kind by kind, what one alpha's snapshot holds."""

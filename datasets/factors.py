@@ -1,0 +1,92 @@
+"""The factors of an operator's file, such as those of the Fama-French library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from datasets.figures.series import Dates
+from datasets.operator_files import read_columns, refused
+from schemas.market_data import FACTORS, MAX_FACTORS, RISK_FREE_FACTOR
+
+_WHAT: Final = "factor file"
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Returns of factors.
+
+    Attributes
+    ----------
+    names : tuple of str, length n_factors
+        In alphabetical order.
+    days : Dates, shape (n_days,)
+        Ascending.
+    returns : float64, shape (n_days, n_factors)
+        Ratios; NaN where a factor has no return. Read-only: requests share them.
+    """
+
+    names: tuple[str, ...]
+    days: Dates
+    returns: npt.NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        for array in (self.days, self.returns):
+            array.flags.writeable = False
+
+
+def read_factors(file: str, data: bytes) -> Factors:
+    """Decode a file of factors.
+
+    Parameters
+    ----------
+    file
+        Its name, for messages.
+    data
+        Bytes of a Parquet file with the columns of :data:`schemas.market_data.FACTORS`.
+
+    Raises
+    ------
+    SettingsError
+        When it is no such file or breaks a rule; the message names the file, the rule, an example and the fix.
+    """
+    rows = read_columns(FACTORS, _WHAT, file, data).rows.sort(FACTORS.key)
+    if rows.is_empty():
+        raise refused(_WHAT, file, "there is at least one row", "there is none")
+    repeated = rows.filter(pl.struct(FACTORS.key).is_duplicated())
+    if repeated.height:
+        day, factor, _ = repeated.row(0)
+        raise refused(
+            _WHAT, file, "a factor has one row a day", f"{factor} on {day} stands there more than once"
+        )
+    large = rows.filter(~(pl.col("return").is_finite() & (pl.col("return").abs() < 1.0)))
+    if large.height:
+        day, factor, value = large.row(0)
+        raise refused(
+            _WHAT,
+            file,
+            "a return is a finite ratio between -1 and 1, 0.01 being one per cent",
+            f"that of {factor} on {day} is {value!r} (returns in per cent are to be divided by 100)",
+        )
+    wide = rows.pivot("factor", index="date", values="return").sort("date")
+    names = tuple(sorted(name for name in wide.columns if name != "date"))
+    if RISK_FREE_FACTOR in names:
+        raise refused(
+            _WHAT,
+            file,
+            f"{RISK_FREE_FACTOR} is left out, for it is a rate and not a factor",
+            "it stands there; the ledger has the rate",
+        )
+    if len(names) > MAX_FACTORS:
+        raise refused(
+            _WHAT,
+            file,
+            f"it has {MAX_FACTORS} factors at most",
+            f"it has {len(names)}, {names[0]} to {names[-1]}",
+        )
+    returns = wide.select(pl.col(names).fill_null(float("nan"))).to_numpy(writable=True)
+    return Factors(names, wide["date"].to_numpy(writable=True), returns)

@@ -1,0 +1,200 @@
+"""The payload of exposures: one regression for each benchmark, and one for all factors of the operator's file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from datasets.figures.equity import day, period_returns
+from datasets.figures.exposures import Attribution, Exposures, Matrix, Rolling, exposures, returns_between
+from datasets.figures.newey_west import Coefficient
+from datasets.figures.run_figures import Ledger
+from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, null_if_nan
+from datasets.figures.unavailable import Unavailable
+from datasets.figures.window import Window
+from schemas.objects.exposures import BENCHMARK, FACTORS
+from schemas.objects.summaries import RETURN_BASES
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What a book is explained by.
+
+    Attributes
+    ----------
+    name
+        Symbol of the benchmark, or `factors`.
+    kind
+        ``benchmark`` or ``factors``.
+    factors
+        Names of the regressors.
+    days : Dates, shape (n_days,)
+        Ascending.
+    returns : Matrix, shape (n_days, n_factors)
+        Ratios; NaN where there is none.
+    basis
+        What the returns of a benchmark are computed from; None of factors.
+    """
+
+    name: str
+    kind: str
+    factors: tuple[str, ...]
+    days: Dates
+    returns: Matrix
+    basis: str | None = None
+
+    @classmethod
+    def of_prices(cls, symbol: str, days: Dates, close: Floats, adjusted: Floats, window: Window) -> Model:
+        """Explain by an index: by its adjusted closes where each of the window is known, else by its closes.
+
+        Parameters
+        ----------
+        days, close, adjusted : arrays, shape (n_days,)
+            Ascending; `adjusted` is NaN where it is not known.
+        window : Window
+            From the first session to be explained to the last.
+        """
+        rows = window.rows(days)
+        known = not np.isnan(adjusted[rows]).any()
+        # The first return of the window is from the close before it.
+        used = slice(max(0, rows.start - 1), rows.stop)
+        price = (adjusted if known else close)[used]
+        returns = np.concatenate([np.full(min(1, price.size), np.nan), period_returns(price[:-1], price[1:])])
+        return cls(
+            symbol, BENCHMARK, (symbol,), days[used], returns[:, None], RETURN_BASES[0 if known else 1]
+        )
+
+
+def explain(
+    ledger: Ledger, window: Window, models: Sequence[Model], rolling: int, withheld: Mapping[str, str]
+) -> dict[str, Any]:
+    """Explain a book by each of some models.
+
+    Parameters
+    ----------
+    ledger
+        Of the whole run.
+    window
+        Days to explain.
+    models
+        In the order to be shown.
+    rolling
+        Measured sessions of a rolling regression.
+    withheld
+        ``benchmarks`` or ``factors`` to why none of them is among the models.
+
+    Returns
+    -------
+    dict
+        The members of the interface from `observations` on; JSON-ready.
+    """
+    rows = window.rows(ledger.date)
+    sessions = ledger.within(window)
+    # A compounded return begins at the session before the window, where there is one.
+    begin = max(0, rows.start - 1)
+    shown = []
+    for model in models:
+        factors = returns_between(model.days, model.returns, ledger.date[begin : rows.stop])
+        found = exposures(
+            sessions, factors[rows.start - begin :], rolling, less_risk_free=model.kind == BENCHMARK
+        )
+        shown.append(_model(model, found))
+    days = sessions.date
+    return {
+        "observations": int(days.size),
+        "first_date": str(days[0]) if days.size else None,
+        "last_date": str(days[-1]) if days.size else None,
+        "rolling_sessions": rolling,
+        "models": shown,
+        "withheld": dict(withheld),
+    }
+
+
+def span(ledger: Ledger, window: Window) -> Window:
+    """Return the days from the first session of a window to the last; the window itself where it holds none."""
+    dates = ledger.within(window).date
+    return Window(day(dates, 0), day(dates, -1)) if dates.size else window
+
+
+def of_factors(names: tuple[str, ...], days: Dates, returns: Matrix) -> Model:
+    """Explain by all factors of a file at once."""
+    return Model(FACTORS, FACTORS, names, days, returns)
+
+
+def _model(model: Model, found: Exposures) -> dict[str, Any]:
+    withheld: dict[str, str] = {}
+    for name in ("regression", "attribution", "rolling"):
+        part = found.fit if name == "regression" else getattr(found, name)
+        if isinstance(part, Unavailable):
+            withheld[name] = part.text
+    return {
+        "name": model.name,
+        "kind": model.kind,
+        "return_basis": model.basis,
+        "measured": int(np.count_nonzero(found.measured)),
+        "regression": _regression(model, found, withheld),
+        "attribution": _attribution(model, found.attribution),
+        "rolling": _rolling(model, found.rolling),
+        "withheld": withheld,
+    }
+
+
+def _regression(model: Model, found: Exposures, withheld: dict[str, str]) -> dict[str, Any] | None:
+    fit, residual = found.fit, found.residual_sharpe
+    if isinstance(fit, Unavailable):
+        return None
+    if isinstance(residual, Unavailable):
+        withheld["regression.residual_sharpe"] = residual.text
+    if fit.intercept.t_stat is None:
+        withheld["regression.t_stat"] = "no residuals are left to estimate an error from"
+    return {
+        **_coefficient("alpha_daily", fit.intercept),
+        "alpha_annualised": fit.intercept.value * SESSIONS_PER_YEAR,
+        "betas": {
+            name: _coefficient("beta", slope) for name, slope in zip(model.factors, fit.slopes, strict=True)
+        },
+        "r_squared": fit.r_squared,
+        "residual_sharpe": None if isinstance(residual, Unavailable) else residual,
+        "lags": fit.lags,
+    }
+
+
+def _coefficient(name: str, found: Coefficient) -> dict[str, float | None]:
+    return {
+        name: found.value,
+        "standard_error": found.standard_error,
+        "t_stat": found.t_stat,
+        "p_value": found.p_value,
+    }
+
+
+def _attribution(model: Model, found: Attribution | Unavailable) -> dict[str, Any] | None:
+    if isinstance(found, Unavailable):
+        return None
+    return {
+        "pnl": found.pnl,
+        "risk_free": found.risk_free,
+        "factors": dict(zip(model.factors, found.factors, strict=True)),
+        "alpha": found.alpha,
+        "residual": found.residual,
+        "unmeasured": found.unmeasured,
+    }
+
+
+def _rolling(model: Model, found: Rolling | Unavailable) -> list[dict[str, Any]] | None:
+    if isinstance(found, Unavailable):
+        return None
+    return [
+        {
+            "date": str(day),
+            "alpha_annualised": null_if_nan(intercept * SESSIONS_PER_YEAR),
+            "betas": {name: null_if_nan(beta) for name, beta in zip(model.factors, slopes, strict=True)},
+            "r_squared": null_if_nan(share),
+        }
+        for day, intercept, slopes, share in zip(
+            found.days, found.intercept.tolist(), found.slopes.tolist(), found.r_squared.tolist(), strict=True
+        )
+    ]

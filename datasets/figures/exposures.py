@@ -1,0 +1,221 @@
+"""What of a book's returns the market and other factors explain: coefficients, what is left, and the profit of each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datasets.figures.equity import solvent_returns
+from datasets.figures.newey_west import MAX_CONDITION, Regression, regress
+from datasets.figures.run_figures import Ledger
+from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Dates, Flags, Floats
+from datasets.figures.unavailable import Unavailable, too_few
+
+Matrix: TypeAlias = npt.NDArray[np.float64]
+"""Two-dimensional float64 array."""
+ROLLING_STEP: Final = 5
+"""Sessions from one rolling regression to the next: a week."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """The profit of a window by what explains it, in equity units; the parts add up to `pnl`.
+
+    Attributes
+    ----------
+    pnl
+        Last closing less first opening equity.
+    factors
+        Of each factor: its return times its coefficient times the equity that the session opened with, summed.
+    alpha
+        The same of the intercept.
+    risk_free
+        The same of the risk-free return.
+    residual
+        The same of what the regression leaves.
+    unmeasured
+        Profit of the sessions on which a factor has no return.
+    """
+
+    pnl: float
+    factors: tuple[float, ...]
+    alpha: float
+    risk_free: float
+    residual: float
+    unmeasured: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rolling:
+    """Regressions over windows of equally many measured sessions.
+
+    Attributes
+    ----------
+    days : Dates, shape (n_windows,)
+        Last session of each window.
+    intercept : Floats, shape (n_windows,)
+        Per session.
+    slopes : Matrix, shape (n_windows, n_factors)
+        A coefficient a factor.
+    r_squared : Floats, shape (n_windows,)
+        Share of the variance that is explained. NaN, as the coefficients, where the factors of a window do not vary or
+        determine one another.
+    """
+
+    days: Dates
+    intercept: Floats
+    slopes: Matrix
+    r_squared: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Exposures:
+    """A book explained by some factors.
+
+    Attributes
+    ----------
+    fit
+        Of the excess return on the factors.
+    residual_sharpe
+        Intercept over the deviation of the residuals, annualised.
+    attribution
+        Of the profit of the window.
+    rolling
+        The same regression over shorter windows.
+    measured
+        Which sessions have the return of every factor.
+    """
+
+    fit: Regression | Unavailable
+    residual_sharpe: float | Unavailable
+    attribution: Attribution | Unavailable
+    rolling: Rolling | Unavailable
+    measured: Flags
+
+
+def returns_between(days: Dates, returns: Matrix, sessions: Dates) -> Matrix:
+    """Compound the returns of factors from each session of a book to the next.
+
+    Parameters
+    ----------
+    days : Dates, shape (n_days,)
+        Ascending.
+    returns : Matrix, shape (n_days, n_factors)
+        Return of each factor on each day; NaN where there is none.
+    sessions : Dates, shape (n_sessions,)
+        Sessions of the book, ascending.
+
+    Returns
+    -------
+    Matrix, shape (n_sessions, n_factors)
+        On the first session the return of that day, on others that of all days since the session before; NaN where the
+        factor has none on the session itself, or on one of those days.
+    """
+    found = np.full((sessions.size, returns.shape[1]), np.nan)
+    if not days.size or not sessions.size:
+        return found
+    end = np.searchsorted(days, sessions, side="right")
+    there = (end > 0) & (days[end - 1] == sessions)
+    found[there] = returns[end[there] - 1]
+    begin = np.concatenate([end[:1] - 1, end[:-1]])
+    for session in np.flatnonzero(there & (end - begin > 1)):
+        found[session] = np.prod(1.0 + returns[begin[session] : end[session]], axis=0) - 1.0
+    return found
+
+
+def exposures(ledger: Ledger, factors: Matrix, window: int, *, less_risk_free: bool) -> Exposures:
+    """Regress the excess return of a book on factors, with Newey-West errors, and split its profit by them.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Sessions of the window.
+    factors : Matrix, shape (n_sessions, n_factors)
+        Return of each factor on each session, as :func:`returns_between` gives them; NaN where there is none.
+    window : int
+        Measured sessions of a rolling regression.
+    less_risk_free : bool
+        Whether the risk-free return of the session is to be taken off the factors, as off the return of an index;
+        factors that need no capital are taken as they are.
+
+    Returns
+    -------
+    Exposures
+        Parts are withheld with too few measured sessions, where the returns or a factor do not vary or the factors determine
+        one another (:func:`datasets.figures.newey_west.regress`), and when a session opens with equity not above 0.
+
+    References
+    ----------
+    Jensen (1968), "The Performance of Mutual Funds in the Period 1945-1964", Journal of Finance 23. Residual Sharpe ratio:
+    Treynor and Black (1973), "How to Use Security Analysis to Improve Portfolio Selection", Journal of Business 46, their
+    appraisal ratio.
+    """
+    returns = solvent_returns(ledger.starting, ledger.ending)
+    if isinstance(returns, Unavailable):
+        return Exposures(returns, returns, returns, returns, np.zeros(ledger.date.size, np.bool_))
+    explained = factors - ledger.risk_free[:, None] if less_risk_free else factors
+    excess = returns - ledger.risk_free
+    measured = ~(np.isnan(excess) | np.isnan(explained).any(axis=1))
+    x, y = explained[measured], excess[measured]
+    fit = regress(y, x, what="the factors")
+    rolling = _rolling(ledger.date[measured], y, x, window)
+    if isinstance(fit, Unavailable):
+        return Exposures(fit, fit, fit, rolling, measured)
+    return Exposures(
+        fit, _residual_sharpe(fit), _attribution(ledger, excess, x, fit, measured), rolling, measured
+    )
+
+
+def _residual_sharpe(fit: Regression) -> float | Unavailable:
+    if fit.residual_deviation <= 0:
+        return Unavailable("nonpositive_variance", "the factors explain the returns wholly")
+    return fit.intercept.value / fit.residual_deviation * math.sqrt(SESSIONS_PER_YEAR)
+
+
+def _attribution(
+    ledger: Ledger, excess: Floats, explained: Matrix, fit: Regression, measured: Flags
+) -> Attribution | Unavailable:
+    profit = ledger.ending - ledger.starting
+    if np.isnan(profit).any():
+        return Unavailable("insufficient_data", "the ledger has sessions without equity")
+    opening = ledger.starting[measured]
+    slopes = np.array([x.value for x in fit.slopes])
+    residuals = excess[measured] - fit.intercept.value - explained @ slopes
+    return Attribution(
+        pnl=float(ledger.ending[-1] - ledger.starting[0]),
+        factors=tuple((opening @ explained * slopes).tolist()),
+        alpha=float(opening.sum() * fit.intercept.value),
+        risk_free=float(opening @ ledger.risk_free[measured]),
+        residual=float(opening @ residuals),
+        unmeasured=float(profit[~measured].sum()),
+    )
+
+
+def _rolling(days: Dates, outcome: Floats, factors: Matrix, window: int) -> Rolling | Unavailable:
+    n = len(factors)
+    if n < window:
+        return too_few(n, window, "measured sessions")
+    ends = np.arange(n - 1, window - 2, -ROLLING_STEP)[::-1]
+    rows = ends[:, None] + np.arange(1 - window, 1)
+    y, x = outcome[rows], factors[rows]
+    y_mean, x_mean = y.mean(axis=1, keepdims=True), x.mean(axis=1, keepdims=True)
+    y, x = y - y_mean, x - x_mean
+    scale = x.std(axis=1, keepdims=True)
+    total = np.square(y).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(scale > ROUNDING, x / scale, 0.0)
+        u, singular, v = np.linalg.svd(z, full_matrices=False)
+        told = (singular[:, -1] * MAX_CONDITION >= singular[:, 0]) & (singular[:, -1] > 0)
+        told &= total > ROUNDING**2 * window
+        projected = (u.transpose(0, 2, 1) @ y[..., None])[..., 0]
+        slopes = (v.transpose(0, 2, 1) @ (projected / singular)[..., None])[..., 0] / scale[:, 0, :]
+        intercept = y_mean[:, 0] - np.vecdot(slopes, x_mean[:, 0, :])
+        left = np.square(y - (x @ slopes[..., None])[..., 0]).sum(axis=1)
+        r_squared = np.clip(1.0 - left / total, 0.0, 1.0)
+    for figure in (slopes, intercept, r_squared):
+        figure[~told] = np.nan
+    return Rolling(days[ends], intercept, slopes, r_squared)

@@ -1,0 +1,157 @@
+"""Parquet files that an operator supplies: their columns checked against a declared table."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from schemas.errors import SettingsError
+from schemas.table import PATTERNS, Bound, Column, Table
+from schemas.units import Type
+
+
+class Columns(NamedTuple):
+    """The declared columns of a file.
+
+    Attributes
+    ----------
+    rows
+        In the declared types and order; an optional column that the file lacks is null.
+    metadata
+        Key-value metadata of the Parquet file.
+    """
+
+    rows: pl.DataFrame
+    metadata: Mapping[bytes, bytes]
+
+
+def read_columns(table: Table, what: str, file: str, data: bytes) -> Columns:
+    """Decode one file.
+
+    Parameters
+    ----------
+    table
+        Declares the columns; others are ignored.
+    what, file
+        Name the data and the file in messages.
+    data
+        Bytes of the Parquet file.
+
+    Raises
+    ------
+    SettingsError
+        When it is not a Parquet file, lacks a column, or one breaks its rule.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - slow to load: programs start without it
+    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+
+    try:
+        parquet = pq.ParquetFile(pa.BufferReader(data))
+        present = [column.name for column in table if column.name in parquet.schema_arrow.names]
+        frame = pl.from_arrow(parquet.read(columns=present))
+        metadata = parquet.metadata.metadata or {}
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise refused(what, file, "it is a Parquet file", str(error).splitlines()[0]) from error
+    assert isinstance(frame, pl.DataFrame)
+    required = [column.name for column in table if not column.optional]
+    missing = [name for name in required if name not in present]
+    if missing:
+        raise refused(what, file, f"it has the columns {', '.join(required)}", f"there is no {missing[0]}")
+    columns = [
+        _checked(what, file, column, frame[column.name])
+        if column.name in frame.columns
+        else pl.Series(column.name, [None] * frame.height, dtype=_STORED[column.type])
+        for column in table
+    ]
+    return Columns(pl.DataFrame(columns), metadata)
+
+
+def refused(what: str, file: str, rule: str, found: str) -> SettingsError:
+    """Say which rule a file breaks."""
+    return SettingsError(f"{what} {file}: the rule is that {rule}, but {found}; correct the file")
+
+
+def _checked(what: str, file: str, column: Column, values: pl.Series) -> pl.Series:
+    """Return a column in its declared type, or say which rule it breaks and where."""
+    cast = _CASTS[column.type](values)
+    if cast is None:
+        raise refused(what, file, f"{column.name} is {_WANTED[column.type]}", f"it is {values.dtype}")
+    if column.type is Type.F64 and column.nullable:
+        cast = cast.fill_nan(None)  # how data frames write "not known"
+    if cast.null_count() and not column.nullable:
+        row = cast.is_null().arg_true()[0]
+        raise refused(what, file, f"{column.name} has no nulls", f"there is one in row {row}")
+    broken = cast.drop_nulls().filter(~_BOUNDS[column.bound](cast.drop_nulls()))
+    if broken.len():
+        raise refused(
+            what, file, f"{column.name} is {_SAID[column.bound]}", f"it is {broken[0]!r} in one row"
+        )
+    return cast
+
+
+def _days(values: pl.Series) -> pl.Series | None:
+    """Accept days, and timestamps without a zone that all stand at midnight."""
+    if values.dtype == pl.Date:
+        return values if _written(values) else None
+    if not isinstance(values.dtype, pl.Datetime) or values.dtype.time_zone is not None:
+        return None
+    days = values.cast(pl.Date)
+    whole = days.cast(values.dtype).equals(values, null_equal=True)
+    return days if whole and _written(days) else None
+
+
+def _written(days: pl.Series) -> bool:
+    """Whether every day can be written YYYY-MM-DD."""
+    return bool(days.drop_nulls().is_between(dt.date.min, dt.date.max).all())
+
+
+def _numbers(values: pl.Series) -> pl.Series | None:
+    return values.cast(pl.Float64) if values.dtype.is_numeric() else None
+
+
+def _texts(values: pl.Series) -> pl.Series | None:
+    return values.cast(pl.String) if values.dtype in (pl.String, pl.Categorical, pl.Enum) else None
+
+
+def _any(values: pl.Series) -> pl.Series:
+    return values.is_not_null()
+
+
+def _positive(values: pl.Series) -> pl.Series:
+    return values.is_finite() & (values > 0)
+
+
+def _ticker(values: pl.Series) -> pl.Series:
+    return values.str.contains(f"^{PATTERNS[Bound.TICKER]}$") & ~values.str.contains("/", literal=True)
+
+
+def _named(values: pl.Series) -> pl.Series:
+    return values.str.contains(f"^{PATTERNS[Bound.NAME]}$") & (values.str.strip_chars().str.len_bytes() > 0)
+
+
+_CASTS: Final[dict[Type, Callable[[pl.Series], pl.Series | None]]] = {
+    Type.DATE: _days,
+    Type.F64: _numbers,
+    Type.STR: _texts,
+}
+_STORED: Final = {Type.DATE: pl.Date, Type.F64: pl.Float64, Type.STR: pl.String}
+_WANTED: Final = {
+    Type.DATE: "a DATE, or a timestamp at midnight without a zone, of the years 1 to 9999",
+    Type.F64: "a number",
+    Type.STR: "text",
+}
+_BOUNDS: Final[dict[Bound, Callable[[pl.Series], pl.Series]]] = {
+    Bound.ANY: _any,
+    Bound.POSITIVE: _positive,
+    Bound.TICKER: _ticker,
+    Bound.NAME: _named,
+}
+_SAID: Final = {
+    Bound.ANY: "anything",
+    Bound.POSITIVE: "a finite number above 0",
+    Bound.TICKER: "not empty, without comma, slash or space, at most 64 printable characters",
+    Bound.NAME: "not empty, at most 256 characters, without control characters",
+}

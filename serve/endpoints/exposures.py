@@ -1,0 +1,98 @@
+"""What benchmarks and factors explain of a book."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+import structlog
+
+from datasets.figure_data import read_ledger
+from datasets.figures.exposure_models import Model, explain, of_factors, span
+from datasets.figures.window import Window
+from schemas.errors import SettingsError
+from schemas.market_data import USUAL_BENCHMARK
+from schemas.parameters import BENCHMARKS, MAX_BENCHMARKS
+from serve.endpoints.research import asked
+from serve.http.answer import Answer, EndpointFunction, Single
+from serve.http.params import refusal
+from serve.http.request import Request
+from serve.market_data.series import Benchmark
+from serve.pages.books import holds_book
+from serve.research.correlation import no_data
+from serve.state import ServerState
+
+_log = structlog.get_logger("serve.research")
+_PRICES: Final = "benchmarks.daily"
+"""The endpoint that serves the prices of benchmarks."""
+
+
+async def exposures(service: ServerState, request: Request) -> Answer:
+    """Return what benchmarks and factors explain of a book."""
+    available = await service.market_data.available()
+    return await service.compute(partial(_exposures, service, request, available))
+
+
+def _exposures(service: ServerState, request: Request, available: Mapping[str, Benchmark]) -> Single:
+    question, snapshot, values = asked(request, "returns"), request.the_snapshot, request.values
+    holds_book(snapshot, question.table, question.book, raw=question.raw)
+    withheld: dict[str, str] = {}
+    ledger = None
+    if question.has_rows(snapshot):
+        ledger = read_ledger(partial(service.engine.dataset, snapshot), snapshot, question.book)
+    if ledger is None:
+        found: dict[str, Any] = {
+            "observations": 0,
+            "first_date": None,
+            "last_date": None,
+            "rolling_sessions": values["rolling"],
+            "models": [],
+            "withheld": {"models": no_data(question).text},
+        }
+    else:
+        days = span(ledger, question.window)
+        models = _benchmarks(request, available, days, withheld) + _factors(service, withheld)
+        found = explain(ledger, question.window, models, values["rolling"], withheld)
+    return Single(
+        {"book": question.book, **found},
+        source=f"snapshot {snapshot.id}",
+        meta={**request.run_meta, "source_alpha_id": snapshot.manifest.source_alpha_id},
+    )
+
+
+def _benchmarks(
+    request: Request, available: Mapping[str, Benchmark], days: Window, withheld: dict[str, str]
+) -> tuple[Model, ...]:
+    wanted = request.values["benchmarks"]
+    if not request.the_caller.may_call(_PRICES):
+        withheld["benchmarks"] = f"the key may not call {_PRICES}"
+        return ()
+    if not available:
+        withheld["benchmarks"] = "this deployment has no market data that can be used"
+        return ()
+    if wanted is None:
+        wanted = (USUAL_BENCHMARK if USUAL_BENCHMARK in available else min(available),)
+    if len(wanted) > MAX_BENCHMARKS or any(symbol not in available for symbol in wanted):
+        constraint = f"at most {MAX_BENCHMARKS} of {', '.join(sorted(available))}"
+        raise refusal([{"name": BENCHMARKS.name, "constraint": constraint}])
+    return tuple(
+        Model.of_prices(x.symbol, x.dates, x.close, x.adjusted, days)
+        for x in (available[symbol] for symbol in wanted)
+    )
+
+
+def _factors(service: ServerState, withheld: dict[str, str]) -> tuple[Model, ...]:
+    try:
+        found = service.factors.load()
+    except SettingsError as error:
+        _log.error("factors_unusable", reason=str(error))
+        withheld["factors"] = "the file of factors breaks a rule, which was logged"
+        return ()
+    if found is None:
+        withheld["factors"] = "this deployment has no file of factors"
+        return ()
+    return (of_factors(found.names, found.days, found.returns),)
+
+
+ROUTES: Final[Mapping[str, EndpointFunction]] = {"research.exposures": exposures}

@@ -1,0 +1,143 @@
+"""Exposures beside statsmodels, and an attribution that leaves nothing over."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.regression.rolling import RollingOLS
+
+from datasets.figures.exposures import Attribution, Exposures, Matrix, Rolling, exposures, returns_between
+from datasets.figures.newey_west import Regression
+from datasets.figures.run_figures import Ledger
+from datasets.figures.series import Dates, Floats
+from datasets.figures.unavailable import Unavailable
+from tests.maths.panels import check
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def days(n: int) -> Dates:
+    return np.datetime64("2020-01-01", "D") + np.arange(n)
+
+
+def ledger(returns: Floats, rate: float = 0.0001) -> Ledger:
+    ending: Floats = 100.0 * np.cumprod(1.0 + returns, dtype=np.float64)
+    starting = np.concatenate([[100.0], ending[:-1]])
+    n = returns.size
+    draw = np.random.default_rng(n)
+    rates = draw.uniform(rate, 2 * rate, n)
+    return Ledger(days(n), starting, ending, rates, np.zeros(n))
+
+
+def drawn(seed: int, n: int, k: int) -> tuple[Ledger, Matrix]:
+    draw = np.random.default_rng(seed)
+    factors = draw.normal(0.0003, 0.01, (n, k))
+    returns = 0.0002 + factors @ draw.normal(0, 0.5, k) + draw.normal(0, 0.008, n)
+    return ledger(returns), factors
+
+
+def fitted(found: Exposures) -> tuple[Regression, float, Attribution, Rolling]:
+    parts = (found.fit, found.residual_sharpe, found.attribution, found.rolling)
+    assert not any(isinstance(part, Unavailable) for part in parts)
+    return parts  # type: ignore[return-value]  # checked above
+
+
+@check
+@given(seeds, st.integers(60, 400), st.integers(1, 5), st.booleans())
+def test_coefficients_and_errors_are_those_of_statsmodels(seed: int, n: int, k: int, less: bool) -> None:
+    book, factors = drawn(seed, n, k)
+    fit, residual_sharpe, _, _ = fitted(exposures(book, factors, 50, less_risk_free=less))
+    rate = book.risk_free
+    y = (book.ending - book.starting) / book.starting - rate
+    x = factors - rate[:, None] if less else factors
+    theirs = sm.OLS(y, sm.add_constant(x)).fit(
+        cov_type="HAC", cov_kwds={"maxlags": fit.lags, "use_correction": False}, use_t=True
+    )
+    ours = (fit.intercept, *fit.slopes)
+    assert [c.value for c in ours] == pytest.approx(theirs.params.tolist(), rel=1e-9, abs=1e-12)
+    assert [c.standard_error for c in ours] == pytest.approx(theirs.bse.tolist(), rel=1e-9)
+    assert fit.r_squared == pytest.approx(theirs.rsquared, abs=1e-9)
+    assert fit.residual_deviation == pytest.approx(math.sqrt(theirs.ssr / theirs.df_resid), rel=1e-9)
+    assert residual_sharpe == pytest.approx(
+        theirs.params[0] / math.sqrt(theirs.ssr / theirs.df_resid) * math.sqrt(252), rel=1e-9, abs=1e-9
+    )
+
+
+@check
+@given(seeds, st.integers(60, 200), st.integers(1, 4), st.integers(20, 60))
+def test_rolling_coefficients_are_those_of_statsmodels(seed: int, n: int, k: int, window: int) -> None:
+    book, factors = drawn(seed, n, k)
+    _, _, _, rolling = fitted(exposures(book, factors, window, less_risk_free=False))
+    y = (book.ending - book.starting) / book.starting - book.risk_free
+    theirs = RollingOLS(pd.Series(y), sm.add_constant(factors), window=window).fit()
+    rows = np.arange(n - 1, window - 2, -5)[::-1]
+    assert rolling.days.tolist() == days(n)[rows].tolist()
+    params = np.asarray(theirs.params)[rows]
+    assert rolling.intercept == pytest.approx(params[:, 0], rel=1e-9, abs=1e-11)
+    assert rolling.slopes == pytest.approx(params[:, 1:], rel=1e-9, abs=1e-9)
+    assert rolling.r_squared == pytest.approx(np.asarray(theirs.rsquared)[rows], abs=1e-9)
+
+
+@check
+@given(seeds, st.integers(60, 300), st.integers(1, 5))
+def test_the_parts_add_up_to_the_profit_of_the_ledger(seed: int, n: int, k: int) -> None:
+    book, factors = drawn(seed, n, k)
+    factors[np.random.default_rng(seed).random(n) < 0.05] = np.nan
+    found = exposures(book, factors, 40, less_risk_free=True).attribution
+    assert isinstance(found, Attribution)
+    parts = (*found.factors, found.alpha, found.risk_free, found.residual, found.unmeasured)
+    assert found.pnl == pytest.approx(book.ending[-1] - book.starting[0], abs=0)
+    assert math.fsum(parts) == pytest.approx(found.pnl, abs=1e-9)
+
+
+def test_a_book_that_is_the_market_has_beta_one_and_no_alpha() -> None:
+    market = np.random.default_rng(1).normal(0.0004, 0.01, 300)
+    found = exposures(ledger(market), market[:, None], 60, less_risk_free=True)
+    assert isinstance(found.fit, Regression)
+    assert found.fit.slopes[0].value == pytest.approx(1.0)
+    assert found.fit.intercept.value == pytest.approx(0.0, abs=1e-15)
+    assert isinstance(found.residual_sharpe, Unavailable)
+    assert isinstance(found.attribution, Attribution)
+    assert found.attribution.alpha == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("spoil", ["constant", "twice", "absent"])
+def test_factors_that_tell_nothing_are_withheld(spoil: str) -> None:
+    book, factors = drawn(3, 100, 2)
+    factors[:, 1] = {
+        "constant": np.full(100, 0.001),
+        "twice": 2 * factors[:, 0],
+        "absent": np.full(100, np.nan),
+    }[spoil]
+    found = exposures(book, factors, 50, less_risk_free=False)
+    assert isinstance(found.fit, Unavailable)
+    assert isinstance(found.attribution, Unavailable)
+    if isinstance(found.rolling, Rolling):
+        assert np.isnan(found.rolling.slopes).all()
+
+
+def test_a_book_in_debt_is_explained_by_nothing() -> None:
+    book, factors = drawn(4, 100, 1)
+    book.starting[50] = -1.0
+    found = exposures(book, factors, 50, less_risk_free=False)
+    assert {getattr(x, "code", None) for x in (found.fit, found.attribution, found.rolling)} == {
+        "nonpositive_equity"
+    }
+
+
+def test_factor_returns_between_two_sessions_are_compounded() -> None:
+    returns = np.array([[0.01], [0.02], [np.nan], [0.04], [0.05]])
+    at = days(8)[[0, 1, 3, 4]]
+    found = returns_between(days(5), returns, at)
+    assert found[:, 0].tolist() == pytest.approx([0.01, 0.02, math.nan, 0.05], nan_ok=True)
+    assert returns_between(days(5)[:2], returns[:2], days(4)[[1, 3]])[:, 0].tolist() == pytest.approx(
+        [0.02, math.nan], nan_ok=True
+    ), "a day that the factors do not have"
+    wide = returns_between(days(5)[[0, 1, 3, 4]], returns[[0, 1, 3, 4]], days(5)[[0, 4]])
+    assert wide[:, 0].tolist() == pytest.approx([0.01, 1.02 * 1.04 * 1.05 - 1])

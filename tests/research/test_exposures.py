@@ -1,0 +1,208 @@
+"""What benchmarks and factors explain of a book, asked as a client asks."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import statsmodels.api as sm
+
+import datasets
+from schemas.endpoints import ENDPOINTS
+from schemas.errors import SettingsError
+from serve.auth.settings import AccessSettings
+from serve.cli.start_checks import check
+from serve.market_data.factors import FactorFile
+from serve.settings import Settings
+from tests.research.catalogue import SESSIONS
+from tests.research.conftest import Published
+from tests.support import conformance
+from tests.support.application import running
+from tests.support.client import ApiClient
+
+ALPHA = "Test_like_0"
+NAMES = ("HML", "Mkt-RF", "SMB")
+
+
+def factor_rows() -> pl.DataFrame:
+    draw = np.random.default_rng(8)
+    return pl.concat(
+        pl.DataFrame({"date": SESSIONS, "factor": name, "return": draw.normal(0.0002, 0.008, len(SESSIONS))})
+        for name in NAMES
+    )
+
+
+def price_rows() -> pl.DataFrame:
+    days = [SESSIONS[0] - dt.timedelta(days=3), *SESSIONS]
+    draw = np.random.default_rng(9)
+    return pl.concat(
+        pl.DataFrame(
+            {
+                "date": days,
+                "symbol": symbol,
+                "close": 100 * np.exp(np.cumsum(draw.normal(0.0003, 0.01, len(days)))),
+            }
+        )
+        for symbol in ("QQQ", "SPY")
+    )
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("explained")
+    factor_rows().write_parquet(folder / "factors.parquet")
+    price_rows().write_parquet(folder / "prices.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def explained(
+    market: Published, files: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ApiClient]:
+    access = tmp_path_factory.mktemp("keys")
+    with running(
+        market.root,
+        counts=access / "counts",
+        store=f"sqlite:///{access}/keys.sqlite",
+        market_data=str(files / "prices.parquet"),
+        factors=str(files / "factors.parquet"),
+    ) as found:
+        yield found
+
+
+def asked(api: ApiClient, key: str, alpha: str = ALPHA, query: str = "") -> dict[str, Any]:
+    response = api.get(f"/v1/alphas/{alpha}/exposures?{query}", key)
+    assert response.status_code == 200, response.text
+    conformance.check(ENDPOINTS["research.exposures"], response)
+    data: dict[str, Any] = response.json()["data"]
+    return data
+
+
+def test_both_kinds_of_models_are_those_of_statsmodels(explained: ApiClient, market: Published) -> None:
+    found = asked(explained, explained.key(), query="benchmarks=QQQ,SPY&rolling=40")
+    assert [x["name"] for x in found["models"]] == ["QQQ", "SPY", "factors"]
+    assert found["withheld"] == {}
+    y = np.array([market.returns[ALPHA][day] for day in SESSIONS])
+    prices = price_rows().pivot("symbol", index="date", values="close").sort("date")
+    factors = factor_rows().pivot("factor", index="date", values="return").sort("date")
+    regressors = {symbol: prices[symbol].pct_change().to_numpy()[1:, None] for symbol in ("QQQ", "SPY")} | {
+        "factors": factors.select(NAMES).to_numpy()
+    }
+    for model in found["models"]:
+        x, fit = regressors[model["name"]], model["regression"]
+        theirs = sm.OLS(y, sm.add_constant(x)).fit(
+            cov_type="HAC", cov_kwds={"maxlags": fit["lags"], "use_correction": False}, use_t=True
+        )
+        betas = fit["betas"].values()
+        assert [fit["alpha_daily"], *(b["beta"] for b in betas)] == pytest.approx(theirs.params, rel=1e-9)
+        errors = [fit["standard_error"], *(b["standard_error"] for b in betas)]
+        assert errors == pytest.approx(theirs.bse, rel=1e-9)
+        assert fit["r_squared"] == pytest.approx(theirs.rsquared, abs=1e-9)
+        assert model["measured"] == found["observations"] == len(SESSIONS)
+        parts = model["attribution"]
+        total = sum(parts["factors"].values()) + sum(
+            parts[name] for name in ("alpha", "risk_free", "residual", "unmeasured")
+        )
+        assert total == pytest.approx(parts["pnl"], abs=1e-12)
+        assert parts["pnl"] == pytest.approx(np.prod(1 + y) - 1, abs=1e-9)
+        assert model["rolling"][-1]["date"] == str(SESSIONS[-1])
+
+
+def test_a_window_begins_with_the_return_from_the_close_before_it(explained: ApiClient) -> None:
+    first = SESSIONS[40]
+    found = asked(explained, explained.key(), query=f"from={first}&rolling=20")
+    assert found["observations"] == len(SESSIONS) - 40
+    assert {x["measured"] for x in found["models"]} == {len(SESSIONS) - 40}
+
+
+def test_a_short_record_is_withheld_with_its_reason(explained: ApiClient) -> None:
+    found = asked(explained, explained.key(), "Test_few")
+    for model in found["models"]:
+        assert model["regression"] is model["attribution"] is model["rolling"] is None
+        assert set(model["withheld"]) == {"regression", "attribution", "rolling"}
+
+
+def test_a_run_without_a_ledger_has_no_models(explained: ApiClient) -> None:
+    found = asked(explained, explained.key(), "Test_nothing")
+    assert (found["models"], set(found["withheld"])) == ([], {"models"})
+
+
+def test_a_key_needs_the_grants_of_what_it_is_measured_on(explained: ApiClient) -> None:
+    path = f"/v1/alphas/{ALPHA}/exposures"
+    alone = explained.key(endpoints="research.exposures")
+    refused = explained.get(path, alone)
+    assert refused.json()["error"]["details"] == {"endpoint": "portfolio.ledger"}
+    without_prices = explained.key(endpoints="research.exposures,portfolio.ledger")
+    found = asked(explained, without_prices)
+    assert [x["name"] for x in found["models"]] == ["factors"]
+    assert found["withheld"] == {"benchmarks": "the key may not call benchmarks.daily"}
+
+
+@pytest.mark.parametrize("wanted", ["DIA", "SPY,DIA"])
+def test_a_benchmark_that_is_not_there_is_refused_with_those_that_are(
+    explained: ApiClient, wanted: str
+) -> None:
+    response = explained.get(f"/v1/alphas/{ALPHA}/exposures?benchmarks={wanted}", explained.key())
+    assert response.status_code == 400
+    assert response.json()["error"]["details"]["parameters"] == [
+        {"name": "benchmarks", "constraint": "at most 10 of QQQ, SPY"}
+    ]
+
+
+def test_a_deployment_without_market_data_and_factors_says_so(api: ApiClient, token: str) -> None:
+    found = asked(api, token)
+    assert found["models"] == []
+    assert set(found["withheld"]) == {"benchmarks", "factors"}
+
+
+BAD: dict[str, tuple[pl.DataFrame, str]] = {
+    "percent": (factor_rows().with_columns(pl.col("return") * 400), "divided by 100"),
+    "twice": (pl.concat([factor_rows(), factor_rows().head(1)]), "a factor has one row a day"),
+    "rate": (factor_rows().with_columns(pl.col("factor").replace("SMB", "RF")), "RF is left out"),
+    "empty": (factor_rows().clear(), "at least one row"),
+    "missing": (factor_rows().drop("factor"), "there is no factor"),
+    "text": (factor_rows().cast({"return": pl.String}), "return is a number"),
+    "null": (factor_rows().with_columns(pl.lit(None, pl.Float64).alias("return")), "return has no nulls"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_refused_by_name_rule_and_fix(tmp_path: Path, name: str) -> None:
+    rows, rule = BAD[name]
+    path = tmp_path / "factors.parquet"
+    rows.write_parquet(path)
+    with pytest.raises(SettingsError, match=rule) as raised:
+        FactorFile(str(path)).load()
+    assert str(path) in str(raised.value)
+    assert "correct the file" in str(raised.value)
+
+
+def test_the_server_does_not_start_with_a_bad_file(market: Published, tmp_path: Path) -> None:
+    access = AccessSettings.from_environment({}, market.root)
+    with pytest.raises(SettingsError, match="no such file"):
+        check(Settings(datasets=str(market.root), factors=str(tmp_path / "absent.parquet")), access)
+
+
+def test_a_newer_file_is_read_and_a_bad_one_leaves_the_last_good_one(tmp_path: Path) -> None:
+    path = tmp_path / "factors.parquet"
+    factor_rows().write_parquet(path)
+    file = FactorFile(str(path), look_seconds=0)
+    assert (found := file.load()) is not None
+    assert found.names == NAMES
+    factor_rows().filter(pl.col("factor") != "HML").write_parquet(path)
+    assert (found := file.load()) is not None
+    assert found.names == ("Mkt-RF", "SMB")
+    path.write_bytes(b"no Parquet")
+    assert file.load() is found
+
+
+def test_the_package_of_files_says_the_same(explained: ApiClient, market: Published, files: Path) -> None:
+    served = asked(explained, explained.key(), query="rolling=60")
+    run = datasets.open(market.root)[ALPHA]
+    assert run.exposures(files / "prices.parquet", files / "factors.parquet", rolling=60) == served
+    assert run.exposures()["models"] == []
