@@ -255,7 +255,7 @@ def _days(rows: pl.DataFrame) -> Dates:
 
 
 def _floats(rows: pl.DataFrame, column: str) -> Floats:
-    return rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return rows[column].cast(pl.Float64).to_numpy()  # a null is NaN
 
 
 def read_evidence(frames: Frames, snapshot: Snapshot, book: str) -> Evidence:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 import orjson
@@ -46,6 +46,10 @@ class FileEntry:
     sha256: str
     first: str | None = None
     last: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return the entry as a JSON-ready mapping."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,7 @@ class Manifest:
     def document(self) -> dict[str, Any]:
         """Return the manifest as a JSON-ready mapping; what it holds is shared, not copied."""
         shown: dict[str, Any] = {name.name: getattr(self, name.name) for name in fields(self)}
-        return shown | {"format": FORMAT, "files": [asdict(entry) for entry in self.files]}
+        return shown | {"format": FORMAT, "files": [entry.document() for entry in self.files]}
 
     @classmethod
     def decode(cls, data: bytes, origin: str) -> Manifest:

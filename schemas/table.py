@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
 from schemas.units import Type, Unit
@@ -94,7 +95,7 @@ class Column:
         return self.origin is not Origin.DERIVED
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """One table: its columns once, for the seal and for the snapshot.
 
@@ -146,17 +147,17 @@ class Table:
         """Whether a column of that name is declared."""
         return any(column.name == name for column in self.columns)
 
-    @property
+    @cached_property
     def sealed_columns(self) -> tuple[Column, ...]:
         """What an engine may write."""
         return tuple(column for column in self.columns if column.sealed)
 
-    @property
+    @cached_property
     def published_columns(self) -> tuple[Column, ...]:
         """What a snapshot may hold, partition columns included."""
         return tuple(column for column in self.columns if column.published)
 
-    @property
+    @cached_property
     def stored_columns(self) -> tuple[Column, ...]:
         """What a published file may hold: everything but the partition columns, which stand in the path."""
         return tuple(column for column in self.published_columns if column.name not in self.partition)

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 
 from datasets.integrity import Fault
+from pipeline.reconciliation.tables import Tables
 from pipeline.rule import Level
 from pipeline.rules.registry import RULES
-from pipeline.rules.tables import Tables
 from pipeline.seal.declared_differences import read_declared
 from schemas.tables import SEALED_TABLES
 from schemas.tables.books import book_order

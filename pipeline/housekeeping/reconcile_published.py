@@ -16,10 +16,10 @@ from datasets.storage import open_storage
 from pipeline.housekeeping.recheck_sealed import sealed_tables
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.of_a_seal import figures_from, metrics_reproduced, one_signal
+from pipeline.reconciliation.tables import Tables
 from pipeline.rule import Coverage, Level, Violation
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
-from pipeline.rules.tables import Tables
 from pipeline.seal.declared_differences import read_declared
 from pipeline.snapshot_builder.decisions import published_decisions
 from pipeline.snapshot_builder.signals import weekly_tables

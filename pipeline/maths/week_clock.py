@@ -151,7 +151,7 @@ class WeeklyPanel:
     def weekly(self, figures: Mapping[str, Floats]) -> pl.DataFrame:
         """Put figures by week beside their ``date``; NaN becomes null."""
         return self.clock.select("date").with_columns(
-            pl.Series(name, values).fill_nan(None) for name, values in figures.items()
+            pl.Series(name, values, nan_to_null=True) for name, values in figures.items()
         )
 
     @cached_property

@@ -10,19 +10,21 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import DAYS_PER_YEAR, Dates, Flags, Floats
 from pipeline.notices.fills import Fills
 from pipeline.notices.probe import MAX_DAYS, Probe, Sample, days_by_digest, first_names
+from pipeline.reconciliation.tables import FILLS, CodedSymbols, Runs, Tables
 from schemas.tables.books import RAW_PREFIX, TRADE_ONLY_SUFFIXES
 
-ReadColumns = Callable[[str, tuple[str, ...]], Iterable[pl.DataFrame]]
-"""Yields some columns of a table, part by part; all rows come in one part where they are in memory."""
+ReadColumns = Callable[[str, tuple[str, ...]], Iterable[Tables]]
+"""Yields a table with some columns at least, part by part, symbols numbered alike in all parts; one part where it is in memory."""
 
 _COPIED_NAMES: Final = 32
 """Names by which weeks are compared with each other."""
-_FILLS: Final = 10_000
+_SAMPLED_FILLS: Final = 10_000
 """Fills from which no further day is sampled."""
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _EMPTY: Final = Sample((), (), np.empty((0, 0)))
@@ -101,7 +103,7 @@ def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evide
     paid = None
     if "cash_adjustment" in tables.get("pnl", ()):
         parts = [
-            part.group_by("book").agg(pl.col("cash_adjustment").sum())
+            part["pnl"].group_by("book").agg(pl.col("cash_adjustment").sum())
             for part in read("pnl", ("book", "cash_adjustment"))
         ]
         sums = pl.concat(parts).group_by("book").agg(pl.col("cash_adjustment").sum())
@@ -115,14 +117,15 @@ def _cross_sections(columns: Collection[str], read: ReadColumns) -> tuple[CrossS
     symbols = Symbols()
     seen, sizes, kept = np.zeros(0, np.bool_), [], []
     for part in read("decisions", ("date", "symbol", *values)):
-        codes = symbols.codes(part["symbol"])
+        rows, runs = part["decisions"], part.runs("decisions", ("date",))
+        codes = symbols.codes(part.symbols("decisions"))
         seen = np.concatenate([seen, np.zeros(max(0, symbols.width - seen.size), np.bool_)])
         seen[codes] = True
-        day = part["date"].to_physical().to_numpy()
-        sizes.append(_counted(day))
+        sizes.append((_days(runs.heads["date"]), runs.lengths))
         # A name that stands first among all stood first among those seen so far.
-        rows = np.flatnonzero(np.isin(np.arange(seen.size), symbols.first(seen))[codes])
-        kept.append([column[rows] for column in (day, codes, *(part[name].to_numpy() for name in values))])
+        chosen = np.flatnonzero(np.isin(np.arange(seen.size), symbols.first(seen))[codes])
+        day = np.repeat(_days(runs.heads["date"]), runs.lengths)
+        kept.append([column[chosen] for column in (day, codes, *(rows[name].to_numpy() for name in values))])
     days, place = np.unique(np.concatenate([days for days, _ in sizes]), return_inverse=True)
     if not days.size:
         return None, _EMPTY
@@ -157,15 +160,16 @@ def _sampled_weeks(names: list[str], days: Integers, returns: Floats) -> Sample:
 
 def _prices(trades: bool, read: ReadColumns) -> tuple[Fills | None, Sample, Sample]:
     """Keep fills of some days beside the marks around them, and the returns of some sessions."""
-    ledger = pl.concat(read("portfolio", ("book", "date")))
-    sessions = np.unique(ledger["date"].to_physical().to_numpy())
+    (tables,) = read("portfolio", ("book", "date"))
+    ledger = tables["portfolio"]
+    sessions = np.unique(_days(ledger["date"]))
     books = [book for book in ledger["book"].unique() if not book.startswith(RAW_PREFIX)]
     symbols = Symbols()
-    filled = _sampled_fills(read, books) if trades else None
+    filled = _sampled_fills(read, books, symbols) if trades else None
     later = 1 + days_by_digest(sessions[1:])[:MAX_DAYS]
     wanted = [sessions[later], sessions[later - 1]]
     if filled is not None:
-        day, decided = (filled[name].to_physical().to_numpy() for name in ("day", "decision_at"))
+        day, decided = _days(filled["timestamp"].dt.date()), _days(filled["decision_at"])
         # A fill on no session or the first one has no close before it, and none is looked for on the day 0 days ahead.
         before = sessions[np.maximum(np.searchsorted(sessions, day) - 1, 0)]
         wanted += [day, before, decided]
@@ -178,8 +182,7 @@ def _prices(trades: bool, read: ReadColumns) -> tuple[Fills | None, Sample, Samp
     marked = Sample.of(symbols.names(chosen), periods, ratio.T)
     if filled is None:
         return None, marked, _EMPTY
-    code, mid = symbols.codes(filled["symbol"]), filled["mid_price"].to_numpy()
-    marks = np.pad(marks, ((0, 0), (0, symbols.width - marks.shape[1])), constant_values=np.nan)
+    code, mid = filled["code"].to_numpy(), filled["mid_price"].to_numpy()
     close_before = np.where(before < day, marks[at(before), code], np.nan)
     fills = Fills(
         np.sign(filled["quantity"].to_numpy()),
@@ -205,53 +208,48 @@ def _marks(read: ReadColumns, books: list[str], days: Integers, symbols: Symbols
     """Lay the marks of some days out by day and symbol; NaN where no book held the name."""
     parts = []
     for part in read("positions", ("book", "date", "symbol", "mark_price")):
-        found = part[_rows_of(part["date"].to_physical().to_numpy(), days)]
-        parts.append(found.filter(found["book"].is_in(books)))
-    rows = pl.concat(parts)
-    codes = symbols.codes(rows["symbol"])
+        day, rows = _rows_of(part.runs("positions"), books, "date", days)
+        codes = symbols.codes(part.symbols("positions"))[rows]
+        parts.append((day, codes, part["positions"]["mark_price"].to_numpy()[rows]))
     marks = np.full((days.size, symbols.width), np.nan)
-    marks[np.searchsorted(days, rows["date"].to_physical().to_numpy()), codes] = rows["mark_price"].to_numpy()
+    for day, codes, prices in parts:
+        marks[np.searchsorted(days, day), codes] = prices
     return marks
 
 
-def _sampled_fills(read: ReadColumns, books: list[str]) -> pl.DataFrame:
-    """Return the fills of the days that stand first by digest."""
+def _sampled_fills(read: ReadColumns, books: list[str], symbols: Symbols) -> pl.DataFrame:
+    """Return the fills of the days that stand first by digest, with the number of their symbol as `code`."""
     wanted = [book + suffix for book in books for suffix in ("", *TRADE_ONLY_SUFFIXES)]
-    counts = []
-    for part in read("trades", ("book", "timestamp")):
-        day = part["timestamp"].dt.date().to_physical().to_numpy()
-        counts.append(_counted(day[part["book"].is_in(wanted).to_numpy()]))
-    days, place = np.unique(np.concatenate([days for days, _ in counts]), return_inverse=True)
-    number = np.bincount(place, weights=np.concatenate([size for _, size in counts]), minlength=days.size)
-    order = days_by_digest(days)
-    enough = max(MAX_DAYS, 1 + int(np.searchsorted(np.cumsum(number[order]), _FILLS)))
-    chosen = np.sort(days[order[:enough]])
+    columns = ("timestamp", "decision_at", "quantity", "mid_price")
+    days, lengths = [], []
+    for part in read("trades", FILLS):
+        runs = part.runs("trades", FILLS)
+        own = runs.heads["book"].is_in(wanted).to_numpy()
+        days.append(_days(runs.heads["timestamp"].dt.date())[own])
+        lengths.append(runs.lengths[own])
+    different, place = np.unique(np.concatenate(days), return_inverse=True)
+    number = np.bincount(place, weights=np.concatenate(lengths), minlength=different.size)
+    order = days_by_digest(different)
+    enough = max(MAX_DAYS, 1 + int(np.searchsorted(np.cumsum(number[order]), _SAMPLED_FILLS)))
+    chosen = np.sort(different[order[:enough]])
     parts = []
-    for part in read("trades", ("book", "timestamp", "decision_at", "symbol", "quantity", "mid_price")):
-        found = part.hstack([part["timestamp"].dt.date().alias("day")])
-        found = found[_rows_of(found["day"].to_physical().to_numpy(), chosen)]
-        parts.append(found.filter(found["book"].is_in(wanted)))
+    for part in read("trades", (*FILLS, "symbol", "quantity", "mid_price")):
+        _, rows = _rows_of(part.runs("trades", FILLS), wanted, "timestamp", chosen)
+        codes = symbols.codes(part.symbols("trades"))[rows]
+        parts.append(part["trades"].select(columns)[rows].hstack([pl.Series("code", codes, pl.Int64)]))
     return pl.concat(parts)
 
 
-def _counted(days: Integers) -> tuple[Integers, Integers]:
-    """Return the different days, ascending, and how often each occurs: counted, not sorted, as there are few."""
-    if not days.size:
-        return days, days
-    first = int(days.min())
-    number = np.bincount(days - first)
-    found = np.flatnonzero(number)
-    return found + first, number[found]
+def _days(days: pl.Series) -> Integers:
+    """Return a column of dates as days since 1970."""
+    return days.to_physical().to_numpy()
 
 
-def _rows_of(days: Integers, wanted: Integers) -> Integers:
-    """Find the rows of some days, given ascending."""
-    if not wanted.size:
-        return wanted
-    first, last = int(wanted[0]), int(wanted[-1])
-    table = np.zeros(last - first + 3, np.bool_)
-    table[wanted - first + 1] = True
-    return np.flatnonzero(table[np.clip(days, first - 1, last + 1) - first + 1])
+def _rows_of(runs: Runs, books: list[str], moment: str, days: Integers) -> tuple[Integers, Integers]:
+    """Find the rows of some books on some days, and the day of each."""
+    day = _days(runs.heads[moment].cast(pl.Date))
+    own = np.isin(day, days) & runs.heads["book"].is_in(books).to_numpy()
+    return np.repeat(day[own], runs.lengths[own]), np.flatnonzero(np.repeat(own, runs.lengths))
 
 
 def _period(first: int, last: int) -> str:
@@ -263,24 +261,18 @@ class Symbols:
     """Symbols by number; some numbers may belong to none."""
 
     def __init__(self) -> None:
-        self._category = pl.Categorical(pl.Categories.random())
-        self._numbered: list[pl.Series] = []
+        self._numbered: list[CodedSymbols] = []
         """While one such column lives, so does the numbering."""
         self._names: dict[int, str] = {}
         self.width = 0
         """One more than the highest number so far."""
 
-    def codes(self, symbols: pl.Series) -> Integers:
-        """Number a column."""
-        coded = symbols.cast(self._category)
-        self._numbered.append(coded.head(0))
-        codes = coded.to_physical().to_numpy()
-        found = np.flatnonzero(np.bincount(codes))
-        new = [code for code in found.tolist() if code not in self._names]
-        names = pl.Series(new, dtype=pl.UInt32).cat.to(self._category).cast(pl.String)
-        self._names.update(zip(new, names.to_list(), strict=True))
-        self.width = max(self.width, 1 + int(found[-1]) if found.size else 0)
-        return codes.astype(np.int64)
+    def codes(self, symbols: CodedSymbols) -> NDArray[np.uint32]:
+        """Take the names of a column into account, and return its numbers."""
+        self._numbered.append(symbols)
+        self._names.update(symbols.names.iter_rows())
+        self.width = max(self.width, symbols.width)
+        return symbols.codes
 
     def names(self, codes: Integers) -> list[str]:
         """Return the names of some numbers."""

@@ -77,7 +77,7 @@ def weekly_series(weeks: pl.DataFrame) -> Weekly:
     """Return the weeks of ``weekly_signal``, or of a frame with those of its columns that are needed."""
     rows = weeks.sort("date")
     floats = {
-        name: rows[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
+        name: rows[name].cast(pl.Float64).to_numpy()
         for name in ("n_symbols", "n_return_obs", "ic", "raw_ic")
         if name in rows.columns
     }

@@ -4,9 +4,9 @@
 applies them to a seal. A rule by itself is a pure function of frames.
 """
 
+from pipeline.reconciliation.tables import Tables
 from pipeline.rules.checking import check
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
-from pipeline.rules.tables import Tables
 
 __all__ = ["RULES", "NotChecked", "Report", "Tables", "check"]

@@ -11,9 +11,9 @@ import polars as pl
 from pipeline.reconciliation.books import CARRY, TURNOVER, before, carry_by_convention, expected_cash, ratio
 from pipeline.reconciliation.grid import Flags, Floats
 from pipeline.reconciliation.holdings import differing
+from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, examples_wanted, rule
 from pipeline.rules.examples import pick_examples
-from pipeline.rules.tables import SESSION, Tables
 from pipeline.rules.tolerance import ABSOLUTE
 
 ROUNDING_DEVIATIONS: Final = 5.0

@@ -16,12 +16,12 @@ from pipeline.notices import NoticeOutcome, Run, aged_ic, find_notices
 from pipeline.notices.evidence import Evidence, gather
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.of_a_seal import metrics_reproduced, recompute_figures, weeks_of
+from pipeline.reconciliation.tables import Tables
 from pipeline.rule import Coverage, Level, Rule, Violation
 from pipeline.rules.in_parts import Undecided, apply_in_parts, read_columns
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 from pipeline.rules.return_rules import decisions_forward_return
-from pipeline.rules.tables import Tables
 from pipeline.rules.threads import on_threads
 from pipeline.seal import Seal
 from pipeline.seal.description_shape import compare
@@ -232,10 +232,13 @@ def _evidence(state: _Check, tables: Tables) -> Evidence:
     """Gather what the notices need of the rows, from columns of the tables in memory, or part by part."""
     state.on_step("what notices are made of")
 
-    def read(kind: str, columns: tuple[str, ...]) -> Iterable[pl.DataFrame]:
+    category = pl.Categorical(pl.Categories.random())
+
+    def read(kind: str, columns: tuple[str, ...]) -> Iterable[Tables]:
         if not state.by_parts(kind):
-            return (tables[kind][list(columns)],)
-        return read_columns(state.seal, kind, columns)
+            return (tables,)
+        parts = read_columns(state.seal, kind, columns)
+        return (Tables({kind: part}, category=category) for part in parts)
 
     return gather({kind: frame.columns for kind, frame in state.frames.items()}, read)
 

@@ -9,9 +9,9 @@ import polars as pl
 
 from pipeline.reconciliation.grid import Floats, Gaps, gaps_in, joined
 from pipeline.reconciliation.holdings import differing, expected_market_pnl, expected_quantity
+from pipeline.reconciliation.tables import FILLS, SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.examples import pick_examples
-from pipeline.rules.tables import SESSION, Tables
 from pipeline.rules.tolerance import ABSOLUTE, rows_that_differ
 
 _CELL: Final = (*SESSION, "symbol")
@@ -185,7 +185,7 @@ def trades_cost(tables: Tables) -> Finding | None:
 )
 def trades_decision(tables: Tables) -> Finding | None:
     """Report fills of no decision, or from before theirs."""
-    moments = tables.runs("trades", ("book", "timestamp", "decision_at")).heads.unique()
+    moments = tables.runs("trades", FILLS).heads.unique()
     weeks = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
     day = pl.col("timestamp").dt.date()
     strange = moments.filter(~pl.col("decision_at").is_in(weeks.implode()) | (pl.col("decision_at") >= day))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
+from pipeline.reconciliation.holdings import differing
+from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, limited, rule
 from pipeline.rules.examples import pick_examples
-from pipeline.rules.tables import SESSION, Tables
-from pipeline.rules.tolerance import differ, rows_that_differ
+from pipeline.rules.tolerance import ABSOLUTE, rows_that_differ
 
 _KEY: Final = (*SESSION, "symbol")
 _FLOWS: Final = ("market_pnl", "execution_cost", "borrow_cashflow")
@@ -103,28 +105,23 @@ def pnl_total(tables: Tables) -> Finding | None:
 
 def _totals(tables: Tables, kind: str, columns: dict[str, str]) -> Finding | None:
     """Compare the sums by session of a kind with the portfolio, both ways."""
-    sums = tables.session_sums(kind, tuple(columns))
-    ledger = tables["portfolio"].select(*SESSION, *(pl.col(c).alias(f"{c}:ledger") for c in columns.values()))
-    both = ledger.join(sums, on=SESSION, how="full", coalesce=True, nulls_equal=True)
-    in_ledger = pl.col(f"{next(iter(columns.values()))}:ledger").is_not_null()
-    strange = both.filter(~in_ledger).sort(SESSION)
+    grid = tables.alignment
+    strange = grid.unknown_sessions(kind)
     examples: list[Mapping[str, Any]] = [
         {**row, "fault": "the portfolio has no such session"} for row in pick_examples(strange, SESSION)
     ]
     reasons = [f"{strange.height} sessions are not in the portfolio"] if strange.height else []
-    off = {
-        name: differ(pl.col(name).fill_null(0.0), pl.col(f"{column}:ledger"), tables.equity_basis)
-        for name, column in columns.items()
-    }
-    wrong = both.filter(in_ledger & pl.any_horizontal(*off.values())).sort(SESSION)
+    broken = np.zeros(grid.sessions.height, np.bool_)
     for name, column in columns.items():
-        rows = wrong.filter(off[name])
-        if rows.height:
-            reasons.append(f"{name} does not sum to the portfolio's {column} in {rows.height} sessions")
-            shown = rows.with_columns(
-                column=pl.lit(name), expected=f"{column}:ledger", actual=pl.col(name).fill_null(0.0)
+        actual, expected = grid.session_sums(kind, name), grid.ledger(column)
+        wrong = np.flatnonzero(differing(expected, actual, ABSOLUTE * tables.equity_basis))
+        broken[wrong] = True
+        if wrong.size:
+            reasons.append(f"{name} does not sum to the portfolio's {column} in {wrong.size} sessions")
+            shown = grid.sessions[wrong].with_columns(
+                column=pl.lit(name), expected=expected[wrong], actual=actual[wrong]
             )
             examples.extend(pick_examples(shown, (*SESSION, "column", "expected", "actual")))
     if not reasons:
         return None
-    return Finding(kind, strange.height + wrong.height, limited(examples), "; ".join(reasons))
+    return Finding(kind, strange.height + int(broken.sum()), limited(examples), "; ".join(reasons))

@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.grid import Codes
+from pipeline.reconciliation.tables import FILLS, SESSION, Part, Runs, Tables, find_runs
 from pipeline.rule import Coverage, Level, Rule, Violation
 from pipeline.rules.book_rules import portfolio_turnover, turnover_conventions
 from pipeline.rules.table_rules import strictly_grouped
-from pipeline.rules.tables import SESSION, Part, Runs, Tables, find_runs
 from pipeline.rules.target_rules import whole_shares
 from pipeline.seal import Seal
 from pipeline.seal.seal import LARGE_KINDS
@@ -30,8 +30,7 @@ PART_ROWS: Final = 1_500_000
 
 _GAP_ROWS: Final = 100_000
 """Rows that are not wanted between two that are, and are decoded with them."""
-_FILLS: Final = ("book", "timestamp", "decision_at")
-_ORDER: Final = {"decisions": ("date",), "positions": SESSION, "pnl": SESSION, "trades": _FILLS}
+_ORDER: Final = {"decisions": ("date",), "positions": SESSION, "pnl": SESSION, "trades": FILLS}
 """Table -> what its rows are grouped by."""
 
 BY_SESSION: Final = frozenset({
@@ -51,7 +50,7 @@ BY_DAY: Final = frozenset({"trades.one_price", "positions.one_price"})
 """Rules that look at one day of all books."""
 
 _OF_WEEKS: Final = {
-    "trades": (*_FILLS, "symbol", "phase", "quantity", "mid_price"),
+    "trades": (*FILLS, "symbol", "phase", "quantity", "mid_price"),
     "positions": (*SESSION, "symbol", "quantity"),
 }
 """Table -> columns that the rules by week read."""
@@ -62,7 +61,7 @@ _OF_ADJUSTED_WEEKS: Final = {
 }
 """The same where shares and cash come without a fill, between the fills of a week and those of the next."""
 _OF_DAYS: Final = {
-    "trades": (*_FILLS, "symbol", "mid_price"),
+    "trades": (*FILLS, "symbol", "mid_price"),
     "positions": (*SESSION, "symbol", "mark_price"),
 }
 """Table -> columns that the rules by day read."""

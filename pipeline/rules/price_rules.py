@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.grid import BLOCK_CELLS, Cells, Codes, Floats
+from pipeline.reconciliation.tables import SESSION, Runs, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.examples import pick_examples
-from pipeline.rules.tables import SESSION, Runs, Tables
 from pipeline.rules.tolerance import RELATIVE
 from schemas.tables.books import base_book
 
@@ -73,8 +73,10 @@ def _other_price(tables: Tables, kind: str, runs: Runs, moments: pl.Series, colu
         here, last = prices[rows], np.empty(height * width)
         last[key] = here
         there = last[key]
-        wrong = np.flatnonzero(~(np.abs(here - there) <= RELATIVE * np.maximum(here, there)))
+        wrong = np.flatnonzero(here != there)  # in a lawful run none
         if wrong.size:
+            here, there = here[wrong], there[wrong]
+            wrong = wrong[~(np.abs(here - there) <= RELATIVE * np.maximum(here, there))]
             found.append(wrong + rows.start if isinstance(rows, slice) else rows[wrong])
     return np.concatenate(found) if found else np.empty(0, np.int64)
 

@@ -12,9 +12,9 @@ import polars as pl
 from pipeline.reconciliation.corporate_actions import CorporateActions, Holding
 from pipeline.reconciliation.grid import Codes, Floats
 from pipeline.reconciliation.holdings import differing
+from pipeline.reconciliation.tables import FILLS, SESSION, Tables
 from pipeline.rule import Coverage, Finding, examples_wanted, rule
 from pipeline.rules.examples import pick_examples
-from pipeline.rules.tables import SESSION, Tables
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE
 from schemas.tables.books import RAW_PREFIX, TRADE_ONLY_SUFFIXES, base_book
 from schemas.tables.pnl import ADJUSTMENTS
@@ -145,7 +145,7 @@ class _Spans:
 
     def fill(self, tables: Tables, prices: Floats, *, raw: bool) -> bool:
         """Add the mids of the raw books, or of the others; return whether there is any."""
-        runs = tables.runs("trades", ("book", "timestamp", "decision_at"))
+        runs = tables.runs("trades", FILLS)
         wanted = {
             book: book.startswith(RAW_PREFIX) == raw and not book.endswith(SETTLEMENTS)
             for book in runs.heads["book"].unique()
@@ -193,7 +193,7 @@ def _weekly_instants(tables: Tables, weeks: pl.Series) -> Mapping[str, Codes]:
         return dict.fromkeys(_INSTANTS, nowhere)
     moments = tables.part.moments
     if moments is None:
-        moments = tables.runs("trades", ("book", "timestamp", "decision_at")).heads
+        moments = tables.runs("trades", FILLS).heads
     own = [book for book in moments["book"].unique() if base_book(book) == book]
     acted = (
         moments.filter(pl.col("book").is_in(own))

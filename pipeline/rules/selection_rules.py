@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.grid import Codes, Flags, Floats, totals
+from pipeline.reconciliation.tables import Tables
 from pipeline.rule import Finding, limited, rule
 from pipeline.rules.examples import pick_examples
-from pipeline.rules.tables import Tables
 from pipeline.rules.tolerance import RELATIVE
 from pipeline.seal.declared_differences import BINDING
 

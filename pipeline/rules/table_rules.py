@@ -10,9 +10,9 @@ from typing import Final, TypeVar
 import numpy as np
 import polars as pl
 
+from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, Level, rule
 from pipeline.rules.examples import pick_examples
-from pipeline.rules.tables import SESSION, Tables
 from schemas.table import PATTERNS, Bound, Column
 from schemas.tables import TABLES
 from schemas.units import Type

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.grid import Cells, Codes, Flags, Floats, Gaps, gaps_on, joined, totals
+from pipeline.reconciliation.tables import FILLS, SESSION, Tables
 from pipeline.reconciliation.targets import (
     implied_equity,
     off_scale,
@@ -18,7 +19,6 @@ from pipeline.reconciliation.targets import (
 )
 from pipeline.rule import Finding, limited, rule
 from pipeline.rules.examples import pick_examples
-from pipeline.rules.tables import SESSION, Tables
 from pipeline.seal.declared_differences import BINDING
 from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX, base_book
 
@@ -31,7 +31,7 @@ _WEIGHT_OF: Final = {
 }
 """Book -> the weights it is built on."""
 _PART: Final = 1 << 16
-_FILLS: Final = ("book", "timestamp", "decision_at", "symbol", "phase", "quantity", "mid_price")
+_FILL_COLUMNS: Final = ("book", "timestamp", "decision_at", "symbol", "phase", "quantity", "mid_price")
 
 
 @rule(
@@ -45,7 +45,7 @@ _FILLS: Final = ("book", "timestamp", "decision_at", "symbol", "phase", "quantit
     needs={
         "decisions": (*_NAME, "next_open_tradeable"),
         "positions": (*_CELL, "quantity"),
-        "trades": _FILLS,
+        "trades": _FILL_COLUMNS,
         "portfolio": (*SESSION, "starting_equity"),
         "rebalances": ("date", "week_status"),
     },
@@ -82,7 +82,7 @@ def _rebalances(tables: Tables) -> pl.DataFrame:
     traded = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
     moments = tables.part.moments
     if moments is None:
-        moments = tables.runs("trades", ("book", "timestamp", "decision_at")).heads
+        moments = tables.runs("trades", FILLS).heads
     found = (
         moments.filter(pl.col("book").is_in(books) & pl.col("decision_at").is_in(traded.implode()))
         .select("book", week="decision_at", date=pl.col("timestamp").dt.date())
@@ -116,7 +116,7 @@ class _Board:
         self._tradeable = self._by_week(tradeable) > 0
         self._frozen = self._cells.reduced(np.add, 1.0 - tradeable, self._weeks.len()) > 0
         trades, quantity = tables["trades"], grid.column("positions", "quantity")
-        fills = tables.runs("trades", ("book", "timestamp", "decision_at"))
+        fills = tables.runs("trades", FILLS)
         own = {book: book in _WEIGHT_OF for book in fills.heads["book"].unique()}
         regular = np.repeat(
             fills.heads["book"].replace_strict(own, return_dtype=pl.Boolean).to_numpy(), fills.lengths
@@ -203,7 +203,7 @@ def decisions_fill_at(tables: Tables) -> Finding | None:
     """Report decisions that point at a fill nobody made."""
     grid, trades, decisions = tables.alignment, tables["trades"], tables["decisions"]
     weeks = decisions["date"].unique().sort()
-    fills = tables.runs("trades", ("book", "timestamp", "decision_at"))
+    fills = tables.runs("trades", FILLS)
     week = np.repeat(_places(weeks, fills.heads["decision_at"]), fills.lengths)
     instant = trades["timestamp"].to_physical().to_numpy()
     runs = tables.runs("decisions", ("date",))

@@ -6,9 +6,9 @@ from typing import Final
 
 import polars as pl
 
+from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.examples import pick_examples
-from pipeline.rules.tables import SESSION, Tables
 from schemas.tables.books import base_book
 
 _SHOWN: Final = ("book", "timestamp", "symbol")

@@ -6,9 +6,9 @@ from typing import Final
 
 import polars as pl
 
+from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.examples import pick_examples
-from pipeline.rules.tables import SESSION, Tables
 from pipeline.rules.tolerance import differ
 
 _BOOK: Final = "long_short"

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import polars as pl
 
+from pipeline.reconciliation.tables import Tables
 from pipeline.rule import Finding, limited, rule
 from pipeline.rules.examples import pick_examples
-from pipeline.rules.tables import Tables
 from pipeline.rules.tolerance import differ
 from schemas.tables.decisions import DECISIONS
 from schemas.tables.rebalances import PENDING, TRADED

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.maths.row_order import ordered
-from pipeline.rules.tables import find_runs
+from pipeline.reconciliation.tables import find_runs
 from pipeline.seal import Seal
 from pipeline.snapshot_builder.books import Span, Spans, spans
 from pipeline.snapshot_builder.decisions import published_decisions

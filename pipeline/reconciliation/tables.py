@@ -12,13 +12,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pipeline.reconciliation.grid import Block, Cells, Codes, Flags, Floats, Gaps, Symbols, blocks
+from pipeline.reconciliation.grid import Block, Cells, Codes, Flags, Floats, Gaps, Symbols, blocks, totals
 from pipeline.seal.declared_differences import DeclaredDifferences
 from schemas.kinds import TABLE_KINDS
 from schemas.tables.books import base_book
 
 SESSION = ("book", "date")
 """What a session of a book is known by."""
+FILLS: Final = ("book", "timestamp", "decision_at")
+"""What the fills of a book that were made together have in common."""
 _NAMED: Final = ("positions", "pnl", "trades", "decisions")
 
 
@@ -51,11 +53,16 @@ class SymbolCodes:
     """The symbols of all tables of a run by number, each column numbered once. Safe to share between threads.
 
     A number is as wide as four characters, so that joins and comparisons of names cost what those of integers do.
+
+    Parameters
+    ----------
+    category
+        Whose numbers are used, so that tables of several parts share them; a new one by default.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, category: pl.Categorical | None = None) -> None:
         # The numbers are this run's own and go with it.
-        self._category = pl.Categorical(pl.Categories.random())
+        self._category = category or pl.Categorical(pl.Categories.random())
         self._coded: dict[str, CodedSymbols] = {}
         self._locks = {kind: threading.Lock() for kind in TABLE_KINDS}
 
@@ -136,6 +143,8 @@ class Tables:
         Where the seal says that its engine differs; by default nowhere.
     part
         What is known of the run beside these tables, where they are a part of it.
+    category
+        As of :class:`SymbolCodes`.
     """
 
     def __init__(
@@ -144,10 +153,11 @@ class Tables:
         equity_basis: float = 1.0,
         declared: DeclaredDifferences | None = None,
         part: Part | None = None,
+        category: pl.Categorical | None = None,
     ) -> None:
         self._frames = dict(frames)
         self._runs: dict[tuple[str, tuple[str, ...]], Runs] = {}
-        self._symbols = SymbolCodes()
+        self._symbols = SymbolCodes(category)
         self._alignment: Alignment | None = None
         self._lock = threading.Lock()
         self.equity_basis = equity_basis
@@ -200,23 +210,6 @@ class Tables:
             self._runs[kind, columns] = find_runs(self._frames[kind].select(columns))
         return self._runs[kind, columns]
 
-    def session_sums(self, kind: str, columns: Sequence[str]) -> pl.DataFrame:
-        """Sum columns by book and date.
-
-        Returns
-        -------
-        polars.DataFrame
-            book, date and one sum a column, a row a session, in no order; no row for no rows.
-        """
-        frame, runs = self._frames[kind], self.runs(kind)
-        if not frame.height:
-            return frame.select(*SESSION, *columns)
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # an overflow is a finding of the rule, not a crash
-            sums = {name: np.add.reduceat(frame[name].to_numpy(), runs.starts) for name in columns}
-        return runs.heads.with_columns(**sums).group_by(SESSION).agg(pl.col(columns).sum())
-
 
 def find_runs(key: pl.DataFrame) -> Runs:
     """Find the row ranges of rows that agree in every column; null equals null."""
@@ -252,6 +245,7 @@ class Alignment:
         self._tables = tables
         self._lock = threading.RLock()
         self._cells: dict[Hashable, Cells] = {}
+        self._run_sessions: dict[Hashable, tuple[Codes, Codes]] = {}
         self._blocks: list[Block] | None = None
         self._sessions: pl.DataFrame | None = None
         self._named = [kind for kind in _NAMED if tables.has(kind, "symbol")]
@@ -264,7 +258,7 @@ class Alignment:
             if self._sessions is None:
                 keys = self._tables["portfolio"].select("book", "date", place=pl.int_range(pl.len()))
                 ordered = keys.sort("book", "date")
-                self._order = ordered["place"]
+                self._order = ordered["place"].to_numpy()
                 self._sessions = ordered.select(
                     "book", "date", session=pl.int_range(pl.len(), dtype=pl.Int64)
                 )
@@ -345,12 +339,43 @@ class Alignment:
         """Sum values of the rows of a table by session, or reduce them otherwise; shape (sessions,)."""
         return self.cells(kind, leaving_out).reduced(ufunc, values, self.sessions.height)
 
+    def session_sums(self, kind: str, column: str) -> Floats:
+        """Sum a column of positions or pnl by session, shape (sessions,); its symbols play no part."""
+        session, lengths = self._sessions_of(kind, ())
+        values = self.column(kind, column)
+        if not values.size:
+            return np.zeros(self.sessions.height)
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # an overflow is a finding of the rule, not a crash
+            sums = np.add.reduceat(values, np.cumsum(lengths) - lengths)
+            return totals(session[session >= 0], sums[session >= 0], self.sessions.height)
+
+    def unknown_sessions(self, kind: str) -> pl.DataFrame:
+        """Return book and date of the sessions of positions or pnl that the ledger lacks, in this order."""
+        session, _ = self._sessions_of(kind, ())
+        heads = self._tables.runs(kind).heads
+        return (
+            heads.filter(pl.Series(session < 0)).unique().sort(SESSION)
+            if (session < 0).any()
+            else heads.clear()
+        )
+
     def ledger(self, column: str) -> Floats:
         """Return a column of the portfolio in the order of the sessions."""
         assert self.sessions is not None
-        return self._tables["portfolio"][column].gather(self._order).to_numpy()
+        values: Floats = self._tables["portfolio"][column].to_numpy()[self._order]
+        return values
 
     def _sessions_of(self, kind: str, leaving_out: Collection[str]) -> tuple[Codes, Codes]:
+        """Return session, -1 for none, and length of each run of the rows of a table."""
+        key = (kind, tuple(sorted(leaving_out)))
+        with self._lock:
+            if key not in self._run_sessions:
+                self._run_sessions[key] = self._found_sessions(kind, leaving_out)
+            return self._run_sessions[key]
+
+    def _found_sessions(self, kind: str, leaving_out: Collection[str]) -> tuple[Codes, Codes]:
         columns = ("book", "timestamp") if kind == "trades" else ("book", "date")
         runs = self._tables.runs(kind, columns)
         heads = runs.heads
