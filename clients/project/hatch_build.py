@@ -1,5 +1,7 @@
 """Puts the project's four packages and its reference engine into the wheel as one, `alpha_results`, which hides no package of anybody else.
 
+The seal writer is in the wheel as well, under the name that it has by itself.
+
 The imports are renamed where they stand, by what makes `alpha_results_datasets`; so are the commands that messages name.
 An editable installation has the checkout as it is.
 """
@@ -19,6 +21,8 @@ PACKAGE: Final = "alpha_results"
 PACKAGES: Final = ("schemas", "datasets", "pipeline", "serve")
 ENGINE: Final = "examples/reference_engine"
 """The engine behind `simulate` and `serve demo`; the other examples are scripts for a checkout."""
+WRITER: Final = "alpha_results_seal"
+WRITER_SOURCE: Final = f"clients/seal-writer/src/{WRITER}"
 NAMES: Final = {name: f"{PACKAGE}.{name}" for name in (*PACKAGES, "examples")}
 COMMANDS: Final = {
     "pipeline": "alpha-results",
@@ -39,8 +43,9 @@ class OnePackage(BuildHookInterface[Any]):
         if version == "editable":
             return
         self.folder = tempfile.mkdtemp()
-        write_package(Path(self.root), Path(self.folder))
-        build_data["force_include"][self.folder] = PACKAGE
+        write_packages(Path(self.root), Path(self.folder))
+        for name in (PACKAGE, WRITER):
+            build_data["force_include"][f"{self.folder}/{name}"] = name
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002 - the interface's
         """Remove the folder."""
@@ -48,17 +53,19 @@ class OnePackage(BuildHookInterface[Any]):
             shutil.rmtree(self.folder)
 
 
-def write_package(repository: Path, target: Path) -> None:
-    """Write the package's files into a folder."""
+def write_packages(repository: Path, target: Path) -> None:
+    """Write the files of both packages into a folder."""
     renaming = _renaming(repository)
     own = repository / "clients" / "project" / PACKAGE
-    sources = [(path, path.relative_to(own)) for path in files(own)]
+    writer = repository / WRITER_SOURCE
+    sources = [(path, PACKAGE / path.relative_to(own)) for path in files(own)]
+    sources += [(path, WRITER / path.relative_to(writer)) for path in files(writer)]
     sources += [
-        (path, path.relative_to(repository))
+        (path, PACKAGE / path.relative_to(repository))
         for name in (*PACKAGES, ENGINE)
         for path in files(repository / name)
     ]
-    sources.append((repository / "examples/__init__.py", Path("examples/__init__.py")))
+    sources.append((repository / "examples/__init__.py", Path(PACKAGE, "examples/__init__.py")))
     for path, relative in sources:
         place = target / relative
         place.parent.mkdir(parents=True, exist_ok=True)

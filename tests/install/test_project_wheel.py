@@ -21,6 +21,7 @@ from tests.support.processes import REPOSITORY, environment
 
 PACKAGES = ("schemas", "datasets", "pipeline", "serve", "examples")
 PACKAGED = (*PACKAGES[:-1], "examples/__init__.py", "examples/reference_engine")
+WRITER = "clients/seal-writer/src"
 VERSION = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
 
 
@@ -56,9 +57,11 @@ def run(programs: Path, folder: Path, *arguments: str) -> subprocess.CompletedPr
 
 def test_the_wheel_holds_every_file_of_the_packages_and_of_the_engine_in_one_of_its_own(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names} == {"alpha_results", f"alpha_results-{VERSION}.dist-info"}
+    assert {name.split("/")[0] for name in names} == {
+        "alpha_results", "alpha_results_seal", f"alpha_results-{VERSION}.dist-info",
+    }  # fmt: skip
     tracked = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGED],
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGED, WRITER],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
@@ -67,9 +70,9 @@ def test_the_wheel_holds_every_file_of_the_packages_and_of_the_engine_in_one_of_
     if tracked.returncode:
         pytest.skip("this is not a clone: which files belong to the packages is not known")
     packaged = {name.removeprefix("alpha_results/") for name in names if ".dist-info/" not in name}
-    assert packaged - {"__init__.py", "__main__.py", "group.py", "py.typed"} == set(
-        tracked.stdout.splitlines()
-    )
+    assert packaged - {"__init__.py", "__main__.py", "group.py", "py.typed"} == {
+        name.removeprefix("clients/seal-writer/src/") for name in tracked.stdout.splitlines()
+    }
 
 
 def test_no_module_of_the_wheel_imports_or_names_the_project_as_the_checkout_does(wheel: Path) -> None:
@@ -101,7 +104,7 @@ def test_the_help_lists_every_command_and_the_version_is_that_of_the_wheel(
     programs: Path, tmp_path: Path
 ) -> None:
     shown = run(programs, tmp_path, "--help").stdout
-    for word in ("build", "check", "reconcile", "gc", "verify", "serve", "datasets"):
+    for word in ("build", "check", "reconcile", "gc", "verify", "serve", "datasets", "import"):
         assert re.search(rf"^  {word} ", shown, re.MULTILINE)
     for words in ([], ["serve"]):
         done = run(programs, tmp_path, *words, "--version")

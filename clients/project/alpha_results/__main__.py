@@ -31,6 +31,10 @@ def _run(given: list[str]) -> None:
         from datasets.__main__ import cli as datasets  # noqa: PLC0415 - no other command needs it
 
         datasets(rest, prog_name=f"{_COMMAND} datasets")
+    elif word == "import":
+        from alpha_results_seal.__main__ import main as seal  # noqa: PLC0415 - as above
+
+        seal(given, program=_COMMAND)
     else:
         from alpha_results.group import cli  # noqa: PLC0415 - as above
 

@@ -12,6 +12,7 @@ from schemas.project import version_option
 
 OTHERS: Final = {
     "serve": "Serve what is published; its accounts, keys and access store.",
+    "import": "Make a seal of a file of scores and a file of prices.",
     "datasets": "Look into a root of published files.",
 }
 """Word -> its line in ``--help``; what follows it is a command of that program."""

@@ -83,3 +83,7 @@ def _minutes(clock: str) -> int:
     if found is None or int(found[1]) * 60 + int(found[2]) > 24 * 60:
         raise SealError(f"{clock!r} is not a time of day: write HH:MM, such as 09:30.")
     return int(found[1]) * 60 + int(found[2])
+
+
+NEW_YORK = Calendar("America/New_York", "09:30", "16:00")
+"""What is taken where nobody names an exchange."""

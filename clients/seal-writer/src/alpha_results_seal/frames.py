@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,13 @@ import numpy.typing as npt
 import polars as pl
 
 from alpha_results_seal.errors import SealError
+
+ALIASES = {
+    "date": ("datetime", "timestamp", "day"),
+    "symbol": ("asset", "ticker", "instrument"),
+    "score": ("factor", "signal"),
+}
+"""Column -> what other libraries call it, in any case of letters."""
 
 Floats = npt.NDArray[np.float64]
 Days = npt.NDArray[np.datetime64]
@@ -52,9 +61,14 @@ class Prices:
 
 
 def table(frame: Any, what: str) -> pl.DataFrame:
-    """Return a frame of Polars, pandas or Arrow as one of Polars; the index of pandas becomes columns where it has names."""
+    """Return a frame of Polars, pandas or Arrow, or a CSV or Parquet file, as one of Polars.
+
+    The index of pandas becomes columns where it has names.
+    """
     if isinstance(frame, pl.DataFrame):
         return frame
+    if isinstance(frame, (str, os.PathLike)):
+        return _file(Path(frame), what)
     if _is_pandas(frame):
         flat = frame.reset_index() if any(name is not None for name in frame.index.names) else frame
         taken: pl.DataFrame = pl.from_pandas(flat)
@@ -75,8 +89,8 @@ def matrix(frame: Any, value: str, what: str) -> Matrix:
     Parameters
     ----------
     frame
-        Long (columns ``date``, ``symbol`` and `value`) or wide (a column ``date``, or a pandas index of days, and a
-        column a name).
+        Long (columns ``date``, ``symbol`` and `value`, or what `ALIASES` has for them) or wide (a column ``date``, or a
+        pandas index of days, and a column a name); or the path of a CSV or Parquet file with one.
     value
         The column of a long frame.
     what
@@ -89,7 +103,7 @@ def matrix(frame: Any, value: str, what: str) -> Matrix:
     """
     if _is_pandas(frame):
         frame = _from_pandas(frame, what)
-    frame = table(frame, what)
+    frame = _named(table(frame, what), value)
     if "date" not in frame.columns:
         raise SealError(f"{what} has no days: give a column 'date', or a pandas frame with an index of days.")
     frame = frame.with_columns(date=to_days(frame["date"], what))
@@ -114,11 +128,17 @@ def prices(given: Any) -> Prices:
     """
     if isinstance(given, Mapping):
         frames = {name: (given[name], name) for name in ("close", "open") if name in given}
-    elif isinstance(given, pl.DataFrame) or _is_pandas(given):
-        named = set(given.columns) | set(getattr(getattr(given, "index", None), "names", ()))
-        frames = {name: (given, name) for name in ("close", "open") if name in named or name == "close"}
+    elif isinstance(given, (str, os.PathLike, pl.DataFrame)) or _is_pandas(given):
+        given = _named(
+            table(_from_pandas(given, "prices") if _is_pandas(given) else given, "prices"), "close", "open"
+        )
+        frames = {
+            name: (given, name) for name in ("close", "open") if name in given.columns or name == "close"
+        }
     else:
-        raise SealError("prices are a frame of Polars or pandas, or {'open': frame, 'close': frame}.")
+        raise SealError(
+            "prices are a frame of Polars or pandas, a file of one, or {'open': frame, 'close': frame}."
+        )
     if "close" not in frames:
         raise SealError("prices have no close, at which positions are marked.")
     found = {name: matrix(frame, value, f"prices ({name})") for name, (frame, value) in frames.items()}
@@ -138,7 +158,42 @@ def prices(given: Any) -> Prices:
     return Prices(close, opened)
 
 
+def _file(path: Path, what: str) -> pl.DataFrame:
+    if path.suffix.lower() not in {".csv", ".parquet"}:
+        raise SealError(f"{what}: {path} is neither a .csv nor a .parquet file.")
+    try:
+        if path.suffix.lower() == ".parquet":
+            return pl.read_parquet(path)
+        names = [
+            name
+            for name in pl.read_csv(path, n_rows=0).columns
+            if name.lower() in {"symbol", *ALIASES["symbol"]}
+        ]
+        texts = dict.fromkeys(names, pl.String)  # a code such as 000001 keeps its zeros
+        return pl.read_csv(path, try_parse_dates=True, schema_overrides=texts)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise SealError(f"{what}: {path} cannot be read: {error}") from error
+
+
+def _named(frame: pl.DataFrame, *values: str) -> pl.DataFrame:
+    """Give the columns of a long frame their names here; a column of texts tells it from a wide one."""
+    lower = {name.lower(): name for name in reversed(frame.columns)}
+    found = {
+        name: next((lower[other] for other in (name, *ALIASES.get(name, ())) if other in lower), name)
+        for name in ("date", "symbol", *values)
+    }
+    texts = (pl.String, pl.Categorical, pl.Enum)
+    long = "symbol" in frame.columns or isinstance(frame.schema.get(found["symbol"]), texts)
+    wanted = found if long else {"date": found["date"]}
+    return frame.rename(
+        {old: new for new, old in wanted.items() if old in frame.columns and new not in frame.columns}
+    )
+
+
 def _long(frame: pl.DataFrame, value: str, what: str) -> Matrix:
+    others = [name for name in frame.columns if name not in ("date", "symbol")]
+    if value not in frame.columns and len(others) == 1:
+        frame = frame.rename({others[0]: value})
     if value not in frame.columns:
         raise SealError(f"{what} has no column {value!r}: a long frame has date, symbol and {value}.")
     doubled = frame.select("date", "symbol").is_duplicated()
@@ -182,7 +237,8 @@ def _from_pandas(frame: Any, what: str) -> Any:
     if "date" in frame.columns:
         return frame
     if frame.index.nlevels > 1:
-        return frame.reset_index()
+        unnamed = frame.index.nlevels == 2 and not any(frame.index.names)
+        return frame.reset_index(names=["date", "symbol"] if unnamed else None)
     if getattr(frame.index, "dtype", None) is None or frame.index.dtype.kind not in "MO":
         raise SealError(f"{what} has no days: give a column 'date', or a pandas frame with an index of days.")
     index = frame.index

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from alpha_results_seal.book import DUST, Book
-from alpha_results_seal.calendar import Calendar
+from alpha_results_seal.calendar import NEW_YORK, Calendar
 from alpha_results_seal.costs import Costs
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.fills import ASSUMED, read_fills
-from alpha_results_seal.frames import Floats, matrix, table
+from alpha_results_seal.frames import Floats, Matrix, matrix, table
 from alpha_results_seal.market import Market
+from alpha_results_seal.scores import tails_of
 from alpha_results_seal.weeks import Week, decisions_table, moved_note, read_weeks, rebalances_table
 
 
@@ -32,11 +33,15 @@ class Ledger:
         What each book opened with.
     notes
         What could not be known and was left out, and what was assumed; one sentence each.
+    smoothing, description
+        What the writer seals of the run beside the tables where it is given nothing else; None where nothing is known.
     """
 
     tables: Mapping[str, pl.DataFrame]
     equity_basis: float
     notes: tuple[str, ...] = ()
+    smoothing: Mapping[str, Any] | None = None
+    description: Mapping[str, Any] | None = None
 
     @classmethod
     def from_weights(
@@ -91,6 +96,83 @@ class Ledger:
         books = weights if isinstance(weights, Mapping) else {"long_short": weights}
         targets = {str(name): matrix(frame, "weight", f"weights of {name}") for name, frame in books.items()}
         scored = None if scores is None else matrix(scores, "score", "scores")
+        return cls._of_targets(targets, scored, market, costs, equity_basis)
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Any,
+        prices: Any,
+        *,
+        tails: float = 0.2,
+        costs: Costs | None = None,
+        calendar: Calendar | None = None,
+        equity_basis: float = 1.0,
+    ) -> Ledger:
+        """Keep the books of the tails of scores, rebalanced weekly.
+
+        The last day of each week that has scores decides, about the names with a close on it: the best `tails` of them are
+        bought, the worst sold short, each tail equally weighted and of the size of the equity (`long_short`); `long_only` has
+        the best alone. A decision is filled at the open of the session after it, or at its close where prices have no
+        open. Forward returns are measured from those prices.
+
+        Parameters
+        ----------
+        scores
+            Higher is better. Long (``date``, ``symbol``, ``score``) or wide, of Polars or pandas, an alphalens factor, or a
+            CSV or Parquet file.
+        prices
+            As of `from_weights`; a file may hold them too.
+        tails
+            Share of the names in each tail, at most 0.5; one name at least. Names that tie where a tail ends share its places.
+        costs
+            What trading and holding cost; nothing unless given.
+        calendar
+            Sessions and hours; New York's hours on the days with prices unless given.
+        equity_basis
+            What each book opens with.
+
+        Returns
+        -------
+        Ledger
+            All six tables; its notes say what was assumed.
+
+        Raises
+        ------
+        SealError
+            When something given makes no books; the message names it.
+        """
+        market = Market.of(prices, calendar or NEW_YORK)
+        found = tails_of(matrix(scores, "score", "scores"), market, tails)
+        ledger = cls._of_targets(found.weights, found.scores, market, costs or Costs(), equity_basis)
+        steps = [
+            "the last day of each week that has scores decides",
+            f"the best {tails:.6g} of the names with a score and a close on that day are bought, the worst sold short, equally weighted",
+            f"filled at the {'close' if market.opens is None else 'open'} of the session after",
+        ]
+        assumed = []
+        if costs is None:
+            assumed.append("no costs were given: trading, borrowing and idle cash cost and earn nothing")
+        if calendar is None:
+            assumed.append(
+                f"no calendar was given: days with prices are sessions, {NEW_YORK.open} to {NEW_YORK.close} {NEW_YORK.zone}"
+            )
+        return replace(
+            ledger,
+            notes=("; ".join(steps), *found.notes, *ledger.notes, *assumed),
+            smoothing={"applied": False, "detail": "the scores as given"},
+            description={"signal": {"decision_timing": steps[0], "pseudocode": steps}},
+        )
+
+    @classmethod
+    def _of_targets(
+        cls,
+        targets: Mapping[str, Matrix],
+        scored: Matrix | None,
+        market: Market,
+        costs: Costs,
+        equity_basis: float,
+    ) -> Ledger:
         weeks = read_weeks(targets, scored, market.sessions, market.observed)
         first = min((week.fill for week in weeks if not week.pending), default=None)
         if first is None:

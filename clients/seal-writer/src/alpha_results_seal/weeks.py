@@ -85,7 +85,7 @@ def read_weeks(
         When books decide on different days or twice a week, or when weights are not those of their book.
     """
     days = _common_days(targets)
-    dates = _last_sessions(days, sessions)
+    dates = last_sessions(days, sessions)
     _weekly(days, dates)
     weeks = []
     for row, (day, date) in enumerate(zip(days, dates)):
@@ -107,7 +107,7 @@ def read_weeks(
     return weeks
 
 
-def _last_sessions(days: Days, sessions: Days) -> Days:
+def last_sessions(days: Days, sessions: Days) -> Days:
     """Return the last session on or before each day; the day itself before the first session."""
     place = np.searchsorted(sessions, days, side="right") - 1
     found: Days = np.where(place < 0, days, sessions[place])
@@ -230,8 +230,13 @@ def _row(part: Matrix, row: int) -> dict[str, float]:
     return {part.symbols[at]: float(values[at]) for at in np.flatnonzero(np.isfinite(values))}
 
 
+def week_numbers(days: Days) -> Any:
+    """Return the number of each day's week, Monday to Sunday."""
+    return (days.astype("datetime64[D]").astype(np.int64) + 3) // 7
+
+
 def _weekly(days: Days, dates: Days) -> None:
-    weeks = (dates.astype(np.int64) + 3) // 7
+    weeks = week_numbers(dates)
     twice = np.flatnonzero(weeks[1:] == weeks[:-1])
     if len(twice):
         one, other = (

@@ -21,6 +21,7 @@ from alpha_results_seal.derive import completed
 from alpha_results_seal.errors import SealError, SealRefused
 from alpha_results_seal.frames import table
 from alpha_results_seal.ledger import Ledger
+from alpha_results_seal.version import NAME, version
 
 _ALPHA_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
@@ -35,9 +36,9 @@ class SealWriter:
     alpha_id
         Address of the run in the interface.
     engine
-        Name and version of what made the run.
+        Name and version of what made the run; this package and its version unless given.
     started_at
-        When the run began; aware.
+        When the run began; aware. When this writer was made unless given.
     sealed_at
         When it was finished; now unless given. Give it, and a run sealed twice has the same bytes.
     equity_basis
@@ -58,8 +59,8 @@ class SealWriter:
         folder: str | os.PathLike[str],
         *,
         alpha_id: str,
-        engine: tuple[str, str],
-        started_at: dt.datetime,
+        engine: tuple[str, str] | None = None,
+        started_at: dt.datetime | None = None,
         sealed_at: dt.datetime | None = None,
         equity_basis: float = 1.0,
         smoothing: Mapping[str, Any] | None = None,
@@ -75,6 +76,8 @@ class SealWriter:
             raise SealError(
                 f"{os.fspath(folder)} is a URL, and a seal is written to a local disk: copy it from there, seal.json last."
             )
+        now = dt.datetime.now(dt.timezone.utc)
+        engine = engine or (NAME, version())
         self._folder = Path(folder)
         self._equity_basis = equity_basis
         self._tables: dict[str, pl.DataFrame] = {}
@@ -85,20 +88,20 @@ class SealWriter:
             "seal_version": 1,
             "alpha_id": alpha_id,
             "source_alpha_id": source_alpha_id,
-            "started_at": _instant("started_at", started_at),
+            "started_at": _instant("started_at", started_at or now),
             "sealed_at": _instant("sealed_at", sealed_at or dt.datetime.now(dt.timezone.utc)),
             "engine": {"name": engine[0], "version": engine[1]},
             "equity_basis": equity_basis,
-            "smoothing": None
-            if smoothing is None
-            else {"half_life_weeks": None, "detail": None, **smoothing},
+            "smoothing": _smoothing(smoothing),
             "reconciliation": None if reconciliation is None else dict(reconciliation),
         }
 
     def add_ledger(self, ledger: Ledger) -> SealWriter:
-        """Add the tables of a ledger, and open the books with what it opens them with."""
+        """Add the tables of a ledger and what it says of the run, and open the books with what it opens them with."""
         for kind, frame in ledger.tables.items():
             self.add_table(kind, frame)
+        self._head["smoothing"] = self._head["smoothing"] or _smoothing(ledger.smoothing)
+        self._description = self._description or ledger.description
         self._equity_basis = self._head["equity_basis"] = ledger.equity_basis
         return self
 
@@ -250,6 +253,10 @@ def _instant(name: str, moment: dt.datetime) -> str:
     if moment.tzinfo is None:
         raise SealError(f"{name} has no time zone: give datetime.now(timezone.utc).")
     return moment.astimezone(dt.timezone.utc).isoformat().replace("+00:00", "Z")
+
+
+def _smoothing(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if given is None else {"half_life_weeks": None, "detail": None, **given}
 
 
 def _umask() -> int:

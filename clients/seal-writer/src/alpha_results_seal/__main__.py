@@ -1,0 +1,120 @@
+"""``alpha-results-seal``: a seal from the shell.
+
+Exit code: 0 when done, 1 when a seal is refused, 2 when something given is none of what is asked for, 130 when interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from alpha_results_seal import Calendar, Costs, Ledger, SealError, SealRefused, SealWriter
+
+REFUSED, UNUSABLE, INTERRUPTED = 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None, *, program: str = "alpha-results-seal") -> None:
+    """Run a command and exit with its code."""
+    options = _parser(program).parse_args(arguments)
+    try:
+        answer: dict[str, Any] = options.run(options)
+    except SealError as error:
+        problems = error.problems if isinstance(error, SealRefused) else (str(error),)
+        if options.as_json:
+            _say(json.dumps({"error": type(error).__name__, "problems": problems}))
+        else:
+            sys.stderr.write(f"error: {error}\n")
+        sys.exit(REFUSED if isinstance(error, SealRefused) else UNUSABLE)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    if options.as_json:
+        _say(json.dumps(answer, indent=2))
+    else:
+        for line in answer["lines"]:
+            _say(line)
+
+
+def _parser(program: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        program, description="Seals of backtests.", epilog=str(__doc__).partition("\n\n")[2]
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    taken = commands.add_parser(
+        "import",
+        help="Make a seal of scores and prices.",
+        description="Make a seal of scores and prices: a book of the tails of each week's last scores, equally weighted, filled at "
+        "the next session's open, or close where prices have no open. It says what it assumed.",
+    )
+    taken.set_defaults(run=import_scores)
+    taken.add_argument(
+        "scores",
+        metavar="SCORES",
+        help="CSV or Parquet: date, symbol, score; or a day a row and a name a column",
+    )
+    taken.add_argument(
+        "prices",
+        metavar="PRICES",
+        help="CSV or Parquet: date, symbol, close and, better, open; or closes, a name a column",
+    )
+    taken.add_argument("--alpha-id", help="address of the run; 'Test_' and the name of SCORES unless given")
+    taken.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="where the seal goes; seals/ and the alpha id unless given"
+    )
+    taken.add_argument("--tails", type=float, default=0.2, help="share of the names in each tail (0.2)")
+    for name, meaning in (
+        ("fee", "commission, as a fraction of what is traded"),
+        ("impact", "how far fills are worse than the price, as a fraction of it"),
+        ("borrow", "charge of a session on what is short, as a fraction of its value"),
+        ("interest", "return of a session on cash"),
+    ):
+        taken.add_argument(f"--{name}", type=float, metavar="RATE", help=meaning)
+    taken.add_argument(
+        "--hours",
+        nargs=3,
+        metavar=("ZONE", "OPEN", "CLOSE"),
+        help="of the exchange: America/New_York 09:30 16:00",
+    )
+    for command in commands.choices.values():
+        command.add_argument("--json", dest="as_json", action="store_true", help="print one JSON document")
+    return parser
+
+
+def import_scores(options: argparse.Namespace) -> dict[str, Any]:
+    """Make a seal of two files, and say what was assumed."""
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(options.scores).stem)
+    alpha_id = options.alpha_id or f"Test_{stem}"
+    given = {name: getattr(options, name) for name in ("fee", "impact", "borrow", "interest")}
+    given = {name: rate for name, rate in given.items() if rate is not None}
+    writer = SealWriter(options.out or Path("seals", alpha_id), alpha_id=alpha_id)
+    ledger = Ledger.from_scores(
+        options.scores,
+        options.prices,
+        tails=options.tails,
+        costs=Costs(**given) if given else None,
+        calendar=Calendar(*options.hours) if options.hours else None,
+    )
+    folder = writer.add_ledger(ledger).write()
+    rows = {kind: frame.height for kind, frame in ledger.tables.items()}
+    return {
+        "seal": str(folder),
+        "alpha_id": alpha_id,
+        "rows": rows,
+        "notes": ledger.notes,
+        "lines": [
+            f"{folder}: {rows['rebalances']} weeks, {rows['decisions']} decisions, {rows['trades']} fills",
+            *(f"assumed: {note}" for note in ledger.notes),
+        ],
+    }
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    main()

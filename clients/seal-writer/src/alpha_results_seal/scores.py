@@ -1,0 +1,140 @@
+"""A book made of scores alone: the tails of each week's cross-section, equally weighted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from alpha_results_seal.errors import SealError
+from alpha_results_seal.frames import Floats, Matrix
+from alpha_results_seal.market import Market
+from alpha_results_seal.weeks import last_sessions, week_numbers
+
+
+@dataclass(frozen=True)
+class Tails:
+    """The weekly decisions that scores lead to.
+
+    Attributes
+    ----------
+    scores
+        Of the days that decide, one a week.
+    weights
+        Book -> target weights of the same days.
+    notes
+        What was left out, one sentence each.
+    """
+
+    scores: Matrix
+    weights: dict[str, Matrix]
+    notes: tuple[str, ...]
+
+
+def tails_of(scores: Matrix, market: Market, tails: float) -> Tails:
+    """Decide once a week, on the week's last scores, about the names that have a close on that day.
+
+    Parameters
+    ----------
+    scores
+        By day and name; higher is better.
+    market
+        Prices and sessions.
+    tails
+        Share of the names in each tail.
+
+    Raises
+    ------
+    SealError
+        When `tails` is not above 0 and at most 0.5, or no week has two names with a score and a close.
+    """
+    if not 0.0 < tails <= 0.5:
+        raise SealError(
+            f"tails is {tails}: give the share of the names in each tail, above 0 and at most 0.5."
+        )
+    weekly, notes = _weekly(scores, market)
+    place = np.searchsorted(market.sessions, last_sessions(weekly.days, market.sessions))
+    closes = Matrix(market.sessions[: market.observed], market.symbols, market.closes)
+    names = tuple(sorted({*market.symbols, *weekly.symbols}))
+    priced = np.isfinite(closes.on(closes.days, names)[place][:, np.searchsorted(names, weekly.symbols)])
+    unpriced = sorted(set(weekly.symbols) - set(market.symbols))
+    if unpriced:
+        notes.append(f"{len(unpriced)} names with scores have no prices at all, the first: {unpriced[0]}")
+    selectable = np.where(priced, weekly.values, np.nan)
+    enough = np.isfinite(selectable).sum(axis=1) >= 2
+    if not enough.any():
+        raise SealError(
+            "no week has two names with a score and a close on its day: compare the names and days of both frames."
+        )
+    if not enough.all():
+        first = weekly.days[~enough][0]
+        notes.append(
+            f"{int((~enough).sum())} weeks with fewer than two names that have a score and a close are left out, the first: {first}"
+        )
+    weekly = Matrix(weekly.days[enough], weekly.symbols, weekly.values[enough])
+    book = np.array([tail_weights(row, tails) for row in selectable[enough]])
+    weights = {
+        name: Matrix(weekly.days, weekly.symbols, values)
+        for name, values in (("long_short", book), ("long_only", _fully_invested(book)))
+    }
+    return Tails(weekly, weights, tuple(notes))
+
+
+def tail_weights(scores: Floats, tails: float) -> Floats:
+    """Weigh the two tails of one cross-section equally: the long side sums to 1, the short side to -1.
+
+    Each tail has ``floor(tails * N)`` places of the N scored names, one at least. Names that tie where a tail ends share
+    the places that are left, so that the order of names decides nothing; where all tie, every weight is 0.
+
+    Parameters
+    ----------
+    scores : numpy.ndarray, shape (N,)
+        NaN where a name cannot be selected.
+    tails : float
+        Share of the names in each tail.
+
+    Returns
+    -------
+    numpy.ndarray, shape (N,)
+        Fractions of equity; 0 outside the tails.
+    """
+    scored = np.isfinite(scores)
+    places = max(1, int(np.floor(tails * scored.sum() + 1e-9)))
+    _, group, size = np.unique(scores[scored], return_inverse=True, return_counts=True)
+    below = np.cumsum(size) - size
+    above = size[::-1].cumsum()[::-1] - size
+    share = np.clip((places - above) / size, 0.0, 1.0) - np.clip((places - below) / size, 0.0, 1.0)
+    weights = np.zeros(len(scores))
+    weights[scored] = share[group.reshape(-1)] / places
+    return weights
+
+
+def _weekly(scores: Matrix, market: Market) -> tuple[Matrix, list[str]]:
+    """Keep the last day of each week that has a score and can be decided on."""
+    notes = []
+    some = np.isfinite(scores.values).any(axis=1)
+    sessions = market.sessions[: market.observed]
+    early = scores.days < sessions[0]
+    late = week_numbers(scores.days) > week_numbers(sessions[-1:])
+    for where, left_out in (("before the first", some & early), ("after the week of the last", some & late)):
+        if left_out.any():
+            notes.append(f"{int(left_out.sum())} days of scores lie {where} price and are left out")
+    days = np.flatnonzero(some & ~early & ~late)
+    if not days.size:
+        raise SealError("no day of scores is among the days of the prices.")
+    dated = last_sessions(scores.days[days], market.sessions)
+    last = np.append(np.diff(week_numbers(dated)) != 0, [True])
+    if not last.all():
+        notes.append(
+            f"scores are of {days.size} days, and decisions are weekly: the last day of each of {int(last.sum())} weeks decides, "
+            "what the other days say is not used"
+        )
+    kept = days[last]
+    return Matrix(scores.days[kept], scores.symbols, scores.values[kept]), notes
+
+
+def _fully_invested(book: Floats) -> Floats:
+    longs = np.maximum(book, 0.0)
+    total = longs.sum(axis=1, keepdims=True)
+    scaled: Floats = np.divide(longs, total, out=np.zeros_like(longs), where=total > 0)
+    return scaled

@@ -1,0 +1,232 @@
+"""Scores and prices become a complete seal, the same whatever frame they come in."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from alpha_results_seal import Costs, Ledger, SealError, SealWriter
+from alpha_results_seal.scores import tail_weights
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.rules.checking import check
+from pipeline.seal import Seal
+from schemas.kinds import REQUIRED_KINDS
+
+NAMES = [f"N{at}" for at in range(10)]
+DAYS = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-04-06"))
+DAYS = DAYS[np.is_busday(DAYS)]
+FRIDAYS = DAYS[4::5]
+
+
+def wide(values: Any, days: Any = DAYS) -> pl.DataFrame:
+    return pl.DataFrame(values, NAMES).insert_column(0, pl.Series("date", days))
+
+
+def long(frame: pl.DataFrame, value: str) -> pl.DataFrame:
+    return frame.unpivot(index="date", variable_name="symbol", value_name=value)
+
+
+def market(seed: int, gaps: float = 0.0) -> dict[str, pl.DataFrame]:
+    rng = np.random.default_rng(seed)
+    close = 20.0 * np.exp(np.cumsum(rng.normal(0.0, 0.02, (DAYS.size, len(NAMES))), axis=0))
+    opened = close * np.exp(rng.normal(0.0, 0.01, close.shape))
+    missing = rng.random(close.shape) < gaps
+    close[missing] = opened[missing] = np.nan
+    return {"open": wide(opened), "close": wide(close)}
+
+
+SCORES = wide(np.random.default_rng(3).normal(size=(FRIDAYS.size, len(NAMES))), FRIDAYS)
+
+
+@given(
+    st.lists(st.sampled_from([1.0, 2.0, 3.0, float("nan")]), min_size=2, max_size=6),
+    st.sampled_from([0.2, 0.34, 0.5]),
+)
+def test_ties_share_the_places_that_are_left_as_all_orders_of_their_names_would_on_average(
+    scores: list[float], tails: float
+) -> None:
+    scored = [at for at, score in enumerate(scores) if score == score]  # noqa: PLR0124 -- NaN is not itself
+    if len(scored) < 2:
+        return
+    places = max(1, int(tails * len(scored)))
+    orders = list(itertools.permutations(scored))
+    expected = np.zeros(len(scores))
+    for order in orders:
+        ranked = sorted(order, key=lambda at: scores[at])
+        expected[ranked[-places:]] += 1.0 / places / len(orders)
+        expected[ranked[:places]] -= 1.0 / places / len(orders)
+    assert tail_weights(np.array(scores), tails) == pytest.approx(expected, abs=1e-12)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    gaps=st.sampled_from([0.0, 0.3]),
+    ties=st.booleans(),
+    tails=st.sampled_from([0.05, 0.3, 0.5]),
+)
+def test_any_scores_give_a_complete_seal_that_the_strict_check_accepts(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, gaps: float, ties: bool, tails: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(DAYS.size, len(NAMES)))
+    values = np.rint(values) if ties else values
+    values[rng.random(values.shape) < gaps] = np.nan
+    ledger = Ledger.from_scores(
+        wide(values), market(seed, gaps), tails=tails, costs=Costs(0.0001, 0.001, 0.0001)
+    )
+    folder = tmp_path_factory.mktemp("seal") / "seal"
+    seal = Seal.open(str(SealWriter(folder, alpha_id="Test_scores").add_ledger(ledger).write()))
+    assert set(REQUIRED_KINDS) <= set(seal.kinds)
+    report = check(seal)
+    assert report.violations == report.warnings == ()
+
+
+def test_the_books_are_the_equal_tails_and_forward_returns_those_of_the_prices_given() -> None:
+    prices = market(5)
+    ledger = Ledger.from_scores(SCORES, prices, tails=0.2)
+    decisions = ledger.tables["decisions"].filter(pl.col("date") == FRIDAYS[2].item()).sort("score")
+    assert decisions["long_short_target_weight"].to_list() == [-0.5] * 2 + [0.0] * 6 + [0.5] * 2
+    assert decisions["long_only_target_weight"].to_list() == [0.0] * 8 + [0.5] * 2
+    monday, next_monday = (np.flatnonzero(day == DAYS)[0] + 1 for day in FRIDAYS[2:4])
+    for symbol, found in decisions.select("symbol", "forward_return").iter_rows():
+        opened = prices["open"][symbol]
+        assert found == pytest.approx(opened[int(next_monday)] / opened[int(monday)] - 1.0, rel=1e-12)
+    assert any("no costs were given" in note for note in ledger.notes)
+    assert any("no calendar was given" in note for note in ledger.notes)
+
+
+def test_prices_and_scores_of_later_weeks_change_no_earlier_decision() -> None:
+    prices = market(5)
+    cut = FRIDAYS[6].item()
+    before = Ledger.from_scores(SCORES, prices).tables["decisions"].filter(pl.col("date") <= cut)
+    other = market(6)
+    mixed = {
+        name: pl.concat(
+            [prices[name].filter(pl.col("date") <= cut), other[name].filter(pl.col("date") > cut)]
+        )
+        for name in prices
+    }
+    changed = SCORES.with_columns(
+        pl.when(pl.col("date") > cut).then(-pl.col(name)).otherwise(name).alias(name) for name in NAMES
+    )
+    after = Ledger.from_scores(changed, mixed).tables["decisions"].filter(pl.col("date") <= cut)
+    columns = ("date", "symbol", "score", "long_short_target_weight", "long_only_target_weight")
+    assert before.select(columns).equals(after.select(columns))
+
+
+def test_long_and_wide_frames_of_both_libraries_an_alphalens_factor_and_files_give_the_same_books(
+    tmp_path: Path,
+) -> None:
+    prices = market(5)
+    factor = (
+        long(SCORES, "factor").to_pandas().rename(columns={"symbol": "asset"}).set_index(["date", "asset"])
+    )
+    long_prices = long(prices["close"], "close").join(long(prices["open"], "open"), on=["date", "symbol"])
+    long(SCORES, "Signal").rename({"date": "Date", "symbol": "Ticker"}).write_csv(tmp_path / "scores.csv")
+    long_prices.rename(str.title).write_csv(tmp_path / "prices.csv")
+    long_prices.write_parquet(tmp_path / "prices.parquet")
+    given = [
+        (SCORES, prices),
+        (SCORES.to_pandas().set_index("date"), long_prices.to_pandas()),
+        (long(SCORES, "score"), long_prices),
+        (factor, long_prices.to_pandas().set_index(["date", "symbol"])),
+        (factor["factor"].rename(None), long_prices),
+        (factor.rename_axis([None, None]), long_prices),
+        (factor.assign(factor_quantile=1, **{"5D": 0.0}), long_prices),
+        (tmp_path / "scores.csv", tmp_path / "prices.csv"),
+        (str(tmp_path / "scores.csv"), tmp_path / "prices.parquet"),
+    ]
+    first, *others = [Ledger.from_scores(scores, price).tables for scores, price in given]
+    for number, other in enumerate(others, 1):
+        for kind, frame in first.items():
+            assert frame.equals(other[kind]), (number, kind)
+
+
+def test_of_daily_scores_the_last_of_each_week_decide_and_the_notes_say_so() -> None:
+    daily = wide(np.random.default_rng(4).normal(size=(DAYS.size, len(NAMES))))
+    weekly = daily.filter(pl.col("date").is_in(FRIDAYS.tolist()))
+    both = [Ledger.from_scores(frame, market(5)) for frame in (daily, weekly)]
+    assert both[0].tables["decisions"].equals(both[1].tables["decisions"])
+    note = "scores are of 70 days, and decisions are weekly: the last day of each of 14 weeks decides"
+    assert any(said.startswith(note) for said in both[0].notes)
+    assert not any("decisions are weekly" in said for said in both[1].notes)
+
+
+def test_what_is_left_out_is_noted() -> None:
+    early, late = (
+        SCORES.head(1).with_columns(date=pl.lit(day)) for day in (date(2023, 12, 1), date(2024, 5, 3))
+    )
+    frame = pl.concat([early, SCORES, late]).with_columns(ZZZ=pl.lit(9.0))
+    notes = Ledger.from_scores(frame, market(5)).notes
+    assert "1 days of scores lie before the first price and are left out" in notes
+    assert "1 days of scores lie after the week of the last price and are left out" in notes
+    assert "1 names with scores have no prices at all, the first: ZZZ" in notes
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "said"),
+    [
+        (SCORES, {"tails": 0.6}, "tails is 0.6: give the share of the names in each tail"),
+        (SCORES.with_columns(date=pl.col("date").dt.offset_by("10y")), {}, "no day of scores is among the days of the prices"),
+        (SCORES.rename({name: f"X{name}" for name in NAMES}), {}, "no week has two names with a score and a close on its day"),
+        ("nowhere.csv", {}, "scores: nowhere.csv cannot be read"),
+        ("scores.xlsx", {}, "scores: scores.xlsx is neither a .csv nor a .parquet file"),
+        (long(SCORES, "score").with_columns(other=pl.lit(1)).drop("score").with_columns(more=pl.lit(1)), {}, "scores has no column 'score'"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_books_is_named(scores: Any, options: Any, said: str) -> None:
+    with pytest.raises(SealError, match=said):
+        Ledger.from_scores(scores, market(5), **options)
+
+
+def test_a_code_of_digits_keeps_its_zeros_in_a_file(tmp_path: Path) -> None:
+    digits = {name: f"00000{at}" for at, name in enumerate(NAMES)}
+    long(SCORES.rename(digits), "score").write_csv(tmp_path / "scores.csv")
+    prices = {name: frame.rename(digits) for name, frame in market(5).items()}
+    ledger = Ledger.from_scores(tmp_path / "scores.csv", prices)
+    assert ledger.tables["trades"]["symbol"].unique().is_in(list(digits.values())).all()
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "alpha_results", "import", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_the_command_writes_the_same_seal_and_says_what_it_assumed(tmp_path: Path) -> None:
+    long(SCORES, "score").write_csv(tmp_path / "my scores.csv")
+    long(market(5)["close"], "close").write_parquet(tmp_path / "prices.parquet")
+    done = run(tmp_path, "my scores.csv", "prices.parquet", "--tails", "0.3", "--fee", "0.001")
+    assert (done.returncode, done.stderr) == (0, "")
+    ledger = Ledger.from_scores(SCORES, market(5)["close"], tails=0.3, costs=Costs(fee=0.001))
+    assert [f"assumed: {note}" for note in ledger.notes] == done.stdout.splitlines()[1:]
+    seal = Seal.open(str(tmp_path / "seals" / "Test_my_scores"))
+    assert seal.alpha_id == "Test_my_scores"
+    assert seal.table("portfolio").equals(ledger.tables["portfolio"].sort("book", "date"))
+    again = run(tmp_path, "my scores.csv", "prices.parquet", "--json")
+    assert again.returncode == 2
+    assert "holds something already" in json.loads(again.stdout)["problems"][0]
+    other = run(
+        tmp_path,
+        "my scores.csv",
+        "prices.parquet",
+        "--json",
+        "--out",
+        "other",
+        "--hours",
+        "Europe/Berlin",
+        "09:00",
+        "17:30",
+    )
+    assert json.loads(other.stdout)["rows"]["rebalances"] == 14
+    assert not any("no calendar" in note for note in json.loads(other.stdout)["notes"])
