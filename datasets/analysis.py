@@ -112,6 +112,16 @@ class Alpha(Snapshot):
         ]
         return pl.DataFrame(rows, schema=_AUDIT)
 
+    def risk(self, book: str = "long_short") -> dict[str, Any]:
+        """Return drawdowns, tails and rolling figures of a book, as `/v1/alphas/{alpha}/risk` answers.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When the published figures are gone or damaged.
+        """
+        return self.research("risk", book)
+
     def returns(self, book: str = "long_short") -> pl.DataFrame:
         """Return `date` and `period_return` of a book, one row a session.
 

@@ -5,6 +5,7 @@
     <root>/catalog/<alpha_id>.json                                  the pointer to what is served
     <root>/alphas/alpha_id=<id>/snapshot=<id>/manifest.json         what the snapshot holds
     <root>/alphas/alpha_id=<id>/snapshot=<id>/description.json      the written description, if sealed
+    <root>/alphas/alpha_id=<id>/snapshot=<id>/figures/<family>.json research figures, by book where there is one object a book
     <root>/alphas/alpha_id=<id>/snapshot=<id>/probe.json            the sample by which runs are compared as they are published
     <root>/alphas/alpha_id=<id>/snapshot=<id>/<dataset>/[book=<book>/]part-0.parquet
     <root>/alphas/alpha_id=<id>/sealed_weeks.json                   what each seal said of every week; gc leaves it
@@ -36,6 +37,7 @@ MANIFEST: Final = "manifest.json"
 SEALED_WEEKS: Final = "sealed_weeks.json"
 DESCRIPTION: Final = "description.json"
 PROBE: Final = "probe.json"
+FIGURES: Final = "figures"
 POINTER_SUFFIX: Final = ".json"
 SAVED_CATALOGUE: Final = "catalogue.json"
 """In a cache of a remote root: the pointers last seen."""
@@ -121,6 +123,11 @@ def table_path(dataset: str, book: str | None = None) -> str:
             f"{book!r} is not a valid book name: letters, digits, '_', '-' and '.' are allowed"
         )
     return f"{dataset}/book={book}/part-0.parquet"
+
+
+def figures_path(family: str) -> str:
+    """Return where the research figures of a family lie inside their snapshot."""
+    return f"{FIGURES}/{family}.json"
 
 
 def _checked(alpha_id: str) -> str:

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import polars as pl
 
+from datasets.figures.unavailable import MISSING_KIND, Unavailable
+from datasets.figures.withheld import nothing
 from datasets.file_digests import DIGESTS
-from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
+from datasets.layout import DESCRIPTION, MANIFEST, figures_path, snapshot_path
 from datasets.manifest import FileEntry, Manifest, digest
 from datasets.pointer import Pointer
 from datasets.storage import Storage
 from schemas.errors import KindNotPublished, SnapshotCorrupt
+from schemas.metrics.families import FAMILIES, WHOLE_RUN
+from schemas.metrics.statistic import LEDGER
 from schemas.tables import PUBLISHED_TABLES
 
 if TYPE_CHECKING:
@@ -278,3 +282,36 @@ class Snapshot:
         data = self._document(f"{self._folder}/{DESCRIPTION}", self.entry("description").sha256)
         found: dict[str, Any] = orjson.loads(data)
         return found
+
+    def research(self, family: str, book: str | None = None) -> dict[str, Any]:
+        """Return the research figures of a family as they were computed when the run was published.
+
+        Parameters
+        ----------
+        family
+            A name of :data:`schemas.metrics.families.FAMILIES`.
+        book
+            Whose, where the family has one object a book.
+
+        Returns
+        -------
+        dict
+            As its payload is declared, raw parts among it; without any figure, and with the reason, where the run has none.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When the document is gone or damaged.
+        """
+        payload = FAMILIES[family].payload
+        path = figures_path(family)
+        known = {} if book is None else {"book": book}
+        if (path, None) not in self._entries:
+            reason = "the snapshot was built before this figure was; build its seal again"
+            return nothing(payload, Unavailable(MISSING_KIND, reason), **known)
+        stored = orjson.loads(self._document(f"{self._folder}/{path}", self.entry(path).sha256))
+        found: dict[str, Any] | None = stored.get(book or WHOLE_RUN)
+        if found is not None:
+            return found
+        lacking = f"the run holds no {LEDGER.kind} of this book"
+        return nothing(payload, Unavailable(MISSING_KIND, lacking, LEDGER.kind), **known)

@@ -9,6 +9,7 @@ from typing import Final
 from schemas import parameters as p
 from schemas.endpoint import AllowListScope, Endpoint, Shape
 from schemas.listing_parameters import LISTING_PARAMETERS
+from schemas.metrics.families import FAMILIES
 
 _PAGE: Final = (p.LIMIT, p.OFFSET)
 _WINDOW: Final = (p.FROM, p.TO)
@@ -299,6 +300,19 @@ _ALL: Final = (
         errors=("unknown_book",),
         datasets=("portfolio", "weekly_signal"),
         allow_list=AllowListScope.RUNS,
+    ),
+    *(
+        Endpoint(
+            family.endpoint,
+            f"{_RUN}/{family.name}",
+            family.summary,
+            family.name,
+            Shape.OBJECT,
+            parameters=(p.ALPHA_PATH, *((p.BOOK,) if family.by_book else ()), p.SNAPSHOT),
+            errors=("unknown_book",) if family.by_book else (),
+            allow_list=AllowListScope.RUNS,
+        )
+        for family in FAMILIES.values()
     ),
     Endpoint(
         "research.exposures",

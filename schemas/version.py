@@ -8,7 +8,7 @@ from typing import Final
 
 from schemas.tables import PUBLISHED_TABLES
 
-BUILD_REVISION: Final = 2
+BUILD_REVISION: Final = 3
 """Raised by hand when the builders write other files from the same declarations; for other values see `formula`."""
 
 

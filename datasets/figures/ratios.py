@@ -31,7 +31,9 @@ def information_ratio(starting: Floats, ending: Floats) -> float | Unavailable:
     Sharpe (1994), "The Sharpe Ratio", Journal of Portfolio Management 21, with a benchmark of zero.
     """
     returns = solvent_returns(starting, ending)
-    return returns if isinstance(returns, Unavailable) else _annualised(measured(returns), "daily returns")
+    return (
+        returns if isinstance(returns, Unavailable) else annualised_sharpe(measured(returns), "daily returns")
+    )
 
 
 def excess_sharpe(starting: Floats, ending: Floats, risk_free: Floats) -> float | Unavailable:
@@ -52,7 +54,7 @@ def excess_sharpe(starting: Floats, ending: Floats, risk_free: Floats) -> float 
     returns = solvent_returns(starting, ending)
     if isinstance(returns, Unavailable):
         return returns
-    return _annualised(measured(returns - risk_free), "daily excess returns")
+    return annualised_sharpe(measured(returns - risk_free), "daily excess returns")
 
 
 def pnl(starting: Floats, ending: Floats) -> float | Unavailable:
@@ -128,8 +130,21 @@ def turnover(daily_turnover: Floats) -> float | Unavailable:
     return too_few(0, 1, "sessions") if mean is None else mean * SESSIONS_PER_YEAR
 
 
-def _annualised(returns: Floats, what: str) -> float | Unavailable:
-    """Mean over sample deviation (ddof 1) times the square root of 252."""
+def annualised_sharpe(returns: Floats, what: str) -> float | Unavailable:
+    """Mean over sample deviation (ddof 1) times the square root of 252.
+
+    Parameters
+    ----------
+    returns : Floats, shape (n_observations,)
+        Daily returns without NaN.
+    what : str
+        They in the plural, as the reason names them.
+
+    Returns
+    -------
+    float or Unavailable
+        Withheld with fewer than two returns or when they do not vary.
+    """
     if returns.size < 2:
         return too_few(int(returns.size), 2, what)
     if is_constant(returns):
@@ -200,7 +215,7 @@ def book_figures(returns: Floats) -> BookFigures:
     ending: Floats = np.cumprod(1.0 + returns, dtype=np.float64)
     starting: Floats = np.concatenate([[1.0], ending[:-1]]) if n else ending
     return BookFigures(
-        sharpe=_annualised(returns, "daily returns"),
+        sharpe=annualised_sharpe(returns, "daily returns"),
         annualised_return=_annualised_return(ending),
         volatility=too_few(n, 2, "daily returns")
         if n < 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 
 import polars as pl
@@ -107,3 +108,16 @@ def _same(a: pl.Series, b: pl.Series) -> bool:
     """Return whether two columns are so plainly the same that they need not be compared closely."""
     # No figure but a finite one is the same as itself.
     return a.dtype == b.dtype and a.equals(b) and plainly_finite(a)
+
+
+def same_figures(published: object, again: object) -> bool:
+    """Whether two JSON values are the same, numbers to 1e-9 of the larger."""
+    if isinstance(published, float) and isinstance(again, (int, float)):
+        return math.isclose(published, again, rel_tol=1e-9, abs_tol=1e-12)
+    if isinstance(published, dict) and isinstance(again, dict):
+        return published.keys() == again.keys() and all(
+            same_figures(value, again[name]) for name, value in published.items()
+        )
+    if isinstance(published, list) and isinstance(again, list):
+        return len(published) == len(again) and all(map(same_figures, published, again))
+    return published == again

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import orjson
@@ -11,8 +12,10 @@ import polars as pl
 from datasets.integrity import Fault, check_files, check_manifest
 from datasets.layout import (
     DESCRIPTION,
+    FIGURES,
     MANIFEST,
     PROBE,
+    figures_path,
     pointer_path,
     sealed_weeks_path,
     snapshot_path,
@@ -25,9 +28,10 @@ from datasets.publication.pointers import served
 from datasets.storage import Storage
 from pipeline.housekeeping.published_tables import check_table
 from pipeline.housekeeping.recheck_sealed import broken_rules, sealed_tables
-from pipeline.housekeeping.recompute_derived import differences, recompute_derived
+from pipeline.housekeeping.recompute_derived import differences, recompute_derived, same_figures
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
 from pipeline.reconciliation.of_a_seal import one_signal
+from pipeline.snapshot_builder import research
 from schemas.errors import SnapshotCorrupt
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import book_order
@@ -109,6 +113,7 @@ class _Verification:
         self._pointer = pointer
         self._folder = snapshot_path(pointer.alpha_id, pointer.snapshot)
         self._frames: dict[tuple[str, str | None], pl.DataFrame] = {}
+        self._figures: dict[str, object] = {}
 
     def run(self) -> None:
         """Read every file once, then look at the tables together."""
@@ -137,6 +142,16 @@ class _Verification:
                 Fault(path, "derived", difference) for difference in differences(published, rows, basis)
             ]
         faults += self._digests()
+        faults += self._research()
+
+    def _research(self) -> Iterator[Fault]:
+        """Compare the research figures with those that follow from the published rows."""
+        again = {figures_path(family): found for family, found in research.of_frames(self._frames).items()}
+        for path in sorted(again.keys() | self._figures.keys()):
+            if not same_figures(self._figures.get(path), again.get(path)):
+                yield Fault(
+                    f"{self._folder}/{path}", "derived", "has figures that do not follow from the run"
+                )
 
     def _remembered(self) -> list[Fault]:
         """Return what is wrong with what later seals of the alpha will be compared with."""
@@ -193,6 +208,9 @@ class _Verification:
         faults = self._verdict.faults
         if entry.path == PROBE:
             return  # a sample of what is there, of which the digest says enough
+        if entry.path.startswith(f"{FIGURES}/"):
+            self._figures[entry.path] = orjson.loads(data)
+            return
         if entry.path != DESCRIPTION:
             faults.append(Fault(path, "manifest", "is none of the files a snapshot holds"))
             return

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
+import orjson
 import polars as pl
 
 from datasets.figures.series import Floats
 from datasets.integrity import check_manifest
-from datasets.layout import DESCRIPTION, PROBE
+from datasets.layout import DESCRIPTION, PROBE, figures_path
 from datasets.manifest import FileEntry, Manifest, encode
 from datasets.pointer import Pointer, make_pointer
 from datasets.publication.past import with_history
@@ -39,7 +40,7 @@ from pipeline.rules.outcomes import rule_outcomes
 from pipeline.rules.registry import RULES
 from pipeline.rules.return_rules import decisions_forward_return
 from pipeline.seal import Seal
-from pipeline.snapshot_builder import books, in_parts, ledgers, signals
+from pipeline.snapshot_builder import books, in_parts, ledgers, research, signals
 from pipeline.snapshot_builder.build_result import BuildResult
 from pipeline.snapshot_builder.decisions import published_decisions
 from pipeline.snapshot_builder.stages import Stages
@@ -216,6 +217,7 @@ def _write_all(seal: Seal, report: Report, publication: Publication, stages: Sta
                     weekly = _begin_weekly(seal, decisions, beside)
         del decisions
         spans: dict[str, books.Spans] = {}
+        ledger: ledgers.Books = {}
         if seal.has("portfolio"):
             with stages("portfolio"):
                 ledger = ledgers.published_portfolio(seal.table("portfolio"), seal.equity_basis)
@@ -238,7 +240,9 @@ def _write_all(seal: Seal, report: Report, publication: Publication, stages: Sta
                 weeks = tables["weekly_signal"]
         with stages("reconcile"):
             figures = _write_metrics(seal, writer, weeks)
-        _write_documents(seal, report, writer)
+        with stages("research figures"):
+            figures_by_family = research.of_ledgers(ledger)
+        _write_documents(seal, report, figures_by_family, writer)
         with stages("write"):
             writer.finish()
     sealed_weeks = _sealed_weeks(seal, digests, fills, weeks)
@@ -323,12 +327,17 @@ def _write_metrics(seal: Seal, writer: SnapshotWriter, weeks: pl.DataFrame | Non
     return figures
 
 
-def _write_documents(seal: Seal, report: Report, writer: SnapshotWriter) -> None:
+def _write_documents(
+    seal: Seal, report: Report, figures_by_family: Mapping[str, research.Document], writer: SnapshotWriter
+) -> None:
     description = seal.description() if seal.has("description") else None
     if description is not None:
         writer.document(DESCRIPTION, "description", encode(description))
     if report.evidence is not None:
         writer.document(PROBE, "probe", report.evidence.probe.encode())
+    for family, document in figures_by_family.items():
+        path = figures_path(family)
+        writer.document(path, path, orjson.dumps(document))
 
 
 def _notices(seal: Seal, storage: Storage, report: Report, written: _Written) -> tuple[NoticeOutcome, ...]:

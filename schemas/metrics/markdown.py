@@ -6,10 +6,14 @@ from typing import Final
 
 from schemas.marks import with_part
 from schemas.metrics.core import CORE, RANK_IC
+from schemas.metrics.families import FAMILIES
+from schemas.metrics.field import documented
 from schemas.metrics.statistic import Checked, Statistic
 
 BEGIN: Final = "<!-- definitions: derived from schemas/metrics by `just docs` -->"
 END: Final = "<!-- end of definitions -->"
+FAMILIES_BEGIN: Final = "<!-- research figures: derived from schemas/metrics/families by `just docs` -->"
+FAMILIES_END: Final = "<!-- end of research figures -->"
 _MEANINGS: Final = {
     Checked.REPRODUCED: "The run sealed it, and its tables give the same by the definition above, to 1e-6. The sealed digits are served.",
     Checked.COMPUTED: "Computed from the tables by that definition: the run sealed none, or one by another convention "
@@ -30,9 +34,24 @@ def definitions() -> str:
     return "\n".join([head, *rows, "", "| `checked` | meaning |\n|---|---|", *words, ""])
 
 
+def family_definitions() -> str:
+    """Return each figure of each family of research figures, with its formula and where that comes from, as Markdown."""
+    parts = []
+    for family in FAMILIES.values():
+        rows = [
+            f"| `{path}` | {field.counts} | {field.formula} | {field.source} |"
+            for path, field in documented(family.payload)
+            if field.formula and not path.rpartition("[].")[0]
+        ]
+        head = "| figure | unit | formula | source |\n|---|---|---|---|"
+        parts += [f"### {family.name}", "", family.payload.meaning, "", head, *rows, ""]
+    return "\n".join(parts)
+
+
 def with_definitions(document: str) -> str:
-    """Return a document with the tables put anew between its two marks."""
-    return with_part(document, BEGIN, END, definitions())
+    """Return a document with the tables put anew between their marks."""
+    document = with_part(document, BEGIN, END, definitions())
+    return with_part(document, FAMILIES_BEGIN, FAMILIES_END, family_definitions())
 
 
 def _row(path: str, statistic: Statistic) -> str:

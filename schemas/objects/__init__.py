@@ -6,6 +6,7 @@ from typing import Final
 
 from schemas.field import Field
 from schemas.metrics.doc_block import METRICS_DOC
+from schemas.metrics.families import FAMILIES
 from schemas.metrics.payload import METRICS
 from schemas.objects.audit import AUDIT
 from schemas.objects.description import DESCRIPTION
@@ -25,7 +26,8 @@ OBJECTS: Final[dict[str, Field]] = {
 """Payloads that are not table rows."""
 
 RESEARCH: Final[dict[str, Field]] = {
-    field.name: field for field in (AUDIT, *PEERS, LUCK, EXPOSURES, *HISTORY)
+    field.name: field
+    for field in (AUDIT, *PEERS, LUCK, EXPOSURES, *HISTORY, *(family.payload for family in FAMILIES.values()))
 }
 """Payloads of research questions, beyond the interface as it was given."""
 

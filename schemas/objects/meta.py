@@ -8,6 +8,7 @@ from schemas import parameters
 from schemas.endpoint import AllowListScope, Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.field import Field, day, instant, record, text, whole
+from schemas.metrics.families import FAMILIES
 from schemas.objects.envelope import REQUEST_ID, WARNINGS
 from schemas.objects.keys import KEY_ID
 from schemas.objects.research import NEIGHBOURS_META
@@ -60,6 +61,7 @@ _OWN: Final[dict[str, tuple[Field, ...]]] = {
     "performance.audit": (_SOURCE_ALPHA_ID,),
     "research.luck": (_SOURCE_ALPHA_ID,),
     "research.exposures": (_SOURCE_ALPHA_ID,),
+    **{family.endpoint: (_SOURCE_ALPHA_ID,) for family in FAMILIES.values()},
     "research.neighbours": NEIGHBOURS_META,
     "research.changes": (
         text(

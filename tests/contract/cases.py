@@ -10,6 +10,7 @@ import pytest
 
 from schemas.endpoint import AllowListScope, Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
+from schemas.metrics.families import FAMILIES
 from tests.support.contract_app import FULL, PLAIN, UNDECIDED, ContractApp
 
 WEEK: Final = "{week}"
@@ -64,6 +65,7 @@ CASES: Final[dict[str, Case]] = {
     "performance.metrics.doc": Case(_ALPHA),
     "performance.audit": Case(_ALPHA),
     "research.luck": Case(_ALPHA),
+    **{family.endpoint: Case(_ALPHA) for family in FAMILIES.values()},
     "benchmarks.daily": Case({"symbol": "SPY"}, window="date", order=("date",)),
     "research.benchmarks": Case(),
     "research.neighbours": Case(_ALPHA),

@@ -1,0 +1,65 @@
+"""Figures as they are stored and served: values, or nulls with a reason each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from datasets.figures.unavailable import Unavailable
+from schemas.field import Field
+
+UNBOUNDED: Final = "insufficient_data", "it has no bounds, as of equity that vanished"
+
+
+def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Put null for what cannot be given, and its reason under its path.
+
+    Parameters
+    ----------
+    figures : Mapping[str, Any]
+        Name to a figure, to an :class:`~datasets.figures.unavailable.Unavailable`, to a list of entries, or to a mapping of
+        the same sort.
+
+    Returns
+    -------
+    dict
+        JSON-ready, with ``withheld`` behind the others: dotted path of each null to its reason. A number that is not
+        finite is withheld. Inside lists a null is part of the entry and has no reason of its own.
+    """
+    withheld: dict[str, str] = {}
+
+    def settled(values: Mapping[str, Any], path: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, value in values.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                value = Unavailable(*UNBOUNDED)  # noqa: PLW2901 - it is withheld as any other
+            if isinstance(value, Unavailable):
+                withheld[f"{path}{name}"] = value.text
+                found[name] = None
+            else:
+                found[name] = settled(value, f"{path}{name}.") if isinstance(value, Mapping) else value
+        return found
+
+    return {**settled(figures, ""), "withheld": withheld}
+
+
+def nothing(payload: Field, reason: Unavailable, **known: Any) -> dict[str, Any]:
+    """Return the object of a family of which no figure can be given.
+
+    Parameters
+    ----------
+    payload : Field
+        Its declaration.
+    reason : Unavailable
+        Why.
+    **known
+        Members that have a value all the same.
+    """
+    spans = {"observations": 0, "first_date": None, "last_date": None}
+    members = {
+        field.name: {**spans, **known}.get(field.name, reason if field.nullable else None)
+        for field in payload.fields
+        if field.name != "withheld" and not field.optional
+    }
+    return settle(members)

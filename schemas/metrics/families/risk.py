@@ -1,0 +1,167 @@
+"""Risk of a book: drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.metrics.families.family import Family, figure, of_the_run
+from schemas.metrics.field import count, day, number, series
+from schemas.units import Unit
+
+DEEPEST: Final = 10
+"""Drawdowns listed at most."""
+ROLLING: Final = 252
+"""Sessions of a rolling figure."""
+_EMPYRICAL: Final = "as empyrical defines it"
+_LO: Final = "Lo (2002), The Statistics of Sharpe Ratios, Financial Analysts Journal 58(4)"
+_SHAPE: Final = (
+    "Joanes and Gill (1998), Comparing Measures of Sample Skewness and Kurtosis, The Statistician 47(1)"
+)
+_TAIL: Final = (
+    "Rockafellar and Uryasev (2000), Optimization of Conditional Value-at-Risk, Journal of Risk 2(3)"
+)
+
+_DRAWDOWNS: Final = series(
+    "drawdowns",
+    f"The deepest falls of equity below its running peak, the deepest first, {DEEPEST} at most.",
+    day("start", "First session that closed below the peak."),
+    day("trough", "Session of the lowest close, in parts of the peak."),
+    day(
+        "recovery",
+        "First session that closed at the peak or above; null of one that has not ended.",
+        nullable=True,
+    ),
+    number("depth_pct", Unit.PERCENTAGE_POINTS, "How far below the peak the trough closed.", above=0),
+    count("sessions", "Sessions under water."),
+    count("sessions_to_trough", "Those of them up to the trough."),
+    count("days", "Calendar days from the start to the recovery, or to the last session.", unit_text="days"),
+    formula="runs of sessions with ending_equity below the highest opening or closing equity so far",
+    source="Magdon-Ismail and Atiya (2004), Maximum Drawdown, Risk 17(10)",
+    nullable=True,
+)
+_ROLLING: Final = series(
+    "rolling",
+    f"Figures of the {ROLLING} sessions up to the last one of each month.",
+    day("date", "Last session."),
+    number(
+        "sharpe",
+        Unit.RATIO,
+        "Mean over sample deviation of the daily returns, annualised; null when they do not vary.",
+        nullable=True,
+    ),
+    number("volatility", Unit.RATIO, "Sample deviation of the daily returns, annualised.", minimum=0),
+    formula=f"mean / deviation x sqrt(252) and deviation x sqrt(252) of {ROLLING} returns",
+    source=_EMPYRICAL,
+    nullable=True,
+)
+
+RISK: Final = Family(
+    "risk",
+    "Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book.",
+    of_the_run(
+        "risk",
+        "How a book loses: drawdowns, tails, rolling risk.",
+        figure(
+            "annualised_return",
+            Unit.RATIO,
+            "Compounded return, per year.",
+            "product of (1 + period_return) ^ (252 / sessions) - 1",
+        ),
+        figure(
+            "volatility",
+            Unit.RATIO,
+            "Deviation of the daily returns, per year.",
+            "deviation (ddof 1) x sqrt(252)",
+        ),
+        figure(
+            "sharpe",
+            Unit.RATIO,
+            "Mean over deviation of the daily returns, annualised as if they were independent: `information_ratio`.",
+            "mean / deviation (ddof 1) x sqrt(252)",
+            "Sharpe (1994), The Sharpe Ratio, Journal of Portfolio Management 21(1)",
+        ),
+        figure(
+            "lo_sharpe",
+            Unit.RATIO,
+            "The same, annualised by what the autocorrelations of the returns leave of sqrt(252).",
+            "mean / deviation x q / sqrt(q + 2 sum of (q - k) rho_k), q = 252, over k = 1 .. `lo_lags`",
+            _LO,
+        ),
+        count(
+            "lo_lags",
+            "Autocorrelations that enter it, floor(4 (n / 100)^(2/9)); later ones count as 0.",
+            nullable=True,
+        ),
+        figure(
+            "sortino",
+            Unit.RATIO,
+            "Mean daily return over the downside deviation, annualised.",
+            "mean x 252 / (sqrt(mean of min(period_return, 0)^2) x sqrt(252))",
+            "Sortino and Price (1994), Performance Measurement in a Downside Risk Framework, Journal of Investing 3(3)",
+        ),
+        figure(
+            "calmar",
+            Unit.RATIO,
+            "Annualised return over the deepest drawdown.",
+            "annualised_return / (deepest depth_pct / 100)",
+            "Young (1991), Calmar Ratio: A Smoother Tool, Futures 20(1)",
+        ),
+        figure(
+            "var_95",
+            Unit.RATIO,
+            "Daily return that 5 % of the sessions fall below; a loss is negative.",
+            "5 % quantile of period_return, interpolated linearly",
+            _TAIL,
+        ),
+        figure("var_99", Unit.RATIO, "The same for 1 %.", "1 % quantile, interpolated linearly", _TAIL),
+        figure(
+            "cvar_95",
+            Unit.RATIO,
+            "Mean return of the worst 5 % of the sessions.",
+            "mean of the floor(0.05 (n - 1)) + 1 lowest period_return",
+            _TAIL,
+        ),
+        figure(
+            "cvar_99",
+            Unit.RATIO,
+            "The same for 1 %.",
+            "mean of the floor(0.01 (n - 1)) + 1 lowest period_return",
+            _TAIL,
+        ),
+        figure(
+            "tail_ratio",
+            Unit.RATIO,
+            "The right tail over the left one.",
+            "size of the 95 % quantile / size of the 5 % quantile of period_return",
+            _EMPYRICAL,
+        ),
+        figure(
+            "skewness",
+            Unit.NONE,
+            "Skewness of the daily returns.",
+            "adjusted Fisher-Pearson coefficient",
+            _SHAPE,
+            unit_text="standardised moment",
+        ),
+        figure(
+            "kurtosis",
+            Unit.NONE,
+            "Kurtosis of the daily returns, 3 of a normal distribution.",
+            "adjusted, plus 3",
+            _SHAPE,
+            unit_text="standardised moment",
+        ),
+        figure(
+            "under_water",
+            Unit.RATIO,
+            "Share of the sessions that closed below the running peak.",
+            "sessions with a drawdown / sessions",
+            minimum=0,
+            maximum=1,
+        ),
+        _DRAWDOWNS,
+        _ROLLING,
+        model="Risk",
+    ),
+    ("portfolio.ledger",),
+)

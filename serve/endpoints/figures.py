@@ -1,0 +1,52 @@
+"""Families of research figures, as they were computed when the run was published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+from schemas.errors import ApiError
+from schemas.metrics.families import FAMILIES
+from schemas.metrics.families.family import Family
+from serve.http.answer import Answer, EndpointFunction, Single
+from serve.http.request import Request
+from serve.pages.books import holds_book
+from serve.state import ServerState
+
+
+async def research(family: Family, service: ServerState, request: Request) -> Answer:
+    """Return the figures of a family."""
+    return await service.compute(partial(_research, family, request))
+
+
+def _research(family: Family, request: Request) -> Single:
+    caller, snapshot = request.the_caller, request.the_snapshot
+    for endpoint in family.needs:
+        if not caller.may_call(endpoint):
+            message = f"This key may not call {endpoint}, and so may not have the figures of {family.name}."
+            raise ApiError("endpoint_not_allowed", message, {"endpoint": endpoint}, caller.headers)
+    book = request.values["book"] if family.by_book else None
+    if book is not None:
+        holds_book(snapshot, "portfolio", book, raw=request.raw)
+    found = snapshot.research(family.name, book)
+    return Single(
+        found if request.raw else _without_raw(family, found),
+        source=f"snapshot {snapshot.id}",
+        meta={**request.run_meta, "source_alpha_id": snapshot.manifest.source_alpha_id},
+    )
+
+
+def _without_raw(family: Family, found: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the members, and the reasons of theirs, that only keys with raw-book access see."""
+    closed = {field.name for field in family.payload.fields if field.raw}
+    shown = {name: value for name, value in found.items() if name not in closed}
+    reasons = found["withheld"].items()
+    return shown | {
+        "withheld": {path: text for path, text in reasons if path.partition(".")[0] not in closed}
+    }
+
+
+ROUTES: Final[Mapping[str, EndpointFunction]] = {
+    family.endpoint: partial(research, family) for family in FAMILIES.values()
+}

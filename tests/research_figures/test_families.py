@@ -1,0 +1,178 @@
+"""Families of research figures as a client, an analyst and an operator meet them; each family that is declared is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+import datasets
+from datasets.figures.withheld import settle
+from datasets.layout import figures_path, snapshot_path
+from datasets.storage import open_storage
+from pipeline.housekeeping.verify import verify
+from pipeline.snapshot_builder import build_seal, research
+from schemas.endpoints import ENDPOINTS
+from schemas.metrics.families import FAMILIES
+from schemas.metrics.families.family import Family
+from tests.support import conformance, seals
+from tests.support.application import running
+from tests.support.client import ApiClient
+
+ALPHA = "Test_figures"
+LACKING: dict[str, dict[str, Any]] = {
+    "Test_no_trades": {"trades": False},
+    "Test_no_positions": {"without_kinds": {"positions"}},
+    "Test_no_pnl": {"without_kinds": {"pnl"}},
+    "Test_no_ledger": {"without_kinds": {"portfolio", "positions", "pnl", "trades"}},
+    "Test_no_decisions": {"without_kinds": {"decisions"}},
+    "Test_no_rebalances": {"without_kinds": {"rebalances"}},
+    "Test_no_raw": {"raw": False},
+    "Test_no_returns": {"without_columns": {"decisions": ("forward_return",)}},
+    "Test_short": {"weeks": 12, "skipped": False, "pending": False},
+    "Test_nothing": {
+        "without_kinds": {"decisions", "rebalances", "portfolio", "positions", "pnl", "trades"},
+        "metrics": False,
+    },
+}
+every_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
+
+
+def path(family: Family, alpha: str = ALPHA, **query: str) -> str:
+    return f"/v1/alphas/{alpha}/{family.name}?" + "&".join(f"{name}={value}" for name, value in query.items())
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("figures")
+    for alpha, changes in {ALPHA: {"weeks": 70}, **LACKING}.items():
+        build_seal(str(seals.make_seal(folder / "seals", alpha_id=alpha, **changes)), folder / "root")
+    return folder / "root"
+
+
+@pytest.fixture(scope="module")
+def api(root: Path) -> Iterator[ApiClient]:
+    with running(root) as found:
+        yield found
+
+
+def nulls(values: dict[str, Any], prefix: str = "") -> set[str]:
+    found: set[str] = set()
+    for name, value in values.items():
+        if value is None:
+            found.add(f"{prefix}{name}")
+        elif isinstance(value, dict) and name != "withheld":
+            found |= nulls(value, f"{prefix}{name}.")
+    return found
+
+
+def asked(api: ApiClient, family: Family, alpha: str, key: str, **query: str) -> dict[str, Any]:
+    response = api.get(path(family, alpha, **query), key)
+    assert response.status_code == 200, response.text
+    conformance.check(ENDPOINTS[family.endpoint], response)
+    data: dict[str, Any] = json.loads(response.content, parse_constant=pytest.fail)["data"]
+    spans = {name for name in ("first_date", "last_date") if data[name] is None}
+    assert nulls(data) - spans == set(data["withheld"]), (
+        "what is null has its reason, and nothing else has one"
+    )
+    assert all(data["withheld"].values())
+    return data
+
+
+@every_family
+def test_a_whole_run_has_its_figures(api: ApiClient, family: Family) -> None:
+    data = asked(api, family, ALPHA, api.key(raw=True))
+    assert data["observations"] > 60
+    assert data["first_date"] < data["last_date"]
+    assert data["withheld"] == {}
+
+
+@every_family
+@pytest.mark.parametrize("alpha", LACKING)
+def test_what_a_run_does_not_determine_is_null_with_its_reason(
+    api: ApiClient, family: Family, alpha: str
+) -> None:
+    asked(api, family, alpha, api.key(raw=True))
+
+
+@every_family
+def test_the_files_give_what_the_interface_answers(api: ApiClient, root: Path, family: Family) -> None:
+    run = datasets.open(root)[ALPHA]
+    books = ("long_short", "long_only", "raw_long_short") if family.by_book else (None,)
+    for book in books:
+        found = getattr(run, family.name)(*([] if book is None else [book]))
+        query = {} if book is None else {"book": book}
+        assert found == asked(api, family, ALPHA, api.key(raw=True), **query)
+
+
+@every_family
+def test_raw_books_and_parts_are_not_there_without_raw_access(api: ApiClient, family: Family) -> None:
+    key = api.key(raw=False)
+    if family.by_book:
+        response = api.get(path(family, ALPHA, book="raw_long_short"), key)
+        assert (response.status_code, response.json()["error"]["code"]) == (400, "unknown_book")
+    closed = {field.name for field in family.payload.fields if field.raw}
+    data = asked(api, family, ALPHA, key)
+    assert not closed & data.keys()
+    assert set(asked(api, family, ALPHA, api.key(raw=True))) - closed == set(data)
+
+
+@every_family
+def test_a_key_needs_the_endpoints_that_serve_what_the_figures_are_made_of(
+    api: ApiClient, family: Family
+) -> None:
+    for closed in family.needs:
+        granted = {family.endpoint, *family.needs} - {closed}
+        response = api.get(path(family), api.key(endpoints=",".join(granted)))
+        error = response.json()["error"]
+        assert (response.status_code, error["code"], error["details"]["endpoint"]) == (
+            403,
+            "endpoint_not_allowed",
+            closed,
+        )
+    only = api.key(endpoints=",".join({family.endpoint, *family.needs}))
+    assert api.get(path(family), only).status_code == 200
+
+
+@every_family
+def test_a_window_is_refused(api: ApiClient, family: Family) -> None:
+    assert api.get(path(family, ALPHA, **{"from": "2019-01-01"}), api.key()).status_code == 400
+
+
+def test_figures_that_do_not_follow_from_the_run_are_found_by_verify(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def falsified(figures: dict[str, Any]) -> dict[str, Any]:
+        found = settle(figures)
+        return {**found, "observations": found["observations"] + 1}
+
+    seal = seals.make_seal(tmp_path / "seals", alpha_id=ALPHA, weeks=30)
+    with monkeypatch.context() as building:
+        building.setattr(research, "settle", falsified)
+        build_seal(str(seal), tmp_path / "root")
+    faults = verify(open_storage(tmp_path / "root"), ALPHA).faults
+    assert {Path(fault.file).name for fault in faults} == {f"{name}.json" for name in FAMILIES}
+    assert {fault.check for fault in faults} == {"derived"}
+
+
+def test_a_snapshot_that_was_built_before_says_so(root: Path) -> None:
+    run = datasets.open(root)[ALPHA]
+    files = tuple(entry for entry in run.manifest.files if not entry.path.startswith("figures/"))
+    object.__setattr__(run.manifest, "files", files)
+    for family in FAMILIES.values():
+        figures = run.research(family.name, "long_short" if family.by_book else None)
+        assert set(figures["withheld"].values()) == {
+            "the snapshot was built before this figure was; build its seal again"
+        }
+
+
+def test_documents_are_plain_json_of_the_books(root: Path) -> None:
+    run = datasets.open(root)[ALPHA]
+    for family in FAMILIES.values():
+        path = root / snapshot_path(ALPHA, run.id) / figures_path(family.name)
+        document = orjson.loads(path.read_bytes())
+        assert set(document) == (set(run.books("portfolio")) if family.by_book else {""})
