@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    nullcontext,
+)
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from litestar import Litestar
+from litestar import Litestar, Request, Response, asgi
+from litestar.exceptions import HTTPException, MethodNotAllowedException
+from litestar.handlers import ASGIRouteHandler
 
 from schemas.endpoints import ENDPOINTS
+from schemas.errors import ApiError
+from serve import explorer as explorer_pages
 from serve import settings
 from serve.auth.settings import AccessSettings
-from serve.downloads.files import Files
+from serve.downloads.links import FILES
 from serve.endpoints import (
     account,
     admin,
     benchmarks,
     catalog,
     changes,
+    downloads,
     exposures,
     figures,
     luck,
@@ -27,19 +38,22 @@ from serve.endpoints import (
     research,
     signals,
     snapshots,
-    source,
-    tables,
 )
+from serve.endpoints.files import Files
+from serve.http import api_docs
+from serve.http import request as requests
 from serve.http.access_log import AccessLog, recorder
 from serve.http.answer import EndpointFunction
-from serve.http.asgi import Application
 from serve.http.connections import ConnectionLimits, Connections
 from serve.http.handler import EndpointHandler
+from serve.http.request import Application
+from serve.http.responses import as_api_error, failed
 from serve.observability import logging, make_instruments
-from serve.routes import application
 from serve.server import closing, end_with_parent
 from serve.settings import Settings
-from serve.state import ServerState
+from serve.sharing import routes as sharing
+from serve.sharing.profile import PATH as SHARING
+from serve.state import ServerState, values
 
 if TYPE_CHECKING:
     from serve.observability.metrics import Instruments
@@ -49,8 +63,7 @@ ROUTES: Final[dict[str, EndpointFunction]] = {
     **catalog.ROUTES,
     **changes.ROUTES,
     **snapshots.ROUTES,
-    **source.ROUTES,
-    **tables.ROUTES,
+    **downloads.ROUTES,
     **signals.ROUTES,
     **portfolio.ROUTES,
     **performance.ROUTES,
@@ -96,10 +109,11 @@ def create(
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(service)
             if instruments is not None:
-                await stack.enter_async_context(instruments.sampling(service, logged))
+                await stack.enter_async_context(
+                    instruments.sampling(lambda: values(service, logged.in_flight))
+                )
             yield
             with watched():
-                files.close()
                 await stack.aclose()
 
     inner = application(
@@ -128,3 +142,78 @@ def from_environment() -> Application:
     end_with_parent()
     access = AccessSettings.from_environment(os.environ, program.datasets)
     return create(program, access, make_instruments(program), closing)
+
+
+def application(
+    handlers: Sequence[EndpointHandler],
+    files: Files,
+    lifespan: Callable[[Litestar], AbstractAsyncContextManager[None]],
+    *,
+    service: ServerState,
+    docs: bool,
+    explorer: bool,
+) -> Application:
+    """Make the application.
+
+    Parameters
+    ----------
+    handlers
+        Of the declared endpoints.
+    files
+        Answers links.
+    lifespan
+        What is open while the server runs.
+    service
+        What answers are made with.
+    docs, explorer
+        Whether these pages are served.
+    """
+    made: Any = Litestar(
+        [
+            _mounted(files),
+            *(handler.route() for handler in handlers),
+            sharing.router(service),
+            *(api_docs.routes() if docs else ()),
+            *(explorer_pages.routes() if explorer else ()),
+        ],
+        exception_handlers={HTTPException: _unrouted, Exception: _unforeseen},
+        lifespan=[lifespan],
+        openapi_config=None,
+        logging_config=None,
+        debug=False,
+    )
+    found: Application = made
+    return found
+
+
+def _mounted(files: Files) -> ASGIRouteHandler:
+    """Return the handler of everything below the path of links, whatever the method."""
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        await files(scope, receive, send)
+
+    return asgi(FILES, is_mount=True, copy_scope=False)(answer)
+
+
+def _unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+    if request.scope["path"].startswith(f"{SHARING}/"):
+        return sharing.failed(request, error)
+    if isinstance(error, MethodNotAllowedException):
+        return _failure(request, ApiError("method_not_allowed", "This path answers GET only."))
+    return _failure(request, ApiError("not_found", "No such path."))
+
+
+def _unforeseen(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    return _failure(request, as_api_error(error, requests.of(cast("Any", request.scope))))
+
+
+def _failure(request: Request[Any, Any, Any], error: ApiError) -> Response[bytes]:
+    ours = requests.of(cast("Any", request.scope))
+    ours.code = error.code
+    made = failed(error, ours.id)
+    return Response(
+        b"".join(made.body),
+        status_code=made.status,
+        headers=dict(made.headers),
+        media_type="application/json",
+    )

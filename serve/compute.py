@@ -1,87 +1,74 @@
-"""The queue before the compute threads: bounded in length and in time, and fair between keys."""
+"""The compute threads: a bounded queue before them, and a semaphore for each key."""
 
 from __future__ import annotations
 
 import asyncio
-import math
-import time
-from collections import Counter, deque
-from collections.abc import Callable
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
 
 from schemas.errors import ApiError
-from serve.http.request import ANSWERED, Request
 
 T = TypeVar("T")
 FULL: Final = "full"
-"""The queue was full, and this key had most of it."""
-EXPECTED: Final = "expected"
-"""The calls of this key that were there before will take longer than a call may wait."""
+"""The queue was full, or this key had half of it."""
 WAITED: Final = "waited"
 """The call waited as long as one may."""
 LEFT: Final = "left"
 """The connection was cut before it was the call's turn."""
-REASONS: Final = (FULL, EXPECTED, WAITED, LEFT)
-_NEWEST_WEIGHT: Final = 0.2
-"""Weight of the newest answer in a key's mean time of an answer."""
-_MAX_SHARES: Final = 1024
-"""Keys of which it is remembered how much they were given; more only when so many wait."""
-_MIN_RETRY_SECONDS: Final = 2
-_MAX_RETRY_SECONDS: Final = 60
+REASONS: Final = (FULL, WAITED, LEFT)
+_RETRY_SECONDS: Final = 2
 
 
 class CallerLeft(Exception):
     """Nobody waits for the answer any more: it is not computed."""
 
 
+class Waiter(Protocol):
+    """The request that an answer is computed for."""
+
+    key_id: str | None
+    client: str | None
+    left: bool
+
+
+ANSWERED: Final[ContextVar[Waiter | None]] = ContextVar("alpha_results_answered", default=None)
+"""The request that the current task answers."""
+
+
 @dataclass(slots=True)
-class _Share:
-    """What one key has of the compute threads.
+class _Key:
+    """A key with calls that wait or run.
 
     Attributes
     ----------
-    waiting
-        Calls, the oldest first.
-    running
-        Answers being computed.
-    served
-        Seconds of compute it was given, on the queue's clock: the share with the least is the next.
-    mean
-        Seconds that an answer of it takes lately.
+    turns
+        As many as it may have answers computed at a time.
+    calls, waiting
+        All its calls, and those of them that wait.
     """
 
-    key: str
-    served: float
-    waiting: deque[_Call] = field(default_factory=deque)
-    running: int = 0
-    mean: float = 0.0
-
-
-@dataclass(slots=True, eq=False)
-class _Call:
-    """One call that waits."""
-
-    share: _Share
-    request: Request | None
-    deadline: float
-    granted: asyncio.Future[None]
+    turns: asyncio.Semaphore
+    calls: int = 0
+    waiting: int = 0
 
 
 class ComputeQueue:
-    """Runs work on threads, so that the event loop keeps answering; more than the threads can do is refused early.
+    """Runs work on threads, so that the event loop keeps answering; more than the threads can do is refused.
 
-    The next thread goes to the key that was given the least time of them, so a key with a few quick calls is served
-    between two answers of one with many slow ones. A key has all threads but one: that one is for whoever comes with
-    another key meanwhile. Used by one event loop.
+    A key computes on all threads but one and has at most half of the queue, so another key finds a thread and a place.
+    Used by one event loop.
 
     Parameters
     ----------
     threads
         Answers of one key computed at a time; there is one thread more.
     max_waiting
-        Calls that wait. One more is refused, or the last one of the key that has most of them.
+        Calls that wait.
     max_seconds
         How long a call waits before it is refused.
     """
@@ -91,19 +78,14 @@ class ComputeQueue:
         self._max_waiting = max_waiting
         self._max_seconds = max_seconds
         self._executor = ThreadPoolExecutor(threads + 1, thread_name_prefix="compute")
-        self._shares: dict[str, _Share] = {}
-        self._waiting: dict[_Call, None] = {}
-        self._clock = 0.0
-        self._next: asyncio.TimerHandle | None = None
+        self._turns = asyncio.Semaphore(threads + 1)
+        self._keys: dict[str, _Key] = {}
+        self.waiting = 0
+        """Calls that wait for a thread."""
         self.running = 0
         """Answers being computed."""
         self.refused: Counter[str] = Counter()
         """Calls that were not computed, by the reason."""
-
-    @property
-    def waiting(self) -> int:
-        """Calls that wait for a thread."""
-        return len(self._waiting)
 
     def submit(self, work: Callable[[], object]) -> None:
         """Run work that no request waits for, on a thread that is free or will be."""
@@ -116,11 +98,6 @@ class ComputeQueue:
     async def run(self, work: Callable[[], T]) -> T:
         """Run work on a thread, in the turn of the key whose request is being answered.
 
-        Parameters
-        ----------
-        work
-            Called on a thread.
-
         Raises
         ------
         ApiError
@@ -128,145 +105,51 @@ class ComputeQueue:
         CallerLeft
             When the caller left while the call waited.
         """
-        request = ANSWERED.get()
-        key = "" if request is None else request.key_id or request.client or ""
-        share = self._shares.get(key)
-        if share is None:
-            share = self._new_share(key)
-        elif not share.waiting and not share.running:
-            share.served = max(share.served, self._clock)
-        if self.running <= self._threads and share.running < self._threads:
-            self._begin(share)
-        else:
-            await self._wait(share, request)
-        began = time.perf_counter()
+        caller = ANSWERED.get()
+        name = "" if caller is None else caller.key_id or caller.client or ""
+        key = self._keys.get(name)
+        if key is None:
+            key = self._keys[name] = _Key(asyncio.Semaphore(self._threads))
+        key.calls += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+            async with self._turn(key):
+                if caller is not None and caller.left:
+                    self.refused[LEFT] += 1
+                    raise CallerLeft
+                return await asyncio.get_running_loop().run_in_executor(self._executor, work)
         finally:
-            self._end(share, time.perf_counter() - began)
+            key.calls -= 1
+            if not key.calls:
+                del self._keys[name]
 
-    # Waiting
+    @contextlib.asynccontextmanager
+    async def _turn(self, key: _Key) -> AsyncIterator[None]:
+        """Wait for a thread of the key and of all."""
+        waits = key.turns.locked() or self._turns.locked()
+        if waits and (self.waiting >= self._max_waiting or key.waiting >= max(1, self._max_waiting // 2)):
+            raise self._overloaded(FULL)
+        self.waiting += 1
+        key.waiting += 1
+        async with contextlib.AsyncExitStack() as turns:
+            try:
+                async with asyncio.timeout(self._max_seconds):
+                    await turns.enter_async_context(key.turns)
+                    await turns.enter_async_context(self._turns)
+            except TimeoutError:
+                raise self._overloaded(WAITED) from None
+            finally:
+                self.waiting -= 1
+                key.waiting -= 1
+            self.running += 1
+            try:
+                yield
+            finally:
+                self.running -= 1
 
-    async def _wait(self, share: _Share, request: Request | None) -> None:
-        try:
-            self._make_room(share)
-        except ApiError:
-            self._forget(share)
-            raise
-        self._shares[share.key] = share  # forgotten, if the room was made by its own calls
-        loop = asyncio.get_running_loop()
-        call = _Call(share, request, loop.time() + self._max_seconds, loop.create_future())
-        share.waiting.append(call)
-        self._waiting[call] = None
-        self._watch()
-        try:
-            await call.granted
-        except asyncio.CancelledError:
-            if call in self._waiting:
-                self._take_out(call)
-                self._forget(share)
-            elif not call.granted.cancelled() and call.granted.exception() is None:
-                self._end(share, None)
-            raise
-
-    def _make_room(self, share: _Share) -> None:
-        """Refuse a call that would wait too long, or the one of all that is to go for it."""
-        if len(share.waiting) * share.mean > self._max_seconds * self._threads:
-            raise self._refusal(share, EXPECTED)
-        if len(self._waiting) < self._max_waiting:
-            return
-        for call in [call for call in self._waiting if _left(call)]:
-            self._refuse(call, LEFT)
-        if len(self._waiting) < self._max_waiting:
-            return
-        longest = max(self._shares.values(), key=lambda other: len(other.waiting))
-        if len(longest.waiting) <= len(share.waiting) + 1:
-            raise self._refusal(share, FULL)
-        self._refuse(longest.waiting[-1], FULL)
-
-    def _watch(self) -> None:
-        """Look again when the oldest call has waited as long as it may, threads or no threads."""
-        if self._next is None and self._waiting:
-            oldest = next(iter(self._waiting))
-            self._next = asyncio.get_running_loop().call_at(oldest.deadline, self._refuse_late)
-
-    def _refuse_late(self) -> None:
-        self._next = None
-        now = asyncio.get_running_loop().time()
-        for call in list(self._waiting):
-            if call.deadline > now:
-                break
-            self._refuse(call, LEFT if _left(call) else WAITED)
-        self._watch()
-
-    def _refuse(self, call: _Call, reason: str) -> None:
-        self._take_out(call)
-        if not call.granted.done():
-            call.granted.set_exception(self._refusal(call.share, reason))
-        self._forget(call.share)
-
-    def _take_out(self, call: _Call) -> None:
-        del self._waiting[call]
-        call.share.waiting.remove(call)
-
-    def _refusal(self, share: _Share, reason: str) -> Exception:
+    def _overloaded(self, reason: str) -> ApiError:
         self.refused[reason] += 1
-        if reason == LEFT:
-            return CallerLeft()
-        seconds = math.ceil(len(share.waiting) * share.mean / self._threads)
-        retry = min(_MAX_RETRY_SECONDS, max(_MIN_RETRY_SECONDS, seconds))
         return ApiError(
             "overloaded",
-            f"More is asked of this service than it can compute; try again in {retry} seconds.",
-            headers={"Retry-After": str(retry)},
+            f"More is asked of this service than it can compute; try again in {_RETRY_SECONDS} seconds.",
+            headers={"Retry-After": str(_RETRY_SECONDS)},
         )
-
-    # Running
-
-    def _begin(self, share: _Share) -> None:
-        self.running += 1
-        share.running += 1
-        self._clock = max(self._clock, share.served)
-
-    def _end(self, share: _Share, seconds: float | None) -> None:
-        self.running -= 1
-        share.running -= 1
-        if seconds is not None:
-            share.served += seconds
-            share.mean += (seconds - share.mean) * (_NEWEST_WEIGHT if share.mean else 1.0)
-        self._forget(share)
-        while self._waiting and self.running <= self._threads:
-            found = [other for other in self._shares.values() if self._is_next(other)]
-            if not found:
-                return
-            share = min(found, key=lambda other: (other.served, other.running))
-            call = share.waiting[0]
-            if _left(call):
-                self._refuse(call, LEFT)
-                continue
-            self._take_out(call)
-            if call.granted.done():  # the task that waited was cancelled
-                self._forget(share)
-                continue
-            self._begin(share)
-            call.granted.set_result(None)
-
-    def _is_next(self, share: _Share) -> bool:
-        return bool(share.waiting) and share.running < self._threads
-
-    def _new_share(self, key: str) -> _Share:
-        if len(self._shares) >= _MAX_SHARES:
-            idle = [share for share in self._shares.values() if not share.waiting and not share.running]
-            for share in [share for share in idle if share.served <= self._clock] or idle:
-                del self._shares[share.key]
-        share = self._shares[key] = _Share(key, self._clock)
-        return share
-
-    def _forget(self, share: _Share) -> None:
-        """Forget a share that has nothing, unless it was given more than others who may be waiting."""
-        if not share.waiting and not share.running and share.served <= self._clock:
-            self._shares.pop(share.key, None)
-
-
-def _left(call: _Call) -> bool:
-    return call.request is not None and call.request.left

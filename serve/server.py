@@ -31,7 +31,7 @@ from schemas.exit_codes import ExitCode
 if TYPE_CHECKING:
     from types import FrameType
 
-    from serve.http.asgi import Application
+    from serve.http.request import Application
 
 _log = structlog.get_logger("serve.server")
 

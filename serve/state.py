@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Self
 
@@ -16,13 +17,12 @@ from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.cache import LISTING, ROWS, CacheRegistry, SnapshotKey
 from serve.catalog import Catalog
-from serve.compute import ComputeQueue
+from serve.compute import REASONS, ComputeQueue
 from serve.downloads.archives import SourceArchives
-from serve.downloads.links import checked_public_url
-from serve.downloads.views import TableViews
+from serve.downloads.files import TableViews
+from serve.downloads.links import ObjectSigner, checked_endpoint, checked_public_url, parse_bucket
 from serve.market_data import MarketData
 from serve.market_data.factors import FactorFile
-from serve.object_signing import ObjectSigner, checked_endpoint, parse_bucket
 from serve.observability.damage import Damage
 from serve.observability.health import Components
 from serve.pages.bodies import Bodies
@@ -31,10 +31,9 @@ from serve.pages.changes import ChangeLogs
 from serve.pages.duckdb import Engine
 from serve.pages.equity import CurvePages, Ledgers
 from serve.pages.listing import AlphaPages
-from serve.pages.rebalances import RebalanceIndexes
 from serve.pages.row_folder import RowFolder, open_folder
 from serve.pages.row_tables import RowTables
-from serve.pages.source import Pages, TablePages
+from serve.pages.source import Pages, RebalanceIndexes, TablePages
 from serve.pages.symbols import RunSymbols
 from serve.research.luck import LuckAnswers
 from serve.research.neighbours import ReturnsStores
@@ -114,7 +113,14 @@ class ServerState:
         self.access = await Authenticator.open(self.access_settings)
         await asyncio.to_thread(self.snapshots.start)
         self.market_data.start()
-        self.components = Components(self)
+        self.components = Components(
+            self.access,
+            self.snapshots,
+            self.damage,
+            self.cache,
+            {"market_data": self.market_data, "archives": self.source_downloads},
+            look=self.market_data.look_when_due,
+        )
         await self.components.start()
         self._soon = asyncio.get_running_loop().call_later(SOON_SECONDS, self._begin_to_load)
         return self
@@ -150,6 +156,46 @@ class ServerState:
         if alpha_id == LISTING:
             return edition == self.snapshots.listing.edition
         return self.snapshots.reads(alpha_id, edition)
+
+
+def values(service: ServerState, in_flight: int) -> Iterator[tuple[str, tuple[str, ...], float]]:
+    """Yield what the parts of a service count and hold, for `serve.observability.metrics.SAMPLED`."""
+    yield "requests_in_flight", (), in_flight
+    snapshots, computing = service.snapshots, service.computing
+    yield "compute_waiting", (), computing.waiting
+    yield "compute_running", (), computing.running
+    yield from (("compute_refused", (reason,), computing.refused[reason]) for reason in REASONS)
+    yield "catalogue_age_seconds", (), snapshots.age
+    yield "catalogue_alphas", (), len(snapshots.pointers())
+    yield "catalogue_unreadable", (), len(snapshots.unreadable)
+    yield "snapshots_damaged", (), len(service.damage.alphas)
+    yield from (("component_state", (name,), state) for name, state in service.components.states.items())
+    yield from (("limiter_decisions", (name,), n) for name, n in service.access.decisions.items())
+    yield from (("access_unreachable", (part,), n) for part, n in service.access.unreachable.items())
+    for name, counts in service.caches.counts.items():
+        yield "memory_cache_reads", (name, "hit"), counts.hits
+        yield "memory_cache_reads", (name, "miss"), counts.misses
+        yield "memory_cache_bytes", (name,), counts.bytes
+        yield "memory_cache_entries", (name,), counts.entries
+        yield "memory_cache_limit_bytes", (name,), counts.limit
+    if service.row_tables.folder is not None:
+        rows = service.row_tables.folder.counts
+        yield "rendered_rows_reads", ("hit",), rows.hits
+        yield "rendered_rows_reads", ("miss",), rows.misses
+        yield "rendered_rows_evictions", (), rows.evictions
+        yield "rendered_rows_bytes", (), rows.bytes
+        yield "rendered_rows_entries", (), rows.entries
+        yield "rendered_rows_limit_bytes", (), rows.limit
+    if service.cache is not None:
+        copies = service.cache.counts
+        yield "cache_reads", ("hit",), copies.hits
+        yield "cache_reads", ("miss",), copies.misses
+        yield "cache_fetched_bytes", (), copies.fetched_bytes
+        yield "cache_evictions", (), copies.evictions
+        yield "cache_evicted_bytes", (), copies.evicted_bytes
+        yield "cache_used_bytes", (), service.cache.used
+        yield "cache_limit_bytes", (), service.cache.max_bytes
+    yield "build_info", (service.build,), 1
 
 
 def open_datasets(settings: Settings) -> Storage:

@@ -20,16 +20,15 @@ COMPUTE: Final = (
         name="max_waiting_answers",
         read=whole(1, 1_000_000),
         type="integer",
-        meaning="Answers that wait for a compute thread of a process; one more is refused with 503 `overloaded`, of the "
-        "key that has most of them waiting.",
+        meaning="Answers that wait for a compute thread of a process; one more is refused with 503 `overloaded`. A key has "
+        "half of them at most.",
         default=256,
     ),
     Setting(
         name="max_wait_seconds",
         read=seconds(0.05, 3600.0),
         type="seconds",
-        meaning="How long an answer waits for a compute thread before it is refused with 503 `overloaded`; at once where "
-        "the answers of the same key that wait already will take longer.",
+        meaning="How long an answer waits for a compute thread before it is refused with 503 `overloaded`.",
         default=10.0,
     ),
 )

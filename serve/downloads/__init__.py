@@ -1,1 +1,1 @@
-"""Whole files by signed links: tables, and what is left of them for keys without raw-book access."""
+"""Whole files by signed links: tables, and the archives of sources."""

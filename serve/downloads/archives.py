@@ -17,7 +17,7 @@ from datasets.snapshot import Snapshot
 from datasets.storage import Storage, open_storage
 from schemas.errors import ApiError
 from schemas.objects.operations import SOURCE_LIFETIME
-from serve.object_signing import (
+from serve.downloads.links import (
     WAIT_SECONDS,
     ObjectSigner,
     SigningFailed,

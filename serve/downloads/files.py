@@ -1,297 +1,366 @@
-"""Answers links of files: checks the signature, the key and what it may read as of now, then sends a file in pieces."""
+"""The files of a snapshot as a key may have them, what they are, and how they are opened and compared.
+
+A key without raw access has of some files a view: what is left without raw columns and rows. It is made once in this process, as a
+file without a name, so the disk gives the bytes back however the process ends.
+"""
 
 from __future__ import annotations
 
-import asyncio
+import hashlib
 import os
-import re
-import time
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, Final, cast
 
-from polars.exceptions import PanicException
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from datasets.snapshot import Snapshot
-from schemas.endpoints import ENDPOINTS, readable_tables
-from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
-from serve.auth.link_holder import LinkHolder
-from serve.auth.tokens import Credentials
-from serve.compute import CallerLeft
-from serve.downloads.links import PARQUET_TYPE, ArchiveLink, Signed, TableLink, signed_text
-from serve.downloads.tables import opened, select_file
-from serve.http import request as requests
-from serve.http.asgi import Receive, Scope, Send
-from serve.http.errors import as_api_error
-from serve.http.request import Request
-from serve.http.responses import CALLER_LEFT, failed, left_unanswered, matches, matches_any
+from datasets.storage.disk import writing
+from schemas.arrow import arrow_field
+from schemas.downloads import BOOK_ROWS_TABLES, is_raw_book, visible_columns
+from schemas.errors import ApiError, SnapshotCorrupt
+from schemas.table import Column
+from schemas.tables import PUBLISHED_TABLES
+from schemas.tables.books import RAW_PREFIX
+from serve.cache import SnapshotKey
+from serve.downloads.links import AS_BUILT, WITHOUT_RAW, TableLink
+from serve.pages.books import holds_book
 
-if TYPE_CHECKING:
-    from serve.state import ServerState
+OPEN_FILES: Final = 16
+"""Views whose bytes are on the disk; each takes a file descriptor."""
+DESCRIBED: Final = 10_000
+"""Views whose size and digest are remembered after their bytes are gone: the same ones are written again."""
+COMPRESSION: Final = "lz4"
+"""As of published files."""
+_READ: Final = 2**20
 
-TABLES: Final = ENDPOINTS["catalog.alphas.tables.download"]
-ARCHIVES: Final = ENDPOINTS["catalog.alphas.source.download"]
-PIECE: Final = 2**18
-"""Bytes of a file in memory at a time, for each download: the next piece is read when this one is mostly sent."""
-MAX_DOWNLOADS: Final = 32
-"""Files being sent at a time by a process; each has a file descriptor."""
-MAX_DOWNLOADS_PER_KEY: Final = 16
-THREADS: Final = 2
-"""Threads that read pieces, apart from those that compute answers."""
-_RANGE: Final = re.compile(r"bytes=[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*\Z", re.IGNORECASE)
+_ViewKey = tuple[SnapshotKey, str, str | None]
 
 
-class OpenFile(NamedTuple):
-    """A file to be sent."""
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What a caller is told of a file before it is fetched."""
 
-    descriptor: int
+    rows: int
     size: int
     sha256: str
-    filename: str
-    media_type: str
 
 
-class Files:
-    """Serves what links name, as an ASGI application below ``/files``.
+@dataclass(slots=True)
+class _Written:
+    facts: FileFacts
+    file: IO[bytes]
 
-    Parameters
-    ----------
-    service
-        What keys and snapshots are looked up in.
+
+class TableViews:
+    """Makes and keeps open the views of this process. Safe between threads.
+
+    The same file gives the same view wherever it is made by the same release of the Parquet library: rows in their order,
+    row groups as they are, the declared columns that are visible.
     """
 
-    def __init__(self, service: ServerState) -> None:
-        self._service = service
-        self._sending: Counter[str] = Counter()
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="files")
+    def __init__(self) -> None:
+        self._written: OrderedDict[_ViewKey, _Written] = OrderedDict()
+        self._described: OrderedDict[_ViewKey, FileFacts] = OrderedDict()
+        self._lock = threading.Lock()
+        self._making = threading.Lock()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; a failure after the first byte ends the connection."""
-        request = requests.of(scope)
-        begun = False
+    def facts(self, snapshot: Snapshot, table: str, book: str | None, columns: Sequence[Column]) -> FileFacts:
+        """Return rows, size and digest of a view, which is made where that is not known.
 
-        async def noted(message: Any) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
+        Raises
+        ------
+        SnapshotCorrupt, StorageUnavailable
+            When the published file cannot be read, or there is no room for what is made of it.
+        """
+        key = (snapshot.key, table, book)
+        with self._lock:
+            found = self._described.get(key)
+        return found if found is not None else self._made(key, snapshot, columns)[0]
 
-        try:
-            await self._answer(scope, request, receive, noted)
-        except (Exception, PanicException) as error:
-            if begun:
-                raise
-            if isinstance(error, CallerLeft):
-                request.code = CALLER_LEFT
-                await left_unanswered()(scope, receive, send)
-                return
-            known = as_api_error(error, request)
-            request.code = known.code
-            await failed(known, request.id)(scope, receive, send)
+    def open(
+        self, snapshot: Snapshot, table: str, book: str | None, columns: Sequence[Column]
+    ) -> tuple[FileFacts, int]:
+        """Return a view and a descriptor of its own of the file, which the caller closes; errors as of :meth:`facts`."""
+        key = (snapshot.key, table, book)
+        with self._lock:
+            written = self._written.get(key)
+            if written is not None:
+                self._written.move_to_end(key)
+                return written.facts, os.dup(written.file.fileno())
+        return self._made(key, snapshot, columns, opened=True)
+
+    def drop_unread(self, is_read: Callable[[SnapshotKey], bool]) -> None:
+        """Forget the views of snapshots that nobody reads any more."""
+        with self._lock:
+            for key in [x for x in self._written if not is_read(x[0])]:
+                self._written.pop(key).file.close()
+            for key in [x for x in self._described if not is_read(x[0])]:
+                del self._described[key]
 
     def close(self) -> None:
-        """Let the threads go."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Give all bytes back."""
+        self.drop_unread(lambda _: False)
 
-    async def _answer(self, scope: Scope, request: Request, receive: Receive, send: Send) -> None:
-        path = scope["raw_path"].decode("ascii", "replace")
-        link = TableLink.parse(path) or ArchiveLink.parse(path)
-        if link is None:
-            raise ApiError("not_found", "No such path.")
-        if scope["method"] not in {"GET", "HEAD"}:
-            raise ApiError("method_not_allowed", "This path answers GET and HEAD only.")
-        endpoint = TABLES if isinstance(link, TableLink) else ARCHIVES
-        request.endpoint = endpoint.id
-        signed = Signed.parse(scope["query_string"])
-        holder = await self._service.access.link_holder(
-            signed.key_id,
-            signed_text(path, signed.expires, signed.key_id),
-            signed.signature,
-            request.client,
-            Credentials.of(request.headers),
+    def _made(
+        self, key: _ViewKey, snapshot: Snapshot, columns: Sequence[Column], *, opened: bool = False
+    ) -> tuple[FileFacts, int]:
+        _, table, book = key
+        with self._making:  # one at a time: it takes a row group's memory
+            with self._lock:
+                written = self._written.get(key)
+            if written is None:
+                written = _write(snapshot.file(table, book), table, columns)
+            with self._lock:
+                self._written[key] = written
+                self._described[key] = written.facts
+                descriptor = os.dup(written.file.fileno()) if opened else -1
+                while len(self._written) > OPEN_FILES:
+                    self._written.popitem(last=False)[1].file.close()
+                while len(self._described) > DESCRIBED:
+                    self._described.popitem(last=False)
+        return written.facts, descriptor
+
+
+def _write(path: str, table: str, visible: Sequence[Column]) -> _Written:
+    """Write some columns of a published file, one row group after the other, and say of them what is declared now."""
+    columns = [column.name for column in visible]
+    with pq.ParquetFile(path) as source:
+        stored = source.schema_arrow
+        if not set(columns) <= set(stored.names):
+            raise SnapshotCorrupt(f"{path} lacks columns that its manifest names")
+        metadata = {"table": table, "meaning": PUBLISHED_TABLES[table].meaning}
+        schema = pa.schema(
+            [stored.field(x.name).with_metadata(arrow_field(x).metadata) for x in visible], metadata=metadata
         )
-        request.key_id = holder.key_id
-        if signed.expires <= time.time():
-            raise ApiError("link_expired", "This link has expired; ask for another.")
-        holder.require(endpoint, link.alpha)
-        with self._counted(holder.key_id):
-            file = await self._service.compute(partial(self._opened, link, holder))
+        with writing(tempfile.gettempdir()):
+            file = cast("IO[bytes]", tempfile.TemporaryFile(prefix="alpha-results-table-"))  # noqa: SIM115 - closed when it is forgotten
+            rows = 0
             try:
-                await self._send(scope["method"], request, file, receive, send)
-            finally:
-                os.close(file.descriptor)
-
-    @contextmanager
-    def _counted(self, key_id: str) -> Iterator[None]:
-        """Refuse more files at a time than there are descriptors for."""
-        if self._sending.total() >= MAX_DOWNLOADS or self._sending[key_id] >= MAX_DOWNLOADS_PER_KEY:
-            raise ApiError("upstream_unavailable", "As many files as are allowed are being sent; try again.")
-        self._sending[key_id] += 1
-        try:
-            yield
-        finally:
-            self._sending[key_id] -= 1
-            if not self._sending[key_id]:
-                del self._sending[key_id]
-
-    def _opened(self, link: TableLink | ArchiveLink, holder: LinkHolder) -> OpenFile:
-        snapshot = self._snapshot(link)
-        if isinstance(link, ArchiveLink):
-            state, descriptor = self._service.source_downloads.open(snapshot)
-            size, sha256 = os.fstat(descriptor).st_size, state.sha256 or state.seal_digest
-            return OpenFile(descriptor, size, sha256, state.filename, "application/zip")
-        if link.table not in readable_tables(holder.callable_ids):
-            raise ApiError("link_invalid", "The key of this link may not read this file.")
-        found = select_file(snapshot, link.table, link.book, raw=holder.expose_raw)
-        if found is None or found.link != link:
-            # The key lost its raw access, or the link was made for another view: what it may have has another link.
-            found = select_file(snapshot, link.table, link.book, raw=False)
-            if found is None or found.link != link:
-                raise ApiError(
-                    "link_invalid", "The key of this link may not read this file; ask for another."
-                )
-        try:
-            facts, descriptor = opened(self._service.table_views, found)
-        except SnapshotCorrupt:
-            self._looked_for(link)  # gc may have removed it since the pointer was read last
-            raise
-        return OpenFile(descriptor, facts.size, facts.sha256, link.filename, PARQUET_TYPE)
-
-    def _snapshot(self, link: TableLink | ArchiveLink) -> Snapshot:
-        snapshots = self._service.snapshots
-        try:
-            return snapshots.pinned(link.alpha, link.snapshot) or snapshots.open_pinned(
-                link.alpha, link.snapshot
-            )
-        except (SnapshotNotKept, AlphaNotPublished):
-            # Another worker may have seen a newer one already, and signed a link of it.
-            return self._looked_for(link)
-
-    def _looked_for(self, link: TableLink | ArchiveLink) -> Snapshot:
-        """Find the snapshot by the pointer as it is now."""
-        try:
-            return self._service.snapshots.look_for(link.alpha, link.snapshot)
-        except SnapshotNotKept as error:
-            message = "This run has no such snapshot, or it was removed."
-            raise ApiError("snapshot_not_found", message, {"current": error.current}) from None
-        except AlphaNotPublished:
-            raise ApiError("run_not_found", "There is no alpha at this address.") from None
-
-    async def _send(
-        self, method: str, request: Request, file: OpenFile, receive: Receive, send: Send
-    ) -> None:
-        etag = f'"{file.sha256}"'
-        headers = {
-            "accept-ranges": "bytes",
-            "etag": etag,
-            "cache-control": "private, no-cache",
-        }
-        wanted = request.headers.get(b"if-none-match")
-        if wanted is not None and (matches(wanted, etag) or matches_any(wanted)):
-            await _start(send, 304, headers)
-            await send({"type": "http.response.body", "body": b""})
-            return
-        part = None
-        if method == "GET" and same_entity(request.header(b"if-range"), etag):
-            try:
-                part = wanted_range(request.header(b"range"), file.size)
-            except UnsatisfiableRange:
-                raise ApiError(
-                    "range_not_satisfiable",
-                    "The range begins after the end of the file.",
-                    headers={"Content-Range": f"bytes */{file.size}", "Accept-Ranges": "bytes"},
-                ) from None
-        first, end = part or (0, file.size)
-        headers |= {
-            "content-type": file.media_type,
-            "content-disposition": f'attachment; filename="{file.filename}"',
-            "content-length": str(end - first),
-        }
-        if part is not None:
-            headers["content-range"] = f"bytes {first}-{end - 1}/{file.size}"
-        await _start(send, 200 if part is None else 206, headers)
-        if method == "HEAD" or first == end:
-            await send({"type": "http.response.body", "body": b""})
-            return
-        gone = asyncio.ensure_future(_disconnected(receive))
-        try:
-            await self._pieces(file, first, end, gone, send)
-        finally:
-            gone.cancel()
-            with suppress(asyncio.CancelledError):
-                await gone
-
-    async def _pieces(
-        self, file: OpenFile, first: int, end: int, gone: asyncio.Future[None], send: Send
-    ) -> None:
-        loop = asyncio.get_running_loop()
-        while first < end and not gone.done():
-            read = partial(os.pread, file.descriptor, min(PIECE, end - first), first)
-            piece = await loop.run_in_executor(self._threads, read)
-            if not piece:
-                raise OSError(f"{file.filename} became shorter while it was sent")
-            first += len(piece)
-            await send({"type": "http.response.body", "body": piece, "more_body": first < end})
+                with pq.ParquetWriter(file, schema, compression=COMPRESSION) as sink:
+                    for group in range(source.num_row_groups):
+                        part = source.read_row_group(group, columns=columns)
+                        if table in BOOK_ROWS_TABLES:
+                            part = part.filter(pc.invert(pc.starts_with(part["book"], RAW_PREFIX)))
+                        sink.write_table(part.cast(schema), row_group_size=max(1, part.num_rows))
+                        rows += part.num_rows
+                file.flush()
+                return _Written(FileFacts(rows, file.tell(), _digest(file)), file)
+            except BaseException:
+                file.close()
+                raise
 
 
-async def _start(send: Send, status: int, headers: Mapping[str, str]) -> None:
-    fields = [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": fields})
+def _digest(file: IO[bytes]) -> str:
+    found, at = hashlib.sha256(), 0
+    while piece := os.pread(file.fileno(), _READ, at):
+        found.update(piece)
+        at += len(piece)
+    return found.hexdigest()
 
 
-async def _disconnected(receive: Receive) -> None:
-    """Wait until the caller left: what is sent after that is dropped without a word."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """One file that a key may have.
 
-
-class UnsatisfiableRange(ValueError):
-    """A range that begins after the end of the file."""
-
-
-def wanted_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """Return the first byte of a range and the one after its last.
-
-    Parameters
+    Attributes
     ----------
-    header
-        The value of ``Range``; None when there is none.
-    size
-        Bytes of the file.
+    link
+        Which table of which snapshot, and whether as it was published.
+    columns
+        Its columns.
+    """
 
-    Returns
-    -------
-    tuple or None
-        None asks for the whole file: there is no range, it is not one of bytes, it breaks the grammar, or there are
-        several, of which a server may ignore all.
+    snapshot: Snapshot
+    link: TableLink
+    columns: tuple[Column, ...]
+
+
+def offered(snapshot: Snapshot, readable: Collection[str], *, raw: bool) -> Iterator[TableFile]:
+    """Yield the files of a snapshot that a key may have, tables in declared order, books in canonical order.
+
+    `readable` are the tables of :func:`schemas.endpoints.readable_tables`.
+    """
+    for table in snapshot.datasets():
+        if table not in readable:
+            continue
+        books = snapshot.books(table) if PUBLISHED_TABLES[table].partition else (None,)
+        for book in books:
+            found = select_file(snapshot, table, book, raw=raw)
+            if found is not None:
+                yield found
+
+
+def select_file(snapshot: Snapshot, table: str, book: str | None, *, raw: bool) -> TableFile | None:
+    """Return one file as a key may have it; None when there is none, or none for this key.
+
+    The published file itself is for a key without raw access only when every column that the manifest names of it is
+    declared and visible: what is not declared, as when a later version wrote it, stays closed.
+    """
+    if not snapshot.has(table, book) or (book is None) == bool(PUBLISHED_TABLES[table].partition):
+        return None
+    if not raw and book is not None and is_raw_book(book):
+        return None
+    present = snapshot.columns(table)
+    columns = visible_columns(table, present, raw=raw)
+    if not columns:
+        return None
+    whole = raw or (
+        set(present) - {"book"} <= {x.name for x in columns} and not _has_raw_rows(snapshot, table)
+    )
+    view = AS_BUILT if whole else WITHOUT_RAW
+    return TableFile(snapshot, TableLink(snapshot.alpha_id, snapshot.id, view, table, book), columns)
+
+
+def _has_raw_rows(snapshot: Snapshot, table: str) -> bool:
+    return table in BOOK_ROWS_TABLES and any(
+        entry.book is not None and is_raw_book(entry.book) for entry in snapshot.manifest.files
+    )
+
+
+def asked_for(
+    snapshot: Snapshot, table: str, book: str | None, readable: Collection[str], *, raw: bool
+) -> TableFile:
+    """Return the file a caller names.
 
     Raises
     ------
-    UnsatisfiableRange
-        When nothing of the file is in it.
+    ApiError
+        ``unknown_book`` as everywhere; ``table_not_found`` when the run has no such table, or the key may not have it:
+        nobody is told which.
     """
-    match = None if header is None else _RANGE.match(header)
-    if match is None or match[1] == match[2] == "":
-        return None
-    if match[1] == "":
-        length = min(int(match[2]), size)
-        if length == 0:
-            raise UnsatisfiableRange
-        return size - length, size
-    first = int(match[1])
-    last = int(match[2]) if match[2] else size - 1
-    if match[2] and last < first:
-        return None
-    if first >= size:
-        raise UnsatisfiableRange
-    return first, min(last + 1, size)
+    if book is not None and table in readable:
+        holds_book(snapshot, table, book, raw=raw)
+    found = select_file(snapshot, table, book, raw=raw) if table in readable else None
+    if found is None:
+        tables = dict.fromkeys(x.link.table for x in offered(snapshot, readable, raw=raw))
+        raise ApiError(
+            "table_not_found",
+            "The run has no such table, or of this book none, among those this key can read.",
+            {"available": list(tables)},
+        )
+    return found
 
 
-def same_entity(if_range: str | None, etag: str) -> bool:
-    """Return whether a range may be answered: there is no ``If-Range``, or it names this very file.
+def read_facts(views: TableViews, file: TableFile) -> FileFacts:
+    """Return rows, size and digest of a file."""
+    link = file.link
+    if link.view == WITHOUT_RAW:
+        return views.facts(file.snapshot, link.table, link.book, file.columns)
+    entry = file.snapshot.entry(link.table, link.book)
+    return FileFacts(entry.rows, entry.bytes, entry.sha256)
 
-    A weak tag and a date never do: the file has a strong tag, and no date that a caller was told.
+
+def opened(views: TableViews, file: TableFile) -> tuple[FileFacts, int]:
+    """Return what a file is and a descriptor to read it by, which the caller closes.
+
+    Raises
+    ------
+    SnapshotCorrupt, StorageUnavailable
+        When it is not there, or is not what was published.
     """
-    return if_range is None or if_range.strip() == etag
+    link = file.link
+    if link.view == WITHOUT_RAW:
+        return views.open(file.snapshot, link.table, link.book, file.columns)
+    path = file.snapshot.file(link.table, link.book)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise SnapshotCorrupt(f"{link.path} is missing; verify the snapshot") from error
+    facts = read_facts(views, file)
+    if os.fstat(descriptor).st_size != facts.size:
+        os.close(descriptor)
+        raise SnapshotCorrupt(f"{link.path} is not what its manifest says; verify the snapshot")
+    return facts, descriptor
+
+
+def row(views: TableViews, file: TableFile) -> Mapping[str, Any]:
+    """Return a file as the list shows it."""
+    facts, entry = read_facts(views, file), file.snapshot.entry(file.link.table, file.link.book)
+    return {
+        "table": file.link.table,
+        "book": file.link.book,
+        "rows": facts.rows,
+        "size_bytes": facts.size,
+        "sha256": facts.sha256,
+        "from": entry.first,
+        "to": entry.last,
+        "columns": [
+            {"name": x.name, "type": x.type.value, "unit": x.unit.value, "meaning": x.meaning}
+            for x in file.columns
+        ],
+    }
+
+
+_Files = dict[tuple[str, str | None], TableFile]
+
+
+def compared_tables(
+    views: TableViews, earlier: Snapshot, later: Snapshot, tables: Collection[str], *, raw: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield what became of each table, or of its part of a book, in declared order.
+
+    Parameters
+    ----------
+    tables
+        Those the key may read.
+    raw
+        Whether it sees columns and books of the unconditioned signal.
+
+    Raises
+    ------
+    SnapshotCorrupt, StorageUnavailable
+        When a file that the key has only in part is gone or cannot be read.
+    """
+    before, after = (_files(one, tables, raw=raw) for one in (earlier, later))
+    order = list(PUBLISHED_TABLES)
+    for table, book in sorted(dict.fromkeys((*after, *before)), key=lambda one: order.index(one[0])):
+        was, is_now = before.get((table, book)), after.get((table, book))
+        columns_before, columns_after = _columns(was), _columns(is_now)
+        yield {
+            "dataset": table,
+            "book": book,
+            "change": _change(views, was, is_now),
+            "rows_before": _rows(views, was),
+            "rows_after": _rows(views, is_now),
+            "columns_added": [name for name in columns_after if name not in columns_before],
+            "columns_removed": [name for name in columns_before if name not in columns_after],
+        }
+
+
+def _files(snapshot: Snapshot, tables: Collection[str], *, raw: bool) -> _Files:
+    return {(x.link.table, x.link.book): x for x in offered(snapshot, tables, raw=raw)}
+
+
+def _columns(file: TableFile | None) -> tuple[str, ...]:
+    return () if file is None else tuple(column.name for column in file.columns)
+
+
+def _change(views: TableViews, was: TableFile | None, is_now: TableFile | None) -> str:
+    if was is None:
+        return "added"
+    if is_now is None:
+        return "removed"
+    if _columns(was) != _columns(is_now):
+        return "changed"
+    # Of the same published file every key has the same part.
+    same = _published_digest(was) == _published_digest(is_now)
+    same = same or read_facts(views, was).sha256 == read_facts(views, is_now).sha256
+    return "unchanged" if same else "changed"
+
+
+def _published_digest(file: TableFile) -> str:
+    return file.snapshot.entry(file.link.table, file.link.book).sha256
+
+
+def _rows(views: TableViews, file: TableFile | None) -> int | None:
+    if file is None:
+        return None
+    if file.link.table in BOOK_ROWS_TABLES:
+        return read_facts(views, file).rows
+    return file.snapshot.entry(file.link.table, file.link.book).rows

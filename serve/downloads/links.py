@@ -1,29 +1,24 @@
-"""Links of files: their paths, their signatures, and the address at which callers reach this service."""
+"""Links of files: paths and signatures of this service, and addresses that an object store signs."""
 
 from __future__ import annotations
 
-import asyncio
+import logging
+import os
 import re
-from collections.abc import Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import parse_qsl
 
-import structlog
-
-from datasets.layout import BOOK_NAME, is_snapshot_id, snapshot_path
+from datasets.layout import BOOK_NAME, is_snapshot_id
+from datasets.storage import require_supported, without_secrets
+from datasets.storage.s3_settings import S3_SCHEMES, S3Settings
 from schemas.errors import ApiError, SettingsError
+from schemas.extras import extra
 from schemas.kinds import ALPHA_ID
-from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
-from serve.object_signing import WAIT_SECONDS, SigningFailed
-
-if TYPE_CHECKING:
-    from serve.downloads.tables import TableFile
-    from serve.http.request import Request
-    from serve.state import ServerState
-
-_log = structlog.get_logger("serve.downloads")
 
 FILES: Final = "/files"
 """Where links begin; outside of the interface's own paths, for no key is sent with them."""
@@ -36,6 +31,11 @@ _HOST: Final = re.compile(
 )
 _EXPIRES: Final = re.compile(r"[0-9]{1,12}\Z")
 _PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+(?:/[^?#\s]*)?\Z")
+
+CONNECT_SECONDS: Final = 2.0
+READ_SECONDS: Final = 3.0
+WAIT_SECONDS: Final = 8.0
+"""Longest a caller waits for a signature, a place in the queue included."""
 
 
 class TableLink(NamedTuple):
@@ -179,35 +179,147 @@ def base_url(public_url: str | None, headers: Mapping[bytes, bytes], *, behind_p
     return f"{'https' if behind_proxies and proto == b'https' else 'http'}://{host}"
 
 
-async def signed_url(service: ServerState, request: Request, path: str, expires: int) -> str:
-    """Return a link of a file of this service, signed in the name of the calling key."""
-    key_id = request.the_caller.key_id
-    signature = await service.access.sign_link(key_id, signed_text(path, expires, key_id))
-    base = base_url(
-        service.public_url,
-        request.headers,
-        behind_proxies=service.access_settings.trusted_hops > 0,
-    )
-    return f"{base}{path}?{Signed(expires, key_id, signature).query}"
+class SigningFailed(Exception):
+    """The store did not answer, or nothing can be signed for it.
 
-
-async def stored_url(service: ServerState, file: TableFile) -> str | None:
-    """Have the object store of the datasets sign the address of a published file.
-
-    Returns
-    -------
-    str or None
-        None where the service answers itself: the root is a folder, the file is a view, or nobody can sign for now.
+    Parameters
+    ----------
+    kind
+        The failure without its message, which may hold the address that was asked for.
+    without_credentials
+        Whether no credentials were found.
     """
-    signer, link = service.table_signer, file.link
-    if signer is None or link.view != AS_BUILT:
-        return None
-    key = f"{snapshot_path(link.alpha, link.snapshot)}/{file.snapshot.entry(link.table, link.book).path}"
-    sign = partial(signer.sign, key, link.filename, PARQUET_TYPE, TABLE_LIFETIME)
-    try:
-        return await asyncio.wait_for(asyncio.to_thread(sign), WAIT_SECONDS)
-    except (SigningFailed, TimeoutError) as error:
-        _log.warning(
-            "tables_not_signed_by_store", alpha_id=link.alpha, kind=str(error) or type(error).__name__
+
+    def __init__(self, kind: str, *, without_credentials: bool = False) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.without_credentials = without_credentials
+
+
+@dataclass(frozen=True, slots=True)
+class _Clients:
+    """One client asks the store whether an object is there, the other signs for where callers reach it."""
+
+    inside: Any
+    outside: Any
+
+
+class ObjectSigner:
+    """Signs addresses of objects below one address.
+
+    Parameters
+    ----------
+    bucket, prefix
+        Where they lie; see :func:`parse_bucket`.
+    public_endpoint
+        Base URL at which callers reach the object store; by default the one this service uses.
+    environment
+        Where endpoint and region are read; by default the process's own.
+    """
+
+    def __init__(
+        self,
+        bucket: str,
+        prefix: str,
+        public_endpoint: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        with extra("s3", "signing for a bucket"):
+            import botocore  # noqa: F401, PLC0415 - said at the start, not at the first call
+
+        self._bucket, self._prefix = bucket, prefix
+        self._inside = S3Settings.from_environment(os.environ if environment is None else environment)
+        self._outside = replace(self._inside, endpoint=public_endpoint or self._inside.endpoint)
+        self._clients: _Clients | None = None
+        self._making = threading.Lock()
+        # At its most talkative botocore writes what it signs, and the signature, into the log.
+        for name in ("botocore", "aiobotocore"):
+            logging.getLogger(name).setLevel(logging.INFO)
+
+    def size(self, key: str) -> int | None:
+        """Ask the store for the size of an object; None when it is not there. SigningFailed when it does not answer."""
+        try:
+            with _failures():
+                found = self._made().inside.head_object(Bucket=self._bucket, Key=f"{self._prefix}{key}")
+        except SigningFailed as error:
+            if error.kind not in {"404", "NoSuchKey", "NoSuchBucket"}:
+                raise
+            return None
+        return int(found["ContentLength"])
+
+    def sign(self, key: str, filename: str, media_type: str, seconds: int) -> str:
+        """Sign the address of an object; the store is not asked. SigningFailed without credentials."""
+        with _failures():
+            url: str = self._made().outside.generate_presigned_url(
+                "get_object",
+                Params={
+                    "Bucket": self._bucket,
+                    "Key": f"{self._prefix}{key}",
+                    "ResponseContentDisposition": f'attachment; filename="{filename}"',
+                    "ResponseContentType": media_type,
+                },
+                ExpiresIn=seconds,
+                HttpMethod="GET",
+            )
+        return url
+
+    def _made(self) -> _Clients:
+        """Make the clients at the first call: finding credentials may ask the machine's metadata service."""
+        with self._making:
+            if self._clients is None:
+                # Half a second of imports, for deployments that sign only.
+                import botocore.session  # noqa: PLC0415
+
+                session = botocore.session.get_session()
+                self._clients = _Clients(_client(session, self._inside), _client(session, self._outside))
+            return self._clients
+
+
+def parse_bucket(address: str | None, setting: str) -> tuple[str, str]:
+    """Split an S3 address into bucket and prefix; both are empty for a folder and for none.
+
+    Raises
+    ------
+    SettingsError
+        When the store is not supported, or the address names no bucket; the message names the setting.
+    """
+    if address:
+        require_supported(address)
+    scheme, _, path = (address or "").partition("://")
+    if scheme not in S3_SCHEMES:
+        return "", ""
+    bucket, _, prefix = path.strip("/").partition("/")
+    if not bucket:
+        raise SettingsError(f"{setting} names no bucket: write s3://bucket or s3://bucket/prefix")
+    return bucket, f"{prefix}/" if prefix else ""
+
+
+def checked_endpoint(text: str | None, setting: str) -> str | None:
+    """Return a public endpoint; SettingsError unless it is an http or https URL."""
+    if text and text.partition("://")[0] not in {"http", "https"}:
+        raise SettingsError(
+            f"{setting} is {without_secrets(text)!r}: it has to begin with https:// (or http://)"
         )
-        return None
+    return text or None
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Turn whatever the client raises, or the search for its credentials, into SigningFailed."""
+    from botocore import exceptions  # noqa: PLC0415 - as where the session is made
+
+    try:
+        yield
+    except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
+        raise SigningFailed(type(error).__name__, without_credentials=True) from error
+    except exceptions.ClientError as error:
+        raise SigningFailed(str(error.response.get("Error", {}).get("Code", "unknown"))) from error
+    except (exceptions.BotoCoreError, OSError) as error:
+        raise SigningFailed(type(error).__name__) from error
+
+
+def _client(session: Any, settings: S3Settings) -> Any:
+    from botocore.config import Config  # noqa: PLC0415 - as where the session is made
+
+    config = Config(**settings.config(connect=CONNECT_SECONDS, read=READ_SECONDS, attempts=1))
+    return session.create_client("s3", config=config, **settings.client)

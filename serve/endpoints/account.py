@@ -9,7 +9,6 @@ from schemas.endpoints import registry_version
 from schemas.project import NAME
 from serve.auth.caller import KeyRow
 from serve.http.answer import Bare, EndpointFunction, Page, Single
-from serve.http.envelope import make_page
 from serve.http.request import Request
 from serve.pages.json import instant, instant_or_null, now
 from serve.state import ServerState
@@ -34,7 +33,7 @@ async def health(service: ServerState, _: Request) -> Bare:
 
 async def me(_: ServerState, request: Request) -> Single:
     """Describe the calling key as it was read for this very call."""
-    caller = request.the_caller
+    caller = request.caller
     return Single(
         {
             "key_id": caller.key_id,
@@ -57,10 +56,9 @@ async def me(_: ServerState, request: Request) -> Single:
 
 async def keys(service: ServerState, request: Request) -> Page:
     """List the keys of the caller's account, newest first."""
-    caller, values = request.the_caller, request.values
-    found = await service.access.inventory(caller.user_id)
-    rows, returned = make_page([inventory_row(key) for key in found], values["limit"], values["offset"])
-    return Page(rows, returned, len(found), {"key_id": caller.key_id})
+    found = await service.access.inventory(request.caller.user_id)
+    rows = [inventory_row(key) for key in found]
+    return Page.of(rows, request.values, {"key_id": request.caller.key_id})
 
 
 def inventory_row(key: KeyRow) -> dict[str, Any]:

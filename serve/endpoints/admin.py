@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
+import orjson
+
 from datasets.manifest_view import visible
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
@@ -13,7 +15,6 @@ from schemas.errors import ApiError
 from schemas.kinds import KINDS, REQUIRED_KINDS, TABLE_KINDS
 from serve.endpoints.account import ACCESS, key_terms
 from serve.http.answer import Answer, EndpointFunction, Page, Single
-from serve.http.envelope import make_page
 from serve.http.request import Request
 from serve.state import ServerState
 
@@ -26,8 +27,8 @@ async def alphas(service: ServerState, request: Request) -> Answer:
 def _alphas(service: ServerState, request: Request) -> Page:
     pointers = service.snapshots.pointers()
     start, limit = request.values["offset"], request.values["limit"]
-    rows, returned = make_page([_published(x) for x in pointers[start : start + limit]], limit, 0)
-    return Page(rows, returned, len(pointers), {})
+    rows = [_published(x) for x in pointers[start : start + limit]]
+    return Page(orjson.dumps(rows), len(rows), len(pointers), {})
 
 
 async def readiness(service: ServerState, request: Request) -> Answer:
@@ -36,7 +37,7 @@ async def readiness(service: ServerState, request: Request) -> Answer:
 
 
 def _readiness(service: ServerState, request: Request) -> Single:
-    snapshot = request.the_snapshot
+    snapshot = request.snapshot
     manifest, archive = snapshot.manifest, service.source_downloads.state(snapshot)
     return Single(
         {

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Final
 
 from serve.http.answer import EndpointFunction, Page
-from serve.http.envelope import make_page
 from serve.http.request import Request
 from serve.market_data import measure
 from serve.market_data.series import Benchmark
@@ -29,8 +28,7 @@ async def listed(service: ServerState, request: Request) -> Page:
     """List the benchmarks, by symbol."""
     found = await service.market_data.available()
     rows = [_about(found[symbol]) for symbol in sorted(found)]
-    page, returned = make_page(rows, request.values["limit"], request.values["offset"])
-    return Page(page, returned, len(rows), {})
+    return Page.of(rows, request.values, {})
 
 
 def _about(benchmark: Benchmark) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from schemas.metrics.headline import HEADLINE
 from serve.auth.caller import Caller
 from serve.cache import LISTING
 from serve.endpoints.description import complete
-from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Single
+from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Single, run_meta
 from serve.http.params import Values
 from serve.http.request import Request
 from serve.pages.listing import AlphasQuery, Days, FiguresQuery, closed_kinds
@@ -26,15 +26,14 @@ def alphas(request: Request) -> AlphasQuery:
 
 def screen(request: Request) -> AlphasQuery:
     """Ask for the alphas the key may read, by figures, tags and days."""
-    return _query(request, _figures(request.the_caller, request.values))
+    return _query(request, _figures(request.caller, request.values))
 
 
 def _query(request: Request, figures: FiguresQuery | None) -> AlphasQuery:
     values, listing = request.values, request.listing
-    assert listing is not None
     return AlphasQuery(
         (LISTING, listing.edition),
-        request.the_caller.alphas,
+        request.caller.alphas,
         values["search"],
         values["complete_only"],
         values["limit"],
@@ -85,7 +84,7 @@ async def description(service: ServerState, request: Request) -> Answer:
 
 
 def _description(request: Request) -> Single:
-    snapshot = request.the_snapshot
+    snapshot = request.snapshot
     sealed = snapshot.description()
     if sealed is None:
         raise ApiError(
@@ -95,7 +94,7 @@ def _description(request: Request) -> Single:
     return Single(
         complete(sealed, snapshot.alpha_id, raw=request.raw),
         source=f"snapshot {snapshot.id}",
-        meta=request.named(snapshot.alpha_id),
+        meta=run_meta(request.snapshot, snapshot.alpha_id),
     )
 
 

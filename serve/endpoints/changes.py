@@ -28,7 +28,7 @@ def _changes(service: ServerState, request: Request) -> Page:
     service.snapshots.require_known()
     values, listing = request.values, service.snapshots.listing
     since = _cursor(values["since"])
-    log = service.change_logs.of(listing).known(datetime.now(UTC), _visible(request.the_caller), since)
+    log = service.change_logs.of(listing).known(datetime.now(UTC), _visible(request.caller), since)
     found = log.after(since, values["limit"], values["offset"])
     rows = [_row(change, cursor) for change, cursor in zip(found.changes, found.cursors, strict=True)]
     return Page(orjson.dumps(rows), len(rows), found.total, {"next": found.next.encode()})

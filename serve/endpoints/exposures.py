@@ -15,7 +15,7 @@ from schemas.errors import SettingsError
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.parameters import BENCHMARKS, MAX_BENCHMARKS
 from serve.endpoints.research import asked
-from serve.http.answer import Answer, EndpointFunction, Single
+from serve.http.answer import Answer, EndpointFunction, Single, run_meta
 from serve.http.params import refusal
 from serve.http.request import Request
 from serve.market_data.series import Benchmark
@@ -35,7 +35,7 @@ async def exposures(service: ServerState, request: Request) -> Answer:
 
 
 def _exposures(service: ServerState, request: Request, available: Mapping[str, Benchmark]) -> Single:
-    question, snapshot, values = asked(request, "returns"), request.the_snapshot, request.values
+    question, snapshot, values = asked(request, "returns"), request.snapshot, request.values
     holds_book(snapshot, question.table, question.book, raw=question.raw)
     withheld: dict[str, str] = {}
     ledger = None
@@ -57,7 +57,7 @@ def _exposures(service: ServerState, request: Request, available: Mapping[str, B
     return Single(
         {"book": question.book, **found},
         source=f"snapshot {snapshot.id}",
-        meta={**request.run_meta, "source_alpha_id": snapshot.manifest.source_alpha_id},
+        meta={**run_meta(request.snapshot), "source_alpha_id": snapshot.manifest.source_alpha_id},
     )
 
 
@@ -65,7 +65,7 @@ def _benchmarks(
     request: Request, available: Mapping[str, Benchmark], days: Window, withheld: dict[str, str]
 ) -> tuple[Model, ...]:
     wanted = request.values["benchmarks"]
-    if not request.the_caller.may_call(_PRICES):
+    if not request.caller.may_call(_PRICES):
         withheld["benchmarks"] = f"the key may not call {_PRICES}"
         return ()
     if not available:

@@ -13,7 +13,7 @@ from datasets.figures.window import Window
 from datasets.listing import Listing
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
 from serve.auth.caller import Caller
-from serve.http.answer import Answer, EndpointFunction, Single
+from serve.http.answer import Answer, EndpointFunction, Single, run_meta
 from serve.http.request import Request
 from serve.pages.books import holds_book
 from serve.state import ServerState
@@ -21,7 +21,7 @@ from serve.state import ServerState
 
 async def luck(service: ServerState, request: Request) -> Answer:
     """Return what of a book's record may be luck."""
-    values, snapshot, caller = request.values, request.the_snapshot, request.the_caller
+    values, snapshot, caller = request.values, request.snapshot, request.caller
     query = LuckQuery(
         values["book"],
         frozenset(x.endpoint for x in (LEDGER, CROSS_SECTIONS) if caller.may_call(x.endpoint)),
@@ -36,7 +36,7 @@ async def luck(service: ServerState, request: Request) -> Answer:
 
 
 def _answer(service: ServerState, request: Request, found: Luck) -> Single:
-    values, snapshot, caller = request.values, request.the_snapshot, request.the_caller
+    values, snapshot, caller = request.values, request.snapshot, request.caller
     trials = known_trials(
         found,
         values["trials"],
@@ -47,7 +47,7 @@ def _answer(service: ServerState, request: Request, found: Luck) -> Single:
     return Single(
         with_deflated_sharpe(found, trials),
         source=f"snapshot {snapshot.id}",
-        meta={**request.run_meta, "source_alpha_id": snapshot.manifest.source_alpha_id},
+        meta={**run_meta(request.snapshot), "source_alpha_id": snapshot.manifest.source_alpha_id},
     )
 
 

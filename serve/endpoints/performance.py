@@ -11,7 +11,7 @@ from datasets.figures.checks import named_alphas
 from datasets.figures.run_metrics import MetricsQuery
 from datasets.figures.window import Window
 from schemas.metrics.statistic import SOURCES
-from serve.http.answer import Answer, EndpointFunction, Single
+from serve.http.answer import Answer, EndpointFunction, Single, run_meta
 from serve.http.request import Request
 from serve.run_metrics.service import EncodedAnswer, encoded_documentation
 from serve.state import ServerState
@@ -30,7 +30,7 @@ DOC_CACHE_CONTROL: Final = "public, max-age=86400, immutable"
 
 async def metrics(service: ServerState, request: Request) -> Answer:
     """Return the figures of a run, narrowed to a window where that makes sense."""
-    snapshot = request.the_snapshot
+    snapshot = request.snapshot
     found = service.metrics.cached(snapshot, _query(request)) if snapshot.opened else None
     if found is not None:
         return _single(request, found)
@@ -42,8 +42,8 @@ async def metrics(service: ServerState, request: Request) -> Answer:
 
 
 def _query(request: Request) -> MetricsQuery:
-    values, caller = request.values, request.the_caller
-    named = {name for notice in request.the_snapshot.manifest.notices for name in named_alphas(notice)}
+    values, caller = request.values, request.caller
+    named = {name for notice in request.snapshot.manifest.notices for name in named_alphas(notice)}
     return MetricsQuery(
         may_call=frozenset(x.endpoint for x in SOURCES if caller.may_call(x.endpoint)),
         window=Window(values["from"], values["to"]),
@@ -55,14 +55,14 @@ def _query(request: Request) -> MetricsQuery:
 
 
 def _single(request: Request, answer: EncodedAnswer) -> Single:
-    snapshot = request.the_snapshot
+    snapshot = request.snapshot
     data: dict[str, Any] = dict(answer.data)
     if request.values["doc"]:
         data["doc"] = encoded_documentation()
     return Single(
         data,
         source=f"snapshot {snapshot.id}",
-        meta={**request.run_meta, "source_alpha_id": snapshot.manifest.source_alpha_id},
+        meta={**run_meta(request.snapshot), "source_alpha_id": snapshot.manifest.source_alpha_id},
         warnings=answer.warnings,
     )
 
@@ -73,7 +73,7 @@ async def audited(service: ServerState, request: Request) -> Answer:
 
 
 def _audited(service: ServerState, request: Request) -> Single:
-    snapshot, caller = request.the_snapshot, request.the_caller
+    snapshot, caller = request.snapshot, request.caller
     closed = next((endpoint for endpoint in _AUDITED if not caller.may_call(endpoint)), None)
     return Single(
         audit(
@@ -82,7 +82,7 @@ def _audited(service: ServerState, request: Request) -> Single:
             Reader(request.raw, caller.may_read_run, closed),
         ),
         source=f"snapshot {snapshot.id}",
-        meta={**request.run_meta, "source_alpha_id": snapshot.manifest.source_alpha_id},
+        meta={**run_meta(request.snapshot), "source_alpha_id": snapshot.manifest.source_alpha_id},
     )
 
 

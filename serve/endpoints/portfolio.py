@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from schemas.endpoints import ENDPOINTS
 from serve.endpoints.window_query import window_query
-from serve.http.answer import EndpointFunction, PageEndpoint
+from serve.http.answer import EndpointFunction, PageEndpoint, run_meta
 from serve.http.request import Request
 from serve.pages.query import BOOK, EQUITY, Found, PageQuery
 
 
 def books(request: Request) -> PageQuery:
     """Ask for the list of books, with the size and span of each of their tables."""
-    snapshot, values = request.the_snapshot, request.values
+    snapshot, values = request.snapshot, request.values
     return PageQuery(
         snapshot.key,
         snapshot.published_at,
@@ -39,8 +39,11 @@ def equity_curve(request: Request) -> PageQuery:
 
 
 def _list_meta(request: Request, _: PageQuery, __: Found) -> Mapping[str, Any]:
-    snapshot = request.the_snapshot
-    return {**request.named(snapshot.alpha_id), "source_alpha_id": snapshot.manifest.source_alpha_id}
+    snapshot = request.snapshot
+    return {
+        **run_meta(request.snapshot, snapshot.alpha_id),
+        "source_alpha_id": snapshot.manifest.source_alpha_id,
+    }
 
 
 def _book_meta(request: Request, query: PageQuery, found: Found) -> Mapping[str, Any]:

@@ -17,8 +17,7 @@ from schemas.endpoints import SERVED_BY
 from schemas.errors import ApiError
 from schemas.parameters import AMONG, MAX_COMPARED
 from schemas.warning_codes import by_member
-from serve.http.answer import Answer, EndpointFunction, Page, Single
-from serve.http.envelope import kind_missing
+from serve.http.answer import Answer, EndpointFunction, Page, Single, kind_missing, run_meta
 from serve.http.params import refusal
 from serve.http.request import Request
 from serve.pages.books import holds_book
@@ -39,7 +38,7 @@ _MAX_RETRY_SECONDS: Final = 60
 
 def asked(request: Request, by: str) -> Question:
     """Return what a request compares; refuse a key that may not read the data it is measured on."""
-    values, caller = request.values, request.the_caller
+    values, caller = request.values, request.caller
     question = Question(by, values["book"], Window(values["from"], values["to"]), request.raw)
     endpoint = SERVED_BY[question.table][0]
     if not caller.may_call(endpoint):
@@ -50,7 +49,7 @@ def asked(request: Request, by: str) -> Question:
 
 async def correlations(service: ServerState, request: Request) -> Answer:
     """Return the figures of every pair."""
-    runs = chosen_runs(service.snapshots, request.the_caller, request.values["alphas"])
+    runs = chosen_runs(service.snapshots, request.caller, request.values["alphas"])
     return await service.compute(partial(_correlations, service, request, runs))
 
 
@@ -81,11 +80,11 @@ def _correlations(service: ServerState, request: Request, runs: tuple[Snapshot, 
 
 async def neighbours(service: ServerState, request: Request) -> Answer:
     """Return the alphas that are most alike, or least."""
-    values, own = request.values, request.the_snapshot.alpha_id
+    values, own = request.values, request.snapshot.alpha_id
     named = None
     if values["among"] is not None:
         names = [name for name in dict.fromkeys(values["among"]) if name != own]
-        named = chosen_runs(service.snapshots, request.the_caller, names)
+        named = chosen_runs(service.snapshots, request.caller, names)
     # One turn of a compute thread: what is quick for it would else wait for several.
     answer = await service.compute(partial(_compared, service, request, named))
     if not isinstance(answer, ReturnsStore):
@@ -95,7 +94,7 @@ async def neighbours(service: ServerState, request: Request) -> Answer:
         await asyncio.sleep(_LOOK_SECONDS)
     again = await service.compute(partial(_compared, service, request, named)) if answer.was_ready else answer
     if isinstance(again, ReturnsStore):
-        raise _not_ready(*again.progress(request.the_caller.runs))
+        raise _not_ready(*again.progress(request.caller.runs))
     return again
 
 
@@ -103,7 +102,7 @@ def _compared(
     service: ServerState, request: Request, named: tuple[Snapshot, ...] | None
 ) -> Answer | ReturnsStore:
     """Return the answer, or the store that has not read the returns of all yet."""
-    question, snapshot, values = asked(request, request.values["by"]), request.the_snapshot, request.values
+    question, snapshot, values = asked(request, request.values["by"]), request.snapshot, request.values
     order = Order(values["order"] == "farthest", values["limit"], values["offset"])
     if not _holds_data(snapshot, question):
         return _page(service, request, question, Neighbours(), (kind_missing(question.table),))
@@ -112,7 +111,7 @@ def _compared(
         if not store.was_ready:
             return store
         found = among_all(
-            store, service.returns, snapshot, question, allowed=request.the_caller.runs, order=order
+            store, service.returns, snapshot, question, allowed=request.caller.runs, order=order
         )
     else:
         others = _readable_runs(service, request) if named is None else named
@@ -137,7 +136,7 @@ def _not_ready(read: int, alphas: int) -> ApiError:
 
 def _readable_runs(service: ServerState, request: Request) -> tuple[Snapshot, ...]:
     """Return the others that a key may read, when they are few enough to read their files for a request."""
-    caller, own = request.the_caller, request.the_snapshot.alpha_id
+    caller, own = request.caller, request.snapshot.alpha_id
     names = [
         x.alpha_id
         for x in service.snapshots.pointers()
@@ -175,7 +174,7 @@ def _page(
     ]
     first, last = found.span
     meta = {
-        **request.named(request.the_snapshot.manifest.source_alpha_id),
+        **run_meta(request.snapshot),
         "by": question.by,
         "book": question.compared_book,
         "first_date": first,
@@ -189,20 +188,20 @@ def _page(
 
 def _name(service: ServerState, request: Request, alpha_id: str) -> str | None:
     """Return the name of an alpha, None where the key may not list it."""
-    snapshot = service.snapshots.resolve(alpha_id) if request.the_caller.may_read_alpha(alpha_id) else None
+    snapshot = service.snapshots.resolve(alpha_id) if request.caller.may_read_alpha(alpha_id) else None
     return None if snapshot is None else snapshot.pointer.name
 
 
 async def contribution_of(service: ServerState, request: Request) -> Answer:
     """Return what an alpha adds to an equal-weight book of others."""
-    own = request.the_snapshot.alpha_id
+    own = request.snapshot.alpha_id
     names = [name for name in dict.fromkeys(request.values["alphas"]) if name != own]
-    runs = chosen_runs(service.snapshots, request.the_caller, names)
+    runs = chosen_runs(service.snapshots, request.caller, names)
     return await service.compute(partial(_contribution, service, request, runs))
 
 
 def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, ...]) -> Single:
-    question, snapshot = asked(request, "returns"), request.the_snapshot
+    question, snapshot = asked(request, "returns"), request.snapshot
     holds_book(snapshot, question.table, question.book, raw=question.raw)
     everyone = (snapshot, *runs)
     lacking = next((run for run in everyone if not question.has_rows(run)), None)
@@ -222,7 +221,9 @@ def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, 
         "book": question.book,
         **found,
     }
-    return Single(data, source=f"snapshot {snapshot.id}", meta=request.run_meta, warnings=shortened(found))
+    return Single(
+        data, source=f"snapshot {snapshot.id}", meta=run_meta(request.snapshot), warnings=shortened(found)
+    )
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from serve.endpoints.window_query import window_query
-from serve.http.answer import EndpointFunction, PageEndpoint
+from serve.http.answer import EndpointFunction, PageEndpoint, run_meta
 from serve.http.request import Request
 from serve.pages.query import DECISION, Found, PageQuery, weight_column
 
@@ -23,7 +23,7 @@ def rebalances(request: Request) -> PageQuery:
 
 def cross_section(request: Request) -> PageQuery:
     """Ask for the decisions of one week."""
-    snapshot, values = request.the_snapshot, request.values
+    snapshot, values = request.snapshot, request.values
     date, book, sort, direction = values["date"], values["book"], values["sort"], values["direction"]
     return PageQuery(
         snapshot.key,
@@ -50,14 +50,14 @@ def scores(request: Request) -> PageQuery:
 
 
 def _run_meta(request: Request, _: PageQuery, __: Found) -> Mapping[str, Any]:
-    return request.run_meta
+    return run_meta(request.snapshot)
 
 
 def _week_meta(request: Request, query: PageQuery, found: Found) -> Mapping[str, Any]:
     date, week = query.first, found.week
     assert isinstance(date, dt.date)
     return {
-        **request.run_meta,
+        **run_meta(request.snapshot),
         "book": query.book,
         "date": date.isoformat(),
         "week_status": None if week is None else week.status,
@@ -66,7 +66,7 @@ def _week_meta(request: Request, query: PageQuery, found: Found) -> Mapping[str,
 
 
 def _panel_meta(request: Request, _: PageQuery, __: Found) -> Mapping[str, Any]:
-    return {**request.run_meta, "fields": request.values["fields"]}
+    return {**run_meta(request.snapshot), "fields": request.values["fields"]}
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {

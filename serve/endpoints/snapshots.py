@@ -16,7 +16,7 @@ from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from schemas.endpoints import readable_tables
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
-from serve.downloads.compared_tables import compared_tables
+from serve.downloads.files import compared_tables
 from serve.http.answer import Answer, EndpointFunction, Page, Single
 from serve.http.request import Request
 from serve.pages.compare import compare
@@ -108,7 +108,7 @@ def _comparison(service: ServerState, request: Request) -> Single:
     served, values = _served(service, request), request.values
     later = _opened(service, served, values["to_snapshot"] or served.id)
     earlier = _opened(service, served, values["from_snapshot"] or _before(served.pointer, later.id))
-    caller = request.the_caller
+    caller = request.caller
     found = compare(service.engine, service.metrics, earlier, later, caller.callable_ids, raw=request.raw)
     readable = readable_tables(caller.callable_ids)
     tables = compared_tables(service.table_views, earlier, later, readable, raw=request.raw)

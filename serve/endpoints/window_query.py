@@ -19,7 +19,7 @@ def window_query(request: Request, table: str, row: str, book: str | None = None
     book
         Whose rows; None for a table that is not partitioned by book.
     """
-    snapshot, values = request.the_snapshot, request.values
+    snapshot, values = request.snapshot, request.values
     return PageQuery(
         snapshot.key,
         snapshot.published_at,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 import sys
 import time
@@ -15,17 +16,18 @@ import orjson
 import structlog
 
 from schemas.errors import ApiError
-from serve.http import request as requests
-from serve.http.asgi import Application, Message, Receive, Scope, Send
+from serve.compute import ANSWERED
 from serve.http.connections import ConnectionLimits, Connections
 from serve.http.params import refusal
-from serve.http.request import ANSWERED, Request
+from serve.http.request import SCOPE, Application, Message, Receive, Request, Scope, Send, by_name
 from serve.http.responses import failed
 
 _LOGGER: Final = "serve.access_log"
 _SEVERITY: Final = "info"
 _EVENT: Final = "request"
 
+_CALLERS_OWN: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}\Z")
+_ID_BYTES: Final = 16
 _HOST: Final = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=:%\[\]-]*\Z")
 """One host; two header lines of it are joined by a comma and a blank."""
 
@@ -59,7 +61,7 @@ class AccessLog:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        request = requests.begin(scope)
+        request = _begin(scope)
         ANSWERED.set(request)
         status = size = 0
 
@@ -121,6 +123,24 @@ class AccessLog:
         }
         for record in self._records:
             record(line)
+
+
+def _begin(scope: Scope) -> Request:
+    """Begin a request, and leave it in its scope, whose server wrote the names of headers in small letters."""
+    started, pairs, client = time.perf_counter(), scope["headers"], scope.get("client")
+    headers = dict(pairs)
+    if len(headers) < len(pairs):
+        headers = by_name(pairs)
+    given = headers.get(b"x-request-id")
+    own = given is not None and _CALLERS_OWN.match(given)
+    request = scope[SCOPE] = Request(
+        given.decode("ascii") if own and given is not None else os.urandom(_ID_BYTES).hex(),
+        headers,
+        client[0] if client else None,
+        scope=scope,
+        started=started,
+    )
+    return request
 
 
 def _is_canonical(raw_path: bytes) -> bool:

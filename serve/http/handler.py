@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, cast
 
 from litestar import HttpMethod, route
 from litestar.exceptions import MethodNotAllowedException
@@ -15,35 +15,35 @@ from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, Snapsho
 from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
 from serve.auth.allow_list import Mode
 from serve.auth.tokens import Credentials
-from serve.compute import CallerLeft
-from serve.http import envelope
-from serve.http.answer import EndpointFunction, PageEndpoint
+from serve.compute import ANSWERED, CallerLeft
+from serve.http.answer import EndpointFunction, PageEndpoint, answer_body, page_body
 from serve.http.encoding import negotiate
-from serve.http.errors import as_api_error
 from serve.http.params import parse_query, refusal
-from serve.http.request import ANSWERED, Request
+from serve.http.request import Request
 from serve.http.responses import (
     CALLER_LEFT,
     Response,
+    as_api_error,
     failed,
     left_unanswered,
     matches,
     not_modified,
-    object_body,
     object_response,
     page_response,
     quoted,
     tag_of_body,
     tag_of_query,
 )
-from serve.pages.bodies import IDENTITY, IMMEDIATE_BYTES, coded
+from serve.pages.bodies import IDENTITY, IMMEDIATE_BYTES
 from serve.pages.books import visible_books
-
-if TYPE_CHECKING:
-    from serve.state import ServerState
+from serve.state import ServerState
 
 _LISTS: Final = frozenset({"catalog.alphas.list", "research.screen"})
 """The endpoints whose pages the catalogue determines."""
+
+
+_MAX_QUERIES: Final = 8
+"""Queries remembered of one request, by the snapshot and the view of the key."""
 
 
 class EndpointHandler:
@@ -75,8 +75,7 @@ class EndpointHandler:
         async def answer() -> (
             Response
         ):  # an argument would be checked against its annotation for every request
-            request = ANSWERED.get()
-            assert request is not None
+            request = cast("Request", ANSWERED.get())
             scope = request.scope
             if scope["method"] != HttpMethod.GET:
                 raise MethodNotAllowedException
@@ -99,9 +98,10 @@ class EndpointHandler:
         if not self.endpoint.public:
             # Key, account, address, limits, endpoint.
             credentials = Credentials.of(request.headers)
-            request.caller = await self._service.access.authorize(
+            request.caller = caller = await self._service.access.authorize(
                 credentials, request.client, self.endpoint, request
             )
+            request.limit_headers, request.raw = caller.headers, caller.expose_raw
         self._require_grant(request)
         await self._read_parameters(request)
         try:
@@ -116,11 +116,12 @@ class EndpointHandler:
         if isinstance(error, CallerLeft):
             request.code = CALLER_LEFT
             return left_unanswered()
-        if request.snapshot is not None:
-            self._service.damage.note(request.snapshot.pointer, error)
+        snapshot = getattr(request, "snapshot", None)
+        if snapshot is not None:
+            self._service.damage.note(snapshot.pointer, error)
         known = as_api_error(error, request)
         request.code = known.code
-        return failed(known, request.id, request.answer_headers)
+        return failed(known, request.id, request.limit_headers)
 
     # The checks
 
@@ -129,7 +130,6 @@ class EndpointHandler:
         if self.endpoint.allow_list is AllowListScope.NONE:
             return
         caller, alpha_id = request.caller, request.path["alpha"]
-        assert caller is not None, "alphas are for authorized callers"
         allowed = caller.alphas if self.endpoint.allow_list is AllowListScope.ALPHAS else caller.runs
         if allowed.mode is not Mode.ALL:
             caller.require(self.endpoint, alpha_id)
@@ -137,7 +137,8 @@ class EndpointHandler:
     async def _read_parameters(self, request: Request) -> None:
         """Read the parameters; refuse all broken ones at once, an unknown benchmark and a missing book with them."""
         try:
-            request.parsed = parse_query(self.endpoint, request.path, request.query_string)
+            request.parsed = parsed = parse_query(self.endpoint, request.path, request.query_string)
+            request.values = parsed.values
         except ApiError as error:
             refused = self._with_benchmark(request, error)
             named = {entry["name"] for entry in (refused.details or {}).get("parameters", ())}
@@ -171,12 +172,12 @@ class EndpointHandler:
         """Find the snapshot, or the list of alphas, that answers."""
         snapshots = self._service.snapshots
         if self._takes_snapshot:
-            request.snapshot = snapshots.resolve(request.path["alpha"])
-            if request.snapshot is None:
+            snapshot = snapshots.resolve(request.path["alpha"])
+            if snapshot is None:
                 snapshots.require_known(request.path["alpha"])
                 raise self._no_alpha()
-            assert request.parsed is not None
-            wanted = request.parsed.values[SNAPSHOT.name]
+            request.snapshot = snapshot
+            wanted = request.values[SNAPSHOT.name]
             if wanted is not None:
                 await self._pin(request, wanted)
         elif self.endpoint.id in _LISTS:
@@ -192,11 +193,10 @@ class EndpointHandler:
         """Take the snapshot that the request names, in place of the one served."""
         snapshots, alpha_id, served = self._service.snapshots, request.path["alpha"], request.snapshot
         try:
-            request.snapshot = snapshots.pinned(alpha_id, wanted)
-            if request.snapshot is None:
-                request.snapshot = await self._service.compute(
-                    partial(snapshots.open_pinned, alpha_id, wanted)
-                )
+            found = snapshots.pinned(alpha_id, wanted)
+            if found is None:
+                found = await self._service.compute(partial(snapshots.open_pinned, alpha_id, wanted))
+            request.snapshot = found
         except SnapshotNotKept:
             # Another worker may have seen a newer one already, and told the caller of it.
             await self._look_for(request)
@@ -223,7 +223,7 @@ class EndpointHandler:
             return await self._page(request, self._function)
         answer = await self._function(self._service, request)
         coding = negotiate(request.headers.get(b"accept-encoding"))
-        pieces = object_body(request, self.endpoint, answer)
+        pieces = answer_body(answer, request.values, None if self.endpoint.shared else request.id)
         respond = partial(object_response, request, self.endpoint, answer, pieces, coding)
         if (
             coding == IDENTITY
@@ -235,9 +235,7 @@ class EndpointHandler:
 
     async def _page(self, request: Request, function: PageEndpoint) -> Response:
         """Answer with a finished body, else with one made of rows in memory, else of what a thread reads."""
-        service, caller = self._service, request.caller
-        assert caller is not None, "pages are of authorized callers"
-        headers = caller.headers
+        service, headers = self._service, request.limit_headers
         wanted = request.headers.get(b"if-none-match")
         coding = negotiate(request.headers.get(b"accept-encoding"))
         query, tag = self._query(request, function)
@@ -248,33 +246,30 @@ class EndpointHandler:
             return page_response(body, headers, wanted)
 
         source = getattr(service, function.source)
-        made_from = request.snapshot or request.listing
+        made_from = request.snapshot if self._takes_snapshot else request.listing
         found = source.cached(query, made_from)
         costly = found is None
         if found is None:
             found = await service.compute(partial(source.load, query, made_from))
-        pieces = envelope.page(query, found, function.meta(request, query, found))
+        pieces = page_body(query, found, function.meta(request, query, found))
         etag = quoted(tag_of_body(b"".join(pieces)) if function.tag_by_body else tag, coding)
-        if coding == IDENTITY or found.rows.size <= IMMEDIATE_BYTES:
-            body = coded(pieces, coding, etag)
-        else:
-            body, costly = await service.compute(partial(coded, pieces, coding, etag)), True
-        service.bodies.put(query.snapshot, tag, coding, body, costly=costly)
+        large = coding != IDENTITY and found.rows.size > IMMEDIATE_BYTES
+        finish = partial(
+            service.bodies.finish, query.snapshot, tag, coding, pieces, etag, costly=costly or large
+        )
+        body = await service.compute(finish) if large else finish()
         return page_response(body, headers, wanted)
 
     def _query(self, request: Request, function: PageEndpoint) -> tuple[Any, str]:
         """Return what a request asks for, and the tag of that."""
-        parsed, caller, snapshot, listing = request.parsed, request.caller, request.snapshot, request.listing
-        assert parsed is not None
-        assert caller is not None
-        build = self._service.build
-        if snapshot is not None:
+        parsed, caller, build = request.parsed, request.caller, self._service.build
+        if self._takes_snapshot:
+            snapshot = request.snapshot
             # A snapshot that was removed, built and published once more has the same id, and tells another time.
             view: tuple[object, ...] = (snapshot.key, snapshot.published_at, caller.expose_raw, build)
         else:
-            assert listing is not None
             view = (
-                listing.edition,
+                request.listing.edition,
                 caller.alphas,
                 caller.runs,
                 caller.callable_ids,
@@ -286,5 +281,7 @@ class EndpointHandler:
             return known
         query = function.query(request)
         tag = tag_of_query(self.endpoint.id, query, build)
-        parsed.remember(view, query, tag)
+        if len(parsed.queries) >= _MAX_QUERIES:
+            parsed.queries.clear()
+        parsed.queries[view] = query, tag
         return query, tag

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache, lru_cache
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -15,7 +15,6 @@ from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from schemas.parameters import CURSOR, TICKERS, Parameter, ParameterKind
-from serve.http.unknown_params import unknown
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,20}\Z")
 _NUMBER: Final = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?\Z")
@@ -36,8 +35,11 @@ _MAX_REQUESTS: Final = 4096
 """Requests whose parsing is remembered: the same page is often asked for again."""
 _MAX_REQUEST_BYTES: Final = 512
 """Bytes of a request's path and query up to which that is done, so that what is remembered stays small."""
-_MAX_QUERIES: Final = 8
-"""Queries remembered of one request, by the snapshot and the view of the key."""
+
+_MAX_NAMES: Final = 16
+"""Unknown names listed one by one; a query string may hold tens of thousands."""
+_MAX_NAME_CHARACTERS: Final = 24
+"""Characters shown of one, more than any declared name has: whoever puts a key there must not find it in the answer."""
 
 
 class ParsedQuery:
@@ -56,27 +58,9 @@ class ParsedQuery:
         self.queries: dict[Hashable, tuple[Any, str]] = {}
         """What is asked of a snapshot, and the tag of that, by all that they depend on besides."""
 
-    def remember(self, view: Hashable, query: Any, tag: str) -> None:
-        """Remember what is asked, for the next request like this."""
-        if len(self.queries) >= _MAX_QUERIES:
-            self.queries.clear()
-        self.queries[view] = query, tag
-
 
 class Broken(ValueError):
     """A text that does not keep its parameter's rule."""
-
-
-def query_pairs(query_string: bytes) -> list[tuple[str, str]]:
-    """Split a query string into decoded pairs, in the order given.
-
-    Bytes that are not UTF-8 become replacement characters, which no rule accepts and no name holds.
-    """
-    if b"%" in query_string or b"+" in query_string or not query_string.isascii():
-        return parse_qsl(query_string.decode("latin-1"), keep_blank_values=True, errors="replace")
-    # Nothing to decode, as in most: the same by half of the way.
-    parts = [part.partition("=") for part in query_string.decode("ascii").split("&") if part]
-    return [(name, text) for name, _, text in parts]
 
 
 def parse_query(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> ParsedQuery:
@@ -95,16 +79,16 @@ def parse_query(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes
         As :func:`parse`.
     """
     if len(query_string) + sum(map(len, path.values())) > _MAX_REQUEST_BYTES:
-        return ParsedQuery(parse(endpoint, path, query_pairs(query_string)))
+        return ParsedQuery(parse(endpoint, path, query_string))
     return _remembered(endpoint.id, tuple(path.items()), query_string)
 
 
 @lru_cache(_MAX_REQUESTS)
 def _remembered(endpoint_id: str, path: tuple[tuple[str, str], ...], query_string: bytes) -> ParsedQuery:
-    return ParsedQuery(parse(ENDPOINTS[endpoint_id], dict(path), query_pairs(query_string)))
+    return ParsedQuery(parse(ENDPOINTS[endpoint_id], dict(path), query_string))
 
 
-def parse(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str, str]]) -> Values:
+def parse(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> Values:
     """Read all parameters of a request.
 
     Parameters
@@ -113,8 +97,8 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str
         Whose declarations hold.
     path
         Text of the path's placeholders, decoded.
-    query
-        Decoded pairs of the query string.
+    query_string
+        As received. Bytes that are not UTF-8 become replacement characters, which no rule accepts and no name holds.
 
     Returns
     -------
@@ -127,87 +111,8 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str
         ``bad_request`` whose details list every parameter that breaks a rule, with the rule, and every name that the
         endpoint does not know, with the nearest one it does.
     """
-    values = _read_all(_declared(endpoint.id), path, query)
-    return read_one_by_one(endpoint, path, query) if values is None else values
-
-
-@dataclass(frozen=True, slots=True)
-class _Declared:
-    """The parameters of an endpoint, laid out for reading them.
-
-    Attributes
-    ----------
-    defaults
-        What those are that a request need not name.
-    of_path, of_query
-        Name -> parameter and its reader.
-    required
-        Names the query string must hold.
-    ranges
-        Pairs of names of which the first must not be above the second.
-    """
-
-    defaults: Mapping[str, Any]
-    of_path: tuple[tuple[str, Parameter, ParameterReader], ...]
-    of_query: Mapping[str, tuple[Parameter, ParameterReader]]
-    required: frozenset[str]
-    ranges: tuple[tuple[str, str], ...]
-
-
-@cache
-def _declared(endpoint_id: str) -> _Declared:
-    parameters = ENDPOINTS[endpoint_id].parameters
-    in_query = [x for x in parameters if not x.in_path]
-    return _Declared(
-        {x.name: x.default for x in in_query if not x.required and x.kind is not ParameterKind.FORBIDDEN},
-        tuple((x.name, x, _READERS[x.kind]) for x in parameters if x.in_path),
-        {x.name: (x, _READERS[x.kind]) for x in in_query},
-        frozenset(x.name for x in in_query if x.required),
-        _ranges([x.name for x in in_query]),
-    )
-
-
-def _ranges(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return the pairs among names that end in `from` and `to`, or begin with `min_` and `max_`."""
-    days = [(name, f"{name.removesuffix('from')}to") for name in names if name.endswith("from")]
-    bounds = [(name, f"max_{name.removeprefix('min_')}") for name in names if name.startswith("min_")]
-    return tuple(pair for pair in (*days, *bounds) if pair[1] in names)
-
-
-def _read_all(
-    declared: _Declared, path: Mapping[str, str], query: Sequence[tuple[str, str]]
-) -> dict[str, Any] | None:
-    """Read the parameters of a request that keeps every rule; None when it breaks any."""
-    values = dict(declared.defaults)
-    given = set()
-    try:
-        for name, parameter, read in declared.of_path:
-            if (value := read(parameter, path[name])) is None:
-                return None
-            values[name] = value
-        for name, text in query:
-            known = declared.of_query.get(name)
-            if known is None or name in given or (value := known[1](known[0], text)) is None:
-                return None
-            given.add(name)
-            values[name] = value
-    except Broken:
-        return None
-    return values if given >= declared.required and not _out_of_order(declared, values) else None
-
-
-def _out_of_order(declared: _Declared, values: Values) -> list[tuple[str, str]]:
-    return [
-        (first, last)
-        for first, last in declared.ranges
-        if (low := values.get(first)) is not None and (high := values.get(last)) is not None and low > high
-    ]
-
-
-def read_one_by_one(endpoint: Endpoint, path: Mapping[str, str], query: Sequence[tuple[str, str]]) -> Values:
-    """Read every parameter by itself, so that the refusal names every broken one."""
     given: dict[str, list[str]] = {}
-    for name, text in query:
+    for name, text in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True, errors="replace"):
         given.setdefault(name, []).append(text)
     values: dict[str, Any] = {}
     broken: list[dict[str, str]] = []
@@ -218,13 +123,57 @@ def read_one_by_one(endpoint: Endpoint, path: Mapping[str, str], query: Sequence
                 values[parameter.name] = _one(parameter, texts)
         except Broken as error:
             broken.append({"name": parameter.name, "constraint": str(error)})
-    for first, last in _out_of_order(_declared(endpoint.id), values):
-        rule = "a day not after" if isinstance(values[first], dt.date) else "a number not above"
-        broken.append({"name": first, "constraint": f"{rule} `{last}`"})
+    for first, last in _ranges(endpoint.id):
+        low, high = values.get(first), values.get(last)
+        if low is not None and high is not None and low > high:
+            rule = "a day not after" if isinstance(low, dt.date) else "a number not above"
+            broken.append({"name": first, "constraint": f"{rule} `{last}`"})
     broken += unknown(endpoint, given)
     if broken:
         raise refusal(broken)
     return values
+
+
+@cache
+def _ranges(endpoint_id: str) -> tuple[tuple[str, str], ...]:
+    """Return the pairs among names that end in `from` and `to`, or begin with `min_` and `max_`."""
+    names = [x.name for x in ENDPOINTS[endpoint_id].parameters if not x.in_path]
+    days = [(name, f"{name.removesuffix('from')}to") for name in names if name.endswith("from")]
+    bounds = [(name, f"max_{name.removeprefix('min_')}") for name in names if name.startswith("min_")]
+    return tuple(pair for pair in (*days, *bounds) if pair[1] in names)
+
+
+def unknown(endpoint: Endpoint, given: Iterable[str]) -> list[dict[str, str]]:
+    """Return an entry for each name the endpoint does not take.
+
+    Parameters
+    ----------
+    given
+        Names of the query string, each once, in the order given.
+
+    Returns
+    -------
+    list of dict
+        ``name`` and ``constraint``, and ``nearest`` where a name that is taken is like it. At most 16: the last
+        then stands for the others too.
+    """
+    in_query = [x for x in endpoint.parameters if not x.in_path]
+    taken = [x.name for x in in_query if x.kind is not ParameterKind.FORBIDDEN]
+    strange = [name for name in given if name not in {x.name for x in in_query}]
+    entries = [_entry(name, taken) for name in strange[:_MAX_NAMES]]
+    if len(strange) > _MAX_NAMES:
+        entries[-1]["constraint"] += f"; {len(strange) - _MAX_NAMES} more are not either"
+    return entries
+
+
+def _entry(name: str, taken: list[str]) -> dict[str, str]:
+    shown = name if len(name) <= _MAX_NAME_CHARACTERS else f"{name[:_MAX_NAME_CHARACTERS]}..."
+    near = get_close_matches(shown.strip().lower(), taken, n=1)
+    if near:
+        rule = f"not a parameter of this endpoint; did you mean `{near[0]}`?"
+        return {"name": shown, "constraint": rule, "nearest": near[0]}
+    rule = f"not a parameter of this endpoint, which takes {', '.join(taken) or 'none'}"
+    return {"name": shown, "constraint": rule}
 
 
 def refusal(broken: Sequence[Mapping[str, str]]) -> ApiError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import math
 from collections.abc import Mapping
@@ -9,25 +10,24 @@ from functools import cache
 from typing import Any, Final
 
 import orjson
+import structlog
+from polars.exceptions import PanicException
 
 from schemas.endpoint import Endpoint
 from schemas.error_codes import ERROR_CODES
-from schemas.errors import ApiError
-from schemas.warning_codes import by_member
-from serve.http import envelope
-from serve.http.answer import PRIVATE, Answer, Bare, Page
-from serve.http.asgi import Receive, Scope, Send
-from serve.http.request import SCOPE, Request
+from schemas.errors import ApiError, SnapshotError, StorageUnavailable
+from serve.http.answer import PRIVATE, Answer, Bare, Page, failure
+from serve.http.request import SCOPE, Receive, Request, Scope, Send
 from serve.pages.bodies import IDENTITY, JOINED_BYTES, Body, coded
 from serve.pages.json import BodyChunks
+
+_log = structlog.get_logger("serve.http.errors")
 
 CALLER_LEFT: Final = "caller_left"
 """Stands in the log for the code of an answer that nobody waited for any more."""
 _CALLER_LEFT_STATUS: Final = 499
 RETRY_SECONDS: Final = 2
 """What ``Retry-After`` says of a failure whose length nobody knows."""
-_NOTHING: Final = hashlib.sha256()
-"""Copied for each name: beginning anew has the library look the algorithm up every time."""
 
 
 @cache
@@ -91,27 +91,6 @@ def page_response(body: Body, headers: Mapping[str, str], if_none_match: bytes |
     return Response(200, body.pieces, sent)
 
 
-def object_body(request: Request, endpoint: Endpoint, answer: Answer) -> BodyChunks:
-    """Assemble the body of an answer of an endpoint that is not of cached pages, as it is before it is encoded."""
-    if isinstance(answer, Page):
-        values = request.values
-        return envelope.collection(
-            answer.rows,
-            returned=answer.returned,
-            total=answer.total,
-            limit=values["limit"],
-            offset=values["offset"],
-            meta=answer.meta,
-        )
-    if isinstance(answer, Bare):
-        return (envelope.bare(answer.body),)
-    meta = dict(answer.meta)
-    if answer.warnings:
-        meta |= by_member(answer.warnings)
-    request_id = None if endpoint.shared else request.id
-    return (envelope.single(answer.data, request_id=request_id, source=answer.source, meta=meta),)
-
-
 def object_response(
     request: Request, endpoint: Endpoint, answer: Answer, pieces: BodyChunks, coding: str
 ) -> Response:
@@ -120,12 +99,12 @@ def object_response(
     Parameters
     ----------
     pieces
-        As :func:`object_body` assembled them of the same answer.
+        Its body.
     """
     if isinstance(answer, Page):
         return _uncached_page(request, pieces, coding)
     shared = endpoint.shared
-    sent = {**({} if shared else request.answer_headers), "vary": "Accept-Encoding"}
+    sent = {**({} if shared else request.limit_headers), "vary": "Accept-Encoding"}
     sent["cache-control"] = "no-store" if isinstance(answer, Bare) else answer.cache_control
     packed = coded(pieces, coding)
     if packed.coding != IDENTITY:
@@ -137,7 +116,7 @@ def _uncached_page(request: Request, pieces: BodyChunks, coding: str) -> Respons
     """Return a page of which nothing was known beforehand: it is tagged by its bytes."""
     etag = quoted(tag_of_body(b"".join(pieces)), coding)
     wanted = request.headers.get(b"if-none-match")
-    return page_response(coded(pieces, coding, etag), request.answer_headers, wanted)
+    return page_response(coded(pieces, coding, etag), request.limit_headers, wanted)
 
 
 def failed(error: ApiError, request_id: str, headers: Mapping[str, str] | None = None) -> Response:
@@ -145,7 +124,7 @@ def failed(error: ApiError, request_id: str, headers: Mapping[str, str] | None =
     sent = {**(headers or {}), **error.headers, "cache-control": "no-store"}
     if error.status == 503 and not ERROR_CODES[error.code].permanent:
         sent.setdefault("Retry-After", str(math.ceil(RETRY_SECONDS)))
-    return Response(error.status, (envelope.failure(error, request_id),), sent)
+    return Response(error.status, (failure(error, request_id),), sent)
 
 
 def left_unanswered() -> Response:
@@ -175,9 +154,7 @@ def tag_of_query(endpoint: str, query: tuple[Any, ...], build: str) -> str:
 
 def tag_of_body(body: bytes) -> str:
     """Name an answer by its bytes."""
-    named = _NOTHING.copy()
-    named.update(body)
-    return named.hexdigest()[:32]
+    return hashlib.sha256(body).hexdigest()[:32]
 
 
 def quoted(tag: str, coding: str) -> str:
@@ -202,3 +179,36 @@ def matches(if_none_match: bytes | None, etag: str) -> bool:
 def matches_any(if_none_match: bytes | None) -> bool:
     """Whether the header asks for any representation at all."""
     return if_none_match is not None and if_none_match.strip() == b"*"
+
+
+def as_api_error(error: BaseException, request: Request) -> ApiError:
+    """Return the error a caller gets; whatever is not the caller's doing is logged."""
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, StorageUnavailable | SnapshotError | PanicException):
+        _log.error(
+            "published_data_unavailable",
+            request_id=request.id,
+            endpoint=request.endpoint,
+            kind=type(error).__name__,
+            reason=str(error),
+        )
+        return _unavailable()
+    if _is_short_of_descriptors(error):
+        _log.error("file_descriptors_exhausted", request_id=request.id, endpoint=request.endpoint)
+        return _unavailable()
+    _log.error("unforeseen_failure", request_id=request.id, endpoint=request.endpoint, exc_info=error)
+    return ApiError("internal_error", "Something failed here; quote the request id to the operator.")
+
+
+def _unavailable() -> ApiError:
+    return ApiError("upstream_unavailable", "The results cannot be read for now; try again later.")
+
+
+def _is_short_of_descriptors(error: BaseException | None) -> bool:
+    """Whether a failure comes of too many open files, here or on the whole machine: it passes by itself."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
+            return True
+        error = error.__cause__ or error.__context__
+    return False

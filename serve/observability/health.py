@@ -7,12 +7,14 @@ import contextlib
 from collections.abc import Callable, Coroutine, Mapping
 from enum import IntEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import structlog
 
-if TYPE_CHECKING:
-    from serve.state import ServerState
+from datasets.cache.copies import Cache
+from serve.auth.authenticator import Authenticator
+from serve.catalog import Catalog
+from serve.observability.damage import Damage
 
 _log = structlog.get_logger("serve.observability.health")
 
@@ -36,20 +38,52 @@ REQUIRED_COMPONENTS: Final = ("access_store", "limiter", "catalogue")
 """Without one of these no call with a key is answered."""
 
 
+class Optional(Protocol):
+    """A part that a deployment may do without."""
+
+    @property
+    def configured(self) -> bool:
+        """Whether the deployment has it."""
+        ...
+
+    @property
+    def healthy(self) -> bool:
+        """Whether its last look or call worked."""
+        ...
+
+
 class Components:
     """The states of the parts, refreshed every few seconds.
 
     Parameters
     ----------
-    service
+    access
         Its stores of keys and counts are asked; the other parts know by themselves how their last look or call went.
+    snapshots, damage
+        What is served, and what of it failed a check.
+    cache
+        Of a remote root.
+    optional
+        Name -> part.
+    look
+        Called at each look, for parts that look when they are due.
     """
 
-    def __init__(self, service: ServerState) -> None:
-        self._service = service
+    def __init__(
+        self,
+        access: Authenticator,
+        snapshots: Catalog,
+        damage: Damage,
+        cache: Cache | None,
+        optional: Mapping[str, Optional],
+        *,
+        look: Callable[[], None],
+    ) -> None:
+        self._snapshots, self._damage, self._cache, self._optional = snapshots, damage, cache, optional
+        self._look_when_due = look
         self._asked: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
-            "access_store": service.access.ask_store,
-            "limiter": service.access.ask_limiter,
+            "access_store": access.ask_store,
+            "limiter": access.ask_limiter,
         }
         self._answered = dict.fromkeys(self._asked, State.OK)
         self._told: dict[str, State] = {}
@@ -71,12 +105,11 @@ class Components:
     @property
     def states(self) -> Mapping[str, State]:
         """Part -> how it is; parts that the deployment does without are not among them."""
-        service = self._service
         found = {"catalogue": self._catalogue(), **self._answered}
-        found["snapshots"] = State.DEGRADED if service.damage.alphas else State.OK
-        if service.cache is not None:
-            found["cache"] = State.OK if service.cache.refusal is None else State.DEGRADED
-        for name, part in (("market_data", service.market_data), ("archives", service.source_downloads)):
+        found["snapshots"] = State.DEGRADED if self._damage.alphas else State.OK
+        if self._cache is not None:
+            found["cache"] = State.OK if self._cache.refusal is None else State.DEGRADED
+        for name, part in self._optional.items():
             if part.configured:
                 found[name] = State.OK if part.healthy else State.DEGRADED
         return MappingProxyType(found)
@@ -84,12 +117,7 @@ class Components:
     @property
     def affected_alphas(self) -> int:
         """How many alphas are not served as they were published: their pointer or their files cannot be relied on."""
-        unreadable, damaged = self._service.snapshots.unreadable, self._service.damage.alphas
-        return (
-            len(unreadable.keys() | damaged.keys())
-            if unreadable and damaged
-            else len(unreadable) + len(damaged)
-        )
+        return len(self._snapshots.unreadable.keys() | self._damage.alphas.keys())
 
     @property
     def healthy(self) -> bool:
@@ -97,13 +125,13 @@ class Components:
         return all(state is State.OK for state in self.states.values())
 
     def _catalogue(self) -> State:
-        if self._service.snapshots.healthy:
+        if self._snapshots.healthy:
             return State.OK
-        return State.DEGRADED if self._service.snapshots.pointers() else State.DOWN
+        return State.DEGRADED if self._snapshots.pointers() else State.DOWN
 
     async def look(self) -> None:
         """Ask every part that has to be asked, all at once."""
-        self._service.market_data.look_when_due()
+        self._look_when_due()
         names = list(self._asked)
         states = await asyncio.gather(*(self._ask(self._asked[name]) for name in names))
         self._answered = dict(zip(names, states, strict=True))
@@ -124,9 +152,9 @@ class Components:
     async def _look_at_files(self) -> None:
         """Check whether the cache's disk has room again, and whether damaged files are intact again."""
         try:
-            if self._service.cache is not None:
-                await asyncio.to_thread(self._service.cache.look)
-            await asyncio.to_thread(self._service.damage.check_again)
+            if self._cache is not None:
+                await asyncio.to_thread(self._cache.look)
+            await asyncio.to_thread(self._damage.check_again)
         except Exception as error:  # noqa: BLE001 - whatever it was, the next look may do better
             _log.warning("files_not_checked", kind=type(error).__name__, reason=str(error))
 

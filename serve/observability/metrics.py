@@ -6,20 +6,14 @@ import asyncio
 import contextlib
 import multiprocessing
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, disable_created_metrics
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.process_collector import ProcessCollector
-
-from serve.compute import REASONS
-
-if TYPE_CHECKING:
-    from serve.http.access_log import AccessLog
-    from serve.state import ServerState
 
 _log = structlog.get_logger("serve.observability")
 
@@ -142,21 +136,20 @@ class Instruments:
         else:
             child.set(value)
 
-    def sample(self, service: ServerState, in_flight: int = 0, lag: float = 0.0) -> None:
-        """Set every metric of the service's parts."""
-        for name, labels, value in values(service):
+    def sample(self, values: Iterable[Value], lag: float = 0.0) -> None:
+        """Set every metric that is sampled."""
+        for name, labels, value in values:
             self.set(name, labels, value)
-        self.set("requests_in_flight", (), in_flight)
         self.set("event_loop_lag_seconds", (), lag)
         self.set("sampled_timestamp_seconds", (), time.time())
 
     @contextlib.asynccontextmanager
-    async def sampling(self, service: ServerState, requests: AccessLog) -> AsyncIterator[None]:
-        """Sample a service while the context lasts, the first time before it begins and the last time after it."""
+    async def sampling(self, values: Callable[[], Iterable[Value]]) -> AsyncIterator[None]:
+        """Sample while the context lasts, the first time before it begins and the last time after it."""
 
         def sample(lag: float = 0.0) -> None:
             try:
-                self.sample(service, requests.in_flight, lag)
+                self.sample(values(), lag)
             except Exception:  # noqa: BLE001 - answers matter more than their measurement
                 _log.exception("sampling_failed")
 
@@ -176,45 +169,6 @@ class Instruments:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
             sample()
-
-
-def values(service: ServerState) -> Iterator[Value]:
-    """Yield what the parts of a service count and hold."""
-    snapshots, computing = service.snapshots, service.computing
-    yield "compute_waiting", (), computing.waiting
-    yield "compute_running", (), computing.running
-    yield from (("compute_refused", (reason,), computing.refused[reason]) for reason in REASONS)
-    yield "catalogue_age_seconds", (), snapshots.age
-    yield "catalogue_alphas", (), len(snapshots.pointers())
-    yield "catalogue_unreadable", (), len(snapshots.unreadable)
-    yield "snapshots_damaged", (), len(service.damage.alphas)
-    yield from (("component_state", (name,), state) for name, state in service.components.states.items())
-    yield from (("limiter_decisions", (name,), n) for name, n in service.access.decisions.items())
-    yield from (("access_unreachable", (part,), n) for part, n in service.access.unreachable.items())
-    for name, counts in service.caches.counts.items():
-        yield "memory_cache_reads", (name, "hit"), counts.hits
-        yield "memory_cache_reads", (name, "miss"), counts.misses
-        yield "memory_cache_bytes", (name,), counts.bytes
-        yield "memory_cache_entries", (name,), counts.entries
-        yield "memory_cache_limit_bytes", (name,), counts.limit
-    if service.row_tables.folder is not None:
-        rows = service.row_tables.folder.counts
-        yield "rendered_rows_reads", ("hit",), rows.hits
-        yield "rendered_rows_reads", ("miss",), rows.misses
-        yield "rendered_rows_evictions", (), rows.evictions
-        yield "rendered_rows_bytes", (), rows.bytes
-        yield "rendered_rows_entries", (), rows.entries
-        yield "rendered_rows_limit_bytes", (), rows.limit
-    if service.cache is not None:
-        copies = service.cache.counts
-        yield "cache_reads", ("hit",), copies.hits
-        yield "cache_reads", ("miss",), copies.misses
-        yield "cache_fetched_bytes", (), copies.fetched_bytes
-        yield "cache_evictions", (), copies.evictions
-        yield "cache_evicted_bytes", (), copies.evicted_bytes
-        yield "cache_used_bytes", (), service.cache.used
-        yield "cache_limit_bytes", (), service.cache.max_bytes
-    yield "build_info", (service.build,), 1
 
 
 def registry_of_workers(folder: str) -> CollectorRegistry:

@@ -87,11 +87,15 @@ class Bodies:
         self.get: Final = cache.get
         """Return the body of a snapshot by tag and content coding; None on a miss."""
 
-    def put(self, owner: SnapshotKey, tag: str, coding: str, body: Body, *, costly: bool) -> None:
-        """Cache a body that was asked for again, or that was costly to make."""
+    def finish(
+        self, owner: SnapshotKey, tag: str, coding: str, pieces: BodyChunks, etag: str, *, costly: bool
+    ) -> Body:
+        """Encode a body, and cache it where it was asked for again or was costly to make."""
+        body = coded(pieces, coding, etag)
         again = self._was_asked(tag)
         if again or costly:
             self._cache.put(owner, (tag, coding), body.copied(), body.bytes, evict=again)
+        return body
 
     def _was_asked(self, tag: str) -> bool:
         """Note that a page is asked for, and return whether it was before, as far back as is remembered."""

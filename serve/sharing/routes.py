@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, cast
 
 import orjson
 from litestar import Request, Response, Router, get, post
@@ -25,18 +25,15 @@ from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
 from serve.auth.caller import Caller
 from serve.auth.tokens import Credentials
-from serve.downloads.links import signed_url, stored_url
-from serve.downloads.tables import TableFile, offered, read_facts
-from serve.downloads.views import FileFacts
-from serve.http.errors import as_api_error
-from serve.http.request import ANSWERED
+from serve.compute import ANSWERED
+from serve.downloads.files import FileFacts, TableFile, offered, read_facts
+from serve.endpoints.downloads import signed_url, stored_url
 from serve.http.request import Request as Answered
+from serve.http.responses import as_api_error
 from serve.sharing import protocol
 from serve.sharing.profile import PATH
 from serve.sharing.protocol import SCHEMA
-
-if TYPE_CHECKING:
-    from serve.state import ServerState
+from serve.state import ServerState
 
 LIST: Final = ENDPOINTS["catalog.alphas.list"]
 TABLES: Final = ENDPOINTS["catalog.alphas.tables.list"]
@@ -99,7 +96,7 @@ def failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         error = protocol.bad_request("body", f"must be a JSON object of at most {MAX_BODY} bytes")
     known = as_api_error(error, ours)
     ours.code = known.code
-    headers = {**ours.answer_headers, **known.headers, "cache-control": "no-store"}
+    headers = {**ours.limit_headers, **known.headers, "cache-control": "no-store"}
     return Response(
         protocol.error_body(known), status_code=known.status, headers=headers, media_type="application/json"
     )
@@ -206,8 +203,9 @@ class Sharing:
         ours = _answered()
         ours.endpoint = endpoint.id
         access = self._service.access
-        ours.caller = await access.authorize(Credentials.of(ours.headers), ours.client, endpoint, ours)
-        return ours.caller
+        caller = await access.authorize(Credentials.of(ours.headers), ours.client, endpoint, ours)
+        ours.caller, ours.limit_headers, ours.raw = caller, caller.headers, caller.expose_raw
+        return caller
 
     async def _snapshot(self, request: Request[Any, Any, Any], endpoint: Endpoint) -> Snapshot:
         """Return the served snapshot of the share in the path."""
@@ -273,13 +271,11 @@ class Sharing:
 
 
 def _answered() -> Answered:
-    request = ANSWERED.get()
-    assert request is not None, "every request passes the access log first"
-    return request
+    return cast("Answered", ANSWERED.get())
 
 
 def _files(snapshot: Snapshot, request: Answered) -> list[TableFile]:
-    readable = readable_tables(request.the_caller.callable_ids)
+    readable = readable_tables(request.caller.callable_ids)
     return list(offered(snapshot, readable, raw=request.raw))
 
 
@@ -320,5 +316,5 @@ def _lines(snapshot: Snapshot, lines: Sequence[bytes]) -> Response[bytes]:
 
 
 def _response(body: bytes, media_type: str, headers: dict[str, str]) -> Response[bytes]:
-    sent = {**_answered().answer_headers, **headers, "cache-control": "no-store"}
+    sent = {**_answered().limit_headers, **headers, "cache-control": "no-store"}
     return Response(body, headers=sent, media_type=media_type)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.downloads.files import UnsatisfiableRange, same_entity, wanted_range
+from serve.endpoints.files import UnsatisfiableRange, same_entity, wanted_range
 
 WHOLE = [
     None,

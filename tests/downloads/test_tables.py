@@ -21,8 +21,7 @@ from pipeline.snapshot_builder import build_seal
 from schemas.tables import PUBLISHED_TABLES
 from serve.auth.admin import open_administration
 from serve.auth.key_view import make_link_holder
-from serve.downloads import files
-from serve.endpoints import tables
+from serve.endpoints import downloads, files
 from tests.support import contract_app
 from tests.support.application import running
 from tests.support.client import ApiClient
@@ -196,7 +195,7 @@ def test_a_link_opens_nothing_but_its_own_file(api: ApiClient, reader: str, raw:
 
 
 def test_a_link_expires(api: ApiClient, reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "TABLE_LIFETIME", -1)
+    monkeypatch.setattr(downloads, "TABLE_LIFETIME", -1)
     late = target(signed_by(api, reader))
     assert code(api.get(late)) == (403, "link_expired")
 

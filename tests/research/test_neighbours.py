@@ -72,13 +72,13 @@ def test_a_search_waits_for_a_compute_thread_once(
 ) -> None:
     body(api, token, "Test_like_0")
     turns: list[object] = []
-    begin = vars(ComputeQueue)["_begin"]
+    turn = vars(ComputeQueue)["_turn"]
 
-    def count(queue: ComputeQueue, share: object) -> None:
-        turns.append(share)
-        begin(queue, share)
+    def count(queue: ComputeQueue, key: object) -> object:
+        turns.append(key)
+        return turn(queue, key)
 
-    monkeypatch.setattr(ComputeQueue, "_begin", count)
+    monkeypatch.setattr(ComputeQueue, "_turn", count)
     path = "/v1/alphas/Test_like_0/neighbours?to=2021-05-03"
     answer = api.get(path, token, headers={"accept-encoding": "gzip"})
     assert (answer.status_code, answer.headers["content-encoding"]) == (200, "gzip")

@@ -14,7 +14,7 @@ import pytest
 from alpha_results_client import Client
 
 from pipeline.snapshot_builder import build_seal
-from serve.object_signing import ObjectSigner, SigningFailed
+from serve.downloads.links import ObjectSigner, SigningFailed
 from tests.support import plain_http
 from tests.support.application import running
 from tests.support.bucket import Bucket

@@ -14,7 +14,7 @@ from schemas.errors import ApiError, SnapshotCorrupt
 from serve.pages import json
 from serve.pages.duckdb import Engine
 from serve.pages.json import to_json
-from serve.pages.rebalances import RebalanceIndex
+from serve.pages.source import RebalanceIndex
 from serve.pages.sql import Paged, Statement, source
 
 

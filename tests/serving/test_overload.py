@@ -22,7 +22,7 @@ from uvicorn.server import ServerState as ServerCounts
 
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
-from serve.compute import EXPECTED, FULL, LEFT, WAITED, CallerLeft, ComputeQueue
+from serve.compute import ANSWERED, FULL, LEFT, WAITED, CallerLeft, ComputeQueue
 from serve.http import request as requests
 from serve.http.access_log import AccessLog
 from serve.http.guard import GuardedConnection
@@ -65,7 +65,7 @@ def call(queue: ComputeQueue, key: str, work: Callable[[], Any]) -> asyncio.Task
 
 def call_for(queue: ComputeQueue, request: Request, work: Callable[[], Any]) -> asyncio.Task[Any]:
     context = copy_context()
-    context.run(requests.ANSWERED.set, request)
+    context.run(ANSWERED.set, request)
     return asyncio.create_task(queue.run(work), context=context)
 
 
@@ -73,7 +73,7 @@ def refusal(done: asyncio.Task[Any]) -> ApiError:
     error = done.exception()
     assert isinstance(error, ApiError)
     assert (error.code, error.status) == ("overloaded", 503)
-    assert 2 <= int(error.headers["Retry-After"]) <= 60
+    assert error.headers["Retry-After"] == "2"
     return error
 
 
@@ -102,42 +102,35 @@ def test_one_key_with_many_answers_to_compute_leaves_a_thread_to_the_others() ->
     asyncio.run(scenario())
 
 
-def test_the_next_thread_goes_to_the_key_that_was_given_the_least_time() -> None:
-    async def scenario() -> None:
-        with queued(1, 100, PATIENCE) as (queue, gate):
-            await call(queue, "heavy", lambda: time.sleep(0.05))
-            first, third = Gate(), [call(queue, "third", gate.work("third"))]
-            heavy = [call(queue, "heavy", first.work("heavy 0"))]
-            await until(lambda: queue.running == 2)
-            heavy += [call(queue, "heavy", first.work(f"heavy {n}")) for n in range(1, 4)]
-            await until(lambda: queue.waiting == 3)
-            light = [call(queue, "light", first.work(f"light {n}")) for n in range(2)]
-            await until(lambda: queue.waiting == 5)
-            first.open.set()  # the third key still has the other thread
-            await asyncio.gather(*heavy, *light)
-            assert first.begun == ["heavy 0", "light 0", "light 1", "heavy 1", "heavy 2", "heavy 3"]
-            gate.open.set()
-            await asyncio.gather(*third)
-
-    asyncio.run(scenario())
-
-
-def test_when_the_queue_is_full_the_key_that_fills_it_is_refused() -> None:
+def test_a_key_that_fills_its_half_of_the_queue_leaves_the_other_half() -> None:
     async def scenario() -> None:
         with queued(1, 4, PATIENCE) as (queue, gate):
             others = [call(queue, "other", gate.work("other"))]
             heavy = [call(queue, "heavy", gate.work(f"heavy {n}")) for n in range(8)]
-            await until(lambda: sum(task.done() for task in heavy) == 3)
-            assert [task.done() for task in heavy] == [False] * 5 + [True] * 3, "those that came last"
+            await until(lambda: sum(task.done() for task in heavy) == 5)
+            assert [task.done() for task in heavy] == [False] * 3 + [True] * 5, "those that came last"
             light = call(queue, "light", gate.work("light"))
-            await until(heavy[4].done)
-            assert queue.waiting == 4
-            for task in heavy[4:]:
+            await until(lambda: queue.waiting == 3)
+            for task in heavy[3:]:
                 refusal(task)
             gate.open.set()
             assert await light == "light"
-            await asyncio.gather(*heavy[:4], *others)
-            assert queue.refused == Counter({FULL: 4})
+            await asyncio.gather(*heavy[:3], *others)
+            assert queue.refused == Counter({FULL: 5})
+
+    asyncio.run(scenario())
+
+
+def test_a_full_queue_refuses_whoever_comes() -> None:
+    async def scenario() -> None:
+        with queued(1, 2, PATIENCE) as (queue, gate):
+            calls = [call(queue, key, gate.work(key)) for key in ("a", "b", "c", "d")]
+            await until(lambda: queue.waiting == 2)
+            late = call(queue, "e", gate.work("e"))
+            await until(late.done)
+            refusal(late)
+            gate.open.set()
+            await asyncio.gather(*calls)
 
     asyncio.run(scenario())
 
@@ -158,34 +151,15 @@ def test_a_call_that_waited_long_enough_is_refused_also_when_every_thread_hangs(
     asyncio.run(scenario())
 
 
-def test_a_key_whose_own_calls_will_take_too_long_is_refused_at_once() -> None:
-    async def scenario() -> None:
-        with queued(1, 1000, 0.2) as (queue, gate):
-            await call(queue, "heavy", lambda: time.sleep(0.15))
-            heavy = [call(queue, "heavy", gate.work("heavy")) for _ in range(20)]
-            await until(lambda: queue.refused[EXPECTED] > 0)
-            assert 1 <= queue.waiting <= 3
-            assert queue.refused[EXPECTED] >= 16
-            light = call(queue, "light", lambda: "light")
-            assert await light == "light"
-            gate.open.set()
-            await asyncio.wait(heavy, timeout=PATIENCE)
-
-    asyncio.run(scenario())
-
-
 def test_nothing_is_computed_for_callers_who_left() -> None:
     async def scenario() -> None:
-        with queued(1, 2, PATIENCE) as (queue, gate):
+        with queued(1, 4, PATIENCE) as (queue, gate):
             tasks = [call(queue, "a", gate.work("a")), call(queue, "b", gate.work("b"))]
             asked = [Request(f"{n}", {}, key_id="a") for n in range(2)]
             left = [call_for(queue, request, gate.work("left")) for request in asked]
             await until(lambda: queue.waiting == 2)
             asked[0].left = asked[1].left = True
-            stays = call(queue, "a", gate.work("stays"))  # there is room, for they left
-            await until(lambda: queue.waiting == 1)
             gate.open.set()
-            assert await stays == "stays"
             await asyncio.wait([*tasks, *left])
             assert all(isinstance(task.exception(), CallerLeft) for task in left)
             assert "left" not in gate.begun
@@ -259,7 +233,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def test_a_call_too_many_is_told_when_to_come_back_and_others_are_answered(root: Path, hanging: Gate) -> None:
-    with running(root, threads=1, max_waiting_answers=3) as api:
+    with running(root, threads=1, max_waiting_answers=6) as api:
         heavy, light = bearer(api.key()), bearer(api.key())
         api.wait(_overload(api, hanging, heavy, light))
 
@@ -286,7 +260,7 @@ async def _overload(api: ApiClient, gate: Gate, heavy: dict[str, str], light: di
 
 
 def test_a_probe_waits_for_no_thread(root: Path, hanging: Gate) -> None:
-    with running(root, threads=1, max_waiting_answers=1, max_wait_seconds=0.1) as api:
+    with running(root, threads=1, max_waiting_answers=2, max_wait_seconds=0.1) as api:
         keys = [bearer(api.key()) for _ in range(2)]
 
         async def scenario() -> None:

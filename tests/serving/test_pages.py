@@ -244,7 +244,7 @@ def test_only_bodies_asked_again_push_others_out() -> None:
     bodies, owner = Bodies(cache, asked=10), ("a", "s")
 
     def kept(tag: int) -> bool:
-        bodies.put(owner, str(tag), "identity", body, costly=False)
+        bodies.finish(owner, str(tag), "identity", body.pieces, "", costly=False)
         return cache.get(owner, (str(tag), "identity")) is not None
 
     assert [kept(n) for n in (1, 2, 1, 2)] == [False, False, True, True]
@@ -253,7 +253,7 @@ def test_only_bodies_asked_again_push_others_out() -> None:
     for n in range(100, 130):
         kept(n)
     assert not kept(11), "and not for ever"
-    bodies.put(owner, "costly", "identity", body, costly=True)
+    bodies.finish(owner, "costly", "identity", body.pieces, "", costly=True)
     assert cache.get(owner, ("costly", "identity")) is None, "three that were asked again take all the room"
 
 

@@ -12,10 +12,10 @@ from tests.support.processes import REPOSITORY
 
 Journeys = dict[str, tuple[list[str], int]]
 BOUNDS = {
-    "finished body": (14, 36),
-    "cut from rows": (21, 53),
-    "from Parquet": (27, 94),
-    "metrics, cold": (39, 300),
+    "finished body": (13, 33),
+    "cut from rows": (18, 48),
+    "from Parquet": (25, 86),
+    "metrics, cold": (38, 285),
 }
 """Request -> files it may touch, and moves between them: as many files as were measured, and a few moves more."""
 

@@ -12,7 +12,7 @@ import httpx
 
 from serve.app import create
 from serve.auth.settings import AccessSettings
-from serve.http.asgi import Application
+from serve.http.request import Application
 from serve.settings import Settings
 from tests.support.client import ApiClient
 

@@ -22,7 +22,7 @@ from schemas.kinds import TABLE_KINDS
 from serve.app import create
 from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings
-from serve.http.asgi import Application
+from serve.http.request import Application
 from serve.settings import Settings
 from tests.support.application import started
 from tests.support.client import ApiClient

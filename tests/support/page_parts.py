@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 from urllib.parse import urlencode
 
 from datasets.catalogue import Catalogue
@@ -21,10 +20,9 @@ from serve.pages.duckdb import Engine
 from serve.pages.equity import CurvePages, Ledgers
 from serve.pages.json import Rows
 from serve.pages.query import Found, PageQuery
-from serve.pages.rebalances import RebalanceIndexes
 from serve.pages.row_folder import RowFolder
 from serve.pages.row_tables import RowTables
-from serve.pages.source import Pages, TablePages
+from serve.pages.source import Pages, RebalanceIndexes, TablePages
 from serve.pages.symbols import RunSymbols
 from tests.support import published
 
@@ -75,8 +73,8 @@ class Parts:
         path = {"alpha": published.ALPHA, **{x: asked[x] for x in PLACES[name]}}
         text = urlencode([(key, value) for key, value in asked.items() if key not in path])
         request = Request("r", {}, path=path, endpoint=name)
-        request.parsed = parse_query(ENDPOINTS[name], path, text.encode())
-        request.caller = cast(Any, SimpleNamespace(expose_raw=raw))
+        request.values = parse_query(ENDPOINTS[name], path, text.encode()).values
+        request.raw = raw
         request.snapshot = self.snapshot
         function = ROUTES[name]
         assert isinstance(function, PageEndpoint)

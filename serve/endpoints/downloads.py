@@ -1,0 +1,137 @@
+"""Whole files: the list of tables, and signed links of a table and of a source archive."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+import structlog
+
+from datasets.layout import snapshot_path
+from schemas.endpoints import readable_tables
+from schemas.errors import ApiError
+from schemas.objects.downloads import TABLE_LIFETIME
+from schemas.tables import PUBLISHED_TABLES
+from serve.downloads.files import FileFacts, TableFile, asked_for, offered, read_facts, row
+from serve.downloads.links import (
+    AS_BUILT,
+    PARQUET_TYPE,
+    WAIT_SECONDS,
+    ArchiveLink,
+    Signed,
+    SigningFailed,
+    base_url,
+    signed_text,
+)
+from serve.http.answer import Answer, EndpointFunction, Single, run_meta
+from serve.http.params import refusal
+from serve.http.request import Request
+from serve.state import ServerState
+
+_log = structlog.get_logger("serve.downloads")
+
+_DEFAULT_BOOK: Final = "long_short"
+
+
+async def tables(service: ServerState, request: Request) -> Answer:
+    """List the files this key may have of a snapshot."""
+    return await service.compute(partial(_tables, service, request))
+
+
+def _tables(service: ServerState, request: Request) -> Single:
+    snapshot, readable = request.snapshot, readable_tables(request.caller.callable_ids)
+    files = offered(snapshot, readable, raw=request.raw)
+    return Single(
+        {"files": [row(service.table_views, file) for file in files]},
+        source=f"snapshot {snapshot.id}",
+        meta=run_meta(request.snapshot, snapshot.alpha_id),
+    )
+
+
+async def download(service: ServerState, request: Request) -> Single:
+    """Sign an address of one file; the answer is a credential, so nothing on the way may cache it."""
+    file, facts = await service.compute(partial(_asked_for, service, request))
+    expires = int(time.time()) + TABLE_LIFETIME
+    url = await stored_url(service, file) or await signed_url(service, request, file.link.path, expires)
+    return Single(
+        {
+            "table": file.link.table,
+            "book": file.link.book,
+            "url": url,
+            "expires_in": TABLE_LIFETIME,
+            "expires_at": datetime.fromtimestamp(expires, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "filename": file.link.filename,
+            "rows": facts.rows,
+            "size_bytes": facts.size,
+            "sha256": facts.sha256,
+        },
+        source=f"snapshot {file.snapshot.id}",
+        meta=run_meta(request.snapshot, file.snapshot.alpha_id),
+        cache_control="no-store",
+    )
+
+
+def _asked_for(service: ServerState, request: Request) -> tuple[TableFile, FileFacts]:
+    table, book = request.values["table"], request.values["book"]
+    if PUBLISHED_TABLES[table].partition:
+        book = _DEFAULT_BOOK if book is None else book
+    elif book is not None:
+        broken = [{"name": "book", "constraint": f"not accepted here: {table} is not stored by book"}]
+        error = refusal(broken)
+        raise ApiError(error.code, error.message, {"parameters": broken, "available": []})
+    readable = readable_tables(request.caller.callable_ids)
+    file = asked_for(request.snapshot, table, book, readable, raw=request.raw)
+    return file, read_facts(service.table_views, file)
+
+
+async def source(service: ServerState, request: Request) -> Single:
+    """Sign an address of the source archive; the answer is a credential, so nothing on the way may cache it."""
+    snapshot = request.snapshot
+    data = await service.source_downloads.offer(snapshot)
+    if "url" not in data:
+        expires = int(time.time()) + data["expires_in"]
+        path = ArchiveLink(snapshot.alpha_id, snapshot.id).path
+        data = {"url": await signed_url(service, request, path, expires), **data}
+    return Single(data, source="archive store", meta=run_meta(request.snapshot), cache_control="no-store")
+
+
+async def signed_url(service: ServerState, request: Request, path: str, expires: int) -> str:
+    """Return a link of a file of this service, signed in the name of the calling key."""
+    key_id = request.caller.key_id
+    signature = await service.access.sign_link(key_id, signed_text(path, expires, key_id))
+    behind_proxies = service.access_settings.trusted_hops > 0
+    base = base_url(service.public_url, request.headers, behind_proxies=behind_proxies)
+    return f"{base}{path}?{Signed(expires, key_id, signature).query}"
+
+
+async def stored_url(service: ServerState, file: TableFile) -> str | None:
+    """Have the object store of the datasets sign the address of a published file.
+
+    Returns
+    -------
+    str or None
+        None where the service answers itself: the root is a folder, the file is a view, or nobody can sign for now.
+    """
+    signer, link = service.table_signer, file.link
+    if signer is None or link.view != AS_BUILT:
+        return None
+    key = f"{snapshot_path(link.alpha, link.snapshot)}/{file.snapshot.entry(link.table, link.book).path}"
+    sign = partial(signer.sign, key, link.filename, PARQUET_TYPE, TABLE_LIFETIME)
+    try:
+        return await asyncio.wait_for(asyncio.to_thread(sign), WAIT_SECONDS)
+    except (SigningFailed, TimeoutError) as error:
+        _log.warning(
+            "tables_not_signed_by_store", alpha_id=link.alpha, kind=str(error) or type(error).__name__
+        )
+        return None
+
+
+ROUTES: Final[Mapping[str, EndpointFunction]] = {
+    "catalog.alphas.source.download": source,
+    "catalog.alphas.tables.list": tables,
+    "catalog.alphas.tables.download": download,
+}

@@ -1,0 +1,283 @@
+"""Answers links of files: checks the signature, the key and what it may read as of now, then sends a file in pieces."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from polars.exceptions import PanicException
+
+from datasets.snapshot import Snapshot
+from schemas.endpoints import ENDPOINTS, readable_tables
+from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
+from serve.auth.link_holder import LinkHolder
+from serve.auth.tokens import Credentials
+from serve.compute import CallerLeft
+from serve.downloads.files import opened, select_file
+from serve.downloads.links import PARQUET_TYPE, ArchiveLink, Signed, TableLink, signed_text
+from serve.http import request as requests
+from serve.http.request import Receive, Request, Scope, Send
+from serve.http.responses import CALLER_LEFT, as_api_error, failed, left_unanswered, matches, matches_any
+from serve.state import ServerState
+
+TABLES: Final = ENDPOINTS["catalog.alphas.tables.download"]
+ARCHIVES: Final = ENDPOINTS["catalog.alphas.source.download"]
+PIECE: Final = 2**18
+"""Bytes of a file in memory at a time, for each download: the next piece is read when this one is mostly sent."""
+MAX_DOWNLOADS: Final = 32
+"""Files being sent at a time by a process; each has a file descriptor."""
+MAX_DOWNLOADS_PER_KEY: Final = 16
+_RANGE: Final = re.compile(r"bytes=[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*\Z", re.IGNORECASE)
+
+
+class OpenFile(NamedTuple):
+    """A file to be sent."""
+
+    descriptor: int
+    size: int
+    sha256: str
+    filename: str
+    media_type: str
+
+
+class Files:
+    """Serves what links name, as an ASGI application below ``/files``.
+
+    Parameters
+    ----------
+    service
+        What keys and snapshots are looked up in.
+    """
+
+    def __init__(self, service: ServerState) -> None:
+        self._service = service
+        self._sending: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; a failure after the first byte ends the connection."""
+        request = requests.of(scope)
+        begun = False
+
+        async def noted(message: Any) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._answer(scope, request, receive, noted)
+        except (Exception, PanicException) as error:
+            if begun:
+                raise
+            if isinstance(error, CallerLeft):
+                request.code = CALLER_LEFT
+                await left_unanswered()(scope, receive, send)
+                return
+            known = as_api_error(error, request)
+            request.code = known.code
+            await failed(known, request.id)(scope, receive, send)
+
+    async def _answer(self, scope: Scope, request: Request, receive: Receive, send: Send) -> None:
+        path = scope["raw_path"].decode("ascii", "replace")
+        link = TableLink.parse(path) or ArchiveLink.parse(path)
+        if link is None:
+            raise ApiError("not_found", "No such path.")
+        if scope["method"] not in {"GET", "HEAD"}:
+            raise ApiError("method_not_allowed", "This path answers GET and HEAD only.")
+        endpoint = TABLES if isinstance(link, TableLink) else ARCHIVES
+        request.endpoint = endpoint.id
+        signed = Signed.parse(scope["query_string"])
+        holder = await self._service.access.link_holder(
+            signed.key_id,
+            signed_text(path, signed.expires, signed.key_id),
+            signed.signature,
+            request.client,
+            Credentials.of(request.headers),
+        )
+        request.key_id = holder.key_id
+        if signed.expires <= time.time():
+            raise ApiError("link_expired", "This link has expired; ask for another.")
+        holder.require(endpoint, link.alpha)
+        with self._counted(holder.key_id):
+            file = await self._service.compute(partial(self._opened, link, holder))
+            try:
+                await self._send(scope["method"], request, file, receive, send)
+            finally:
+                os.close(file.descriptor)
+
+    @contextmanager
+    def _counted(self, key_id: str) -> Iterator[None]:
+        """Refuse more files at a time than there are descriptors for."""
+        if self._sending.total() >= MAX_DOWNLOADS or self._sending[key_id] >= MAX_DOWNLOADS_PER_KEY:
+            raise ApiError("upstream_unavailable", "As many files as are allowed are being sent; try again.")
+        self._sending[key_id] += 1
+        try:
+            yield
+        finally:
+            self._sending[key_id] -= 1
+            if not self._sending[key_id]:
+                del self._sending[key_id]
+
+    def _opened(self, link: TableLink | ArchiveLink, holder: LinkHolder) -> OpenFile:
+        snapshot = self._snapshot(link)
+        if isinstance(link, ArchiveLink):
+            state, descriptor = self._service.source_downloads.open(snapshot)
+            size, sha256 = os.fstat(descriptor).st_size, state.sha256 or state.seal_digest
+            return OpenFile(descriptor, size, sha256, state.filename, "application/zip")
+        if link.table not in readable_tables(holder.callable_ids):
+            raise ApiError("link_invalid", "The key of this link may not read this file.")
+        found = select_file(snapshot, link.table, link.book, raw=holder.expose_raw)
+        if found is None or found.link != link:
+            # The key lost its raw access, or the link was made for another view: what it may have has another link.
+            found = select_file(snapshot, link.table, link.book, raw=False)
+            if found is None or found.link != link:
+                raise ApiError(
+                    "link_invalid", "The key of this link may not read this file; ask for another."
+                )
+        try:
+            facts, descriptor = opened(self._service.table_views, found)
+        except SnapshotCorrupt:
+            self._looked_for(link)  # gc may have removed it since the pointer was read last
+            raise
+        return OpenFile(descriptor, facts.size, facts.sha256, link.filename, PARQUET_TYPE)
+
+    def _snapshot(self, link: TableLink | ArchiveLink) -> Snapshot:
+        snapshots = self._service.snapshots
+        try:
+            return snapshots.pinned(link.alpha, link.snapshot) or snapshots.open_pinned(
+                link.alpha, link.snapshot
+            )
+        except (SnapshotNotKept, AlphaNotPublished):
+            # Another worker may have seen a newer one already, and signed a link of it.
+            return self._looked_for(link)
+
+    def _looked_for(self, link: TableLink | ArchiveLink) -> Snapshot:
+        """Find the snapshot by the pointer as it is now."""
+        try:
+            return self._service.snapshots.look_for(link.alpha, link.snapshot)
+        except SnapshotNotKept as error:
+            message = "This run has no such snapshot, or it was removed."
+            raise ApiError("snapshot_not_found", message, {"current": error.current}) from None
+        except AlphaNotPublished:
+            raise ApiError("run_not_found", "There is no alpha at this address.") from None
+
+    async def _send(
+        self, method: str, request: Request, file: OpenFile, receive: Receive, send: Send
+    ) -> None:
+        etag = f'"{file.sha256}"'
+        headers = {
+            "accept-ranges": "bytes",
+            "etag": etag,
+            "cache-control": "private, no-cache",
+        }
+        wanted = request.headers.get(b"if-none-match")
+        if wanted is not None and (matches(wanted, etag) or matches_any(wanted)):
+            await _start(send, 304, headers)
+            await send({"type": "http.response.body", "body": b""})
+            return
+        part = None
+        if method == "GET" and same_entity(request.header(b"if-range"), etag):
+            try:
+                part = wanted_range(request.header(b"range"), file.size)
+            except UnsatisfiableRange:
+                raise ApiError(
+                    "range_not_satisfiable",
+                    "The range begins after the end of the file.",
+                    headers={"Content-Range": f"bytes */{file.size}", "Accept-Ranges": "bytes"},
+                ) from None
+        first, end = part or (0, file.size)
+        headers |= {
+            "content-type": file.media_type,
+            "content-disposition": f'attachment; filename="{file.filename}"',
+            "content-length": str(end - first),
+        }
+        if part is not None:
+            headers["content-range"] = f"bytes {first}-{end - 1}/{file.size}"
+        await _start(send, 200 if part is None else 206, headers)
+        if method == "HEAD" or first == end:
+            await send({"type": "http.response.body", "body": b""})
+            return
+        gone = asyncio.ensure_future(_disconnected(receive))
+        try:
+            await self._pieces(file, first, end, gone, send)
+        finally:
+            gone.cancel()
+            with suppress(asyncio.CancelledError):
+                await gone
+
+    async def _pieces(
+        self, file: OpenFile, first: int, end: int, gone: asyncio.Future[None], send: Send
+    ) -> None:
+        while first < end and not gone.done():
+            piece = await asyncio.to_thread(os.pread, file.descriptor, min(PIECE, end - first), first)
+            if not piece:
+                raise OSError(f"{file.filename} became shorter while it was sent")
+            first += len(piece)
+            await send({"type": "http.response.body", "body": piece, "more_body": first < end})
+
+
+async def _start(send: Send, status: int, headers: Mapping[str, str]) -> None:
+    fields = [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": fields})
+
+
+async def _disconnected(receive: Receive) -> None:
+    """Wait until the caller left: what is sent after that is dropped without a word."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class UnsatisfiableRange(ValueError):
+    """A range that begins after the end of the file."""
+
+
+def wanted_range(header: str | None, size: int) -> tuple[int, int] | None:
+    """Return the first byte of a range and the one after its last.
+
+    Parameters
+    ----------
+    header
+        The value of ``Range``; None when there is none.
+    size
+        Bytes of the file.
+
+    Returns
+    -------
+    tuple or None
+        None asks for the whole file: there is no range, it is not one of bytes, it breaks the grammar, or there are
+        several, of which a server may ignore all.
+
+    Raises
+    ------
+    UnsatisfiableRange
+        When nothing of the file is in it.
+    """
+    match = None if header is None else _RANGE.match(header)
+    if match is None or match[1] == match[2] == "":
+        return None
+    if match[1] == "":
+        length = min(int(match[2]), size)
+        if length == 0:
+            raise UnsatisfiableRange
+        return size - length, size
+    first = int(match[1])
+    last = int(match[2]) if match[2] else size - 1
+    if match[2] and last < first:
+        return None
+    if first >= size:
+        raise UnsatisfiableRange
+    return first, min(last + 1, size)
+
+
+def same_entity(if_range: str | None, etag: str) -> bool:
+    """Return whether a range may be answered: there is no ``If-Range``, or it names this very file.
+
+    A weak tag and a date never do: the file has a strong tag, and no date that a caller was told.
+    """
+    return if_range is None or if_range.strip() == etag
