@@ -9,7 +9,7 @@ from typing import Any, Final
 from schemas.errors import ApiError
 from schemas.metrics.families import FAMILIES
 from schemas.metrics.families.family import Family
-from serve.http.answer import Answer, EndpointFunction, Single
+from serve.http.answer import Answer, EndpointFunction, Single, run_meta
 from serve.http.request import Request
 from serve.pages.books import holds_book
 from serve.state import ServerState
@@ -21,7 +21,7 @@ async def research(family: Family, service: ServerState, request: Request) -> An
 
 
 def _research(family: Family, request: Request) -> Single:
-    caller, snapshot = request.the_caller, request.the_snapshot
+    caller, snapshot = request.caller, request.snapshot
     for endpoint in family.needs:
         if not caller.may_call(endpoint):
             message = f"This key may not call {endpoint}, and so may not have the figures of {family.name}."
@@ -33,7 +33,7 @@ def _research(family: Family, request: Request) -> Single:
     return Single(
         found if request.raw else _without_raw(family, found),
         source=f"snapshot {snapshot.id}",
-        meta={**request.run_meta, "source_alpha_id": snapshot.manifest.source_alpha_id},
+        meta={**run_meta(request.snapshot), "source_alpha_id": snapshot.manifest.source_alpha_id},
     )
 
 
