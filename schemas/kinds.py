@@ -27,6 +27,12 @@ MAX_BYTES: Final = {
     "source": 2**28,
 }
 """Most bytes of a file of each kind, of the manifest and of each source file; what is larger is not read."""
+MAX_KEYS: Final = {"seal": 100_000, "description": 10_000, "metrics": 1_000_000}
+"""Most keys of a JSON document, of all objects together."""
+MAX_KINDS: Final = 100
+"""Most kinds that a manifest names, unknown ones among them."""
+MAX_DEPTH: Final = 32
+"""Most levels of lists and objects within each other."""
 MAX_ROWS: Final = 2**28
 """Most rows of a table."""
 MAX_PATH_BYTES: Final = 1024

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
+from stat import S_ISREG
 from typing import Any, Final
 
 from datasets.layout import STAGING
@@ -171,22 +171,16 @@ class LocalStorage(Storage):
                     status.st_size,
                     datetime.fromtimestamp(status.st_mtime, UTC),
                 )
-                for below, status in sorted(_walk(base, ""))
+                for below, status in sorted(_regular_files(base))
             }
 
     def find_named(self, name: str) -> dict[str, Signature]:
-        """Find the files of one name at any depth; folders below one that has such a file are not searched."""
+        """Find what has one name at any depth, regular files or not: whoever reads it decides whether to follow a link."""
         found = {}
-        for parent, folders, names in os.walk(self.base):
-            if name in names:
-                folders.clear()
-                path = os.path.join(parent, name)  # noqa: PTH118 - as os.walk gives it
-                try:
-                    # A link is what is there, wherever it leads: whoever reads it decides whether to follow.
-                    status = os.lstat(path)
-                except FileNotFoundError:
-                    continue
-                found[os.path.relpath(path, self.base)] = _signature(status)
+        for path, entry in _walk(self.base, skip=OSError):
+            if entry.name == name and not entry.is_dir(follow_symlinks=False):
+                with contextlib.suppress(FileNotFoundError):
+                    found[path] = _signature(entry.stat(follow_symlinks=False))
         return found
 
     def write(self, relative: str, data: bytes) -> None:
@@ -288,22 +282,36 @@ def _signature(status: os.stat_result) -> Signature:
     return (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-def _walk(base: str, below: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the files below a folder of this machine; what is removed meanwhile is left out, as if already gone."""
-    try:
-        entries = list(os.scandir(f"{base}/{below}"))
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for entry in entries:
-        path = f"{below}/{entry.name}".lstrip("/")
-        try:
+def _regular_files(base: str) -> Iterator[tuple[str, os.stat_result]]:
+    for path, entry in _walk(base, skip=(FileNotFoundError, NotADirectoryError)):
+        with contextlib.suppress(FileNotFoundError):
             status = entry.stat()
-        except FileNotFoundError:
+            if S_ISREG(status.st_mode):
+                yield path, status
+
+
+def _walk(
+    base: str, *, skip: type[OSError] | tuple[type[OSError], ...]
+) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield everything below a folder of this machine, at any depth; links to folders are not followed.
+
+    Parameters
+    ----------
+    skip
+        Errors for which a folder is left out: what is removed meanwhile is as if already gone.
+    """
+    folders = [""]
+    while folders:
+        below = folders.pop()
+        try:
+            entries = list(os.scandir(f"{base}/{below}"))
+        except skip:
             continue
-        if S_ISDIR(status.st_mode) and not entry.is_symlink():
-            yield from _walk(base, path)
-        elif S_ISREG(status.st_mode):
-            yield path, status
+        for entry in entries:
+            path = f"{below}/{entry.name}".lstrip("/")
+            yield path, entry
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(path)
 
 
 def _flush(path: Path) -> None:

@@ -37,6 +37,8 @@ class DiscoveredSeal:
         What the manifest says; None when it says nothing usable, which the build will report.
     has_source
         Whether the run sealed its source.
+    nested
+        Address -> digest of its source files that are called as a manifest is: they are no seals of their own.
     unread
         Address and listing of a manifest that cannot be read, whose digest is empty.
     """
@@ -46,6 +48,7 @@ class DiscoveredSeal:
     alpha_id: str | None = None
     sealed_at: datetime | None = None
     has_source: bool = False
+    nested: Mapping[str, str] = field(default_factory=dict)
     unread: str = ""
 
     @property
@@ -76,7 +79,8 @@ class Seals:
     Parameters
     ----------
     address
-        A folder or the URL of a supported store. Seals may lie at any depth; a seal's own folders are not looked into.
+        A folder or the URL of a supported store. Seals may lie at any depth, below another one too; a file that a seal
+        declares as its own source is none.
 
     Raises
     ------
@@ -126,7 +130,9 @@ class Seals:
                     else DiscoveredSeal(address, "", unread=f"{address} {listed[path]}")
                 )
                 self._known[path] = listed[path], found
-        return [self._known[path][1] for path in sorted(listed) if path in self._known]
+        seen = [self._known[path][1] for path in sorted(listed) if path in self._known]
+        nested = {address: digest for one in seen for address, digest in one.nested.items()}
+        return [one for one in seen if nested.get(one.address) != one.digest]
 
     def _require_prefix(self) -> None:
         """Refuse a prefix below which nothing is: it is to a bucket what a folder that is not there is to a disk."""
@@ -159,9 +165,16 @@ def sighting(address: str, raw: bytes) -> DiscoveredSeal:
     manifest, _ = parse_manifest(raw)
     if manifest is None:
         return DiscoveredSeal(address, digest)
-    return DiscoveredSeal(
-        address, digest, manifest.alpha_id, manifest.sealed_at, FOLDER_KIND in manifest.kinds
-    )
+    source = manifest.kinds.get(FOLDER_KIND)
+    nested = {}
+    if source is not None and source.files is not None:
+        folder = f"{address}/{source.path.rstrip('/')}"
+        nested = {
+            f"{folder}/{name}".removesuffix(f"/{MANIFEST_FILE}"): sha256
+            for name, sha256 in source.files.items()
+            if name.rsplit("/", 1)[-1] == MANIFEST_FILE
+        }
+    return DiscoveredSeal(address, digest, manifest.alpha_id, manifest.sealed_at, source is not None, nested)
 
 
 def named(addresses: Iterable[str]) -> list[DiscoveredSeal]:

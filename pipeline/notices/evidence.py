@@ -125,7 +125,8 @@ def _cross_sections(columns: Collection[str], read: ReadColumns) -> tuple[CrossS
         # A name that stands first among all stood first among those seen so far.
         chosen = np.flatnonzero(np.isin(np.arange(seen.size), symbols.first(seen))[codes])
         day = np.repeat(_days(runs.heads["date"]), runs.lengths)
-        kept.append([column[chosen] for column in (day, codes, *(rows[name].to_numpy() for name in values))])
+        figures = [rows[name].to_numpy()[chosen] for name in values]
+        kept.append([day[chosen], codes[chosen], *figures])
     days, place = np.unique(np.concatenate([days for days, _ in sizes]), return_inverse=True)
     if not days.size:
         return None, _EMPTY

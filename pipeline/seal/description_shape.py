@@ -128,11 +128,14 @@ def expectation(field: Field) -> str:
         return f"a list of {field.minimum:g}"
     if field.type is FieldType.INTEGER and field.minimum is not None:
         return f"an integer, at least {field.minimum:g}"
+    if field.maximum is not None and field.type in (FieldType.ARRAY, FieldType.TEXT):
+        of = "entries" if field.type is FieldType.ARRAY else "characters"
+        return f"{_WORDS[field.type]} of at most {field.maximum:,.0f} {of}"
     return _WORDS[field.type]
 
 
 def _bounded(field: Field, value: Any) -> bool:
-    if field.type is FieldType.ARRAY:
+    if field.type in (FieldType.ARRAY, FieldType.TEXT):
         value = len(value)
     elif field.type not in (FieldType.INTEGER, FieldType.NUMBER):
         return True

@@ -11,12 +11,13 @@ from pipeline.rule import Finding, Level, examples_wanted, limited, rule
 from pipeline.seal.description_shape import DescriptionShape, ShapeProblem
 from pipeline.seal.records import METRICS, RecordProblem, SealedRecords
 from pipeline.seal.strict_json import NotJson
+from schemas.kinds import MAX_DEPTH, MAX_KEYS
 
 
 @rule(
     "metrics.record",
     "Each record of metrics.json has its fields with their types, its period fits its scope, "
-    "and (name, scope, period) is unique.",
+    f"and (name, scope, period) is unique; the document has at most {MAX_KEYS['metrics']:,} keys and {MAX_DEPTH} levels.",
     "Seal every figure once, with all seven fields; overall figures have period null, others a year or a month.",
     level=Level.FILE,
     needs={"metrics": ()},
@@ -52,7 +53,8 @@ def metrics_record(records: SealedRecords) -> Finding | None:
 
 @rule(
     "description.object",
-    "description.json is one JSON object, in UTF-8, without NaN, Infinity or a key given twice.",
+    "description.json is one JSON object, in UTF-8, without NaN, Infinity or a key given twice, of at most "
+    f"{MAX_KEYS['description']:,} keys and {MAX_DEPTH} levels.",
     "Write the description as a plain JSON object, or leave the kind out of the seal.",
     level=Level.FILE,
     needs={"description": ()},
@@ -67,8 +69,9 @@ def description_object(problem: NotJson | None) -> Finding | None:
 @rule(
     "description.shape",
     "What description.json holds has the documented shape: texts, lists, objects, numbers and days where they "
-    "belong, and only listed words where words are listed. Any key may be left out or null.",
-    "Write each part as the schema of the description in docs/openapi.json says, or leave it out.",
+    "belong, only listed words where words are listed, and no text or list longer than documented. Any key may be left out "
+    "or null.",
+    "Write each part as the schema of the description in docs/openapi.json says, shorten it, or leave it out.",
     level=Level.FILE,
     needs={"description": ()},
 )

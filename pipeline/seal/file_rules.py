@@ -12,7 +12,7 @@ from pipeline.seal.casting import CastProblem
 from pipeline.seal.engine_words import nearest
 from pipeline.seal.manifest import KeyProblem
 from pipeline.seal.parquet_structure import EXPANSION, FREE_BYTES
-from schemas.kinds import CLOCK_SKEW, EARLIEST, MAX_BYTES, MAX_ROWS
+from schemas.kinds import CLOCK_SKEW, EARLIEST, MAX_BYTES, MAX_DEPTH, MAX_KEYS, MAX_ROWS
 from schemas.tables import TABLES
 
 OTHER_BYTES: Final = 2**33
@@ -67,7 +67,8 @@ class FileFact:
 
 @rule(
     "seal.manifest",
-    "seal.json is a JSON object, every key has its type, and its version is one this pipeline reads.",
+    f"seal.json is a JSON object of at most {MAX_KEYS['seal']:,} keys and {MAX_DEPTH} levels, every key has its type, and its "
+    "version is one this pipeline reads.",
     "Let the engine write seal.json again, last of all files, with the keys and types of seal format 1.",
     level=Level.FILE,
 )

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pipeline.seal.declared_differences import DeclaredDifferences, read_declared
 from pipeline.seal.strict_json import NotJson, parse_json
-from schemas.kinds import ALPHA_ID, KINDS, SEAL_VERSION, SOURCE_ALPHA_ID, TABLE_KINDS
+from schemas.kinds import ALPHA_ID, KINDS, MAX_KINDS, SEAL_VERSION, SOURCE_ALPHA_ID, TABLE_KINDS
 from schemas.table import Bound
 
 MANIFEST_FILE: Final = "seal.json"
@@ -118,7 +118,7 @@ def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[KeyProblem, ...]]
         they stay inside the seal is the rule ``seal.path``. The keys that may be null may also be left out.
     """
     try:
-        document = parse_json(raw)
+        document = parse_json(raw, "seal")
     except NotJson as error:
         return None, (KeyProblem("(file)", str(error), "a JSON object in UTF-8"),)
     if not isinstance(document, dict):
@@ -224,7 +224,12 @@ def _declared(reader: _Reader) -> DeclaredDifferences:
 
 
 def _kinds(reader: _Reader) -> dict[str, KindEntry]:
-    declared = reader.take("kinds", lambda v: isinstance(v, dict), "an object of kinds", {})
+    declared = reader.take(
+        "kinds",
+        lambda v: isinstance(v, dict) and len(v) <= MAX_KINDS,
+        f"an object of at most {MAX_KINDS} kinds",
+        {},
+    )
     return {kind: _entry(reader, kind, value) for kind, value in declared.items()}
 
 

@@ -66,7 +66,7 @@ class SealedRecords:
 def decode_metrics(raw: bytes) -> SealedRecords:
     """Decode a ``metrics.json``; never raises on a bad file: what is wrong stands in the problems."""
     try:
-        document = parse_json(raw, constants=True)
+        document = parse_json(raw, "metrics", constants=True)
     except NotJson as error:
         return _unreadable(str(error))
     records = document.get("records") if isinstance(document, dict) else None
@@ -100,7 +100,7 @@ def decode_description(raw: bytes) -> dict[str, Any]:
     NotJson
         When it is not a JSON object.
     """
-    document = parse_json(raw)
+    document = parse_json(raw, "description")
     if not isinstance(document, dict):
         raise NotJson("it is JSON, yet no object")
     return document

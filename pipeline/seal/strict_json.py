@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, NoReturn
+import re
+from collections import Counter
+from typing import Any, Final, NoReturn
+
+from schemas.kinds import MAX_DEPTH, MAX_KEYS
+
+# One that is not closed reaches to the end, so that each byte is looked at once.
+_STRINGS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+_BRACKETS: Final = re.compile(rb"[\[{\]}]")
 
 
 class NotJson(ValueError):
     """The bytes are not an unambiguous JSON document; the message says why."""
 
 
-def parse_json(raw: bytes, *, constants: bool = False) -> Any:
+def parse_json(raw: bytes, kind: str, *, constants: bool = False) -> Any:
     """Parse a UTF-8 JSON document.
 
     Parameters
     ----------
     raw
         The bytes of the file.
+    kind
+        What it is: how many keys it may have follows from that.
     constants
         Whether ``NaN`` and ``Infinity``, which are no JSON, are read as the numbers they mean. The metrics are
         read so, since the rule on finite values names the record rather than the file.
@@ -31,8 +41,9 @@ def parse_json(raw: bytes, *, constants: bool = False) -> Any:
     ------
     NotJson
         On bytes that are not UTF-8, on a syntax error, a key given twice, a number beyond a double, half of a
-        surrogate pair, or nesting too deep to follow.
+        surrogate pair, more keys than its kind may have, or more than :data:`~schemas.kinds.MAX_DEPTH` levels of nesting.
     """
+    _require_bounded(raw, MAX_KEYS[kind])
     try:
         document = json.loads(
             raw.decode("utf-8"),
@@ -44,16 +55,28 @@ def parse_json(raw: bytes, *, constants: bool = False) -> Any:
         json.dumps(document, ensure_ascii=False).encode("utf-8")
     except NotJson:
         raise
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise NotJson(_reason(error)) from error
     return document
+
+
+def _require_bounded(raw: bytes, most_keys: int) -> None:
+    """Refuse what would take long to parse, or more levels than those who walk through it can follow."""
+    outside = _STRINGS.sub(b"", raw)
+    keys = outside.count(b":")
+    if keys > most_keys:
+        raise NotJson(f"it has {keys:,} keys; at most {most_keys:,} are read")
+    depth = 0
+    for bracket in _BRACKETS.findall(outside):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > MAX_DEPTH:
+            raise NotJson(f"it is nested more than {MAX_DEPTH} levels deep")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
         raise NotJson(f"the key {twice!r} stands twice in one object")
     return found
 
@@ -63,15 +86,13 @@ def _finite(text: str) -> float:
     return value if math.isfinite(value) else _refuse(text)
 
 
-def _reason(error: ValueError | RecursionError) -> str:
+def _reason(error: ValueError) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is not UTF-8"
     if isinstance(error, UnicodeEncodeError):
         return "a string holds half of a surrogate pair"
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at line {error.lineno}, column {error.colno}"
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply"
     return "it holds an integer with too many digits"
 
 

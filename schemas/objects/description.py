@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from schemas.field import anything, array, day, flag, mapping, number, record, text, texts, whole
+from schemas.field import (
+    Field,
+    FieldType,
+    anything,
+    array,
+    day,
+    flag,
+    mapping,
+    number,
+    record,
+    text,
+    texts,
+    whole,
+)
 from schemas.units import Unit
 
 PAPER_ROLES: Final = ("seed", "mechanism", "validation", "contradiction")
@@ -13,16 +27,26 @@ CADENCES: Final = ("intraday", "daily", "weekly")
 ADDRESS_KEYS: Final = ("algo_id", "alpha_id")
 """Keys that say where the description is served; the manifest of a seal says so, its description does not."""
 YEAR: Final = r"^\d{4}$"
+MAX_LINE: Final = 1_000
+"""Most characters of what lists and comparisons show of an alpha."""
+MAX_TEXT: Final = 50_000
+"""Most characters of any other text."""
+MAX_LABELS: Final = 100
+"""Most tags and cadences: lists show them."""
+MAX_ENTRIES: Final = 1_000
+"""Most entries of any other list."""
 
 _NULL: Final = {"nullable": True}
+
+_LABEL: Final = text("", "One entry.", maximum=100)
 
 CLASSIFICATION: Final = record(
     "classification",
     "Where the alpha belongs.",
-    text("structure", "How the signal is arranged, such as cross_sectional.", **_NULL),
-    text("method", "What it is made of, such as price_based.", **_NULL),
-    texts("frequency", f"Cadences ({', '.join(CADENCES)}), as sealed.", **_NULL),
-    texts("tags", "Free labels.", **_NULL),
+    text("structure", "How the signal is arranged, such as cross_sectional.", maximum=MAX_LINE, **_NULL),
+    text("method", "What it is made of, such as price_based.", maximum=MAX_LINE, **_NULL),
+    array("frequency", f"Cadences ({', '.join(CADENCES)}), as sealed.", _LABEL, maximum=MAX_LABELS, **_NULL),
+    array("tags", "Free labels.", _LABEL, maximum=MAX_LABELS, **_NULL),
 )
 
 THESIS: Final = record(
@@ -123,14 +147,26 @@ SOURCE_PAPER: Final = record(
     text("rationale", "Why it is named.", **_NULL),
 )
 
-DESCRIPTION: Final = record(
+
+def _bounded(field: Field) -> Field:
+    """Bound every text and list below a declaration that has no bound of its own."""
+    most = {FieldType.TEXT: MAX_TEXT, FieldType.ARRAY: MAX_ENTRIES}.get(field.type)
+    return replace(
+        field,
+        maximum=most if field.maximum is None and not field.vocabulary else field.maximum,
+        fields=tuple(_bounded(member) for member in field.fields),
+        items=None if field.items is None else _bounded(field.items),
+    )
+
+
+_DESCRIPTION: Final = record(
     "description",
     "The written description of an alpha. Every key is always there; what the run did not seal is null.",
     text("algo_id", "The alpha's address."),
     text("alpha_id", "The same address under its older name.", deprecated=True),
-    text("name", "Readable title."),
-    text("tldr", "The thesis in one line.", **_NULL),
-    text("copyright", "Copyright line.", **_NULL),
+    text("name", "Readable title.", maximum=MAX_LINE),
+    text("tldr", "The thesis in one line.", maximum=MAX_LINE, **_NULL),
+    text("copyright", "Copyright line.", maximum=MAX_LINE, **_NULL),
     CLASSIFICATION,
     THESIS,
     SIGNAL,
@@ -139,3 +175,4 @@ DESCRIPTION: Final = record(
     array("source_papers", "Publications behind the alpha; empty when none were sealed.", SOURCE_PAPER),
     model="Description",
 )
+DESCRIPTION: Final = _bounded(_DESCRIPTION)

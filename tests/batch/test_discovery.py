@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -28,8 +29,17 @@ def test_seals_are_found_at_any_depth_once_they_are_finished(tmp_path: Path, sea
     first, second = seal("Test_a", "x/y"), seal("Test_b", "x")
     unfinished = seal("Test_c", "z")
     (unfinished / "seal.json").rename(unfinished / "seal.json.part")
-    # What a run seals of its own folders is its own affair.
-    (first / "source" / "seal.json").write_text("{}")
+    # What a run seals as its own source is no seal.
+    copied = first / "source" / "example" / "seal.json"
+    copied.parent.mkdir()
+    copied.write_text((second / "seal.json").read_text())
+    digest = hashlib.sha256(copied.read_bytes()).hexdigest()
+
+    def declare(manifest: dict[str, Any]) -> dict[str, Any]:
+        manifest["kinds"]["source"]["files"]["example/seal.json"] = digest
+        return manifest
+
+    rewrite(first, "seal", declare)
     seals = Seals(str(tmp_path / "seals"))
     assert [one.address for one in seals.scan()] == [str(second), str(first)]
     assert [one.alpha_id for one in seals.scan()] == ["Test_b", "Test_a"]

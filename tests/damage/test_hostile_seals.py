@@ -20,10 +20,12 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline.__main__ import cli
+from pipeline.batch.discover import Seals
 from pipeline.batch.process import WorkerProcess
 from pipeline.rules import RULES
 from pipeline.seal.regular_file import NotRegular, TooLarge, read_regular
-from schemas.kinds import MAX_BYTES, MAX_ROWS
+from schemas.kinds import MAX_BYTES, MAX_KEYS, MAX_ROWS
+from schemas.objects.description import MAX_LABELS
 from tests.support.forged_parquet import forge_footer, forge_page, put, put_values, set_rows
 from tests.support.harmful_calls import die
 from tests.support.pipeline_command import report
@@ -125,6 +127,62 @@ def dictionary_of_billions(seal: Path) -> None:
     _forge(seal, "pnl", partial(forge_page, change=put_values(2**31 - 1), dictionary=True))
 
 
+def manifest_of_many_keys(seal: Path) -> None:
+    rewrite(seal, "seal", lambda found: found | {f"key_{number}": 0 for number in range(400_000)})
+
+
+def manifest_of_many_equal_keys(seal: Path) -> None:
+    path = seal / "seal.json"
+    path.write_text("{" + '"a": 0, ' * (MAX_KEYS["seal"] - 20) + path.read_text().lstrip("{ \n"))
+
+
+def manifest_of_many_kinds(seal: Path) -> None:
+    def add(document: dict[str, Any]) -> dict[str, Any]:
+        none = {"path": "none", "sha256": "0" * 64, "bytes": 0}
+        document["kinds"] |= {f"kind_{number}": none for number in range(20_000)}
+        return document
+
+    rewrite(seal, "seal", add)
+
+
+def manifest_of_many_levels(seal: Path) -> None:
+    path = seal / "seal.json"
+    path.write_text(path.read_text().rstrip("} \n") + f'}}, "deep": {"[" * 100_000}{"]" * 100_000}}}')
+
+
+def manifest_of_open_strings(seal: Path) -> None:
+    (seal / "seal.json").write_bytes(b'"\\' * (MAX_BYTES["seal"] // 2))
+
+
+def description_of_many_levels(seal: Path) -> None:
+    rewrite(seal, "description", lambda found: found | {"thesis": _nested(900)})
+
+
+def description_of_many_keys(seal: Path) -> None:
+    years = {f"key_{number}": "x" for number in range(100_000)}
+    rewrite(seal, "description", lambda found: found | {"more": years})
+
+
+def metrics_of_many_levels(seal: Path) -> None:
+    rewrite(seal, "metrics", lambda found: {"records": [*found["records"], _nested(900)]})
+
+
+def _nested(levels: int) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+def a_summary_of_millions(seal: Path) -> None:
+    rewrite(seal, "description", lambda found: found | {"tldr": "x" * 3_900_000})
+
+
+def many_tags(seal: Path) -> None:
+    tags = [f"tag {number}" for number in range(MAX_LABELS + 1)]
+    rewrite(seal, "description", lambda found: found | {"classification": {"tags": tags}})
+
+
 @cache
 def equal_weeks(rows: int) -> bytes:
     """Return a few bytes that are so many rows; to write them takes a second."""
@@ -159,6 +217,16 @@ HOSTILE: dict[Callable[[Path], None], str] = {
     page_of_less_than_nothing: "table.columns",
     dictionary_of_billions: "table.columns",
     equal_rows: "table.columns",
+    manifest_of_many_keys: "seal.manifest",
+    manifest_of_many_equal_keys: "seal.manifest",
+    manifest_of_many_kinds: "seal.manifest",
+    manifest_of_many_levels: "seal.manifest",
+    manifest_of_open_strings: "seal.manifest",
+    description_of_many_levels: "description.object",
+    description_of_many_keys: "description.object",
+    metrics_of_many_levels: "metrics.record",
+    a_summary_of_millions: "description.shape",
+    many_tags: "description.shape",
 }
 
 
@@ -201,6 +269,31 @@ def test_no_hostile_seal_costs_a_good_one(tmp_path: Path, apart: str) -> None:
         assert rule in RULES
     if "--from" not in options:
         assert [entry["error"] for entry in result if len(entry["seal"]) > 5000] == ["SealUnreadable"] * 2
+
+
+def test_neither_deep_folders_nor_a_seal_above_hide_the_others(tmp_path: Path) -> None:
+    seals = tmp_path / "seals"
+    small = partial(make_seal, weeks=14, raw=False)
+    small(seals, alpha_id="aaa")
+    small(seals / "team", alpha_id="zzz")
+    (seals / "seal.json").write_text("{}")
+    os.mkfifo(seals / "team" / "seal.json")
+    deep = os.open(seals / "aaa", os.O_RDONLY)
+    for _ in range(1_200):
+        os.mkdir("d", dir_fd=deep)
+        below = os.open("d", os.O_RDONLY, dir_fd=deep)
+        os.close(deep)
+        deep = below
+    os.close(deep)
+    code, result = run("build", "--datasets", str(tmp_path / "root"), "--json", "--from", str(seals))
+    assert code == 1
+    assert {Path(entry["seal"]).name: entry["outcome"] for entry in result} == {
+        "seals": "refused",
+        "team": "refused",
+        "aaa": "built",
+        "zzz": "built",
+    }
+    assert list(Seals(str(seals / "aaa" / "source")).scan()) == []
 
 
 def test_a_timestamp_in_nanoseconds_is_taken(tmp_path: Path) -> None:
