@@ -224,7 +224,8 @@ def ledger_bands(
     Parameters
     ----------
     starting, ending, risk_free, turnover : Floats, shape (n_sessions,)
-        Columns of the ledger over the window, in order of date. Sessions that lack one of them are not drawn.
+        Columns of the ledger over the window, in order of date. Sessions that lack one of them are not drawn; where
+        none has a rate, its figure is withheld.
     draw : numpy.random.Generator
         Where randomness comes from.
 
@@ -238,6 +239,11 @@ def ledger_bands(
     returns = solvent_returns(starting, ending)
     if isinstance(returns, Unavailable):
         return Bands(dict.fromkeys(LEDGER_FIGURES, returns))
+    estimates = {
+        name: measure(starting, ending, risk_free, turnover) for name, measure in LEDGER_FIGURES.items()
+    }
+    if np.isnan(risk_free).all():
+        risk_free = np.zeros_like(risk_free)  # the figure that takes it is withheld; the others do without
     known = ~np.isnan(returns + risk_free + turnover)
     opening = float(starting[0]) if starting.size else 0.0
     rows = np.stack([returns[known], risk_free[known], turnover[known]])
@@ -245,9 +251,6 @@ def ledger_bands(
     def sampled(places: Places) -> Sampled:
         return _ledger_samples(rows[0][places], rows[1][places], rows[2][places], opening)
 
-    estimates = {
-        name: measure(starting, ending, risk_free, turnover) for name, measure in LEDGER_FIGURES.items()
-    }
     return _bands(estimates, rows[0], "sessions", sampled, draw)
 
 

@@ -49,11 +49,13 @@ def excess_sharpe(starting: Floats, ending: Floats, risk_free: Floats) -> float 
     Returns
     -------
     float or Unavailable
-        As :func:`information_ratio`; a session without a rate is left out.
+        As :func:`information_ratio`; a session without a rate is left out, and the figure withheld where none has one.
     """
     returns = solvent_returns(starting, ending)
     if isinstance(returns, Unavailable):
         return returns
+    if risk_free.size and np.isnan(risk_free).all():
+        return Unavailable("insufficient_data", "no rate at which cash earns is stated")
     return annualised_sharpe(measured(returns - risk_free), "daily excess returns")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from datasets.figures import ratios
-from datasets.figures.series import DAYS_PER_YEAR, SESSIONS_PER_YEAR, Dates, Floats
+from datasets.figures.series import DAYS_PER_YEAR, SESSIONS_PER_YEAR, Dates, Floats, measured
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices import CHANCE, NOTICES, SESSIONS_ALLOWED
@@ -225,7 +225,10 @@ def _sessions(ledger: Ledger) -> NoticeOutcome | str:
 def _risk_free_rate(ledger: Ledger) -> NoticeOutcome | str:
     if not ledger.dates.size:
         return f"{ledger.book} has no session"
-    rate = float(ledger["risk_free_return"].mean()) * SESSIONS_PER_YEAR
+    rates = measured(ledger["risk_free_return"])
+    if not rates.size:
+        return f"no rate at which cash of {ledger.book} earns is stated"
+    rate = float(rates.mean()) * SESSIONS_PER_YEAR
     return judged(
         "book.risk_free_rate", rate, f"Cash of {ledger.book} earned {rate:.1%} a year.", book=ledger.book
     )

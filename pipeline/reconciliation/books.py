@@ -62,5 +62,6 @@ def ratio(numerator: Floats, denominator: Floats) -> Floats:
 
 
 def carry_by_convention(start: Floats, rate: Floats) -> dict[str, Floats]:
-    """Interest on cash under each convention of :data:`CARRY`."""
+    """Interest on cash under each convention of :data:`CARRY`; none where no rate is stated, NaN."""
+    rate = np.nan_to_num(rate)
     return {"cash": start * rate, "positive_cash": np.maximum(start, 0.0) * rate}

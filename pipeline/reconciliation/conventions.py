@@ -228,9 +228,8 @@ def _risk_free(span: Daily) -> Floats:
 
 
 def _compounded_rate(periods: int, span: Daily) -> float | None:
-    if not span.risk_free.size:
-        return None
-    return float(np.expm1(np.log1p(span.risk_free).mean() * periods))
+    rates = measured(span.risk_free)
+    return float(np.expm1(np.log1p(rates).mean() * periods)) if rates.size else None
 
 
 def _total(span: Daily) -> float | None:

@@ -35,7 +35,13 @@ PORTFOLIO: Final = Table(
         _money("execution_cost", "Fees and modelled impact of the day's fills, negative or 0."),
         _money("borrow_cashflow", "Borrow cost of the short side accrued that day, negative or 0."),
         _money("cash_carry", "Interest credited on cash."),
-        Column("risk_free_return", Type.F64, Unit.RATIO, "Rate of the session at which cash earns."),
+        Column(
+            "risk_free_return",
+            Type.F64,
+            Unit.RATIO,
+            "Rate of the session at which cash earns; null where none was stated, and then nothing is credited.",
+            nullable=True,
+        ),
         _money("rounding_adjustment", "Residual that closes the ledger's identity."),
         Column(
             "equity_basis",

@@ -18,6 +18,7 @@ from alpha_results_seal.scores import tail_weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import datasets
 from pipeline.rules.checking import check
 from pipeline.seal import Seal
 from schemas.kinds import REQUIRED_KINDS
@@ -102,7 +103,7 @@ def test_the_books_are_the_equal_tails_and_forward_returns_those_of_the_prices_g
     for symbol, found in decisions.select("symbol", "forward_return").iter_rows():
         opened = prices["open"][symbol]
         assert found == pytest.approx(opened[int(next_monday)] / opened[int(monday)] - 1.0, rel=1e-12)
-    assert any("no costs were given" in note for note in ledger.notes)
+    assert any("no cost of trading was stated" in note for note in ledger.notes)
     assert any("no calendar was given" in note for note in ledger.notes)
 
 
@@ -230,3 +231,21 @@ def test_the_command_writes_the_same_seal_and_says_what_it_assumed(tmp_path: Pat
     )
     assert json.loads(other.stdout)["rows"]["rebalances"] == 14
     assert not any("no calendar" in note for note in json.loads(other.stdout)["notes"])
+
+
+def test_a_rate_that_nobody_stated_is_null_and_what_needs_it_is_withheld(tmp_path: Path) -> None:
+    ledger = Ledger.from_scores(SCORES, market(5))
+    assert ledger.tables["portfolio"]["risk_free_return"].null_count() == ledger.tables["portfolio"].height
+    SealWriter(tmp_path / "seal", alpha_id="Test_scores").add_ledger(ledger).write()
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline", "build", "--strict", str(tmp_path / "seal"), "--datasets", str(tmp_path / "root")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    metrics = datasets.open(str(tmp_path / "root"))["Test_scores"].metrics()
+    excess, sharpe = metrics["core"]["excess_sharpe"], metrics["core"]["sharpe"]
+    assert (excess["value"], excess["status"], sharpe["status"]) == (None, "not_measurable", "available")
+    assert "no rate at which cash earns is stated" in json.dumps(metrics)
+    stated = Ledger.from_scores(SCORES, market(5), costs=Costs(interest={DAYS[20].item(): 0.0001}))
+    rates = stated.tables["portfolio"].filter(pl.col("risk_free_return").is_not_null())
+    assert rates["date"].unique().to_list() == [DAYS[20].item()]

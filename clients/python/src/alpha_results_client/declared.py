@@ -289,7 +289,7 @@ ROWS: dict[str, tuple[Column, ...]] = {
         Column('execution_cost', 'float', 'equity units', False, False),
         Column('borrow_cashflow', 'float', 'equity units', False, False),
         Column('cash_carry', 'float', 'equity units', False, False),
-        Column('risk_free_return', 'float', 'ratio', False, False),
+        Column('risk_free_return', 'float', 'ratio', False, True),
         Column('rounding_adjustment', 'float', 'equity units', False, False),
         Column('equity_basis', 'float', 'base currency', False, False),
         Column('gross_notional', 'float', 'equity units', False, False),

@@ -110,7 +110,7 @@ class Book:
         self.shares[at] = after
 
     def close(
-        self, day: dt.date, instant: dt.datetime, marks: Floats, borrow: float, interest: float
+        self, day: dt.date, instant: dt.datetime, marks: Floats, borrow: float, interest: float | None
     ) -> None:
         """End a session: mark what is held, charge what is short, credit cash, and record all of it.
 
@@ -121,7 +121,7 @@ class Book:
         marks
             Shape (N,): the prices of the close; read only where something is held.
         borrow, interest
-            Rates of the session.
+            Rates of the session; an interest of None is not stated, and nothing is credited.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class Book:
         charged = np.where(after < 0, borrow * after, 0.0)
         cost = 0.0 - self._cost
         named = np.flatnonzero(held | (self.notional != 0) | self._filled)
-        carry = self.cash * interest
+        carry = 0.0 if interest is None else self.cash * interest
         flows = float(charged.sum()) + carry
         cash = self.cash - float(self._paid.sum()) + float(cost.sum()) + flows
         value = float(after.sum())
@@ -193,7 +193,9 @@ class Book:
         }  # fmt: skip
         trades = pl.DataFrame(self._fills, schema=schema, orient="row")
         return {
-            "portfolio": pl.DataFrame(self._sessions).with_columns(pl.col("timestamp").cast(moment)),
+            "portfolio": pl.DataFrame(self._sessions, infer_schema_length=None).with_columns(
+                pl.col("timestamp").cast(moment), pl.col("risk_free_return").cast(number)
+            ),
             "positions": pl.concat(self._held),
             "pnl": pl.concat(self._earned),
             "trades": trades.sort("timestamp", "symbol", maintain_order=True),

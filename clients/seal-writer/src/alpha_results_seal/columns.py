@@ -62,7 +62,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("execution_cost", "float"),
         Column("borrow_cashflow", "float"),
         Column("cash_carry", "float"),
-        Column("risk_free_return", "float"),
+        Column("risk_free_return", "float", nullable=True),
         Column("rounding_adjustment", "float"),
         Column("gross_notional", "float"),
         Column("net_notional", "float"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from alpha_results_seal.errors import SealError
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Rates that a ledger charges and credits; all 0 unless said.
+    """Rates that a ledger charges and credits. What is not stated is not charged, and no rate of interest is sealed.
 
     Attributes
     ----------
@@ -23,8 +23,8 @@ class Costs:
     borrow
         Charge of a session on what is short at its close, as a fraction of its value.
     interest
-        Return of a session on the cash of its morning, also where that is negative; one rate, or one by session
-        (0 on sessions it does not name). It is sealed as ``risk_free_return``.
+        Return of a session on the cash of its morning, also where that is negative; one rate, or one by session. It is
+        sealed as ``risk_free_return``, null where it is not stated: then nothing is credited.
 
     Raises
     ------
@@ -35,7 +35,7 @@ class Costs:
     fee: float = 0.0
     impact: float = 0.0
     borrow: float = 0.0
-    interest: float | Mapping[dt.date, float] = field(default=0.0)
+    interest: float | Mapping[dt.date, float] | None = None
 
     def __post_init__(self) -> None:
         for name in ("fee", "impact", "borrow"):
@@ -47,6 +47,19 @@ class Costs:
                 f"Costs.impact is {self.impact}: a sale would pay for itself; 0.001 is ten basis points."
             )
 
-    def rate_on(self, day: dt.date) -> float:
-        """Return the interest of one session."""
-        return float(self.interest.get(day, 0.0)) if isinstance(self.interest, Mapping) else self.interest
+    def rate_on(self, day: dt.date) -> float | None:
+        """Return the interest of one session; None where it is not stated."""
+        return self.interest.get(day) if isinstance(self.interest, Mapping) else self.interest
+
+    def notes(self, *, traded: bool) -> list[str]:
+        """Say which rates were not stated; those of trading only where a ledger has no fills of its own (`traded`)."""
+        found = []
+        if traded and not (self.fee or self.impact):
+            found.append("no cost of trading was stated: fills are at the price itself and without a fee")
+        if not self.borrow:
+            found.append("no rate of borrowing was stated: what is short is charged nothing")
+        if self.interest is None:
+            found.append(
+                "no rate of interest was stated: cash earns nothing, and figures above the risk-free rate are withheld"
+            )
+        return found

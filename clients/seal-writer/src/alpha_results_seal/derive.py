@@ -90,9 +90,12 @@ def _portfolio(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> pl.Da
     for name, of in (("starting_equity", "ending_equity"), ("cash_start", "cash_end")):
         ledger = _added(ledger, name, pl.col(of).shift(1).over("book").fill_null(equity_basis), of)
     ledger = _added(
+        ledger, "risk_free_return", pl.lit(None, pl.Float64)
+    )  # a rate that is not stated is not 0
+    ledger = _added(
         ledger,
         "cash_carry",
-        pl.col("cash_start") * pl.col("risk_free_return"),
+        (pl.col("cash_start") * pl.col("risk_free_return")).fill_null(0.0),
         "cash_start",
         "risk_free_return",
     )

@@ -126,7 +126,7 @@ class Ledger:
         tails
             Share of the names in each tail, at most 0.5; one name at least. Names that tie where a tail ends share its places.
         costs
-            What trading and holding cost; nothing unless given.
+            What trading and holding cost; what is not stated costs nothing.
         calendar
             Sessions and hours; New York's hours on the days with prices unless given.
         equity_basis
@@ -151,8 +151,6 @@ class Ledger:
             f"filled at the {'close' if market.opens is None else 'open'} of the session after",
         ]
         assumed = []
-        if costs is None:
-            assumed.append("no costs were given: trading, borrowing and idle cash cost and earn nothing")
         if calendar is None:
             assumed.append(
                 f"no calendar was given: days with prices are sessions, {NEW_YORK.open} to {NEW_YORK.close} {NEW_YORK.zone}"
@@ -203,6 +201,7 @@ class Ledger:
             for name in ("given_on", "date")
         )
         notes = market.notes(state, scored=scored is not None, decided=True) + moved_note(days, dates)
+        notes += costs.notes(traded=True)
         return cls(tables, equity_basis, tuple(notes))
 
     @classmethod
@@ -272,6 +271,7 @@ class Ledger:
         notes.append(
             "target weights and scores are not known: no decisions are sealed, and the run is incomplete"
         )
+        notes += (costs or Costs()).notes(traded=False)
         for column, said in ASSUMED.items():
             if column not in table(fills, "fills").columns:
                 notes.append(said)
