@@ -112,6 +112,10 @@ class Alpha(Snapshot):
         ]
         return pl.DataFrame(rows, schema=_AUDIT)
 
+    def costs(self, book: str = "long_short") -> dict[str, Any]:
+        """Return what trading and borrowing took of a book, as `/v1/alphas/{alpha}/costs` answers; errors as :meth:`risk`."""
+        return self.research("costs", book)
+
     def risk(self, book: str = "long_short") -> dict[str, Any]:
         """Return drawdowns, tails and rolling figures of a book, as `/v1/alphas/{alpha}/risk` answers.
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
+from datasets.figures.costs import Flows, costs
 from datasets.figures.equity import day
 from datasets.figures.risk import risk
 from datasets.figures.series import Dates
 from datasets.figures.withheld import settle
 from pipeline.snapshot_builder.ledgers import Books
 
+_FLOWS: Final = (
+    *("starting_equity", "ending_equity", "market_pnl", "execution_cost", "borrow_cashflow"),
+    *("risk_free_return", "turnover_notional", "turnover"),
+)
+"""Columns of the ledger, in the order of :class:`~datasets.figures.costs.Flows`."""
 Document = dict[str, dict[str, Any]]
 """Book, or :data:`schemas.metrics.families.WHOLE_RUN` -> the object served."""
 
@@ -30,7 +36,10 @@ def of_ledgers(portfolio: Books) -> dict[str, Document]:
     dict
         Family -> its document.
     """
-    return {"risk": {book: _risk(book, rows) for book, rows in portfolio.items()}}
+    return {
+        "costs": {book: _costs(book, rows) for book, rows in portfolio.items()},
+        "risk": {book: _risk(book, rows) for book, rows in portfolio.items()},
+    }
 
 
 def of_frames(frames: Mapping[tuple[str, str | None], pl.DataFrame]) -> dict[str, Document]:
@@ -43,6 +52,12 @@ def of_frames(frames: Mapping[tuple[str, str | None], pl.DataFrame]) -> dict[str
     """
     portfolio = {book: rows for (dataset, book), rows in frames.items() if dataset == "portfolio" and book}
     return of_ledgers(portfolio)
+
+
+def _costs(book: str, rows: pl.DataFrame) -> dict[str, Any]:
+    return settle(
+        {"book": book, **_span(_dates(rows)), **costs(Flows(*(_floats(rows, name) for name in _FLOWS)))}
+    )
 
 
 def _risk(book: str, rows: pl.DataFrame) -> dict[str, Any]:

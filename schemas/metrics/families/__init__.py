@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from schemas.metrics.families.costs import COSTS
 from schemas.metrics.families.family import Family
 from schemas.metrics.families.risk import RISK
 
-FAMILIES: Final[dict[str, Family]] = {family.name: family for family in (RISK,)}
+FAMILIES: Final[dict[str, Family]] = {family.name: family for family in (COSTS, RISK)}
 """By name, in the order of the documents."""
 
 WHOLE_RUN: Final = ""

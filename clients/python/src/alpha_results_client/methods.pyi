@@ -83,6 +83,8 @@ class RunMethods(Generic[F]):
         """What the alpha adds to an equal-weight book of others."""
     def luck(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, trials: int | None = None, trial_deviation: float | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure."""
+    def costs(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
+        """What trading and borrowing cost one book, its break-even, and its Sharpe ratio at other costs."""
     def risk(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
         """Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book."""
     def exposures(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmarks: str | Sequence[str] | None = None, rolling: int = 252, snapshot: str | None = None) -> dict[str, Any]:
@@ -161,6 +163,8 @@ class AsyncRunMethods(Generic[F]):
         """What the alpha adds to an equal-weight book of others."""
     async def luck(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, trials: int | None = None, trial_deviation: float | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure."""
+    async def costs(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
+        """What trading and borrowing cost one book, its break-even, and its Sharpe ratio at other costs."""
     async def risk(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
         """Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book."""
     async def exposures(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmarks: str | Sequence[str] | None = None, rolling: int = 252, snapshot: str | None = None) -> dict[str, Any]:

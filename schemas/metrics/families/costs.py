@@ -1,0 +1,123 @@
+"""Costs of a book: what trading and borrowing took, and what would be left if they were higher."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.metrics.families.family import Family, figure, of_the_run
+from schemas.metrics.field import MetricField, block, number, series
+from schemas.units import Unit
+
+MULTIPLES: Final = (0.0, 0.5, 1.0, 2.0, 3.0)
+"""Of the costs that were sealed."""
+_NET: Final = "period_return"
+_GROSS: Final = "period_return - (execution_cost + borrow_cashflow) / starting_equity"
+_NOVY_MARX: Final = "Novy-Marx and Velikov (2016), A Taxonomy of Anomalies and Their Trading Costs, Review of Financial Studies 29(1)"
+_PER_YEAR: Final = "per year"
+
+
+def _ratios(name: str, meaning: str, of: str) -> MetricField:
+    return block(
+        name,
+        meaning,
+        figure(
+            "annualised_return",
+            Unit.RATIO,
+            "Compounded return, per year.",
+            f"product of (1 + r) ^ (252 / sessions) - 1, r = {of}",
+        ),
+        figure(
+            "sharpe",
+            Unit.RATIO,
+            "Mean over deviation of the daily returns, annualised.",
+            f"mean / deviation (ddof 1) x sqrt(252) of r = {of}",
+            _NOVY_MARX,
+        ),
+        nullable=True,
+    )
+
+
+def _sized(name: str, meaning: str) -> MetricField:
+    return block(
+        name,
+        meaning,
+        number("annualised_return", Unit.RATIO, "Compounded return, per year.", nullable=True),
+        number("sharpe", Unit.RATIO, "Mean over deviation of the daily returns, annualised.", nullable=True),
+    )
+
+
+COSTS: Final = Family(
+    "costs",
+    "What trading and borrowing cost one book, its break-even, and its Sharpe ratio at other costs.",
+    of_the_run(
+        "costs",
+        "What trading and borrowing took of a book, and what would be left at other costs.",
+        _ratios("gross", "Before execution costs and borrow; interest on cash is in it.", _GROSS),
+        _ratios("net", "After them, as the ledger has it.", _NET),
+        figure(
+            "execution_cost",
+            Unit.RATIO,
+            "Fees and impact in parts of equity, per year.",
+            "-mean of execution_cost / starting_equity x 252",
+            unit_text=_PER_YEAR,
+        ),
+        figure(
+            "borrow_cost",
+            Unit.RATIO,
+            "Borrow in parts of equity, per year.",
+            "-mean of borrow_cashflow / starting_equity x 252",
+            unit_text=_PER_YEAR,
+        ),
+        figure(
+            "turnover",
+            Unit.RATIO,
+            "One-sided turnover, per year: `core.turnover`.",
+            "mean turnover x 252",
+            unit_text=_PER_YEAR,
+        ),
+        figure(
+            "cost_bp",
+            Unit.NONE,
+            "Fees and impact of what was traded.",
+            "-sum of execution_cost / sum of turnover_notional x 10,000",
+            unit_text="basis points of traded notional",
+        ),
+        figure(
+            "break_even_multiple",
+            Unit.RATIO,
+            "Multiple of execution costs and borrow at which the market P&L pays for no more than them.",
+            "sum of market_pnl / starting_equity over -sum of (execution_cost + borrow_cashflow) / starting_equity",
+            _NOVY_MARX,
+        ),
+        figure(
+            "break_even_bp",
+            Unit.NONE,
+            "Execution cost at which market P&L less borrow is used up.",
+            "sum of (market_pnl + borrow_cashflow) / starting_equity over sum of turnover_notional / starting_equity x 10,000",
+            "Grundy and Martin (2001), Understanding the Nature of the Risks and the Source of the Rewards to Momentum Investing, "
+            "Review of Financial Studies 14(1)",
+            unit_text="basis points of traded notional",
+        ),
+        series(
+            "at_multiples",
+            "The run at multiples of its execution costs and borrow.",
+            number("multiple", Unit.RATIO, "Of the costs that were sealed.", minimum=0),
+            _sized(
+                "fixed_quantities",
+                "With the quantities that were sealed, and interest on the cash that is saved or spent: exact for a plan that does "
+                "not depend on equity.",
+            ),
+            _sized(
+                "fixed_weights",
+                "With quantities in proportion to equity, so that returns before costs stay: an approximation of a plan that "
+                "targets weights, since bands, caps and impact move with the costs.",
+            ),
+            formula="fixed_quantities: equity + D, D of a session = D before x (1 + risk_free_return) + (multiple - 1) "
+            "(execution_cost + borrow_cashflow); fixed_weights: gross return + multiple (execution_cost + borrow_cashflow) / starting_equity",
+            source=_NOVY_MARX,
+            nullable=True,
+        ),
+        model="Costs",
+    ),
+    ("portfolio.ledger",),
+)
