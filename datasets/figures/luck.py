@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from datasets.figures import bands
-from datasets.figures.bands import Band, Bands, Figure, ledger_bands, weekly_bands
+from datasets.figures.bands import Band, Bands, Figure, ledger_bands, resampled_places, weekly_bands
+from datasets.figures.data_snooping import DataSnooping, data_snooping
 from datasets.figures.equity import period_returns, solvent_returns
 from datasets.figures.overfitting import (
     Cuts,
@@ -43,6 +44,9 @@ _SEED_BYTES: Final = 6
 """Whole numbers of this size are exact in every JSON reader."""
 MAX_TESTED: Final = 1000
 """Trials that are compared at most: a thousand take a second or two."""
+TOO_MANY_TRIALS: Final = Unavailable(
+    "insufficient_data", f"the run sealed more than {MAX_TESTED} trials, too many to be compared here"
+)
 NO_TRIALS: Final = Unavailable(MISSING_KIND, "the run sealed no returns of its trials")
 
 
@@ -183,6 +187,9 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     cuts = None if isinstance(trials, Unavailable) else _cuts(trials.returns)
     plain, excess = _returns_measured(ledger, trials, cuts)
     daily, weekly = _daily_bands(ledger, seed), _weekly_bands(ic, seed)
+    snooped = _data_snooping(ledger, trials, daily.mean_block, seed)
+    if isinstance(snooped, Unavailable):
+        withheld["data_snooping"] = snooped.text
     data = {
         "book": query.book,
         "observations": plain.observations,
@@ -195,6 +202,7 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
             **_ratios(excess.moments, "excess.", withheld),
         },
         "overfitting": None if isinstance(tested, Unavailable) else asdict(tested),
+        "data_snooping": None if isinstance(snooped, Unavailable) else asdict(snooped),
         "bands": {
             name: _band(name, band, withheld) for name, band in {**daily.figures, **weekly.figures}.items()
         },
@@ -337,10 +345,28 @@ def _cuts(trials: Matrix) -> Cuts | None:
 
 def _overfitting(trials: Matrix) -> Overfitting | Unavailable:
     if trials.shape[1] > MAX_TESTED:
-        return Unavailable(
-            "insufficient_data", f"the run sealed more than {MAX_TESTED} trials, too many to be compared here"
-        )
+        return TOO_MANY_TRIALS
     return overfitting(trials)
+
+
+def _data_snooping(
+    ledger: Ledger | Unavailable, trials: TrialReturns | Unavailable, mean_block: float | None, seed: int
+) -> DataSnooping | Unavailable:
+    """Test the best trial by its returns less the risk-free return, in blocks as long as those of the ledger."""
+    if isinstance(trials, Unavailable):
+        return trials
+    if isinstance(ledger, Unavailable):
+        return ledger
+    if trials.returns.shape[1] > MAX_TESTED:
+        return TOO_MANY_TRIALS
+    rate = _on(trials.date, ledger)
+    known = ~np.isnan(rate)
+    if mean_block is None:
+        return Unavailable("insufficient_data", "the ledger is too short to choose blocks of days")
+    draw = np.random.Generator(np.random.PCG64([seed, 2]))
+    days = int(np.count_nonzero(known))
+    places = resampled_places(draw, bands.SAMPLES, max(1, days), mean_block)
+    return data_snooping(trials.returns[known] - rate[known, None], places, mean_block)
 
 
 def _closed(source: Source, query: LuckQuery) -> Unavailable | None:

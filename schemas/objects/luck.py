@@ -189,6 +189,27 @@ LUCK: Final = record(
         nullable=True,
     ),
     record(
+        "data_snooping",
+        "p-values of the hypothesis that no sealed trial earns more than the risk-free return, by the stationary bootstrap with the "
+        "samples and the mean block of the daily bands.",
+        *(
+            number(name, Unit.RATIO, meaning, minimum=0, maximum=1)
+            for name, meaning in (
+                (
+                    "reality_check",
+                    "White's Reality Check: of means as they are, every trial counted as if its own were 0.",
+                ),
+                (
+                    "spa",
+                    "Hansen's test of superior predictive ability: of studentised means, without trials clearly below 0.",
+                ),
+                ("spa_lower", "The same without any trial below 0: a lower bound."),
+                ("spa_upper", "The same with every trial: an upper bound."),
+            )
+        ),
+        nullable=True,
+    ),
+    record(
         "bands",
         "Percentile bands by the stationary bootstrap. Figures are computed over the window, also where the run sealed "
         "its own.",

@@ -83,7 +83,7 @@ def asked(api: ApiClient, key: str, alpha: str = ALPHA, **query: Any) -> dict[st
     conformance.check(ENDPOINTS["research.luck"], response)
     data: dict[str, Any] = json.loads(response.content, parse_constant=pytest.fail)["data"]
     nulls = {f"bands.{name}" for name, band in data["bands"].items() if band is None}
-    nulls |= {name for name in ("overfitting", "sessions_per_year") if data[name] is None}
+    nulls |= {name for name in ("overfitting", "data_snooping", "sessions_per_year") if data[name] is None}
     for under, figures in (("", data), ("excess.", data["excess"])):
         nulls |= {f"{under}{name}" for name in ("sharpe", "skewness", "kurtosis") if figures[name] is None}
         for name, member in (

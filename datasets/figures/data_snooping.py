@@ -1,0 +1,90 @@
+"""Whether the best of some trials is better than nothing, given that it was picked: Reality Check and SPA."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from datasets.figures.bands import MIN_OBSERVATIONS, Places
+from datasets.figures.overfitting import Matrix
+from datasets.figures.series import ROUNDING, Floats
+from datasets.figures.unavailable import Unavailable, no_variation, too_few
+
+
+@dataclass(frozen=True, slots=True)
+class DataSnooping:
+    """p-values of the hypothesis that no trial has a mean return above 0.
+
+    Attributes
+    ----------
+    reality_check
+        White's: every trial counts as if its mean were 0.
+    spa
+        Hansen's consistent one: of studentised means, without trials that are clearly worse than 0.
+    spa_lower, spa_upper
+        Bounds of it: without all trials below 0, and with every trial.
+    """
+
+    reality_check: float
+    spa: float
+    spa_lower: float
+    spa_upper: float
+
+
+def data_snooping(returns: Matrix, places: Places, mean_block: float) -> DataSnooping | Unavailable:
+    """Test the best of some trials by the stationary bootstrap.
+
+    Parameters
+    ----------
+    returns : Matrix, shape (n_days, n_trials)
+        Return of each trial less that of the benchmark, a row a day in order of date; no NaN.
+    places : Places, shape (n_samples, n_days)
+        Samples of the days, as :func:`datasets.figures.bands.resampled_places` draws them.
+    mean_block : float
+        Mean length of their blocks in days, at least 1.
+
+    Returns
+    -------
+    DataSnooping or Unavailable
+        ``insufficient_data`` with fewer than two trials or 20 days; ``nonpositive_variance`` when a trial does not vary.
+
+    References
+    ----------
+    White (2000), "A Reality Check for Data Snooping", Econometrica 68. Hansen (2005), "A Test for Superior Predictive
+    Ability", Journal of Business and Economic Statistics 23. Variance of a mean under the stationary bootstrap: Politis and
+    Romano (1994), Journal of the American Statistical Association 89, lemma 1.
+    """
+    days, trials = returns.shape
+    if trials < 2:
+        return too_few(trials, 2, "sealed trials")
+    if days < MIN_OBSERVATIONS:
+        return too_few(days, MIN_OBSERVATIONS, "days with the returns of every trial")
+    if (np.ptp(returns, axis=0) <= ROUNDING).any():
+        return no_variation("returns of a trial")
+    mean = returns.mean(axis=0)
+    error = np.sqrt(_variances(returns - mean, mean_block))
+    drawn = np.stack([np.bincount(sample, minlength=days) for sample in places]) @ returns / days
+    consistent = mean >= -error * np.sqrt(2.0 * np.log(np.log(days)) / days)
+    spa = [
+        _share_above(drawn / error, mean / error, np.where(kept, mean / error, 0.0))
+        for kept in (consistent, mean > 0, np.ones(trials, np.bool_))
+    ]
+    return DataSnooping(_share_above(drawn, mean, mean), *spa)
+
+
+def _share_above(drawn: Matrix, mean: Floats, centre: Floats) -> float:
+    """Return the share of samples whose best trial, less its centre, is above the best one measured."""
+    return float(((drawn - centre).max(axis=1) > mean.max()).mean())
+
+
+def _variances(deviations: Matrix, mean_block: float) -> Floats:
+    """Return the variance of sqrt(days) x the mean of a sample, for each trial."""
+    days = len(deviations)
+    # Autocovariances at every lag, by the transform of the padded series.
+    spectrum = np.fft.rfft(deviations, 2 * days, axis=0)
+    covariances = np.fft.irfft(np.square(np.abs(spectrum)), 2 * days, axis=0)[:days] / days
+    lag, stay = np.arange(1, days), 1.0 - 1.0 / mean_block
+    weights = (1.0 - lag / days) * stay**lag + lag / days * stay ** (days - lag)
+    found: Floats = covariances[0] + 2.0 * (weights @ covariances[1:])
+    return found

@@ -1,0 +1,101 @@
+"""Reality Check and SPA beside arch, on the very samples that arch draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from arch.bootstrap import SPA, StationaryBootstrap
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datasets.figures.bands import Places, resampled_places
+from datasets.figures.data_snooping import DataSnooping, _variances, data_snooping
+from datasets.figures.overfitting import Matrix
+from datasets.figures.unavailable import Unavailable
+from tests.maths.panels import check
+
+SAMPLES = 100
+
+
+def trials(seed: int, days: int, count: int, edge: float) -> Matrix:
+    draw = np.random.default_rng(seed)
+    common = draw.normal(0, 0.006, (days, 1))
+    returns: Matrix = common + draw.normal(0, 0.008, (days, count)) + draw.normal(0, edge, count)
+    return returns
+
+
+def samples_of_arch(returns: Matrix, block: int, seed: int) -> Places:
+    bootstrap = StationaryBootstrap(block, np.arange(len(returns)), seed=seed)
+    return np.stack([found[0][0] for found in bootstrap.bootstrap(SAMPLES)])
+
+
+def p_values_of_arch(losses: Matrix, block: int, seed: int) -> dict[str, float]:
+    test = SPA(
+        np.zeros(len(losses)), -losses, block_size=block, reps=SAMPLES, bootstrap="stationary", seed=seed
+    )
+    test.compute()
+    return {str(name): float(value) for name, value in test.pvalues.items()}
+
+
+@check
+@given(
+    st.integers(0, 2**31 - 1),
+    st.integers(30, 200),
+    st.integers(2, 8),
+    st.integers(1, 9),
+    st.sampled_from([0.0, 0.0005, 0.002]),
+)
+def test_the_p_values_are_those_of_arch(seed: int, days: int, count: int, block: int, edge: float) -> None:
+    returns = trials(seed, days, count, edge)
+    found = data_snooping(returns, samples_of_arch(returns, block, seed), float(block))
+    assert isinstance(found, DataSnooping)
+    plain = p_values_of_arch(returns, block, seed)
+    assert found.reality_check == pytest.approx(plain["upper"], abs=1e-12)
+    # arch's statistic is of means as they are: of studentised columns it is Hansen's.
+    test = SPA(np.zeros(days), -returns, block_size=block, reps=1, bootstrap="stationary")
+    test.compute()
+    variances = test._loss_diff_var  # noqa: SLF001 - what arch divides by is nowhere else
+    assert _variances(returns - returns.mean(axis=0), float(block)) == pytest.approx(variances, rel=1e-9)
+    studentised = p_values_of_arch(returns / np.sqrt(variances), block, seed)
+    assert (found.spa_lower, found.spa, found.spa_upper) == pytest.approx(
+        tuple(studentised[name] for name in ("lower", "consistent", "upper")), abs=1e-12
+    )
+
+
+def p_value(returns: Matrix, seed: int = 5) -> DataSnooping:
+    draw = np.random.default_rng(seed)
+    found = data_snooping(returns, resampled_places(draw, 1000, len(returns), 3.0), 3.0)
+    assert isinstance(found, DataSnooping)
+    return found
+
+
+def test_one_trial_with_an_edge_is_seen_among_noise() -> None:
+    returns = trials(1, 500, 20, 0.0)
+    assert p_value(returns).spa > 0.05
+    returns[:, 7] += 0.002
+    assert p_value(returns).spa < 0.01
+
+
+def test_trials_that_are_bad_hide_nothing_from_the_consistent_test() -> None:
+    returns = trials(2, 500, 4, 0.0)
+    returns -= returns.mean(axis=0)
+    returns[:, 0] += 0.0009
+    poor = np.column_stack([returns, trials(3, 500, 30, 0.0) * 5 - 0.02])
+    assert p_value(poor).reality_check > 0.3
+    assert p_value(poor).spa < 0.1
+    assert p_value(poor).spa_lower <= p_value(poor).spa <= p_value(poor).spa_upper
+
+
+@pytest.mark.parametrize(
+    ("returns", "code"),
+    [
+        (np.ones((100, 1)), "insufficient_data"),
+        (np.random.default_rng(0).normal(size=(19, 3)), "insufficient_data"),
+        (np.column_stack([np.zeros(50), np.arange(50.0)]), "nonpositive_variance"),
+    ],
+)
+def test_what_tells_nothing_is_withheld(returns: Matrix, code: str) -> None:
+    places = np.tile(np.arange(len(returns)), (3, 1))
+    found = data_snooping(returns, places, 1.0)
+    assert isinstance(found, Unavailable)
+    assert found.code == code
