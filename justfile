@@ -75,9 +75,9 @@ real-runs:
 documents:
     {{ replace(in_parallel, "--group test", "--group test --group docs") }} tests/documents
 
-# the blocks of the README and of the start page, as printed, beside a demo
+# the blocks of the README, of the start page and of the two pages a newcomer reads next, as printed, beside a demo
 demo-as-printed:
-    {{ tested }} pytest -q -p no:schemathesis tests/documents/test_blocks.py -k "README or index"
+    {{ tested }} pytest -q -p no:schemathesis tests/documents/test_blocks.py -k "README or index or installing or own-results"
 
 # the documents as a site in site/, which ends with an error for a link that leads nowhere
 site:

@@ -1,7 +1,7 @@
 """Where the published Parquet lives, and how it is opened.
 
->>> import datasets
->>> root = datasets.open("published")                          # doctest: +SKIP
+>>> import alpha_results_datasets as results
+>>> root = results.open("published")                           # doctest: +SKIP
 >>> root["Test_momentum"].scan("decisions").collect()          # doctest: +SKIP
 """
 

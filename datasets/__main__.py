@@ -1,4 +1,4 @@
-"""``python -m datasets list|units|sql|report``: what a root publishes, for those who have its files."""
+"""``alpha-results datasets list|units|sql|report``: what a root publishes, for those who have its files."""
 
 from __future__ import annotations
 

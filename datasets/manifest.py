@@ -198,7 +198,7 @@ def decode(data: bytes, origin: str, what: str) -> dict[str, Any]:
     if (version := found.pop("format", None)) != FORMAT:
         raise OtherFormat(
             f"{origin} is of format {version}, and this program reads format {FORMAT}: build the seal again with "
-            "`python -m pipeline build SEAL --force`, or all seals below a folder with `--from FOLDER --force`"
+            "`alpha-results build SEAL --force`, or all seals below a folder with `--from FOLDER --force`"
         )
     return found
 

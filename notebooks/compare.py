@@ -20,13 +20,12 @@ def _():
     import shlex
     from pathlib import Path
 
+    import alpha_results_datasets as datasets
     import marimo as mo
     import matplotlib.pyplot as plt
     import numpy as np
     import polars as pl
-
-    import datasets
-    from datasets.figures.ratios import information_ratio, max_drawdown_pct
+    from alpha_results_datasets.figures.ratios import information_ratio, max_drawdown_pct
 
     # `$ROOT` as the demo's line sets it; without it, the demo that was started in this folder.
     file = Path(".demo/env")
@@ -83,7 +82,7 @@ def _(mo):
 
 @app.cell
 def _(np, pl, plt, runs):
-    from datasets.figures.correlation import between_common_closes
+    from alpha_results_datasets.figures.correlation import between_common_closes
 
     # The return of a session that another alpha lacks stands in the next close that all have.
     _common = between_common_closes(
@@ -120,7 +119,7 @@ def _(mo):
 
 @app.cell
 def _(np, pl, runs):
-    from datasets.report.compared import by_holdings, by_returns, by_scores
+    from alpha_results_datasets.report.compared import by_holdings, by_returns, by_scores
 
     def matrix(found):
         return np.array([[x if isinstance(x, float) else np.nan for x in row] for row in found.figures])

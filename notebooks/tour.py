@@ -21,13 +21,12 @@ def _():
     import shlex
     from pathlib import Path
 
+    import alpha_results_datasets as datasets
     import marimo as mo
     import matplotlib.pyplot as plt
     import numpy as np
     import polars as pl
     from scipy.stats import t as student
-
-    import datasets
 
     # `$ROOT` and `$MARKET` as the demo's line sets them; without them, the demo that was started in this folder.
     file = Path(".demo/env")
@@ -126,7 +125,7 @@ def _(mo):
 
 @app.cell
 def _(market, plt, run):
-    from datasets.analysis import default_symbol
+    from alpha_results_datasets.analysis import default_symbol
 
     equity = run.scan("equity_curve", "long_short").collect()
     benchmark = run.benchmark(market, symbol=default_symbol(market)) if market else None

@@ -1,4 +1,4 @@
-"""``python -m pipeline``: the commands of the offline side, each imported only when it is called."""
+"""``alpha-results``: the commands of the offline side, each imported only when it is called."""
 
 from __future__ import annotations
 
@@ -126,4 +126,4 @@ def cli() -> None:
 
 
 if __name__ == "__main__":
-    cli(prog_name="python -m pipeline")
+    cli(prog_name="alpha-results")

@@ -1,4 +1,4 @@
-"""``python -m pipeline build``: publish seals as snapshots, a few or all that are due."""
+"""``alpha-results build``: publish seals as snapshots, a few or all that are due."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m pipeline check``: every rule on one or more seals, nothing published."""
+"""``alpha-results check``: every rule on one or more seals, nothing published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m pipeline reconcile``: the figures of a seal, or of what is served of an alpha, against its tables."""
+"""``alpha-results reconcile``: the figures of a seal, or of what is served of an alpha, against its tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m pipeline rules``: what a seal has to keep."""
+"""``alpha-results rules``: what a seal has to keep."""
 
 from __future__ import annotations
 

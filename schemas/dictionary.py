@@ -13,7 +13,7 @@ def data_dictionary() -> str:
     lines = [
         "# Data dictionary",
         "",
-        "Derived from the declarations in `schemas/tables`; `just docs` writes it again.",
+        "Derived from the declarations in `schemas/tables`; `uv run just docs` writes it again.",
         "",
         "Columns marked *optional* may be absent: the run never recorded them. *Raw* columns are served only to keys",
         "with raw-book access. *Derived* columns are computed by the pipeline; the others are as the engine sealed",

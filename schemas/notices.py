@@ -363,7 +363,7 @@ A [rule](rules.md) says what cannot be, and refuses. A notice says what hardly e
 order of its scores, its fills at prices nobody got. That shows in figures that no honest run has. An unusual honest run may
 have one too: then the notice is true of it.
 
-`python -m pipeline check` prints the notices of a seal, `--json` lists them all under `notices`. A build records them in the
+`alpha-results check` prints the notices of a seal, `--json` lists them all under `notices`. A build records them in the
 manifest. Each has an outcome: `pass`, `notice` or `not_checked` with the reason. `threshold` is the one that applied to the run:
 a mean has to lie {CHANCE:g} standard errors from zero before its size is noticed, so it is higher where a run is short.
 

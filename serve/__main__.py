@@ -1,4 +1,4 @@
-"""Command line of the serving program: ``python -m serve``."""
+"""Command line of the serving program: ``alpha-results serve``."""
 
 from __future__ import annotations
 

@@ -2,14 +2,12 @@
 
 The seal writer is in the wheel as well, under the name that it has by itself.
 
-The imports are renamed where they stand, by what makes `alpha_results_datasets`; so are the commands that messages name.
-An editable installation has the checkout as it is.
+The imports are renamed where they stand, by what makes `alpha_results_datasets`. An editable installation has the checkout as it is.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -24,13 +22,6 @@ ENGINE: Final = "examples/reference_engine"
 WRITER: Final = "alpha_results_seal"
 WRITER_SOURCE: Final = f"clients/seal-writer/src/{WRITER}"
 NAMES: Final = {name: f"{PACKAGE}.{name}" for name in (*PACKAGES, "examples")}
-COMMANDS: Final = {
-    "pipeline": "alpha-results",
-    "serve": "alpha-results serve",
-    "datasets": "alpha-results datasets",
-}
-"""Program of the checkout -> what is typed for it where the wheel is installed."""
-_TYPED: Final = re.compile(rf"python -m ({'|'.join(COMMANDS)})\b(?!\.)")
 
 
 class OnePackage(BuildHookInterface[Any]):
@@ -70,8 +61,7 @@ def write_packages(repository: Path, target: Path) -> None:
         place = target / relative
         place.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".py":
-            text = renaming.renamed(path.read_text("utf-8"), repository, NAMES)
-            place.write_text(_TYPED.sub(lambda found: COMMANDS[found[1]], text), "utf-8")
+            place.write_text(renaming.renamed(path.read_text("utf-8"), repository, NAMES), "utf-8")
         else:
             shutil.copyfile(path, place)
 

@@ -236,7 +236,7 @@ def refuse_withdrawn(current: Pointer) -> None:
     if current.withdrawn:
         raise PublicationRefused(
             f"{current.alpha_id} is withdrawn, so nothing of it is published; "
-            f"`python -m pipeline restore {current.alpha_id}` takes that back"
+            f"`alpha-results restore {current.alpha_id}` takes that back"
         )
 
 
@@ -251,7 +251,7 @@ def refuse_removed(current: Pointer, wanted: Pointer) -> None:
     if wanted.snapshot in current.removing:
         raise PublicationContended(
             f"{wanted.alpha_id}: gc is removing the files of snapshot {wanted.snapshot}; try again when it is done, "
-            f"or run `python -m pipeline gc` to finish one that was interrupted"
+            f"or run `alpha-results gc` to finish one that was interrupted"
         )
 
 

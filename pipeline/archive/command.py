@@ -1,4 +1,4 @@
-"""``python -m pipeline archive``: deliver the source archives of seals, above all those that failed before."""
+"""``alpha-results archive``: deliver the source archives of seals, above all those that failed before."""
 
 from __future__ import annotations
 

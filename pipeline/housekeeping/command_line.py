@@ -48,7 +48,7 @@ def opened(root: str, *, single_writer: bool = False) -> Storage:
         When it is a file, a folder that does not exist, or holds nothing that was ever published: more likely a typing
         error, or a disk that is not mounted, than an empty root.
     """
-    fix = "give the folder that `python -m pipeline build` filled"
+    fix = "give the folder that `alpha-results build` filled"
     storage = require_folder(open_storage(root, single_writer=single_writer), "--datasets", fix)
     if not is_root(storage):
         raise SettingsError(f"--datasets: {storage.address!r} is not a root of published alphas; {fix}")

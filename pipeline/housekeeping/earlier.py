@@ -37,7 +37,7 @@ def intact(storage: Storage, alpha: str, snapshot: str) -> tuple[Pointer, bytes]
         encoded = storage.read(path)
     except FileNotFoundError:
         raise AlphaNotPublished(
-            f"{alpha} has no snapshot {snapshot}; `python -m pipeline show {alpha}` lists those it has"
+            f"{alpha} has no snapshot {snapshot}; `alpha-results show {alpha}` lists those it has"
         ) from None
     manifest = Manifest.decode(encoded, path)
     if not named_by_content(encoded, snapshot):

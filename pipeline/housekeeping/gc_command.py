@@ -1,4 +1,4 @@
-"""``python -m pipeline gc``: remove snapshots that nobody needs any more."""
+"""``alpha-results gc``: remove snapshots that nobody needs any more."""
 
 from __future__ import annotations
 

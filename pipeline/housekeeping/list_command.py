@@ -1,4 +1,4 @@
-"""``python -m pipeline list``: what is served."""
+"""``alpha-results list``: what is served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m pipeline rollback``: serve an earlier snapshot again."""
+"""``alpha-results rollback``: serve an earlier snapshot again."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def rollback(
     if pointer.is_withdrawn:
         raise AlphaNotPublished(
             f"{alpha}: snapshot {target} is empty, it stood for the alpha while that was withdrawn; "
-            f"`python -m pipeline withdraw {alpha}` takes it out of the service"
+            f"`alpha-results withdraw {alpha}` takes it out of the service"
         )
     published = roll_back(storage, pointer, manifest, by)
     if as_json:

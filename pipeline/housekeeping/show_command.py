@@ -1,4 +1,4 @@
-"""``python -m pipeline show``: every snapshot of one alpha."""
+"""``alpha-results show``: every snapshot of one alpha."""
 
 from __future__ import annotations
 

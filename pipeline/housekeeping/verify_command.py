@@ -1,4 +1,4 @@
-"""``python -m pipeline verify``: read everything again."""
+"""``alpha-results verify``: read everything again."""
 
 from __future__ import annotations
 

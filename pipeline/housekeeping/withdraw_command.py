@@ -1,4 +1,4 @@
-"""``python -m pipeline withdraw`` and ``restore``: take an alpha out of the service, and bring it back."""
+"""``alpha-results withdraw`` and ``restore``: take an alpha out of the service, and bring it back."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def withdraw_command(
     if as_json:
         print_json(asdict(published) | {"withdrawn": True})
     elif published.changed:
-        echo(f"{alpha}: withdrawn; `python -m pipeline restore {alpha}` takes that back")
+        echo(f"{alpha}: withdrawn; `alpha-results restore {alpha}` takes that back")
     else:
         echo(f"{alpha}: unchanged, it is withdrawn already")
 

@@ -13,7 +13,7 @@ from schemas.metrics.core import OWN_CONVENTIONS
 _HEAD = f"""\
 # Rules of a seal
 
-Written by `python -m pipeline rules --markdown`; a test fails when it is out of date.
+Written by `alpha-results rules --markdown`; a test fails when it is out of date.
 
 A seal that breaks any rule is refused whole: nothing of it is published, and what was published before keeps
 being served. All broken rules are reported together, each with the file, the number of rows that break it and

@@ -20,7 +20,7 @@ def _seconds(name: str, meaning: str, default: float) -> Setting:
 
 CONNECTIONS: Final = Group(
     "Connections",
-    "Read by `python -m serve run`, which applies them before any key is read. Counts are those of each worker process.",
+    "Read by `alpha-results serve run`, which applies them before any key is read. Counts are those of each worker process.",
     (
         Setting(
             name="max_connections",

@@ -44,7 +44,7 @@ GROUPS: Final = (
     ),
     Group(
         "Serving",
-        "Read by `python -m serve run`.",
+        "Read by `alpha-results serve run`.",
         (
             Setting(
                 name="cache",
@@ -240,7 +240,7 @@ GROUPS: Final = (
     KEYS_AND_LIMITS,
     Group(
         "Publishing",
-        "Read by `python -m pipeline build`; the patterns by `archive` too, and who writes by all that move a pointer.",
+        "Read by `alpha-results build`; the patterns by `archive` too, and who writes by all that move a pointer.",
         (
             Setting(
                 name="seals",
@@ -314,7 +314,7 @@ GROUPS: Final = (
     ),
     Group(
         "Removing",
-        "Read by `python -m pipeline gc`.",
+        "Read by `alpha-results gc`.",
         (
             Setting(
                 name="gc_grace",

@@ -9,7 +9,7 @@ from schemas.settings.setting import Group, Setting
 
 KEYS_AND_LIMITS: Final = Group(
     "Keys and limits",
-    "Read by `python -m serve run`; the first, and those without a flag, by the commands on accounts and keys as "
+    "Read by `alpha-results serve run`; the first, and those without a flag, by the commands on accounts and keys as "
     "well, which need the same values.",
     (
         Setting(

@@ -1,4 +1,4 @@
-"""``python -m serve demo``: the main job from end to end, on a simulated market.
+"""``alpha-results serve demo``: the main job from end to end, on a simulated market.
 
 It drives the same public commands a user would type, one process each, so what it shows is what they do.
 """
@@ -29,6 +29,19 @@ from schemas.terminal import echo
 
 _EMAIL: Final = "demo@simulated.example"
 _READY_SECONDS: Final = 60.0
+_SERVED: Final = """
+{explorer}
+
+Open it in a browser: the explorer, with a key that works. Everything in it is simulated. Ctrl-C stops the server.
+
+For programs: the line below gives another shell the keys, the folders and the Python of this demo. After it the examples of
+the README run as printed, in any folder.
+
+. {environment}
+
+curl -s -H "Authorization: Bearer $KEY" "$BASE/v1/alphas"
+curl -s -H "Authorization: Bearer $RAW_KEY" "$BASE/v1/alphas/{alpha}/scores?from=2022-03-04&limit=2"   # with raw_score
+"""
 
 
 @click.command()
@@ -54,7 +67,7 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
         made = _json(
             "pipeline", "simulate", "--out", str(simulation), "--seed", str(seed), "--replace", "--json"
         )
-        _tell(f"simulation  {simulation} ({made['status']})")
+        _progress(f"simulation  {simulation} ({made['status']})")
     with _step(screen, "checking the seals and building their snapshots"):
         built = _run(
             "pipeline",
@@ -68,10 +81,10 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
         )
         for line in built.splitlines()[:-1]:  # the last one counts
             seal = json.loads(line)
-            _tell(f"snapshot    {seal['alpha_id']} {seal['snapshot']} ({seal['outcome']})")
+            _progress(f"snapshot    {seal['alpha_id']} {seal['snapshot']} ({seal['outcome']})")
     with _step(screen, "issuing two keys, one of them with raw-book access"):
         keys = _keys(root / "keys.json", published)
-        _tell(f"keys        {keys['plain']['key_id']}, and {keys['raw']['key_id']} with raw-book access")
+        _progress(f"keys        {keys['plain']['key_id']}, and {keys['raw']['key_id']} with raw-book access")
     port = _free(host, port)
     command = [
         sys.executable,
@@ -93,17 +106,16 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
         "ALPHA_RESULTS_LOG_LEVEL": "warning",
     }
     with _served(command, environment) as server:
-        base = f"http://{host}:{port}/v1"
-        _wait_ready(server, f"{base}/health")
-        # What stands behind the # is for the browser alone: it is sent nowhere and is in no log.
-        _tell(f"\nexplorer    http://{host}:{port}/explorer#key={keys['plain']['token']}\n")
-        _tell(f"serving     {base}  (Ctrl-C stops it)\n")
-        _show(base, keys, Path(made["seals"][0]).name)
-        environment_file = _environment_file(
-            root, f"http://{host}:{port}", keys, Path(made["seals"][0]).parent
-        )
+        address = f"http://{host}:{port}"
+        _wait_ready(server, f"{address}/v1/health")
+        seals = Path(made["seals"][0]).parent
         _tell(
-            f"The examples of the README run in another shell, in any folder, after\n\n. {environment_file}\n"
+            _SERVED.format(
+                # What stands behind the # is for the browser alone: it is sent nowhere and is in no log.
+                explorer=f"{address}/explorer#key={keys['plain']['token']}",
+                environment=_environment_file(root, address, keys, seals),
+                alpha=Path(made["seals"][0]).name,
+            )
         )
         with contextlib.suppress(KeyboardInterrupt):
             server.wait()
@@ -112,21 +124,8 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
     _tell("\nstopped")
 
 
-def _show(base: str, keys: dict[str, Any], alpha: str) -> None:
-    """Print three lines that work as they stand."""
-    plain, raw = keys["plain"]["token"], keys["raw"]["token"]
-    _tell("Everything served here is simulated. Try:\n")
-    _tell(f'curl -s -H "Authorization: Bearer {plain}" "{base}/alphas"\n')
-    _tell(
-        f'curl -s -H "Authorization: Bearer {plain}" "{base}/alphas/{alpha}/scores?from=2022-03-04&limit=2"\n'
-    )
-    _tell(
-        f'curl -s -H "Authorization: Bearer {raw}" "{base}/alphas/{alpha}/scores?from=2022-03-04&limit=2"   # with raw_score\n'
-    )
-
-
 def _environment_file(root: Path, base: str, keys: dict[str, Any], seals: Path) -> Path:
-    """Write the variables of the README's examples, for a shell to read; only its owner may, for the keys are in it."""
+    """Write the variables of the README's examples and the path of its programs, for a shell to read; its owner alone may, for the keys."""
     variables = {
         "BASE": base,
         "KEY": keys["plain"]["token"],
@@ -135,8 +134,10 @@ def _environment_file(root: Path, base: str, keys: dict[str, Any], seals: Path) 
         "SEALS": str(seals.resolve()),
         "MARKET": str((seals / "market").resolve()),
     }
+    programs = Path(sys.executable).absolute().parent  # with `python` and `alpha-results`
     file = (root / "env").resolve()
-    lines = (f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
+    lines = [f"export {name}={shlex.quote(value)}\n" for name, value in variables.items()]
+    lines.append(f'export PATH={shlex.quote(str(programs))}:"$PATH"\n')
     _write_private(file, "".join(lines))
     return file
 
@@ -245,11 +246,15 @@ def _free(host: str, port: int) -> int:
                 probe.bind((host, candidate))
                 found: int = probe.getsockname()[1]
                 if port and found != port:
-                    _tell(f"port {port} is taken; using {found}")
+                    _progress(f"port {port} is taken; using {found}")
                 return found
     raise DemoFailed(f"no free port on {host}")
 
 
-def _tell(line: str) -> None:
-    echo(line)
+def _tell(text: str) -> None:
+    echo(text)
     sys.stdout.flush()
+
+
+def _progress(line: str) -> None:
+    echo(line, err=True)

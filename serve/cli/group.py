@@ -77,7 +77,7 @@ def serve() -> None:
     """Serve published alpha results, and keep the accounts and keys that may read them."""
 
 
-def main(arguments: list[str] | None = None, prog_name: str = "python -m serve") -> None:
+def main(arguments: list[str] | None = None, prog_name: str = "alpha-results serve") -> None:
     """Run a command and exit: a refusal the project knows is one line on standard error and its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     try:

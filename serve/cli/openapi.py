@@ -1,4 +1,4 @@
-"""``python -m serve openapi``: the interface as an OpenAPI document."""
+"""``alpha-results serve openapi``: the interface as an OpenAPI document."""
 
 from __future__ import annotations
 

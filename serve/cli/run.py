@@ -1,4 +1,4 @@
-"""``python -m serve run``."""
+"""``alpha-results serve run``."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def check(program: Settings, access: AccessSettings) -> None:
     # A local root that is not there is more likely a typing error than an empty catalogue.
     if open_storage(program.datasets).missing:
         raise SettingsError(
-            f"--datasets: there is no folder {program.datasets!r}; `python -m pipeline build` publishes into one"
+            f"--datasets: there is no folder {program.datasets!r}; `alpha-results build` publishes into one"
         )
     FactorFile(program.factors).load()
     asyncio.run(open_stores())

@@ -186,7 +186,7 @@ def test_every_command_explains_itself(line: str, capsys: pytest.CaptureFixture[
         main([*line.split(), "--help"])
     assert not left.value.code
     out = capsys.readouterr().out
-    assert f"Usage: python -m serve {line}".strip() in out
+    assert f"Usage: alpha-results serve {line}".strip() in out
     if len(line.split()) == 1:
         assert [name for name in COMMANDS[line.strip()] if f"\n  {name} " not in out] == []
     else:

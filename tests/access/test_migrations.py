@@ -159,7 +159,7 @@ async def test_an_empty_store_is_set_up_by_whoever_comes_first(store_url: str) -
 async def test_an_older_store_is_refused_with_the_command_that_upgrades_it(store_url: str) -> None:
     settings = AccessSettings(store_url)
     await migrate(settings.location, "0001")
-    with pytest.raises(SettingsError, match=r"python -m serve access upgrade"):
+    with pytest.raises(SettingsError, match=r"alpha-results serve access upgrade"):
         await open_database(settings, writable=False)
     await migrate(settings.location)
     await (await open_database(settings, writable=False)).close()

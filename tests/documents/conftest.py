@@ -1,4 +1,4 @@
-"""A running demo, and the environment of a shell that was given its line: what the pages say that a reader has."""
+"""A running demo, what it printed, and the environment of a shell that was given its line: what the pages say that a reader has."""
 
 from __future__ import annotations
 
@@ -29,18 +29,22 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def readers_environment(elsewhere: Path) -> Iterator[dict[str, str]]:
     """Run the demo from another folder and return the environment of a shell that was given its line."""
-    log = elsewhere / "demo.log"
+    log, progress = elsewhere / "demo.log", elsewhere / "demo.err"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ALPHA_RESULTS_")}
-    with log.open("w") as output:
+    # What the shell of a reader has who did no more than start the demo: the line brings `python` and `alpha-results`.
+    clean.pop("VIRTUAL_ENV", None)
+    own = str(Path(sys.executable).parent)
+    clean["PATH"] = os.pathsep.join(part for part in clean["PATH"].split(os.pathsep) if part != own)
+    with log.open("w") as output, progress.open("w") as errors:
         demo = subprocess.Popen(
             [sys.executable, "-m", "serve", "demo", "--port", str(free_port())],
-            cwd=elsewhere, env=clean, stdout=output, stderr=subprocess.STDOUT,
+            cwd=elsewhere, env=clean, stdout=output, stderr=errors,
         )  # fmt: skip
         try:
             end = time.monotonic() + STARTS_WITHIN
             while not (line := LINE.search(log.read_text())):
-                assert demo.poll() is None, log.read_text()
-                assert time.monotonic() < end, log.read_text()
+                assert demo.poll() is None, progress.read_text()
+                assert time.monotonic() < end, progress.read_text()
                 time.sleep(0.2)
             shown = shell(f"{line[0]} && env -0", elsewhere, clean)
             yield dict(entry.split("=", 1) for entry in shown.split("\0") if entry)
@@ -50,10 +54,9 @@ def readers_environment(elsewhere: Path) -> Iterator[dict[str, str]]:
 
 
 def shell(script: str, folder: Path, environment: dict[str, str]) -> str:
-    """Run lines in a shell whose `python` is that of the suite."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    """Run lines in a shell."""
     done = subprocess.run(
-        ["sh", "-e"], input=script, cwd=folder, env={**environment, "PATH": path},
+        ["sh", "-e"], input=script, cwd=folder, env=environment,
         capture_output=True, text=True, check=False, timeout=STARTS_WITHIN,
     )  # fmt: skip
     assert done.returncode == 0, (script, done.stdout, done.stderr)

@@ -40,7 +40,7 @@ LEFT_OUT: Final = (
     LeftOut("CONTRIBUTING.md", "serve/auth: ", NOTHING),
     LeftOut("CONTRIBUTING.md", "--- ", PATCHES),
     LeftOut("README.md", "pip install uv", DEMO),
-    LeftOut("docs/delta-sharing.md", "python -m serve keys issue", PROFILE),
+    LeftOut("docs/delta-sharing.md", "alpha-results serve keys issue", PROFILE),
     LeftOut("docs/delta-sharing.md", "import delta_sharing", SHARED),
     LeftOut("docs/delta-sharing.md", "scores = spark", SPARK),
     LeftOut("docs/installing.md", "pip install uv", DEMO),
@@ -56,15 +56,17 @@ LEFT_OUT: Final = (
     ),
     LeftOut("docs/batches.md", '{"at":', NOTHING),
     LeftOut(
-        "docs/explorer.md", "python -m serve run", "serves without end; tests/browser/ starts it and looks"
+        "docs/explorer.md",
+        "alpha-results serve run",
+        "serves without end; tests/browser/ starts it and looks",
     ),
     LeftOut(
         "docs/benchmarks.md",
         "apt-get install wrk",
         "twenty minutes with nothing else running; tests/benchmarks/test_comparison.py reads what they write",
     ),
-    LeftOut("docs/operations.md", "$ python -m pipeline build --datasets s3://", BUCKET),
-    LeftOut("docs/operations.md", "import datasets", BUCKET),
+    LeftOut("docs/operations.md", "$ alpha-results build --datasets s3://", BUCKET),
+    LeftOut("docs/operations.md", "import alpha_results_datasets", BUCKET),
     LeftOut(
         "docs/operations.md",
         "$ uv run --extra cluster",
@@ -72,7 +74,7 @@ LEFT_OUT: Final = (
     ),
     LeftOut(
         "docs/operations.md",
-        "$ python -m pipeline rollback",
+        "$ alpha-results rollback",
         "needs a snapshot before the one served; tests/housekeeping/test_rollback.py goes back to one",
     ),
     LeftOut("docs/operations.md", "apt-get install --no-install-recommends python3-venv", DEPLOYED),

@@ -17,5 +17,25 @@ def test_relative_seals_are_built_from_any_folder(
     relative = " ".join(
         os.path.relpath(Path(readers_environment["SEALS"]) / name, tmp_path) for name in names
     )
-    shell(f"python -m pipeline build {relative} --datasets beside", tmp_path, readers_environment)
+    shell(f"alpha-results build {relative} --datasets beside", tmp_path, readers_environment)
     assert (tmp_path / "beside").is_dir()
+
+
+def test_the_first_thing_printed_is_the_explorers_address_alone(
+    readers_environment: dict[str, str], elsewhere: Path
+) -> None:
+    first, second, *_ = (elsewhere / "demo.log").read_text().strip().split("\n")
+    assert first == f"{readers_environment['BASE']}/explorer#key={readers_environment['KEY']}"
+    assert second == ""
+
+
+def test_the_line_brings_the_commands_and_the_packages_of_the_pages(
+    readers_environment: dict[str, str], tmp_path: Path
+) -> None:
+    """In a shell that knew neither before."""
+    shell(
+        "alpha-results --version\n"
+        "python -c 'import alpha_results_client, alpha_results_datasets, alpha_results_seal'",
+        tmp_path,
+        readers_environment,
+    )

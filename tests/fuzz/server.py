@@ -36,7 +36,7 @@ class Served:
 
 @contextmanager
 def served(folder: Path) -> Iterator[Served]:
-    """Publish, issue keys, and run ``python -m serve run`` until the block is left."""
+    """Publish, issue keys, and run ``alpha-results serve run`` until the block is left."""
     root, prices = contract_app.publish(folder), contract_app.market_data(folder)
     keys = asyncio.run(contract_app.issue_keys(contract_app.access_settings(folder)))
     with contract_app.served_over_sockets(root, prices, folder) as url:

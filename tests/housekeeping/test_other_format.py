@@ -30,7 +30,7 @@ def says_what_to_do(message: str) -> bool:
     flat = " ".join(message.split())
     return all(
         part in flat
-        for part in (f"of format {OTHER}", f"reads format {FORMAT}", "python -m pipeline build SEAL --force")
+        for part in (f"of format {OTHER}", f"reads format {FORMAT}", "alpha-results build SEAL --force")
     )
 
 

@@ -137,4 +137,4 @@ def test_every_command_can_be_asked_for_help(capsys: pytest.CaptureFixture[str])
         with pytest.raises(SystemExit) as caught:
             main([name, "--help"])
         assert caught.value.code == 0
-        assert capsys.readouterr().out.startswith("Usage: python -m serve")
+        assert capsys.readouterr().out.startswith("Usage: alpha-results serve")

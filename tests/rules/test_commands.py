@@ -134,5 +134,5 @@ def test_the_rules_are_listed() -> None:
 
 def test_the_document_of_the_rules_is_up_to_date() -> None:
     written = (REPOSITORY / "docs" / "rules.md").read_text()
-    assert written == rules_markdown(), "run: python -m pipeline rules --markdown > docs/rules.md"
+    assert written == rules_markdown(), "run: alpha-results rules --markdown > docs/rules.md"
     assert CliRunner().invoke(program.cli, ["rules", "--markdown"]).stdout == written

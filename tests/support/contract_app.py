@@ -279,7 +279,7 @@ def made(application: Application, access: AccessSettings, keys: Keys, root: Pat
 
 @contextmanager
 def served_over_sockets(root: Path, prices: Path, folder: Path, state: str = "limits") -> Iterator[str]:
-    """Run ``python -m serve run`` over the same until the block is left, and return its address.
+    """Run ``alpha-results serve run`` over the same until the block is left, and return its address.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`python -m serve run` as its users start it: a real process on a real socket."""
+"""`alpha-results serve run` as its users start it: a real process on a real socket."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ async def open_database(settings: AccessSettings, *, writable: bool, create: boo
     if found is not None and found != REVISION:
         raise SettingsError(
             f"the access store {location.shown} is at revision {found} and this program works with {REVISION}:"
-            " run `python -m serve access upgrade`, or the program that made it"
+            " run `alpha-results serve access upgrade`, or the program that made it"
         )
     if location.path is not None:
         return SqliteDatabase(location.path, writable=writable)
